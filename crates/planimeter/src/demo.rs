@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use report::RunDirectory;
-use report::document::{Document, Section, terminal};
+use report::page::document::{Document, Section, terminal};
 
 use crate::began;
 use crate::failure::Failure;

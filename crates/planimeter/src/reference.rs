@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use probe::config::{Origin, Resolved, Settings};
-use probe::metrics::{Metric, Unit};
+use probe::config::{self, Resolved, Settings};
+use probe::metrics::Metric;
 use probe::outcome::{Point, RunResult};
 use probe::{HeldPorts, Live, RunContext};
-use report::document::{Series, Value};
+use report::plot::{Line, Origin};
+use report::value::Value;
+use statistics::Unit;
 
 use crate::began;
 use crate::embedded::Controller;
@@ -106,7 +108,7 @@ impl Job<'_> {
         let common = [("switches.count", switches.as_str()), ("controller.process", &process)];
         let mut settings = Settings::new();
         for (key, value) in own.iter().chain(&common).chain(self.settings) {
-            settings.set(key, value, Origin::Flag);
+            settings.set(key, value, config::Origin::Flag);
         }
         settings.resolve().map_err(Failure::run)
     }
@@ -124,11 +126,7 @@ pub(crate) fn series<'p>(
     points: impl IntoIterator<Item = &'p Point>,
     x: impl Fn(&Point) -> Option<f64>,
     metric: &str,
-) -> Series {
+) -> Line {
     let points = points.into_iter().filter_map(|point| Some((x(point)?, value(point, metric)?)));
-    Series {
-        name: name.into(),
-        origin: report::document::Origin::Measured,
-        points: points.collect(),
-    }
+    Line::of_values(name, Origin::Measured, points)
 }

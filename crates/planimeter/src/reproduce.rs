@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use report::RunDirectory;
-use report::document::{Document, terminal};
+use report::page::document::{Document, terminal};
 
 use crate::began;
 use crate::failure::Failure;

@@ -71,7 +71,7 @@ fn each_path_is_measured_and_kept() {
     let run = folder.path().join("run");
     let result = fs::read_to_string(run.join("result.json")).expect("a result");
     let result: Value = serde_json::from_str(&result).expect("JSON");
-    let schema = serde_json::from_str(report::document::json::SCHEMA).expect("JSON");
+    let schema = serde_json::from_str(report::page::document::json::SCHEMA).expect("JSON");
     assert!(jsonschema::meta::is_valid(&schema));
     let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
     let errors: Vec<String> =

@@ -6,8 +6,9 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use probe::metrics::{Metric, Unit};
+use probe::metrics::Metric;
 use probe::outcome::{Point, RunResult, Trial};
+use statistics::Unit;
 
 use crate::verdict;
 

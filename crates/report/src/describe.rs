@@ -6,7 +6,7 @@ use probe::outcome::{Completion, Point, RunResult, SearchOutcome};
 
 use crate::format::{duration, figure, plural, printable, setting};
 pub(crate) use crate::notes::notes;
-use probe::metrics::Unit;
+use statistics::Unit;
 
 /// The name of a protocol as people write it.
 pub(crate) fn protocol(name: &str) -> String {

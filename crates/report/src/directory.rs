@@ -26,9 +26,9 @@ use probe::outcome::{Point, RunResult};
 use provenance::Provenance;
 
 use crate::compare::{self, Candidate, Comparison, Outcome};
-use crate::document::{self, Document};
 use crate::histogram_files::{write_distribution, write_interval_log};
 use crate::page::Page;
+use crate::page::document::{self, Document};
 use crate::{bounds, csv, designs, html, json, models, rfc8456, throughput};
 
 /// The directory that a run leaves behind.
@@ -225,7 +225,7 @@ impl RunDirectory {
         writing.file(self.path.join("result.json"), Durability::Synced, |w| {
             w.write_all(document::json::to_json(document).as_bytes())
         });
-        self.page(&mut writing, &document::page(document));
+        self.page(&mut writing, &document.page());
         let data = self.path.join("data");
         match fs::create_dir_all(&data) {
             Ok(()) => {

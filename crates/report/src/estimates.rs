@@ -3,9 +3,8 @@
 //! Most stand in the summary already; those of which the summary keeps no mean are made here, in
 //! the same way: mean over trials with a 95 % confidence interval.
 
-use probe::metrics::Unit;
 use probe::outcome::{Completion, Counts, Latency, Point, Trial};
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 /// Which latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,7 @@
 //! as the interval needs to show two. Text from outside (names, errors) is stripped of control
 //! characters, so that it can neither move the cursor nor break a line.
 
-use probe::metrics::Unit;
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 /// A unit fit for figures of some magnitude.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,9 @@
 //! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
 //! histograms and the CSV files. [`mod@compare`] sets results of any kind side by side, as [`results`] reads them. Bounds of networks have
 //! forms of their own, in [`bounds`], comparisons of table designs in [`designs`], models of devices in [`models`], how fast
-//! programs run in [`throughput`], the tests of RFC 8456 in [`mod@rfc8456`]. Reports that put several measurements together are a
-//! [`document`].
+//! programs run in [`throughput`], the tests of RFC 8456 in [`mod@rfc8456`]. All of their pages are
+//! made of one model, [`page`], with [`plot`] and [`value`]; reports that put several measurements together are a
+//! [`page::document`].
 //!
 //! Rule of the house: a figure never travels without its method. Means come with their 95 %
 //! confidence interval and the number of trials, percentiles with the number of samples, and every
@@ -18,7 +19,6 @@ mod csv;
 mod describe;
 pub mod designs;
 pub mod directory;
-pub mod document;
 mod estimates;
 mod format;
 mod histogram_files;
@@ -33,6 +33,7 @@ pub mod results;
 pub mod rfc8456;
 pub mod terminal;
 pub mod throughput;
+pub mod value;
 mod verdict;
 
 pub use compare::compare;

@@ -8,6 +8,7 @@
 //! that would stop any; figures are drawn in place.
 
 mod csv;
+pub mod document;
 mod escape;
 mod figure;
 mod method;

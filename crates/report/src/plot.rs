@@ -17,15 +17,19 @@ mod render;
 mod scale;
 mod thin;
 
+use std::collections::BTreeMap;
+
+use crate::value::{Spread, Value};
+
 pub(crate) use drawing::{Drawing, DrawingError};
 pub use heat::{HeatCell, HeatMap};
 pub(crate) use palette::style_sheet;
 pub(crate) use render::spans_decades;
 pub(crate) use scale::power_of_two;
-pub use scale::{Axis, Spread};
+pub use scale::{Axis, Spacing};
 
 /// What the values of an axis count.
-pub use probe::metrics::Unit;
+pub use statistics::Unit;
 
 /// A plot.
 #[derive(Clone, Debug)]
@@ -67,6 +71,39 @@ impl Plot {
     }
 }
 
+impl Plot {
+    /// Lines of [values](Line::of_values) over two axes.
+    pub fn of_values(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
+        let description = format!("{} against {}.", y.label, x.label);
+        Self { lines, ..Self::new(title, description, x, y) }
+    }
+
+    /// The same with lines that can be told apart: those of one name have one colour, the style and, where it is not
+    /// the same for all, the name says whose values they are.
+    #[must_use]
+    pub(crate) fn told_apart(mut self) -> Self {
+        let mut hues: BTreeMap<String, usize> = BTreeMap::new();
+        let several = self.lines.iter().any(|line| line.origin != Origin::Measured);
+        for line in &mut self.lines {
+            let next = hues.len();
+            let style = Style::series(*hues.entry(line.name.clone()).or_insert(next));
+            line.style = match line.origin {
+                Origin::Published => style.hollow(),
+                Origin::Measured => style.filled(),
+                Origin::Computed => style,
+            };
+            if several {
+                line.name = format!("{}, {}", line.name, line.origin.word());
+                line.legend.clone_from(&line.name);
+            }
+            for point in &mut line.points {
+                point.tip = point.tip.take().map(|value| format!("{}: {value}", line.name));
+            }
+        }
+        self
+    }
+}
+
 /// A line through points.
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -78,13 +115,25 @@ pub struct Line {
     pub points: Vec<Point>,
     /// How it is drawn.
     pub style: Style,
+    /// Whose values it shows.
+    pub origin: Origin,
 }
 
 impl Line {
-    /// A line whose legend is its name.
+    /// A line of measured values whose legend is its name.
     pub fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
         let name = name.into();
-        Self { legend: name.clone(), name, points, style }
+        Self { legend: name.clone(), name, points, style, origin: Origin::Measured }
+    }
+
+    /// Values against numbers. How it is drawn is decided beside the other lines ([`Plot::told_apart`]).
+    pub fn of_values(
+        name: impl Into<String>,
+        origin: Origin,
+        values: impl IntoIterator<Item = (f64, Value)>,
+    ) -> Self {
+        let points = values.into_iter().map(|(x, value)| Point::of_value(x, value)).collect();
+        Self { origin, ..Self::new(name, points, Style::series(0)) }
     }
 }
 
@@ -95,8 +144,8 @@ pub struct Point {
     pub x: f64,
     /// Vertical value.
     pub y: f64,
-    /// Half the width of the 95 % confidence interval of `y`.
-    pub interval: Option<f64>,
+    /// What stands behind `y`.
+    pub spread: Spread,
     /// What a pointer over the marker reads.
     pub tip: Option<String>,
 }
@@ -105,7 +154,36 @@ impl Point {
     /// A bare point.
     #[must_use]
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y, interval: None, tip: None }
+        Self { x, y, ..Self::default() }
+    }
+
+    /// A value, which a pointer over the marker reads.
+    #[must_use]
+    pub fn of_value(x: f64, value: Value) -> Self {
+        Self { x, y: value.value, spread: value.spread, tip: Some(value.words()) }
+    }
+}
+
+/// Who measured a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// Others, and published it.
+    Published,
+    /// This run.
+    Measured,
+    /// Nobody: it follows from a formula or a model.
+    Computed,
+}
+
+impl Origin {
+    /// In a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Measured => "measured",
+            Self::Computed => "computed",
+        }
     }
 }
 

@@ -6,8 +6,8 @@
 mod page;
 mod terminal;
 
-use probe::metrics::Unit;
 use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};
+use statistics::Unit;
 
 use crate::format::{estimate, figure};
 

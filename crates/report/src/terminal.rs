@@ -8,8 +8,9 @@ mod detail;
 mod grid;
 mod sweep;
 
-use probe::metrics::{Metric, Unit};
+use probe::metrics::Metric;
 use probe::outcome::{RunResult, Saturated};
+use statistics::Unit;
 
 use crate::format::{capital, duration, figure, optional, printable};
 use crate::{describe, verdict};

@@ -1,36 +1,42 @@
 //! Documents: every form has every value.
 
-use probe::metrics::Unit;
 use provenance::{Host, Provenance};
-use report::document::{
-    Axis, Cell, Chart, Document, Origin, Scale, Section, Series, Spread, Table, Value, csv, json,
-    page, terminal,
-};
+use report::page::document::{Document, Section, csv, json, terminal};
+use report::page::{Cell, Figure, Table};
+use report::plot::{Axis, Line, Origin, Plot};
+use report::value::{Spread, Value};
 use report::{Layout, RunDirectory};
+use statistics::Unit;
 
 fn document() -> Document {
-    let mut table = Table::new("What <was> found", ["figure", "published", "measured", "where"]);
+    let mut table =
+        Table::of_values("What <was> found", ["figure", "published", "measured", "where"]);
     let about = Value { spread: Spread::About, ..Value::new(1500.0, Unit::PerSecond) };
     let deviation =
         Value { spread: Spread::Deviation(10.0), ..Value::new(1471.0, Unit::PerSecond) };
     let interval = Value { spread: Spread::Confidence(0.5), ..Value::new(12.0, Unit::Seconds) };
-    table.rows.push(vec![
+    table.row([
         Cell::text("a figure of which much has to be said, since it is like no other, in one line"),
         about.into(),
         interval.into(),
         Cell::text("section 1"),
     ]);
-    table.rows.push(vec![
+    table.row([
         Cell::text("another, \"quoted\""),
         deviation.into(),
         Cell::text("not measured: for a reason that takes more room than there is in a terminal"),
-        Cell::Nothing,
+        Cell::default(),
     ]);
-    let series = |origin| Series {
-        name: "rate".to_owned(),
-        origin,
-        points: vec![(1.0, Value::new(2.0, Unit::PerSecond)), (2.0, about)],
+    let line = |origin| {
+        let points = [(1.0, Value::new(2.0, Unit::PerSecond)), (2.0, about)];
+        Line::of_values("rate", origin, points)
     };
+    let plot = Plot::of_values(
+        "A chart",
+        Axis::linear("switches", Unit::Count),
+        Axis::logarithmic("rate", Unit::PerSecond),
+        vec![line(Origin::Measured), line(Origin::Published)],
+    );
     Document {
         kind: "demo",
         title: "A document".to_owned(),
@@ -42,13 +48,7 @@ fn document() -> Document {
             title: "Fig. 1".to_owned(),
             text: vec!["Text.".to_owned()],
             tables: vec![table],
-            charts: vec![Chart {
-                title: "A chart".to_owned(),
-                remark: String::new(),
-                x: Axis::new("switches", Unit::Count, Scale::Linear),
-                y: Axis::new("rate", Unit::PerSecond, Scale::Logarithmic),
-                series: vec![series(Origin::Measured), series(Origin::Published)],
-            }],
+            figures: vec![Figure::plot(plot, "")],
             commands: vec![("Yours:".to_owned(), "planimeter probe".to_owned())],
             links: vec![("More".to_owned(), "run/report.html".to_owned())],
         }],
@@ -64,7 +64,7 @@ fn document() -> Document {
 
 #[test]
 fn the_page_tells_published_from_measured_and_asks_for_nothing_outside() {
-    let html = page(&document()).html();
+    let html = document().page().html();
     for text in [
         "rate, published",
         "rate, measured",

@@ -1,9 +1,11 @@
 //! How much can this SDN controller take?
 
-use ::probe::metrics::Unit;
 use ::probe::outcome::{Point, RunResult, Saturated};
 use device::export::Server;
-use report::document::{Axis, Cell, Chart, Scale, Section, Table};
+use report::page::document::Section;
+use report::page::{Cell, Figure, Table};
+use report::plot::{Axis, Plot};
+use statistics::Unit;
 
 use super::{Known, Part, Stage};
 use crate::device::export::loss_free;
@@ -99,7 +101,7 @@ fn notes(results: &[(Protocol, RunResult)]) -> Vec<String> {
 }
 
 fn section(results: &[(Protocol, RunResult)]) -> Section {
-    let mut table = Table::new(
+    let mut table = Table::of_values(
         "Means over repetitions with 95 % confidence intervals; times from the moment when a packet-in was due",
         ["offered", "answered", "lost", "median", "p99", "CPU"],
     );
@@ -110,21 +112,18 @@ fn section(results: &[(Protocol, RunResult)]) -> Section {
             for metric in ["received_rate", "loss", "rtt.p50", "rtt.p99", "controller.cpu"] {
                 row.push(Cell::optional(value(point, metric)));
             }
-            table.rows.push(row);
+            table.row(row);
         }
     }
-    let chart = |title: &str, label: &str, unit, scale, metric: &str| Chart {
-        title: title.to_owned(),
-        remark: String::new(),
-        x: Axis::new("packet-ins offered, all switches", Unit::PerSecond, Scale::Linear),
-        y: Axis::new(label, unit, scale),
-        series: results
-            .iter()
-            .map(|(protocol, result)| {
-                series(protocol.name(), &result.points, |point| point.offered_rate, metric)
-            })
-            .collect(),
+    let figure = |title: &str, y: Axis, metric: &str| {
+        let x = Axis::linear("packet-ins offered, all switches", Unit::PerSecond);
+        let lines = results.iter().map(|(protocol, result)| {
+            series(protocol.name(), &result.points, |point| point.offered_rate, metric)
+        });
+        Figure::plot(Plot::of_values(title, x, y, lines.collect()), "")
     };
+    let answered = Axis::linear("answered", Unit::PerSecond);
+    let response = Axis::logarithmic("response time from due", Unit::Seconds);
     Section {
         id: "controller".to_owned(),
         title: "How much can this SDN controller take?".to_owned(),
@@ -133,9 +132,9 @@ fn section(results: &[(Protocol, RunResult)]) -> Section {
              fixed beforehand; each answer is tied to its packet-in."
         )],
         tables: vec![table],
-        charts: vec![
-            chart("Packet-ins answered", "answered", Unit::PerSecond, Scale::Linear, "received_rate"),
-            chart("Response time, p99", "response time from due", Unit::Seconds, Scale::Logarithmic, "rtt.p99"),
+        figures: vec![
+            figure("Packet-ins answered", answered, "received_rate"),
+            figure("Response time, p99", response, "rtt.p99"),
         ],
         commands: vec![
             (

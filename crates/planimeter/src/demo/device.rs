@@ -1,10 +1,12 @@
 //! What does a pipeline take for a packet, and for a program that nobody has measured yet?
 
-use ::probe::metrics::Unit;
 use device::campaign::Picoseconds;
 use device::verify::Verification;
 use device::{Level, Model};
-use report::document::{Cell, Section, Table, Value};
+use report::page::document::Section;
+use report::page::{Cell, Table};
+use report::value::Value;
+use statistics::Unit;
 
 use super::{Known, Part, Stage};
 use crate::failure::Failure;
@@ -60,7 +62,7 @@ fn notes(verification: &Verification) -> Vec<String> {
 
 fn section(model: &Model, verification: &Verification) -> Section {
     let levels = [Level::Median, Level::Mean, Level::Maximum];
-    let mut costs = Table::new(
+    let mut costs = Table::of_values(
         "What functions cost beyond the baseline (match on the port, output)",
         ["function", "median", "mean", "largest seen"],
     );
@@ -70,7 +72,7 @@ fn section(model: &Model, verification: &Verification) -> Section {
             let found = under.f0.profile.levels.iter().find(|estimate| estimate.level == level);
             Cell::optional(found.map(|estimate| seconds(estimate.value)))
         };
-        costs.rows.push(std::iter::once(Cell::text("baseline")).chain(levels.map(at)).collect());
+        costs.row(std::iter::once(Cell::text("baseline")).chain(levels.map(at)));
         for function in &under.functions {
             let deltas = under.deltas(function);
             let at = |level: Level| {
@@ -78,16 +80,16 @@ fn section(model: &Model, verification: &Verification) -> Section {
                 Cell::optional(found.map(|delta| seconds(delta.value)))
             };
             let name = format!("+ {}", function.function.name);
-            costs.rows.push(std::iter::once(Cell::text(name)).chain(levels.map(at)).collect());
+            costs.row(std::iter::once(Cell::text(name)).chain(levels.map(at)));
         }
     }
-    let mut errors = Table::new(
+    let mut errors = Table::of_values(
         "Predictions against cells that the model was not made of: absolute relative errors",
         ["level", "mean error", "worst error", "too short by"],
     );
     for level in &verification.levels {
         let share = |value: f64| Cell::from(Value::new(value, Unit::Fraction));
-        errors.rows.push(vec![
+        errors.row([
             Cell::text(level.level.to_string()),
             share(level.mean_absolute),
             share(level.worst_absolute),
@@ -103,7 +105,7 @@ fn section(model: &Model, verification: &Verification) -> Section {
                 .to_owned(),
         ],
         tables: vec![costs, errors],
-        charts: Vec::new(),
+        figures: Vec::new(),
         commands: vec![
             (
                 "A switch that is started for it (as root); a plan of your own for your device:".to_owned(),

@@ -3,11 +3,13 @@
 use ::device::campaign::FunctionName;
 use ::device::export::Server;
 use ::device::{Level, Model};
-use ::probe::metrics::Unit;
 use calculus::network::{Analyser, Analysis, Assessed, Format, Network, Settings, format};
 use calculus::{Extended, Rational};
 use report::bounds::{Bounds, Run};
-use report::document::{Cell, Section, Table, Value};
+use report::page::document::Section;
+use report::page::{Cell, Table};
+use report::value::Value;
+use statistics::Unit;
 
 use super::controller::PACKET_BYTES;
 use super::device::seconds;
@@ -154,7 +156,7 @@ fn findings(network: &Network, rows: &[&Assessed]) -> Vec<String> {
 }
 
 fn section(network: &Network, rows: &[&Assessed]) -> Section {
-    let mut table = Table::new(
+    let mut table = Table::of_values(
         "Delay bounds, and the longest delay in a run with greedy sources",
         ["flow", "bound", "seen in a run", "path"],
     );
@@ -163,7 +165,7 @@ fn section(network: &Network, rows: &[&Assessed]) -> Section {
         let path: Vec<&str> =
             flow.path.iter().map(|server| network.server(*server).name.as_str()).collect();
         let run = row.run.as_ref();
-        table.rows.push(vec![
+        table.row([
             Cell::text(&flow.name),
             Cell::optional(time(&row.bound.delay)),
             Cell::optional(run.map(|run| Value::new(run.delay.to_f64_down(), Unit::Seconds))),
@@ -181,7 +183,7 @@ fn section(network: &Network, rows: &[&Assessed]) -> Section {
                 .to_owned(),
         ],
         tables: vec![table],
-        charts: Vec::new(),
+        figures: Vec::new(),
         commands: vec![
             (
                 "Your network; servers come from the models of your devices and controllers:".to_owned(),

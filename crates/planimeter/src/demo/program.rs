@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use ::probe::metrics::Unit;
 use ::tables::measure::{Findings, Measured, Plan, Selection, Sharing};
 use ::tables::{EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
 use ::throughput::run::Settings;
 use ::throughput::traffic::{TrafficError, Wanted};
 use pipeline::Path;
-use report::document::{Axis, Cell, Chart, Origin, Scale, Section, Series, Table, Value};
+use report::page::document::Section;
+use report::page::{Cell, Figure, Table};
+use report::plot::{Axis, Line, Origin, Plot};
 use report::throughput;
-use statistics::Estimate;
+use report::value::Value;
+use statistics::{Estimate, Unit};
 
 use super::{Part, Stage};
 use crate::began;
@@ -169,7 +171,7 @@ fn nanoseconds(time: u32) -> Value {
 }
 
 fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section {
-    let mut program = Table::new(
+    let mut program = Table::of_values(
         "The program: rate of one core, mean with 95 % confidence interval, and latency at half of it",
         ["path, entries", "rate", "p50", "p99", "checked"],
     );
@@ -186,7 +188,7 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
                 };
                 let counts = case.counts;
                 let checked = counts.checked as f64 / counts.processed.max(1) as f64;
-                program.rows.push(vec![
+                program.row([
                     Cell::text(format!("{}, {}", path_name(path), point.flows)),
                     Cell::optional(rate),
                     Cell::optional(percentile(0.5)),
@@ -196,15 +198,14 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
                 line.extend(rate.map(|rate| (point.flows as f64, rate)));
             }
         }
-        let name = path_name(path).to_owned();
-        lines.push(Series { name, origin: Origin::Measured, points: line });
+        lines.push(Line::of_values(path_name(path), Origin::Measured, line));
     }
-    let mut table = Table::new(
+    let mut table = Table::of_values(
         "Designs of a table that packets write: updates by one core, and how long a single one takes",
         ["storage/synchronisation/lock/update", "updates", "p50", "p99"],
     );
     for one in findings.into_iter().flat_map(|findings| &findings.measured) {
-        table.rows.push(vec![
+        table.row([
             Cell::text(format!("{}, {}", one.case.design, one.case.layout.size())),
             Cell::optional(rate(one).map(|rate| Value::estimate(&rate, Unit::PerSecond))),
             Cell::optional(one.single.tail_at(0.5).map(nanoseconds)),
@@ -220,13 +221,15 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
                 .to_owned(),
         ],
         tables: vec![program, table],
-        charts: vec![Chart {
-            title: "Throughput against entries".to_owned(),
-            remark: String::new(),
-            x: Axis::new("entries", Unit::Count, Scale::PowersOfTwo),
-            y: Axis::new("packets per second, one core", Unit::PerSecond, Scale::Logarithmic),
-            series: lines,
-        }],
+        figures: vec![Figure::plot(
+            Plot::of_values(
+                "Throughput against entries",
+                Axis::binary("entries"),
+                Axis::logarithmic("packets per second, one core", Unit::PerSecond),
+                lines,
+            ),
+            "",
+        )],
         commands: vec![
             (
                 "Your P4 program, with traffic made from it:".to_owned(),

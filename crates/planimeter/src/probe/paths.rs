@@ -10,14 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
 use probe::config::{Config, Protocol, Resolved};
-use probe::metrics::Unit;
 use probe::outcome::{Completion, Point, RunResult};
 use probe::paths::{Judgement, Path, Plan, judge};
 use probe::{HeldPorts, Live, RunContext};
 use provenance::Provenance;
 use report::RunDirectory;
-use report::document::{Cell, Document, Section, Table, Value};
-use statistics::Estimate;
+use report::page::document::{Document, Section};
+use report::page::{Cell, Table};
+use report::value::Value;
+use statistics::{Estimate, Unit};
 use tempfile::NamedTempFile;
 
 use super::{INTERRUPTED, Keeper, arguments, layout};
@@ -46,9 +47,9 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
     let measured = measure(&plan, &resolved, &directory, &interrupt)?;
     let document = document(&plan, &measured, interrupt.load(Ordering::Relaxed));
     if config.output.json {
-        print!("{}", report::document::json::to_json(&document));
+        print!("{}", report::page::document::json::to_json(&document));
     } else {
-        print!("{}", report::document::terminal::text(&document, layout()));
+        print!("{}", report::page::document::terminal::text(&document, layout()));
     }
     directory.write_document(&document).map_err(Failure::run)?;
     if !config.output.json {
@@ -243,7 +244,7 @@ fn table(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Tab
     };
     let names = plan.names();
     let columns: Vec<String> = names.iter().map(after).collect();
-    let mut table = Table::new(
+    let mut table = Table::of_values(
         format!("{what}, mean over repetitions with 95 % confidence interval"),
         std::iter::once("variant").chain(columns.iter().map(String::as_str)),
     );
@@ -255,7 +256,7 @@ fn table(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Tab
             Cell::optional(value.map(|value| Value::estimate(&value, unit)))
         };
         let name = if variant.is_empty() { "controller" } else { variant };
-        table.rows.push(std::iter::once(Cell::text(name)).chain(names.iter().map(cell)).collect());
+        table.row(std::iter::once(Cell::text(name)).chain(names.iter().map(cell)));
     }
     table
 }

@@ -1,9 +1,11 @@
 //! The figures of P4RCProbe, with the reference controller.
 
-use ::probe::metrics::Unit;
 use ::probe::outcome::{Point, RunResult, Saturated};
 use ::probe::paths::Plan;
-use report::document::{Axis, Cell, Chart, Origin, Scale, Series, Value};
+use report::page::{Cell, Figure};
+use report::plot::{Axis, Line, Origin, Plot};
+use report::value::Value;
+use statistics::Unit;
 
 use super::section::Measured;
 use crate::failure::Failure;
@@ -104,38 +106,30 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
             measured.values.insert(format!("{key}.saturation"), cell);
             measured.put(format!("{key}.cpu"), value(most, "controller.cpu"));
         }
-        let axis = || Axis::new("packet-ins offered", Unit::PerSecond, Scale::Linear);
-        measured.charts.push((
-            "controller-fig-4",
-            key,
-            Chart {
-                title: format!("{}: sent and received", protocol.name()),
-                remark: String::new(),
-                x: axis(),
-                y: Axis::new("packets", Unit::PerSecond, Scale::Linear),
-                series: vec![
-                    series("sent", &result.points, offered, "sent_rate"),
-                    series("received", &result.points, offered, "received_rate"),
-                ],
-            },
-        ));
+        let plot = Plot::of_values(
+            format!("{}: sent and received", protocol.name()),
+            Axis::linear("packet-ins offered", Unit::PerSecond),
+            Axis::linear("packets", Unit::PerSecond),
+            vec![
+                series("sent", &result.points, offered, "sent_rate"),
+                series("received", &result.points, offered, "received_rate"),
+            ],
+        );
+        measured.figures.push(("controller-fig-4", key, Figure::plot(plot, "")));
         results.push((protocol, result));
     }
     let offered = |point: &Point| point.offered_rate;
     let lines = results.iter().map(|(protocol, result)| {
         series(protocol.name(), &result.points, offered, "controller.cpu")
     });
-    measured.charts.push((
-        "controller-fig-4",
-        "cpu",
-        Chart {
-            title: "Processor use of the controller".to_owned(),
-            remark: "In percent of one core.".to_owned(),
-            x: Axis::new("packet-ins offered", Unit::PerSecond, Scale::Linear),
-            y: Axis::new("processor use", Unit::CpuPercent, Scale::Linear),
-            series: lines.collect(),
-        },
-    ));
+    let plot = Plot::of_values(
+        "Processor use of the controller",
+        Axis::linear("packet-ins offered", Unit::PerSecond),
+        Axis::linear("processor use", Unit::CpuPercent),
+        lines.collect(),
+    );
+    let figure = Figure::plot(plot, "In percent of one core.");
+    measured.figures.push(("controller-fig-4", "cpu", figure));
     let all: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
     measured.remarks.extend(limited_by_probe(&all));
     Ok(measured)
@@ -180,31 +174,18 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
     times.sort_by(|a, b| a.value.total_cmp(&b.value));
     measured.put("openflow.rtt.least", times.first().copied());
     measured.put("openflow.rtt.most", times.last().copied());
-    for (exhibit, name, title, metric, unit, scale) in [
-        (
-            "controller-fig-5",
-            "rate",
-            "Received rate",
-            "received_rate",
-            Unit::PerSecond,
-            Scale::Linear,
-        ),
+    let received = "Received rate";
+    let response = "Mean round-trip time, from sent";
+    let processor = "Processor use of the controller";
+    for (exhibit, name, metric, y) in [
+        ("controller-fig-5", "rate", "received_rate", Axis::linear(received, Unit::PerSecond)),
         (
             "controller-fig-6",
             "rtt",
-            "Mean round-trip time, from sent",
             "rtt_from_sent.mean",
-            Unit::Seconds,
-            Scale::Logarithmic,
+            Axis::logarithmic(response, Unit::Seconds),
         ),
-        (
-            "controller-fig-6",
-            "cpu",
-            "Processor use of the controller",
-            "controller.cpu",
-            Unit::CpuPercent,
-            Scale::Linear,
-        ),
+        ("controller-fig-6", "cpu", "controller.cpu", Axis::linear(processor, Unit::CpuPercent)),
     ] {
         let mut lines = Vec::new();
         for protocol in Protocol::BOTH {
@@ -217,14 +198,9 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
                 lines.push(series(name, own.map(|(_, _, point)| point), at, metric));
             }
         }
-        let chart = Chart {
-            title: title.to_owned(),
-            remark: String::new(),
-            x: Axis::new("switches", Unit::Count, Scale::Linear),
-            y: Axis::new(title, unit, scale),
-            series: lines,
-        };
-        measured.charts.push((exhibit, name, chart));
+        let x = Axis::linear("switches", Unit::Count);
+        let plot = Plot::of_values(y.label.clone(), x, y, lines);
+        measured.figures.push((exhibit, name, Figure::plot(plot, "")));
     }
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
     Ok(measured)
@@ -280,25 +256,21 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
                 rate.to_string(),
                 Cell::text(format!("at most {most:.2}, at the end {last:.2}, over {length}")),
             );
-            lines.push(Series { name: format!("{rate}/s"), origin: Origin::Measured, points });
+            lines.push(Line::of_values(format!("{rate}/s"), Origin::Measured, points));
         }
         results.push(result);
         if stage.interrupted() {
             break;
         }
     }
-    measured.charts.push((
-        "controller-fig-7",
-        "outstanding",
-        Chart {
-            title: "Packet-ins outstanding per switch".to_owned(),
-            remark: "Mean of the switches; single switches are in the reports of the runs."
-                .to_owned(),
-            x: Axis::new("time", Unit::Seconds, Scale::Linear),
-            y: Axis::new("outstanding per switch", Unit::Count, Scale::Linear),
-            series: lines,
-        },
-    ));
+    let plot = Plot::of_values(
+        "Packet-ins outstanding per switch",
+        Axis::linear("time", Unit::Seconds),
+        Axis::linear("outstanding per switch", Unit::Count),
+        lines,
+    );
+    let remark = "Mean of the switches; single switches are in the reports of the runs.";
+    measured.figures.push(("controller-fig-7", "outstanding", Figure::plot(plot, remark)));
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
     Ok(measured)
 }
@@ -327,10 +299,7 @@ pub(super) fn paths(stage: &Stage<'_>) -> Result<Measured, Failure> {
             measured.put(key, point.and_then(|point| value(point, metric)));
         }
     }
-    let rate = |key: &str| match measured.values.get(key) {
-        Some(Cell::Value(value)) => Some(value.value),
-        _ => None,
-    };
+    let rate = |key: &str| Some(measured.values.get(key)?.value()?.value);
     let gain = rate("enhanced.P3.rate").zip(rate("original.P3.rate"));
     let gain = gain.map(|(after, before)| Value::new(after / before - 1.0, Unit::Fraction));
     measured.put("gain.P3", gain);

@@ -2,8 +2,8 @@
 
 use ::device::Level;
 use ::device::campaign::Picoseconds;
-use ::probe::metrics::Unit;
-use report::document::Value;
+use report::value::Value;
+use statistics::Unit;
 
 use super::section::Measured;
 use crate::failure::Failure;

@@ -1,8 +1,9 @@
 //! What the papers say: data files, read and checked.
 
-use ::probe::metrics::Unit;
-use report::document::{Cell, Spread, Value};
+use report::page::Cell;
+use report::value::{Spread, Value};
 use serde::Deserialize;
+use statistics::Unit;
 
 /// A paper and what it shows.
 #[derive(Debug, Deserialize)]

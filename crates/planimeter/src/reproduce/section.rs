@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use report::document::{Cell, Chart, Origin, Section, Series, Table, Value};
+use report::page::document::Section;
+use report::page::{Cell, Figure, Graphic, Table};
+use report::plot::{Line, Origin, Point};
+use report::value::Value;
 
 use super::published::{Exhibit, Paper};
 
@@ -11,8 +14,8 @@ use super::published::{Exhibit, Paper};
 pub(super) struct Measured {
     /// By the keys of published values.
     pub(super) values: BTreeMap<String, Cell>,
-    /// Whose exhibit, by which name published points refer to it, and the chart.
-    pub(super) charts: Vec<(&'static str, &'static str, Chart)>,
+    /// Whose exhibit, by which name published points refer to it, and the figure.
+    pub(super) figures: Vec<(&'static str, &'static str, Figure)>,
     /// The set-up here, by the aspects of the paper's and others.
     pub(super) set_up: Vec<(&'static str, String)>,
     /// What a reader must know.
@@ -32,7 +35,7 @@ impl Measured {
 
 /// The section.
 pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Section {
-    let mut values = Table::new(
+    let mut values = Table::of_values(
         format!("{} of {}", exhibit.name, paper.short),
         ["figure", "published", "measured here", "where published"],
     );
@@ -42,21 +45,18 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
             (None, Some(reason)) => Cell::text(format!("not measured: {reason}")),
             (None, None) => Cell::text("not measured in this run"),
         };
-        values.rows.push(vec![Cell::text(&one.what), one.cell(), here, Cell::text(&one.source)]);
+        values.row([Cell::text(&one.what), one.cell(), here, Cell::text(&one.source)]);
     }
-    let mut set_up = Table::new("What differs in the set-up", ["aspect", "published", "here"]);
+    let mut set_up =
+        Table::of_values("What differs in the set-up", ["aspect", "published", "here"]);
     let here = |aspect: &str| measured.set_up.iter().find(|(name, _)| *name == aspect);
     for one in &paper.set_up {
         let own = here(&one.aspect).map_or("–", |(_, text)| text.as_str());
-        set_up.rows.push(vec![
-            Cell::text(&one.aspect),
-            Cell::text(&one.published),
-            Cell::text(own),
-        ]);
+        set_up.row([Cell::text(&one.aspect), Cell::text(&one.published), Cell::text(own)]);
     }
     let known = |aspect: &str| paper.set_up.iter().any(|one| one.aspect == aspect);
     for (aspect, own) in measured.set_up.iter().filter(|(aspect, _)| !known(aspect)) {
-        set_up.rows.push(vec![Cell::text(*aspect), Cell::Nothing, Cell::text(own)]);
+        set_up.row([Cell::text(*aspect), Cell::default(), Cell::text(own)]);
     }
     Section {
         id: exhibit.id.clone(),
@@ -68,7 +68,7 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
             true => vec![values],
             false => vec![values, set_up],
         },
-        charts: charts(exhibit, measured),
+        figures: figures(exhibit, measured),
         commands: exhibit
             .commands
             .iter()
@@ -78,26 +78,23 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
     }
 }
 
-/// The charts of the exhibit with the points that were published.
-fn charts(exhibit: &Exhibit, measured: &Measured) -> Vec<Chart> {
-    let own = measured.charts.iter().filter(|(whose, _, _)| *whose == exhibit.id);
-    own.map(|(_, name, chart)| {
-        let mut chart = chart.clone();
+/// The figures of the exhibit with the points that were published.
+fn figures(exhibit: &Exhibit, measured: &Measured) -> Vec<Figure> {
+    let own = measured.figures.iter().filter(|(whose, _, _)| *whose == exhibit.id);
+    own.map(|(_, name, figure)| {
+        let mut figure = figure.clone();
+        let Graphic::Plot(plot) = &mut figure.graphic else { return figure };
         for one in exhibit.values.iter().filter(|one| one.chart.as_deref() == Some(name)) {
             let (Some(value), Some(series), Some(x)) = (one.value(), &one.series, one.x) else {
                 continue;
             };
-            let is = |line: &&mut Series| line.origin == Origin::Published && line.name == *series;
-            match chart.series.iter_mut().find(is) {
-                Some(line) => line.points.push((x, value)),
-                None => chart.series.push(Series {
-                    name: series.clone(),
-                    origin: Origin::Published,
-                    points: vec![(x, value)],
-                }),
+            let is = |line: &&mut Line| line.origin == Origin::Published && line.name == *series;
+            match plot.lines.iter_mut().find(is) {
+                Some(line) => line.points.push(Point::of_value(x, value)),
+                None => plot.lines.push(Line::of_values(series, Origin::Published, [(x, value)])),
             }
         }
-        chart
+        figure
     })
     .collect()
 }
@@ -105,8 +102,7 @@ fn charts(exhibit: &Exhibit, measured: &Measured) -> Vec<Chart> {
 /// The first value that both have, in a sentence.
 pub(super) fn finding(exhibit: &Exhibit, measured: &Measured) -> Option<String> {
     exhibit.values.iter().find_map(|one| {
-        let (published, here) = (one.value()?, measured.values.get(&one.key)?);
-        let Cell::Value(here) = here else { return None };
+        let (published, here) = (one.value()?, measured.values.get(&one.key)?.value()?);
         Some(format!(
             "{} ({}), {}: published {}, here {}.",
             exhibit.name,

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use ::probe::metrics::Unit;
 use ::tables::measure::{Findings, Measured as Case, Operation, Plan, Selection, Sharing};
 use ::tables::{
     EntryLock, Layout, Model, Requirements, Storage, Synchronisation, UpdateMethod, Wait, machine,
 };
-use report::document::{Axis, Chart, Origin, Scale, Series, Value};
-use statistics::Estimate;
+use report::page::Figure;
+use report::plot::{Axis, Line, Origin, Plot};
+use report::value::Value;
+use statistics::{Estimate, Unit};
 
 use super::section::Measured;
 use crate::failure::Failure;
@@ -161,9 +162,9 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
         for (size, rate) in &points {
             measured.put(format!("{name}.{}", size.log2()), Some(*rate));
         }
-        lines.push(Series { name: name.to_owned(), origin: Origin::Measured, points });
+        lines.push(Line::of_values(name, Origin::Measured, points));
     }
-    measured.charts.push(("tables-fig-4", "rate", chart("Reads by one core", "reads", lines)));
+    measured.figures.push(("tables-fig-4", "rate", figure("Reads by one core", "reads", lines)));
     // Fig. 5 and 6.
     let find = |storage: Storage, lock: EntryLock, size: usize, cores: usize| {
         findings.measured.iter().find(|case| {
@@ -225,23 +226,19 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
                         Some((size as f64, rate(find(storage, *lock, size, cores)?)?))
                     });
                     let name = format!("{storage}, {lock}, {cores} cores");
-                    lines.push(Series { name, origin: Origin::Measured, points: points.collect() });
+                    lines.push(Line::of_values(name, Origin::Measured, points));
                 }
             }
         }
-        measured.charts.push((exhibit, "rate", chart("Updates in place", "updates", lines)));
+        measured.figures.push((exhibit, "rate", figure("Updates in place", "updates", lines)));
     }
     Ok(measured)
 }
 
-fn chart(title: &str, what: &str, series: Vec<Series>) -> Chart {
-    Chart {
-        title: format!("{title} against entries"),
-        remark: String::new(),
-        x: Axis::new("entries", Unit::Count, Scale::PowersOfTwo),
-        y: Axis::new(format!("{what}, all cores"), Unit::PerSecond, Scale::Logarithmic),
-        series,
-    }
+fn figure(title: &str, what: &str, lines: Vec<Line>) -> Figure {
+    let y = Axis::logarithmic(format!("{what}, all cores"), Unit::PerSecond);
+    let title = format!("{title} against entries");
+    Figure::plot(Plot::of_values(title, Axis::binary("entries"), y, lines), "")
 }
 
 /// Equations 1 to 5, which are computed.
@@ -272,8 +269,6 @@ pub(super) fn equations() -> Result<Measured, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use report::document::Cell;
-
     use super::super::published::papers;
     use super::*;
 
@@ -285,7 +280,7 @@ mod tests {
         let exhibit = exhibits.into_iter().find(|one| one.id == "tables-equations").expect("there");
         for one in &exhibit.values {
             let here = measured.values.get(&one.key);
-            assert_eq!(here, Some(&Cell::Value(one.value().expect("a number"))), "{}", one.key);
+            assert_eq!(here, Some(&one.value().expect("a number").into()), "{}", one.key);
         }
         assert_eq!(measured.values.len(), exhibit.values.len());
     }

@@ -2,7 +2,7 @@
 
 use calculus::network::{Assessed, describe};
 use calculus::{Curve, Extended, Rational};
-use probe::metrics::Unit;
+use statistics::Unit;
 
 use super::Bounds;
 use crate::page::{Data, Figure};

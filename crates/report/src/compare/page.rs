@@ -180,7 +180,7 @@ fn point(figure: &Quantity, x: f64) -> Point {
     let interval =
         figure.interval().map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0);
     let tip = Some(format!("{}: {}", figure.place, stated(figure)));
-    Point { x, y: figure.value, interval, tip }
+    Point { x, y: figure.value, spread: interval.into(), tip }
 }
 
 /// Places by their numbers.

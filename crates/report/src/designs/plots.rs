@@ -2,8 +2,7 @@
 
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Model, Storage, Synchronisation, UpdateMethod};
-use probe::metrics::Unit;
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 use super::{Run, cores, cost, design, misses, rate, shape, shape_name, shapes, size};
 use crate::describe::distinct;
@@ -224,7 +223,7 @@ impl Drawing<'_> {
                     Some(Point {
                         x: entries as f64,
                         y: found.mean,
-                        interval: found.ci95,
+                        spread: found.ci95.into(),
                         tip: Some(format!(
                             "{text}, {} entries: {}",
                             size(entries),

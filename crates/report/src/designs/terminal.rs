@@ -1,7 +1,7 @@
 //! What stands on the terminal at the end: rates by size, then the largest table in detail.
 
 use ::tables::measure::{Findings, Measured};
-use probe::metrics::Unit;
+use statistics::Unit;
 
 use super::{
     Run, answers, clock, cores, cost, lost, method, misses, mixes_clocks, not_offered, percentile,

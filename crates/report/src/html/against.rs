@@ -4,9 +4,8 @@
 //! against switches (Fig. 5), response time against switches on a logarithmic axis (Fig. 6a), CPU
 //! against both (Fig. 4c, 6b). A line needs two points; a plot without a line is not drawn.
 
-use probe::metrics::Unit;
 use probe::outcome::{Point, RunResult};
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 use crate::estimates::metric;
 use crate::format::{estimate, figure, printable};
@@ -327,10 +326,10 @@ fn line(
     let points = group.points.iter().filter_map(|(x, point)| {
         let value = metric(point, metric_name)?;
         let tip = Some(tip(*x, against, &name, value, unit));
-        Some(Dot { x: *x, y: value.mean, interval: value.ci95, tip })
+        Some(Dot { x: *x, y: value.mean, spread: value.ci95.into(), tip })
     });
     let points = points.collect();
-    Line { name, legend: String::new(), points, style }
+    Line { legend: String::new(), ..Line::new(name, points, style) }
 }
 
 fn tip(x: f64, against: Against, name: &str, value: &Estimate, unit: Unit) -> String {

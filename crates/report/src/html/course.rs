@@ -1,9 +1,8 @@
 //! Plots of one point: its course over time, the distribution of its times, its switches.
 
 use hdrhistogram::Histogram;
-use probe::metrics::Unit;
 use probe::outcome::{Histograms, Latency, Point, SwitchOutcome, Trial};
-use statistics::Ordered;
+use statistics::{Ordered, Unit};
 
 use crate::describe;
 use crate::estimates::{Kind, STATISTICS, usable};
@@ -289,11 +288,10 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     if usable(point).count() < 2 {
         return Vec::new();
     }
-    let lines = usable(point).take(DRAWN).map(|trial| Line {
-        name: format!("trial {}", trial.repetition),
-        legend: String::new(),
-        points: curve_of(histogram(kind, &trial.histograms), &[kind.of(trial)]),
-        style: Style::series(hue).faint(),
+    let lines = usable(point).take(DRAWN).map(|trial| {
+        let name = format!("trial {}", trial.repetition);
+        let points = curve_of(histogram(kind, &trial.histograms), &[kind.of(trial)]);
+        Line { legend: String::new(), ..Line::new(name, points, Style::series(hue).faint()) }
     });
     lines.collect()
 }

@@ -1,8 +1,7 @@
 //! The first screen.
 
-use probe::metrics::Unit;
 use probe::outcome::{Point, RunResult, Saturated, SearchOutcome};
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 use crate::estimates::{Kind, metric};
 use crate::format::{capital, estimate, figure, optional, printable, setting};

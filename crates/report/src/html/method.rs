@@ -1,8 +1,8 @@
 //! How it was measured: windows, counts, seeds, definitions, host, configuration, files.
 
 use probe::config::Load;
-use probe::metrics::Unit;
 use probe::outcome::{RunResult, Trial};
+use statistics::Unit;
 
 use crate::describe;
 use crate::estimates::usable;

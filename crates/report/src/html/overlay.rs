@@ -5,8 +5,8 @@
 //! measured and which side was the limit, since a line in a plot does not say that.
 
 use probe::config::Load;
-use probe::metrics::Unit;
 use probe::outcome::RunResult;
+use statistics::Unit;
 
 use super::tables::{self, Links};
 use super::{against, course};

@@ -1,8 +1,7 @@
 //! Tables of points, of times and of switches.
 
-use probe::metrics::Unit;
 use probe::outcome::{Point, Saturated, SwitchOutcome};
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 use crate::estimates::{self, Kind, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, mark, metric, usable};
 use crate::format::{duration, estimate, figure, optional, plural, printable, setting, whole};

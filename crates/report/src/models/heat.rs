@@ -2,7 +2,7 @@
 
 use ::device::Level;
 use ::device::verify::{Verification, VerifiedCell};
-use probe::metrics::Unit;
+use statistics::Unit;
 
 use super::{Axes, percent};
 use crate::page::Figure;

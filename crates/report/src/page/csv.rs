@@ -26,7 +26,7 @@ fn of_plot(plot: &Plot) -> String {
                 Text(&line.name),
                 Cell(Some(plot.x.data(point.x))),
                 Cell(Some(point.y)),
-                Cell(point.interval)
+                Cell(point.spread.confidence())
             );
         }
     }

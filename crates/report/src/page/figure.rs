@@ -118,7 +118,7 @@ fn points(plot: &Plot) -> Table {
         let cells = lines.iter().map(|line| {
             match line.points.iter().find(|p| p.x == x && p.y.is_finite()) {
                 None => "–".to_owned(),
-                Some(point) => match point.interval {
+                Some(point) => match point.spread.confidence() {
                     None => figure(point.y, plot.y.unit),
                     Some(half) => {
                         let (mean, half, suffix) = mean_and_interval(point.y, half, plot.y.unit);

@@ -236,9 +236,9 @@ fn table(table: &Table) -> Markup {
                 @if headed {
                     thead {
                         tr {
-                            @for column in &table.columns {
+                            @for (place, column) in table.columns.iter().enumerate() {
                                 @if column.name.is_empty() { td {} } @else {
-                                    th scope="col" class=[(column.kind != Kind::Figures).then_some("text")] {
+                                    th scope="col" class=[(table.kind(place) != Kind::Figures).then_some("text")] {
                                         (escape(&column.name))
                                     }
                                 }
@@ -254,9 +254,9 @@ fn table(table: &Table) -> Markup {
                         }
                         @for row in &group.rows {
                             tr {
-                                @for (place, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
-                                    @if place == 0 { th scope="row" class=[self::class(cell.tone)] { (cell.text) } }
-                                    @else { td class=[cell_class(cell, column.kind)] { (cell.text) } }
+                                @for (place, cell) in row.iter().enumerate() {
+                                    @if place == 0 { th scope="row" class=[self::class(cell.tone)] { (cell.shown()) } }
+                                    @else { td class=[cell_class(cell, table.kind(place))] { (cell.shown()) } }
                                 }
                             }
                             "\n"
@@ -270,7 +270,7 @@ fn table(table: &Table) -> Markup {
 
 fn cell_class(cell: &Cell, kind: Kind) -> Option<String> {
     let kind = match kind {
-        Kind::Figures => None,
+        Kind::Figures | Kind::Values => None,
         Kind::Words => Some("text"),
         Kind::Prose => Some("text prose"),
     };

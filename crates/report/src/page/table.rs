@@ -1,6 +1,8 @@
 //! Tables.
 
 use super::text::{Text, Tone};
+use crate::format::printable;
+use crate::value::Value;
 
 /// A table: the first column names its rows.
 #[derive(Clone, Debug, Default)]
@@ -30,19 +32,61 @@ pub(super) enum Kind {
     Figures,
     Words,
     Prose,
+    /// Figures where all that stands there are values, else prose.
+    Values,
 }
 
 /// A cell.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    pub(super) text: Text,
+    pub(super) content: Content,
     pub(super) tone: Tone,
+}
+
+/// What stands in a cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Content {
+    /// Nothing: it was not measured, or not published.
+    #[default]
+    Nothing,
+    Text(Text),
+    Value(Value),
 }
 
 impl Table {
     /// A table without rows.
     pub fn new(caption: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
         Self { caption: caption.into(), columns: columns.into_iter().collect(), groups: Vec::new() }
+    }
+
+    /// A table of values without rows, whose first column names the rows.
+    pub fn of_values<'a>(
+        caption: impl Into<String>,
+        columns: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let columns = columns.into_iter().enumerate().map(|(place, name)| match place {
+            0 => Column::words(printable(name)),
+            _ => Column { name: printable(name), kind: Kind::Values },
+        });
+        Self::new(printable(&caption.into()), columns)
+    }
+
+    /// What stands in the column at that place.
+    pub(super) fn kind(&self, place: usize) -> Kind {
+        let kind = self.columns.get(place).map_or(Kind::Words, |column| column.kind);
+        let is_text = |row: &Vec<Cell>| {
+            matches!(row.get(place), Some(Cell { content: Content::Text(_), .. }))
+        };
+        match kind {
+            Kind::Values if self.rows().any(is_text) => Kind::Prose,
+            Kind::Values => Kind::Figures,
+            kind => kind,
+        }
+    }
+
+    /// All rows, of all groups.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Vec<Cell>> {
+        self.groups.iter().flat_map(|group| &group.rows)
     }
 
     /// A row, which has a cell for each column.
@@ -87,12 +131,46 @@ impl Column {
 impl Cell {
     /// A cell that stands out as good or bad news.
     pub fn toned(tone: Tone, text: impl Into<Text>) -> Self {
-        Self { text: text.into(), tone }
+        Self { tone, ..Self::from(text) }
+    }
+
+    /// A cell of words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::from(printable(&text.into()))
+    }
+
+    /// A cell with a value, if there is one.
+    pub fn optional(value: Option<Value>) -> Self {
+        value.map_or_else(Self::default, Self::from)
+    }
+
+    /// Its value, if it holds one.
+    #[must_use]
+    pub fn value(&self) -> Option<Value> {
+        match &self.content {
+            Content::Value(value) => Some(*value),
+            Content::Nothing | Content::Text(_) => None,
+        }
+    }
+
+    /// What people read.
+    pub(super) fn shown(&self) -> Text {
+        match &self.content {
+            Content::Nothing => "–".into(),
+            Content::Text(text) => text.clone(),
+            Content::Value(value) => value.words().into(),
+        }
+    }
+}
+
+impl From<Value> for Cell {
+    fn from(value: Value) -> Self {
+        Self { content: Content::Value(value), tone: Tone::Plain }
     }
 }
 
 impl<T: Into<Text>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self { text: text.into(), tone: Tone::Plain }
+        Self { content: Content::Text(text.into()), tone: Tone::Plain }
     }
 }

@@ -77,6 +77,15 @@ impl Text {
         self.0.iter().all(|(_, text)| text.is_empty())
     }
 
+    /// The same without emphasis.
+    pub(super) fn plain(&self) -> String {
+        let texts = self.0.iter().map(|(emphasis, text)| match emphasis {
+            Emphasis::Faint => format!(" {text}"),
+            _ => text.clone(),
+        });
+        texts.collect()
+    }
+
     pub(super) fn spans(&self) -> impl Iterator<Item = (Emphasis, &str)> {
         self.0.iter().map(|(emphasis, text)| (*emphasis, text.as_str()))
     }

@@ -87,7 +87,7 @@ impl Plot {
     fn y_values(&self) -> impl Iterator<Item = f64> {
         let lines = self.lines.iter().flat_map(|l| l.points.iter());
         let ends = lines.flat_map(|p| {
-            let half = p.interval.unwrap_or(0.0);
+            let half = p.spread.confidence().unwrap_or(0.0);
             // On a logarithmic axis an interval may reach below zero; its mean still counts.
             [p.y - half, p.y, p.y + half]
         });
@@ -304,7 +304,8 @@ fn draw_intervals<'a>(
 ) {
     let mut path = String::new();
     for point in points {
-        let Some(half) = point.interval.filter(|half| half.is_finite() && *half > 0.0) else {
+        let Some(half) = point.spread.confidence().filter(|half| half.is_finite() && *half > 0.0)
+        else {
             continue;
         };
         let across = frame.x(x, point.x);
@@ -460,7 +461,7 @@ impl Axis {
     /// Logarithmic if the values range over more than two decades, else linear.
     pub(crate) fn fitting(
         label: impl Into<String>,
-        unit: probe::metrics::Unit,
+        unit: statistics::Unit,
         values: impl Iterator<Item = f64>,
     ) -> Self {
         if spans_decades(values) {
@@ -474,7 +475,8 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use probe::metrics::Unit;
+    use crate::value::Spread;
+    use statistics::Unit;
 
     fn plot(lines: Vec<Line>) -> Plot {
         Plot {
@@ -532,7 +534,7 @@ mod tests {
 
     #[test]
     fn intervals_are_drawn_where_there_are_any() {
-        let with = Point { interval: Some(2.0), ..Point::new(1.0, 5.0) };
+        let with = Point { spread: Spread::Confidence(2.0), ..Point::new(1.0, 5.0) };
         let svg = plot(vec![line("a", vec![with, Point::new(2.0, 5.0)])]).svg("p");
         let path = svg
             .split("class=\"interval\" d=\"")
@@ -546,7 +548,7 @@ mod tests {
 
     #[test]
     fn a_wide_interval_does_not_pull_the_axis_below_zero() {
-        let wide = |y| vec![Point { interval: Some(50.0), ..Point::new(1.0, y) }];
+        let wide = |y| vec![Point { spread: Spread::Confidence(50.0), ..Point::new(1.0, y) }];
         let least = |y| plot(vec![line("a", wide(y))]).y_values().fold(f64::INFINITY, f64::min);
         assert_eq!(least(5.0), 5.0, "its end is cut off");
         assert_eq!(least(-5.0), -55.0);

@@ -1,12 +1,12 @@
 //! From data to a position on an axis, and where the ticks go.
 
-use probe::metrics::Unit;
+use statistics::Unit;
 
 use crate::format::{figure, scaling, trim_zeros, whole};
 
 /// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
+pub enum Spacing {
     /// Evenly.
     Linear,
     /// By their logarithm. Values must be above zero; others sit on the lower edge.
@@ -26,7 +26,7 @@ pub struct Axis {
     /// Unit of the values.
     pub unit: Unit,
     /// How they are spread.
-    pub spread: Spread,
+    pub spacing: Spacing,
     /// Whether a linear axis starts at zero. It should, wherever lengths are compared.
     pub from_zero: bool,
     /// Values that a line across the plot marks, with what stands on it.
@@ -37,17 +37,17 @@ impl Axis {
     /// A linear axis that starts at zero.
     pub fn linear(label: impl Into<String>, unit: Unit) -> Self {
         let levels = Vec::new();
-        Self { label: label.into(), unit, spread: Spread::Linear, from_zero: true, levels }
+        Self { label: label.into(), unit, spacing: Spacing::Linear, from_zero: true, levels }
     }
 
     /// A logarithmic axis.
     pub fn logarithmic(label: impl Into<String>, unit: Unit) -> Self {
-        Self { spread: Spread::Logarithmic, from_zero: false, ..Self::linear(label, unit) }
+        Self { spacing: Spacing::Logarithmic, from_zero: false, ..Self::linear(label, unit) }
     }
 
     /// A logarithmic axis of counts whose ticks are powers of two.
     pub fn binary(label: impl Into<String>) -> Self {
-        Self { spread: Spread::Binary, ..Self::logarithmic(label, Unit::Count) }
+        Self { spacing: Spacing::Binary, ..Self::logarithmic(label, Unit::Count) }
     }
 
     /// The same with lines across the plot.
@@ -58,24 +58,24 @@ impl Axis {
 
     /// A value of this axis as tables show it.
     pub(crate) fn value(&self, value: f64) -> String {
-        match self.spread {
-            Spread::Binary => power_of_two(value).unwrap_or_else(|| figure(value, self.unit)),
+        match self.spacing {
+            Spacing::Binary => power_of_two(value).unwrap_or_else(|| figure(value, self.unit)),
             _ => figure(value, self.unit),
         }
     }
 
     /// A value of this axis as files hold it: the quantile where the axis spreads those.
     pub(crate) fn data(&self, value: f64) -> f64 {
-        match self.spread {
-            Spread::Quantile => 1.0 - 1.0 / value,
+        match self.spacing {
+            Spacing::Quantile => 1.0 - 1.0 / value,
             _ => value,
         }
     }
 
     /// The label with the unit of the values in files.
     pub(crate) fn name(&self) -> String {
-        match (self.spread, self.unit) {
-            (Spread::Quantile, _) => format!("{} [fraction]", self.label),
+        match (self.spacing, self.unit) {
+            (Spacing::Quantile, _) => format!("{} [fraction]", self.label),
             // Its label says what it counts.
             (_, Unit::Index) => self.label.clone(),
             (_, unit) => format!("{} [{}]", self.label, unit.text()),
@@ -84,14 +84,14 @@ impl Axis {
 
     /// An axis of quantiles.
     pub fn quantile(label: impl Into<String>) -> Self {
-        Self { spread: Spread::Quantile, ..Self::logarithmic(label, Unit::Index) }
+        Self { spacing: Spacing::Quantile, ..Self::logarithmic(label, Unit::Index) }
     }
 }
 
 /// An axis fitted to data.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
-    spread: Spread,
+    spacing: Spacing,
     unit: Unit,
     label: String,
     low: f64,
@@ -113,7 +113,7 @@ pub(crate) struct Tick {
 impl Scale {
     /// Fits an axis to the values that it must show, with about `wanted` labelled ticks.
     pub(crate) fn fit(axis: &Axis, values: impl Iterator<Item = f64>, wanted: usize) -> Self {
-        let positive = axis.spread != Spread::Linear;
+        let positive = axis.spacing != Spacing::Linear;
         let usable = values.filter(|v| v.is_finite() && (!positive || *v > 0.0));
         let (mut low, mut high) = usable
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
@@ -121,7 +121,7 @@ impl Scale {
             (low, high) = if positive { (1.0, 10.0) } else { (0.0, 1.0) };
         }
         let mut scale = Self {
-            spread: axis.spread,
+            spacing: axis.spacing,
             unit: axis.unit,
             label: axis.label.clone(),
             low,
@@ -129,20 +129,20 @@ impl Scale {
             suffix: "",
             ticks: Vec::new(),
         };
-        match axis.spread {
-            Spread::Linear => scale.fit_linear(axis.from_zero, wanted),
-            Spread::Logarithmic => scale.fit_logarithmic(wanted),
-            Spread::Binary => scale.fit_binary(wanted),
-            Spread::Quantile => scale.fit_quantile(),
+        match axis.spacing {
+            Spacing::Linear => scale.fit_linear(axis.from_zero, wanted),
+            Spacing::Logarithmic => scale.fit_logarithmic(wanted),
+            Spacing::Binary => scale.fit_binary(wanted),
+            Spacing::Quantile => scale.fit_quantile(),
         }
         scale
     }
 
     /// Position from 0 (low end) to 1 (high end). Values beyond the ends sit on them.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        let position = match self.spread {
-            Spread::Linear => (value - self.low) / (self.high - self.low),
-            Spread::Logarithmic | Spread::Binary | Spread::Quantile => {
+        let position = match self.spacing {
+            Spacing::Linear => (value - self.low) / (self.high - self.low),
+            Spacing::Logarithmic | Spacing::Binary | Spacing::Quantile => {
                 (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
             }
         };

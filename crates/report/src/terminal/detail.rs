@@ -1,7 +1,7 @@
 //! All figures of one point.
 
-use probe::metrics::Unit;
 use probe::outcome::{HandshakeOutcome, Point};
+use statistics::Unit;
 
 use super::{Cell, Column, Grid, Layout, Paint};
 use crate::describe;

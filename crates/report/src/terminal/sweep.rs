@@ -1,7 +1,7 @@
 //! A row per point.
 
-use probe::metrics::Unit;
 use probe::outcome::{Completion, Point};
+use statistics::Unit;
 
 use super::{Cell, Column, Grid, Layout, Paint, paint_of};
 use crate::estimates::{UNBOUNDED_MEANS, mark, metric, usable};

@@ -111,7 +111,7 @@ fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
     Some(Point {
         x: entries as f64,
         y: found.mean,
-        interval: found.ci95,
+        spread: found.ci95.into(),
         tip: Some(format!(
             "{name}, {} entries: {}",
             size(entries),

@@ -1,7 +1,6 @@
 //! What stands on the terminal at the end: a row for each path, number of entries and of cores.
 
-use probe::metrics::Unit;
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 use super::{Run, checked, cost, fault, path, percentile, rate, remarks, size};
 use crate::format::{duration, estimate, figure, printable};

@@ -14,6 +14,7 @@ use provenance::Provenance;
 use report::RunDirectory;
 use report::page::{Block, Cell, Column, Figure, Note, Page, Table};
 use report::plot::{Axis, HeatCell, HeatMap, Line, Plot, Point, Style, Unit};
+use report::value::Spread;
 use serde_json::Value;
 
 #[path = "../report/support.rs"]
@@ -185,7 +186,7 @@ fn blocks() -> Page {
     page.lead(Block::Notes(vec![Note::warning("warned 3 times"), Note::plain("to know")]));
     let line = |name: &str, style: Style| {
         let points = (1..9).map(|n| Point {
-            interval: Some(0.2),
+            spread: Spread::Confidence(0.2),
             ..Point::new(f64::from(n), 1e-6 * f64::from(n))
         });
         Line::new(name, points.collect(), style)

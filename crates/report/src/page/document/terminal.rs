@@ -1,6 +1,7 @@
 //! A document as text that fits the terminal.
 
-use super::{Cell, Document, Section, Table};
+use super::super::table::{Cell, Content, Table};
+use super::{Document, Section};
 use crate::format::{duration, printable};
 use crate::notes::merged;
 use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint};
@@ -54,28 +55,29 @@ const LONGEST: usize = 36;
 const LEAST: usize = 14;
 
 fn table(table: &Table, layout: Layout) -> String {
-    let mut out = layout.paragraph("  ", &printable(&table.caption), Paint::Faint);
-    let cells = || table.rows.iter().flatten();
-    if cells().all(|cell| !matches!(cell, Cell::Value(_)))
-        && cells().any(|cell| cell.words().chars().count() > LONGEST)
+    let mut out = layout.paragraph("  ", &table.caption, Paint::Faint);
+    let cells = || table.rows().flatten();
+    if cells().all(|cell| cell.value().is_none())
+        && cells().any(|cell| words(cell).chars().count() > LONGEST)
     {
         return out + &listed(table, layout);
     }
     let prose = |place: usize| {
-        let mut own = table.rows.iter().filter_map(|row| row.get(place));
-        own.all(|cell| !matches!(cell, Cell::Value(_)))
+        let mut own = table.rows().filter_map(|row| row.get(place));
+        own.all(|cell| cell.value().is_none())
     };
-    let columns = table.columns.iter().enumerate().map(|(place, name)| match place {
-        0 => Column::left(printable(name)).indent(4),
+    let columns = table.columns.iter().enumerate().map(|(place, column)| match place {
+        0 => Column::left(column.name.clone()).indent(4),
         // Where there is no room, words are left out before values, and later columns before earlier ones.
         place => {
             let rank = u8::try_from(place).unwrap_or(100).min(100) - 1;
-            Column::right(printable(name)).rank(if prose(place) { 100 + rank } else { rank })
+            let rank = if prose(place) { 100 + rank } else { rank };
+            Column::right(column.name.clone()).rank(rank)
         }
     });
     let mut grid = Grid::new(columns.collect());
     let limits = limits(table, layout, prose);
-    for row in &table.rows {
+    for row in table.rows() {
         let words = row.iter().zip(&limits).map(|(cell, limit)| shortened(cell, *limit));
         grid.row(words.map(GridCell::new).collect());
     }
@@ -83,14 +85,18 @@ fn table(table: &Table, layout: Layout) -> String {
     out
 }
 
+fn words(cell: &Cell) -> String {
+    cell.shown().plain()
+}
+
 /// How long words in each column may be, so that all columns of values fit. The first column takes what is left.
 fn limits(table: &Table, layout: Layout, prose: impl Fn(usize) -> bool) -> Vec<usize> {
     let width = |place: usize, counts: fn(&Cell) -> bool| {
-        let cells = table.rows.iter().filter_map(|row| row.get(place));
-        let cells = cells.filter(|cell| counts(cell)).map(|cell| cell.words().chars().count());
-        cells.max().unwrap_or(0).max(table.columns[place].chars().count())
+        let cells = table.rows().filter_map(|row| row.get(place));
+        let cells = cells.filter(|cell| counts(cell)).map(|cell| words(cell).chars().count());
+        cells.max().unwrap_or(0).max(table.columns[place].name.chars().count())
     };
-    let values = |cell: &Cell| matches!(cell, Cell::Value(_));
+    let values = |cell: &Cell| cell.value().is_some();
     let room = layout.columns().saturating_sub(4);
     let shown = || (1..table.columns.len()).filter(|place| !prose(*place));
     let whole: usize = shown().map(|place| width(place, |_| true).min(LONGEST) + 2).sum();
@@ -108,9 +114,9 @@ fn limits(table: &Table, layout: Layout, prose: impl Fn(usize) -> bool) -> Vec<u
 
 /// Words that fit; a value is never cut.
 fn shortened(cell: &Cell, limit: usize) -> String {
-    let words = cell.words();
-    match cell {
-        Cell::Text(_) if words.chars().count() > limit => {
+    let words = words(cell);
+    match cell.content {
+        Content::Text(_) if words.chars().count() > limit => {
             words.chars().take(limit - 1).chain(['…']).collect()
         }
         _ => words,
@@ -120,13 +126,13 @@ fn shortened(cell: &Cell, limit: usize) -> String {
 /// A table of sentences, which no column holds: a paragraph for each row.
 fn listed(table: &Table, layout: Layout) -> String {
     let mut out = String::new();
-    for row in &table.rows {
+    for row in table.rows() {
         let Some((name, cells)) = row.split_first() else { continue };
         let told = table.columns.iter().skip(1).zip(cells);
-        let told = told.filter(|(_, cell)| **cell != Cell::Nothing);
+        let told = told.filter(|(_, cell)| cell.content != Content::Nothing);
         let told: Vec<String> =
-            told.map(|(column, cell)| format!("{column}: {}", cell.words())).collect();
-        let text = format!("{}; {}", name.words(), told.join("; "));
+            told.map(|(column, cell)| format!("{}: {}", column.name, words(cell))).collect();
+        let text = format!("{}; {}", words(name), told.join("; "));
         out.push_str(&layout.paragraph("    ", &text, Paint::Plain));
     }
     out

@@ -1,7 +1,10 @@
 //! A CSV file for each table of a document. Those of charts are beside their figures.
 
-use super::{Cell, Document, Spread, Table, Value};
+use super::super::table::{Content, Table};
+use super::Document;
+use crate::csv::Text;
 use crate::put::put;
+use crate::value::{Spread, Value};
 
 /// Names of files and what is in them: `fig-4-table-1.csv`.
 pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
@@ -17,35 +20,28 @@ pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
 /// A row for each cell with a value or words.
 fn table(table: &Table) -> String {
     let mut out = String::from("row,column,unit,value,ci95,stddev,approximate\n");
-    for row in &table.rows {
+    for row in table.rows() {
         let Some((name, cells)) = row.split_first() else { continue };
+        let name = name.shown().plain();
         for (column, cell) in table.columns.iter().skip(1).zip(cells) {
-            let (unit, fields) = match cell {
-                Cell::Nothing => continue,
-                Cell::Text(text) => ("", format!("{},,,", quoted(text))),
-                Cell::Value(value) => (value.unit.text(), fields(value)),
+            let (unit, fields) = match &cell.content {
+                Content::Nothing => continue,
+                Content::Text(text) => ("", format!("{},,,", Text(&text.plain()))),
+                Content::Value(value) => (value.unit.text(), fields(*value)),
             };
-            put!(out, "{},{},{unit},{fields}\n", quoted(&name.words()), quoted(column));
+            put!(out, "{},{},{unit},{fields}\n", Text(&name), Text(&column.name));
         }
     }
     out
 }
 
 /// Value, interval, deviation, and whether it is about that.
-fn fields(value: &Value) -> String {
+fn fields(value: Value) -> String {
     let number = value.value;
     match value.spread {
         Spread::None => format!("{number},,,"),
         Spread::Confidence(half) => format!("{number},{half},,"),
         Spread::Deviation(deviation) => format!("{number},,{deviation},"),
         Spread::About => format!("{number},,,true"),
-    }
-}
-
-/// As RFC 4180 has it.
-fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
     }
 }

@@ -2,12 +2,15 @@
 
 use serde_json::{Value as Json, json};
 
+use super::super::table::{Cell, Content, Table};
+use super::super::{Figure, Graphic};
+use super::{Document, Section};
 use crate::json::result;
-
-use super::{Cell, Chart, Document, Section, Spread, Table, Value};
+use crate::plot::{Axis, Line};
+use crate::value::Spread;
 
 /// The JSON schema of what [`to_json`] gives.
-pub const SCHEMA: &str = include_str!("../../schemas/document-result.v1.schema.json");
+pub const SCHEMA: &str = include_str!("../../../schemas/document-result.v1.schema.json");
 
 /// A document as JSON. Values are in base units: seconds, bytes, per second, shares from 0 to 1, percent of one core.
 #[must_use]
@@ -31,7 +34,7 @@ fn section(section: &Section) -> Json {
         "title": section.title,
         "text": section.text,
         "tables": section.tables.iter().map(table).collect::<Vec<_>>(),
-        "charts": section.charts.iter().map(chart).collect::<Vec<_>>(),
+        "charts": section.figures.iter().filter_map(chart).collect::<Vec<_>>(),
         "commands": section.commands.iter().map(|(_, command)| command).collect::<Vec<_>>(),
         "links": section.links.iter().map(|(_, place)| place).collect::<Vec<_>>(),
     })
@@ -41,17 +44,17 @@ fn table(table: &Table) -> Json {
     let row = |row: &Vec<Cell>| row.iter().map(cell).collect::<Vec<_>>();
     json!({
         "caption": table.caption,
-        "columns": table.columns,
-        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+        "columns": table.columns.iter().map(|column| &column.name).collect::<Vec<_>>(),
+        "rows": table.rows().map(row).collect::<Vec<_>>(),
     })
 }
 
 fn cell(cell: &Cell) -> Json {
-    match cell {
-        Cell::Nothing => Json::Null,
-        Cell::Text(text) => json!(text),
-        Cell::Value(one) => {
-            let mut out = value(one);
+    match &cell.content {
+        Content::Nothing => Json::Null,
+        Content::Text(text) => json!(text.plain()),
+        Content::Value(one) => {
+            let mut out = value(one.value, one.spread);
             out["unit"] = json!(one.unit.text());
             out
         }
@@ -59,9 +62,9 @@ fn cell(cell: &Cell) -> Json {
 }
 
 /// Without its unit, which an axis or a cell names.
-fn value(value: &Value) -> Json {
-    let number = value.value.is_finite().then_some(value.value);
-    match value.spread {
+fn value(number: f64, spread: Spread) -> Json {
+    let number = number.is_finite().then_some(number);
+    match spread {
         Spread::None => json!({ "value": number }),
         Spread::Confidence(half) => json!({ "value": number, "ci95": half }),
         Spread::Deviation(deviation) => json!({ "value": number, "stddev": deviation }),
@@ -69,25 +72,26 @@ fn value(value: &Value) -> Json {
     }
 }
 
-fn chart(chart: &Chart) -> Json {
-    let axis = |axis: &super::Axis| json!({ "label": axis.label, "unit": axis.unit.text() });
-    let series = chart.series.iter().map(|series| {
-        let points = series.points.iter().map(|(x, y)| {
-            let mut point = value(y);
-            point["x"] = json!(x);
-            point
+fn chart(figure: &Figure) -> Option<Json> {
+    let Graphic::Plot(plot) = &figure.graphic else { return None };
+    let axis = |axis: &Axis| json!({ "label": axis.label, "unit": axis.unit.text() });
+    let series = |line: &Line| {
+        let points = line.points.iter().map(|point| {
+            let mut out = value(point.y, point.spread);
+            out["x"] = json!(point.x);
+            out
         });
         json!({
-            "name": series.name,
-            "origin": series.origin.word(),
+            "name": line.name,
+            "origin": line.origin.word(),
             "points": points.collect::<Vec<_>>(),
         })
-    });
-    json!({
-        "title": chart.title,
-        "remark": chart.remark,
-        "x": axis(&chart.x),
-        "y": axis(&chart.y),
-        "series": series.collect::<Vec<_>>(),
-    })
+    };
+    Some(json!({
+        "title": plot.title,
+        "remark": figure.remark,
+        "x": axis(&plot.x),
+        "y": axis(&plot.y),
+        "series": plot.lines.iter().map(series).collect::<Vec<_>>(),
+    }))
 }

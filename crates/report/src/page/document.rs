@@ -1,0 +1,101 @@
+//! A page that puts several measurements together, and that also exists as the text of a terminal ([`terminal`]), as JSON
+//! ([`json`]) and as a CSV file for each table ([`csv`]).
+//!
+//! Its tables and figures hold [values](crate::value::Value) with their unit, confidence and origin, so that a value that was
+//! published elsewhere is told from one that was measured here in every form.
+
+pub mod csv;
+pub mod json;
+pub mod terminal;
+
+use provenance::Provenance;
+
+use super::{Block, Figure, Graphic, Note, Page, Table, Text, Tone};
+use crate::format::printable;
+
+/// A report.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Which verb made it, such as `demo`.
+    pub kind: &'static str,
+    /// What it is about.
+    pub title: String,
+    /// What it found, most important first, a sentence each.
+    pub findings: Vec<String>,
+    /// What a reader must know to judge it.
+    pub notes: Vec<String>,
+    /// Why it does not hold all that was asked for, if so.
+    pub partial: Option<String>,
+    /// In order.
+    pub sections: Vec<Section>,
+    /// Command, time and host.
+    pub provenance: Provenance,
+}
+
+/// A part of a document.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Its name in links and in names of files: lower case, digits and hyphens.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// Paragraphs beneath the heading.
+    pub text: Vec<String>,
+    /// Tables, below the text.
+    pub tables: Vec<Table>,
+    /// Figures, below the tables, of [lines of values](crate::plot::Line::of_values).
+    pub figures: Vec<Figure>,
+    /// Commands that do the same elsewhere: what for, and the command.
+    pub commands: Vec<(String, String)>,
+    /// More about it: what, and where in the run directory.
+    pub links: Vec<(String, String)>,
+}
+
+impl Document {
+    /// The page.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        let mut page = Page::of_run(&self.provenance, self.kind, printable(&self.title));
+        if let Some(reason) = &self.partial {
+            let text = format!("This report is partial: {}", printable(reason));
+            page.lead(Block::card(Tone::Bad, Text::strong(text)));
+        }
+        let findings = self.findings.iter().map(|line| Text::from(printable(line))).collect();
+        page.lead(Block::Card(Tone::Good, findings));
+        let notes = self.notes.iter().map(|note| Note::plain(printable(note))).collect();
+        page.lead(Block::Notes(notes));
+        for one in &self.sections {
+            page.section(one.id.clone(), printable(&one.title), one.blocks());
+        }
+        let files = [
+            ("result.json", "every figure of this page, with its origin and interval"),
+            ("data/", "each table as CSV, in base units"),
+        ];
+        page.method(Vec::new(), Some(&self.provenance.host), [("", ""); 0], files);
+        page
+    }
+}
+
+impl Section {
+    fn blocks(&self) -> Vec<Block> {
+        let mut blocks: Vec<Block> =
+            self.text.iter().map(|text| Block::Paragraph(printable(text).into())).collect();
+        blocks.extend(self.tables.iter().cloned().map(Block::Table));
+        blocks.push(Block::Figures(self.figures.iter().map(told_apart).collect()));
+        for (what, command) in &self.commands {
+            blocks.push(Block::Remark(printable(what).into()));
+            blocks.push(Block::Command(printable(command)));
+        }
+        let links = self.links.iter().map(|(what, place)| (what.as_str(), Text::file(place)));
+        blocks.push(Block::facts(links));
+        blocks
+    }
+}
+
+fn told_apart(figure: &Figure) -> Figure {
+    let graphic = match figure.graphic.clone() {
+        Graphic::Plot(plot) => Graphic::Plot(plot.told_apart()),
+        other => other,
+    };
+    Figure { graphic, ..figure.clone() }
+}

@@ -1,0 +1,88 @@
+//! A value with its unit and what stands behind it, as tables and figures of reports hold it.
+
+use statistics::{Estimate, Unit};
+
+use crate::format::{figure, mean_and_interval, whole};
+
+/// A value with what belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Value {
+    /// In the base unit of `unit`.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// What stands behind it.
+    pub spread: Spread,
+}
+
+/// What stands behind a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Spread {
+    /// Nothing is said.
+    #[default]
+    None,
+    /// Half the width of the 95 % confidence interval of the mean.
+    Confidence(f64),
+    /// The sample standard deviation, where no more was published.
+    Deviation(f64),
+    /// The value is rounded in its source ("about", "around"), or read from a plot.
+    About,
+}
+
+impl Spread {
+    /// Half the width of the confidence interval, where there is one.
+    #[must_use]
+    pub fn confidence(self) -> Option<f64> {
+        match self {
+            Self::Confidence(half) => Some(half),
+            _ => None,
+        }
+    }
+}
+
+/// Half the width of a confidence interval; none where there is none.
+impl From<Option<f64>> for Spread {
+    fn from(half: Option<f64>) -> Self {
+        half.map_or(Self::None, Self::Confidence)
+    }
+}
+
+impl Value {
+    /// A value alone.
+    #[must_use]
+    pub fn new(value: f64, unit: Unit) -> Self {
+        Self { value, unit, spread: Spread::None }
+    }
+
+    /// A mean over repetitions.
+    #[must_use]
+    pub fn estimate(estimate: &Estimate, unit: Unit) -> Self {
+        Self { value: estimate.mean, unit, spread: estimate.ci95.into() }
+    }
+
+    /// As people read it: `1.471 ± 0.010 k/s`, `≈ 1.5 k/s`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.spread {
+            // Counts that are known to the last are told so.
+            Spread::None if self.unit == Unit::Count && is_whole(self.value) => {
+                whole(self.value as u64)
+            }
+            Spread::None => figure(self.value, self.unit),
+            Spread::About => format!("≈ {}", figure(self.value, self.unit)),
+            Spread::Confidence(half) | Spread::Deviation(half) => {
+                let (mean, half, suffix) = mean_and_interval(self.value, half, self.unit);
+                let sd = if matches!(self.spread, Spread::Deviation(_)) { " (sd)" } else { "" };
+                match suffix {
+                    "" => format!("{mean} ± {half}{sd}"),
+                    "/s" => format!("{mean} ± {half}/s{sd}"),
+                    suffix => format!("{mean} ± {half} {suffix}{sd}"),
+                }
+            }
+        }
+    }
+}
+
+fn is_whole(value: f64) -> bool {
+    (0.0..1e15).contains(&value) && value.fract() == 0.0
+}
