@@ -148,40 +148,72 @@ enum ExternRole {
     Direct,
 }
 
+/// One program on its way to the IR. What is kept for the whole of it is in the parts, by how long it matters; `scope` and
+/// `block` are of what is being lowered at the moment.
 struct Lowering<'a> {
     checked: &'a Checked<'a>,
     sources: &'a SourceMap,
     problems: Vec<Diagnostic>,
     program: ir::Program,
+    /// The instance or function that is being lowered; see [`Lowering::within`].
     scope: Scope,
-    globals: HashMap<DeclarationId, Entity>,
+    /// The statements that are being written; see [`Lowering::collect`].
+    block: ir::Block,
+    types: KnownTypes,
+    made: Made<'a>,
+    waiting: Waiting<'a>,
+    learned: Learned,
+    /// Variables that only the lowering writes.
+    temporaries: HashSet<ir::VariableId>,
+    file_ids: HashMap<String, u32>,
+    /// See [`MOST_ELEMENTS`].
+    elements: u32,
+}
+
+/// The types of the IR that stand for types of the program.
+#[derive(Default)]
+struct KnownTypes {
+    ids: HashMap<Type, ir::TypeId>,
+    /// Tuples and records by what is in them.
+    unnamed: HashMap<types::Unnamed, ir::TypeId>,
+    /// Names that are taken of those that tuples and records get, by declared types as well.
+    names: usize,
+    user_types: HashMap<DeclarationId, ir::UserTypeId>,
+    enums: HashMap<DeclarationId, ir::EnumId>,
+    error_positions: HashMap<DeclarationId, u32>,
+}
+
+/// What is made once, whatever asks for it, and where it is found again.
+#[derive(Default)]
+struct Made<'a> {
+    /// What is declared at top level.
+    entities: HashMap<DeclarationId, Entity>,
     /// Actions at top level with a name relative to the control of the package that they are used in.
     control_actions: HashMap<(DeclarationId, String), Entity>,
     /// Names of the parsers and controls at top level that p4c makes a copy of, with their arguments put in.
     specialized_names: HashSet<String>,
-    block: ir::Block,
-    type_ids: HashMap<Type, ir::TypeId>,
-    /// Tuples and records by what is in them.
-    unnamed: HashMap<types::Unnamed, ir::TypeId>,
-    /// Names that are taken of those that tuples and records get, by declared types as well.
-    unnamed_names: usize,
-    user_types: HashMap<DeclarationId, ir::UserTypeId>,
-    enum_ids: HashMap<DeclarationId, ir::EnumId>,
-    error_positions: HashMap<DeclarationId, u32>,
-    file_ids: HashMap<String, u32>,
-    temporaries: HashSet<ir::VariableId>,
     functions: HashMap<FunctionKey, ir::FunctionId>,
     /// Functions in the blocks of extern instances, with the scope around the instance.
     implementations: HashMap<(ir::ExternId, DeclarationId), (&'a ast::Declaration, Scope)>,
-    pending_controls: HashMap<ir::ControlId, PendingControl<'a>>,
-    /// The extern objects that a control's body was lowered with.
+}
+
+/// What cannot be made where it stands, until what it lacks is known.
+#[derive(Default)]
+struct Waiting<'a> {
+    /// Until the first application says with which extern objects.
+    controls: HashMap<ir::ControlId, PendingControl<'a>>,
     /// How the controls that took extern objects were lowered, once for each set of objects.
     bound_controls: HashMap<ir::ControlId, BoundControl<'a>>,
+    /// Until their table is made.
     nameless_externs: Vec<NamelessExtern<'a>>,
+}
+
+/// What was found out about parts of the text, which does not change.
+#[derive(Default)]
+struct Learned {
     usages: HashMap<DeclarationId, std::rc::Rc<usage::Usage>>,
+    /// Whether an expression has effects.
     effects: HashMap<ast::ExpressionId, bool>,
-    /// See [`MOST_ELEMENTS`].
-    elements: u32,
 }
 
 impl<'a> Lowering<'a> {
@@ -196,29 +228,20 @@ impl<'a> Lowering<'a> {
                 ..ir::Program::empty(ir::Architecture::Other(String::new()))
             },
             scope: Scope::default(),
-            globals: HashMap::new(),
-            control_actions: HashMap::new(),
-            specialized_names: HashSet::new(),
             block: Vec::new(),
-            type_ids: HashMap::new(),
-            unnamed: HashMap::new(),
-            unnamed_names: 0,
-            user_types: HashMap::new(),
-            enum_ids: HashMap::new(),
-            error_positions: errors
-                .iter()
-                .zip(if has_no_error(checked) { 0.. } else { 1.. })
-                .map(|(id, position)| (*id, position))
-                .collect(),
-            file_ids: HashMap::new(),
+            types: KnownTypes {
+                error_positions: errors
+                    .iter()
+                    .zip(if has_no_error(checked) { 0.. } else { 1.. })
+                    .map(|(id, position)| (*id, position))
+                    .collect(),
+                ..KnownTypes::default()
+            },
+            made: Made::default(),
+            waiting: Waiting::default(),
+            learned: Learned::default(),
             temporaries: HashSet::new(),
-            functions: HashMap::new(),
-            implementations: HashMap::new(),
-            pending_controls: HashMap::new(),
-            bound_controls: HashMap::new(),
-            nameless_externs: Vec::new(),
-            usages: HashMap::new(),
-            effects: HashMap::new(),
+            file_ids: HashMap::new(),
             elements: 0,
         }
     }
@@ -239,7 +262,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn entity(&self, id: DeclarationId) -> Option<Entity> {
-        self.scope.entities.get(&id).or_else(|| self.globals.get(&id)).copied()
+        self.scope.entities.get(&id).or_else(|| self.made.entities.get(&id)).copied()
     }
 
     fn bind(&mut self, id: DeclarationId, entity: Entity) {

@@ -50,7 +50,12 @@ impl Checker<'_, '_> {
             (argument.value.span, text)
         });
         let given = call.type_arguments.first().cloned().unwrap_or(Type::Unknown);
-        self.add_entry_calls.push(AddEntryCall { action, span: expression.span, name, given });
+        self.postponed.add_entry_calls.push(AddEntryCall {
+            action,
+            span: expression.span,
+            name,
+            given,
+        });
     }
 
     /// It is called from the default action of a table with `add_on_miss`, and names another action of that table,

@@ -111,7 +111,7 @@ impl Checker<'_, '_> {
     fn is_match_kind(&self, annotation: &Annotation) -> bool {
         match &annotation.body {
             AnnotationBody::Unstructured(tokens) => match tokens.as_slice() {
-                [token] => self.match_kinds.contains_key(&token.text),
+                [token] => self.members.match_kinds.contains_key(&token.text),
                 _ => false,
             },
             AnnotationBody::Expressions(values) => match values.as_slice() {

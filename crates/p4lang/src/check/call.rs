@@ -49,7 +49,7 @@ impl<'program> Checker<'program, '_> {
         arguments: &[Argument],
     ) -> Info {
         let found = self.lookup(path, Wanted::Any);
-        self.used.extend(found.iter().copied());
+        self.marks.used.extend(found.iter().copied());
         let Some(first) = found.first().copied() else {
             self.argument_infos(arguments);
             self.undeclared(&path.name, "a function, method or action");

@@ -20,24 +20,42 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) context: Context,
     /// What the inference variables of the calls under way stand for.
     pub(super) inferred: Vec<Option<Type>>,
+    pub(super) marks: Marks,
+    pub(super) members: Members,
+    pub(super) postponed: Postponed,
+    /// A local of a parser or control is declared next: it may hide the parameters.
+    pub(super) hides_parameters: bool,
+}
+
+/// What was noted of declarations and expressions: of the whole program, and complete once all of it was looked at.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
     /// Declarations that something refers to.
     pub(super) used: HashSet<DeclarationId>,
     /// Declarations that an assignment, an `out` argument or a method may write.
     pub(super) written: HashSet<DeclarationId>,
     /// Expressions whose value is known once constructor parameters are.
     pub(super) known: HashSet<ExpressionId>,
-    /// Members of all `match_kind` declarations.
+}
+
+/// Members of declarations that may stand in several places and are one: known from where they are declared.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// Of all `match_kind` declarations.
     pub(super) match_kinds: HashMap<Arc<str>, DeclarationId>,
-    /// Members of all `error` declarations.
-    pub(super) error_members: HashMap<Arc<str>, DeclarationId>,
-    /// Calls of PNA's `add_entry`, looked at when all tables are known.
+    /// Of all `error` declarations.
+    pub(super) errors: HashMap<Arc<str>, DeclarationId>,
+}
+
+/// What is looked at when the whole program is known.
+#[derive(Debug, Default)]
+pub(super) struct Postponed {
+    /// Calls of PNA's `add_entry`, which name actions of a table.
     pub(super) add_entry_calls: Vec<AddEntryCall>,
-    /// Calls of direct counters and meters, likewise.
+    /// Calls of direct counters and meters, which belong to a table.
     pub(super) direct_calls: Vec<DirectCall>,
     /// Errors only where a known architecture gives match kinds their meaning.
     pub(super) misfit_entries: Vec<Diagnostic>,
-    /// A local of a parser or control is declared next: it may hide the parameters.
-    pub(super) hides_parameters: bool,
 }
 
 /// The names of one block.
@@ -112,14 +130,9 @@ impl<'program, 'run> Checker<'program, 'run> {
             scopes: vec![Scope::default()],
             context: Context::default(),
             inferred: Vec::new(),
-            used: HashSet::new(),
-            written: HashSet::new(),
-            known: HashSet::new(),
-            match_kinds: HashMap::new(),
-            error_members: HashMap::new(),
-            add_entry_calls: Vec::new(),
-            direct_calls: Vec::new(),
-            misfit_entries: Vec::new(),
+            marks: Marks::default(),
+            members: Members::default(),
+            postponed: Postponed::default(),
             hides_parameters: false,
         }
     }
@@ -379,7 +392,7 @@ impl<'program, 'run> Checker<'program, 'run> {
     pub(super) fn writes(&mut self, place: &Expression) {
         let root = super::whole_program::root(place);
         if let Some(super::Resolution::Declaration(id)) = self.out.resolution(root.id) {
-            self.written.insert(*id);
+            self.marks.written.insert(*id);
         }
     }
 

@@ -99,7 +99,7 @@ impl Checker<'_, '_> {
                 self.set_conversion(expression, target);
                 true
             }
-            (Type::Integer, Type::Bits { .. }) if self.known.contains(&expression.id) => {
+            (Type::Integer, Type::Bits { .. }) if self.marks.known.contains(&expression.id) => {
                 self.set_conversion(expression, target);
                 true
             }

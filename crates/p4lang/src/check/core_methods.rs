@@ -183,7 +183,7 @@ impl Checker<'_, '_> {
                 };
                 self.error("static-assert", expression.span, message);
             }
-            _ if self.known.contains(&condition.value.id) => {}
+            _ if self.marks.known.contains(&condition.value.id) => {}
             _ => self.error(
                 "not-constant",
                 condition.value.span,

@@ -33,12 +33,12 @@ impl Checker<'_, '_> {
         }
         if let Some(Resolution::Declaration(object)) = self.out.resolution(base.id) {
             let (object, action) = (*object, self.context.action);
-            self.direct_calls.push(DirectCall { object, action, span });
+            self.postponed.direct_calls.push(DirectCall { object, action, span });
         }
     }
 
     pub(super) fn direct_call_rules(&mut self) {
-        for call in std::mem::take(&mut self.direct_calls) {
+        for call in std::mem::take(&mut self.postponed.direct_calls) {
             let name = self.out.name(call.object).to_string();
             let Some(owner) = self.owner_of(call.object) else {
                 self.warn(Diagnostic::warning(

@@ -31,18 +31,18 @@ impl<'program> Checker<'program, '_> {
         }
         let mut found = Vec::new();
         for declaration in &self.out.program.declarations {
-            if !self.used.contains(&declaration.id) {
+            if !self.marks.used.contains(&declaration.id) {
                 continue;
             }
             self.expressions_in(declaration, &mut |expression| {
                 if let ExpressionKind::Binary { operator, left, right, .. } = &expression.kind
                     && is_division(*operator)
                     && !refused.contains(&expression.id)
-                    && !self.known.contains(&expression.id)
+                    && !self.marks.known.contains(&expression.id)
                     && self.out.constant(left.id).is_none_or(|value| !is_zero(value))
                     && match self.out.constant(right.id) {
                         Some(value) => !is_power_of_two(value),
-                        None => !self.known.contains(&right.id),
+                        None => !self.marks.known.contains(&right.id),
                     }
                 {
                     found.push(expression.span);

@@ -25,7 +25,7 @@ impl Checker<'_, '_> {
     pub(super) fn record(&mut self, expression: &Expression, info: &Info) {
         self.set_type(expression, info.ty.clone());
         if info.known {
-            self.known.insert(expression.id);
+            self.marks.known.insert(expression.id);
             let has_own_value = !matches!(
                 expression.kind,
                 ExpressionKind::List { .. }
@@ -153,14 +153,14 @@ impl Checker<'_, '_> {
     fn path(&mut self, expression: &Expression, path: &ast::Path) -> Info {
         let found = self.lookup(path, Wanted::Any);
         let Some(id) = found.first().copied() else {
-            if let Some(member) = self.match_kinds.get(&path.name.text).copied() {
+            if let Some(member) = self.members.match_kinds.get(&path.name.text).copied() {
                 self.out.resolutions.insert(expression.id, Resolution::MatchKindMember(member));
                 return Info::known(Type::MatchKind);
             }
             self.undeclared(&path.name, "a value");
             return Info::unknown();
         };
-        self.used.extend(found.iter().copied());
+        self.marks.used.extend(found.iter().copied());
         self.declared(expression, id)
     }
 
@@ -273,9 +273,9 @@ impl Checker<'_, '_> {
 
     fn type_member(&mut self, expression: &Expression, ty: &Type, member: &Name) -> Info {
         match ty {
-            Type::Error => match self.error_members.get(&member.text).copied() {
+            Type::Error => match self.members.errors.get(&member.text).copied() {
                 Some(id) => {
-                    self.used.insert(id);
+                    self.marks.used.insert(id);
                     self.out.resolutions.insert(expression.id, Resolution::ErrorMember(id));
                     Info::known(Type::Error)
                 }
@@ -297,7 +297,7 @@ impl Checker<'_, '_> {
                     .map(|found| found.id);
                 match found {
                     Some(found) => {
-                        self.used.insert(found);
+                        self.marks.used.insert(found);
                         self.out.resolutions.insert(expression.id, Resolution::EnumMember(found));
                         Info::known(ty.clone())
                     }
@@ -338,7 +338,7 @@ impl Checker<'_, '_> {
             return self.no_member(&base.ty, member);
         };
         let Some(field) = fields.get(position) else { return Info::unknown() };
-        self.used.insert(field.field.id);
+        self.marks.used.insert(field.field.id);
         self.out.resolutions.insert(
             expression.id,
             Resolution::Field { declaration: Some(field.field.id), position },
@@ -691,11 +691,11 @@ impl Checker<'_, '_> {
         if first.ty.is_unknown() || second.ty.is_unknown() {
             return Info::unknown();
         }
-        let known = self.known.contains(&condition.id) && first.known && second.known;
+        let known = self.marks.known.contains(&condition.id) && first.known && second.known;
         // p4c folds constants before it looks at types: only the value that is chosen counts.
         if let Some(Constant::Bool(chosen)) = self.out.evaluate_own(condition) {
             let (value, info) = if chosen { (then, first) } else { (otherwise, second) };
-            let known = self.known.contains(&value.id);
+            let known = self.marks.known.contains(&value.id);
             return Info { ty: info.ty, place: false, known };
         }
         if first.ty == Type::Integer && second.ty == Type::Integer {

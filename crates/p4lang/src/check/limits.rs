@@ -32,7 +32,7 @@ impl<'program> Checker<'program, '_> {
         }
         let mut calls: Vec<&'program Expression> = Vec::new();
         for declaration in &self.out.program.declarations {
-            if self.used.contains(&declaration.id) {
+            if self.marks.used.contains(&declaration.id) {
                 self.expressions_in(declaration, &mut |found| {
                     if matches!(found.kind, ExpressionKind::Call { .. }) {
                         calls.push(found);
@@ -72,7 +72,7 @@ impl<'program> Checker<'program, '_> {
             }
             _ => return,
         };
-        for local in locals.iter().filter(|local| self.used.contains(&local.id)) {
+        for local in locals.iter().filter(|local| self.marks.used.contains(&local.id)) {
             match &local.kind {
                 DeclarationKind::Action { body, .. } => walk::block(body, visit),
                 _ => walk::declaration(local, visit),

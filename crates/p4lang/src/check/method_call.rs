@@ -237,7 +237,7 @@ impl<'program> Checker<'program, '_> {
                 return Info::unknown();
             }
         };
-        self.used.insert(method.id);
+        self.marks.used.insert(method.id);
         self.out.resolutions.insert(callee.id, Resolution::Method(method.id));
         let bindings = self.out.bindings(named);
         let signature = Signature {

@@ -252,7 +252,7 @@ impl<'program> Checker<'program, '_> {
         for (part, ty) in parts.iter().zip(types) {
             self.convert_key_set(part, ty);
             if must_be_known
-                && !self.known.contains(&part.id)
+                && !self.marks.known.contains(&part.id)
                 && !self.out.type_of(part.id).is_unknown()
             {
                 self.report(

@@ -174,9 +174,10 @@ impl<'program> Checker<'program, '_> {
                 .note("give it one behind its match kind: `@name(\"...\")`"),
             );
         }
-        let declaration = self.match_kinds.get(&key.match_kind.text).copied();
+        let declaration = self.members.match_kinds.get(&key.match_kind.text).copied();
         if declaration.is_none() {
-            let mut names: Vec<&str> = self.match_kinds.keys().map(|name| &**name).collect();
+            let mut names: Vec<&str> =
+                self.members.match_kinds.keys().map(|name| &**name).collect();
             names.sort_unstable();
             let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let note = format!("the match kinds are {}", listed.join(", "));
@@ -269,7 +270,7 @@ impl<'program> Checker<'program, '_> {
                     );
                     return;
                 };
-                self.used.insert(action);
+                self.marks.used.insert(action);
                 facts.actions.push(ActionFacts {
                     action,
                     arguments: Vec::new(),
@@ -295,7 +296,7 @@ impl<'program> Checker<'program, '_> {
             return None;
         };
         let found = self.lookup(path, Wanted::Any);
-        self.used.extend(found.iter().copied());
+        self.marks.used.extend(found.iter().copied());
         let Some(id) = found.first().copied() else {
             self.argument_infos(arguments);
             self.undeclared(&path.name, "an action");
@@ -797,7 +798,7 @@ impl<'program> Checker<'program, '_> {
                 _ => ("a value", true),
             };
             if !allowed {
-                self.misfit_entries.push(Diagnostic::error(
+                self.postponed.misfit_entries.push(Diagnostic::error(
                     "match-kind",
                     part.span,
                     format!("a key that matches `{kind}` cannot be asked for {shape}"),
@@ -810,7 +811,7 @@ impl<'program> Checker<'program, '_> {
                     self.out.evaluate(right, &super::Environment::default())
                 && !is_prefix(&mask)
             {
-                self.misfit_entries.push(
+                self.postponed.misfit_entries.push(
                     Diagnostic::error(
                         "match-kind",
                         right.span,

@@ -49,7 +49,7 @@ impl<'program> Checker<'program, '_> {
             }
             _ => true,
         });
-        for diagnostic in std::mem::take(&mut self.misfit_entries) {
+        for diagnostic in std::mem::take(&mut self.postponed.misfit_entries) {
             if known {
                 self.report(diagnostic);
             } else {
@@ -82,7 +82,7 @@ impl<'program> Checker<'program, '_> {
         for id in (0..self.out.program.declaration_count).map(DeclarationId::new) {
             let Some(declaration) = self.out.index.get_declaration(id) else { continue };
             let DeclarationKind::Table(table) = &declaration.kind else { continue };
-            if !self.used.contains(&id) {
+            if !self.marks.used.contains(&id) {
                 continue;
             }
             self.one_lpm_key(declaration, table);
@@ -211,7 +211,7 @@ impl<'program> Checker<'program, '_> {
     fn meters_are_read(&mut self) {
         let mut reads: Vec<(DeclarationId, &'program Expression)> = Vec::new();
         for declaration in &self.out.program.declarations {
-            if self.used.contains(&declaration.id) {
+            if self.marks.used.contains(&declaration.id) {
                 self.expressions_in(declaration, &mut |call| reads.extend(self.meter_read(call)));
             }
         }
@@ -241,7 +241,7 @@ impl<'program> Checker<'program, '_> {
             };
             if let Some(TablePropertyKind::Value(value)) =
                 table.property("meters").map(|found| &found.kind)
-                && self.used.contains(&id)
+                && self.marks.used.contains(&id)
                 && let Some(Resolution::Declaration(meter)) = self.out.resolution(value.id)
                 && self.is_direct_meter(self.out.type_of(value.id))
                 && !first.iter().any(|(read, _)| read == meter)

@@ -14,11 +14,11 @@ impl<'program> Checker<'program, '_> {
         for member in members {
             self.annotations(&member.annotations);
             self.set_declared_type(member.id, Type::Error);
-            if let Some(first) = self.error_members.get(&member.name.text).copied() {
+            if let Some(first) = self.members.errors.get(&member.name.text).copied() {
                 self.duplicate(&member.name, first);
                 continue;
             }
-            self.error_members.insert(member.name.text.clone(), member.id);
+            self.members.errors.insert(member.name.text.clone(), member.id);
             self.out.errors.push(member.id);
         }
     }
@@ -27,11 +27,11 @@ impl<'program> Checker<'program, '_> {
         for member in members {
             self.annotations(&member.annotations);
             self.set_declared_type(member.id, Type::MatchKind);
-            if let Some(first) = self.match_kinds.get(&member.name.text).copied() {
+            if let Some(first) = self.members.match_kinds.get(&member.name.text).copied() {
                 self.duplicate(&member.name, first);
                 continue;
             }
-            self.match_kinds.insert(member.name.text.clone(), member.id);
+            self.members.match_kinds.insert(member.name.text.clone(), member.id);
         }
     }
 

@@ -132,7 +132,7 @@ impl Checker<'_, '_> {
             }
             return Type::Unknown;
         };
-        self.used.extend(found.iter().copied());
+        self.marks.used.extend(found.iter().copied());
         if self.context.parser == Some(id) || self.context.control == Some(id) {
             self.error(
                 "recursion",

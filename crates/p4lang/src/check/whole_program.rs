@@ -20,7 +20,7 @@ impl Checker<'_, '_> {
             self.limits_of_passes();
             self.division_at_run_time();
         }
-        for call in std::mem::take(&mut self.add_entry_calls) {
+        for call in std::mem::take(&mut self.postponed.add_entry_calls) {
             self.add_entry_rules(&call);
         }
         if !self.diagnostics.has_errors() {
@@ -144,7 +144,10 @@ impl Checker<'_, '_> {
             let uninitialized =
                 matches!(local.kind, DeclarationKind::Variable { initial: None, .. })
                     && super::uninitialized::holds_values(self.out.declared_type(local.id), 0);
-            if uninitialized && self.used.contains(&local.id) && !self.written.contains(&local.id) {
+            if uninitialized
+                && self.marks.used.contains(&local.id)
+                && !self.marks.written.contains(&local.id)
+            {
                 self.warn(Diagnostic::warning(
                     "uninitialized",
                     local.name.span,
@@ -170,7 +173,7 @@ impl Checker<'_, '_> {
                 annotation.name.as_str() == "noWarn" && annotation.string() == Some("unused")
             });
             let local_to_something = self.out.index.parent(id).is_some();
-            if interesting && local_to_something && !hushed && !self.used.contains(&id) {
+            if interesting && local_to_something && !hushed && !self.marks.used.contains(&id) {
                 found.push(Diagnostic::warning(
                     "unused",
                     local.name.span,

@@ -227,13 +227,13 @@ impl<'a> Lowering<'a> {
             constants: if constants.is_empty() { String::new() } else { format!("{constants:?}") },
             instance,
         };
-        let function = match self.functions.get(&key) {
+        let function = match self.made.functions.get(&key) {
             Some(known) => *known,
             None => {
                 let mut scope = scope.unwrap_or_default();
                 scope.environment.values.extend(constants);
                 let new = self.function(declaration, &key, &objects, scope);
-                self.functions.insert(key, new);
+                self.made.functions.insert(key, new);
                 new
             }
         };
@@ -417,7 +417,8 @@ impl<'a> Lowering<'a> {
             self.problem(span, "this extern object does not exist here");
             return None;
         };
-        if let Some((function, scope)) = self.implementations.get(&(instance, method)).cloned() {
+        if let Some((function, scope)) = self.made.implementations.get(&(instance, method)).cloned()
+        {
             return self.call_function_in(
                 span,
                 function.id,

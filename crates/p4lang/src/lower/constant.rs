@@ -31,7 +31,9 @@ impl<'a> Lowering<'a> {
         match constant {
             Constant::Bool(value) => Value::Bool(*value),
             Constant::String(text) => Value::String(text.to_string()),
-            Constant::Error(id) => Value::Error(self.error_positions.get(id).copied().unwrap_or(0)),
+            Constant::Error(id) => {
+                Value::Error(self.types.error_positions.get(id).copied().unwrap_or(0))
+            }
             Constant::Enum(id) => Value::Enum(self.member_position(*id)),
             Constant::MatchKind(id) => Value::String(self.checked.name(*id).to_string()),
             Constant::Integer(_) | Constant::Bits(_) | Constant::SerializableEnum { .. } => {

@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether evaluating the expression does more than give a value.
     pub(super) fn has_effects(&mut self, expression: &'a ast::Expression) -> bool {
-        if let Some(known) = self.effects.get(&expression.id) {
+        if let Some(known) = self.learned.effects.get(&expression.id) {
             return *known;
         }
         let mut found = false;
@@ -70,7 +70,7 @@ impl<'a> Lowering<'a> {
                 break;
             }
         }
-        self.effects.insert(expression.id, found);
+        self.learned.effects.insert(expression.id, found);
         found
     }
 

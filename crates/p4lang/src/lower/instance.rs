@@ -3,7 +3,9 @@
 use super::call::direction;
 use super::{Entity, ExternRole, Lowering, NamelessExtern, PendingControl, Scope, names};
 use crate::ast::{self, DeclarationId, DeclarationKind, ExpressionKind};
-use crate::check::{BoundArgument, Call, Callee, Constant, Named, Node, Resolution, Type};
+use crate::check::{
+    BoundArgument, Call, Callee, Constant, Instance, Named, Node, Resolution, Type,
+};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -11,6 +13,46 @@ use std::collections::{HashMap, HashSet};
 enum Constructed {
     Constant(Constant),
     Entity(Entity),
+}
+
+/// What a constructor is given.
+#[derive(Clone, Copy, Default)]
+struct Given<'a> {
+    /// For each parameter of the constructor, which argument it has.
+    bound: &'a [BoundArgument],
+    /// The types of the parameters.
+    types: &'a [Type],
+    /// The arguments, as they are written.
+    written: &'a [ast::Argument],
+}
+
+impl<'a> Given<'a> {
+    fn of(call: &'a Call, written: &'a [ast::Argument]) -> Self {
+        Self { bound: &call.arguments, types: &call.parameter_types, written }
+    }
+
+    fn to_instance(instance: &'a Instance, written: &'a [ast::Argument]) -> Self {
+        Self { bound: &instance.arguments, types: &instance.parameter_types, written }
+    }
+}
+
+/// An object that is to be made.
+struct Construction<'a> {
+    span: Span,
+    object: Type,
+    /// Its control-plane name.
+    name: String,
+    constructor: Option<DeclarationId>,
+    given: Given<'a>,
+    annotations: Vec<ir::Annotation>,
+}
+
+impl Construction<'_> {
+    /// Without arguments and annotations.
+    fn bare(span: Span, object: Type, name: String) -> Self {
+        let given = Given::default();
+        Self { span, object, name, constructor: None, given, annotations: Vec::new() }
+    }
 }
 
 impl<'a> Lowering<'a> {
@@ -28,13 +70,8 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             if let Type::Package(named) = &instance.ty {
-                let package = self.package(
-                    named,
-                    &instance.arguments,
-                    &instance.parameter_types,
-                    &instantiation.arguments,
-                    &packages,
-                );
+                let given = Given::to_instance(instance, &instantiation.arguments);
+                let package = self.package(named, given, &packages);
                 if declaration.id == main {
                     let known = ir::Architecture::of_package(&package.name);
                     self.program.architecture =
@@ -50,7 +87,7 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             if let Some(entity) = self.declared_instance(declaration) {
-                self.globals.insert(declaration.id, entity);
+                self.made.entities.insert(declaration.id, entity);
             }
         }
     }
@@ -107,9 +144,7 @@ impl<'a> Lowering<'a> {
     fn package(
         &mut self,
         named: &Named,
-        bound: &[BoundArgument],
-        parameter_types: &[Type],
-        given: &'a [ast::Argument],
+        given: Given<'a>,
         packages: &HashMap<DeclarationId, ir::Package>,
     ) -> ir::Package {
         let name = self.checked.name(named.declaration).to_string();
@@ -118,10 +153,10 @@ impl<'a> Lowering<'a> {
             _ => &[],
         };
         let mut arguments = Vec::new();
-        for (position, (bound, parameter)) in bound.iter().zip(parameters).enumerate() {
+        for (position, (bound, parameter)) in given.bound.iter().zip(parameters).enumerate() {
             let BoundArgument::Given(argument) = bound else { continue };
-            let Some(argument) = given.get(*argument) else { continue };
-            let ty = parameter_types.get(position).cloned().unwrap_or(Type::Unknown);
+            let Some(argument) = given.written.get(*argument) else { continue };
+            let ty = given.types.get(position).cloned().unwrap_or(Type::Unknown);
             if let Some(value) = self.package_value(&argument.value, &ty, packages) {
                 arguments
                     .push(ir::PackageArgument { name: parameter.name.text.to_string(), value });
@@ -140,8 +175,7 @@ impl<'a> Lowering<'a> {
             && let Some(facts) = self.checked.call(value.id)
             && let Callee::Constructor { object: Type::Package(named), .. } = &facts.callee
         {
-            let package =
-                self.package(named, &facts.arguments, &facts.parameter_types, arguments, packages);
+            let package = self.package(named, Given::of(facts, arguments), packages);
             return Some(ir::PackageValue::Package(package));
         }
         if let Some(Resolution::Declaration(id)) = self.checked.resolution(value.id)
@@ -173,7 +207,7 @@ impl<'a> Lowering<'a> {
     /// Gives a control of the package the extern objects that are parameters of it, beside the packet: one
     /// object of the architecture for each type, called like the type (`tc_skb_metadata`).
     fn bind_architecture_objects(&mut self, span: Span, id: ir::ControlId) {
-        let Some(pending) = self.pending_controls.get(&id) else { return };
+        let Some(pending) = self.waiting.controls.get(&id) else { return };
         let wanted: Vec<Type> = pending
             .control
             .parameters
@@ -191,7 +225,7 @@ impl<'a> Lowering<'a> {
             let object = match known {
                 Some(position) => Entity::Extern(ir::ExternId(position as u32)),
                 None => {
-                    let made = self.instantiate(span, &ty, None, &[], &[], &[], name, Vec::new());
+                    let made = self.instantiate(Construction::bare(span, ty, name));
                     let Some(Entity::Extern(object)) = made else { return };
                     if let Some(instance) = self.program.externs.get_mut(object.index()) {
                         instance.location = None;
@@ -233,16 +267,11 @@ impl<'a> Lowering<'a> {
                 _ => names::qualified(&self.scope.prefix, &name),
             };
             return self
-                .instantiate(
-                    value.span,
-                    &object,
-                    *constructor,
-                    &facts.arguments,
-                    &facts.parameter_types,
-                    arguments,
-                    name,
-                    Vec::new(),
-                )
+                .instantiate(Construction {
+                    constructor: *constructor,
+                    given: Given::of(facts, arguments),
+                    ..Construction::bare(value.span, object, name)
+                })
                 .map(Constructed::Entity);
         }
         if let Some(Resolution::Declaration(id)) = checked.resolution(value.id)
@@ -297,16 +326,12 @@ impl<'a> Lowering<'a> {
             _ => names::qualified(&self.scope.prefix, &local),
         };
         let annotations = self.annotations(&declaration.annotations);
-        let entity = self.instantiate(
-            declaration.span,
-            &object,
-            instance.constructor,
-            &instance.arguments,
-            &instance.parameter_types,
-            &instantiation.arguments,
-            name,
+        let entity = self.instantiate(Construction {
+            constructor: instance.constructor,
+            given: Given::to_instance(instance, &instantiation.arguments),
             annotations,
-        )?;
+            ..Construction::bare(declaration.span, object, name)
+        })?;
         if let Entity::Extern(id) = entity
             && let Some(initializer) = &instantiation.initializer
         {
@@ -320,7 +345,7 @@ impl<'a> Lowering<'a> {
                 });
             for (method, function) in &instance.implementations {
                 if let Some(function) = self.declaration(*function) {
-                    self.implementations.insert((id, *method), (function, scope.clone()));
+                    self.made.implementations.insert((id, *method), (function, scope.clone()));
                 }
             }
         }
@@ -340,35 +365,20 @@ impl<'a> Lowering<'a> {
         let object = self.concrete(object);
         let declaration = self.declaration(object.named()?.declaration)?;
         let name = names::qualified(&self.scope.prefix, declaration.name.as_str());
-        self.instantiate(
-            declaration.span,
-            &object,
-            None,
-            &facts.arguments,
-            &facts.parameter_types,
-            &[],
-            name,
-            Vec::new(),
-        )
+        self.instantiate(Construction {
+            given: Given::of(facts, &[]),
+            ..Construction::bare(declaration.span, object, name)
+        })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "an instance is what its constructor was given")]
-    fn instantiate(
-        &mut self,
-        span: Span,
-        object: &Type,
-        constructor: Option<DeclarationId>,
-        bound: &[BoundArgument],
-        parameter_types: &[Type],
-        given: &'a [ast::Argument],
-        name: String,
-        annotations: Vec<ir::Annotation>,
-    ) -> Option<Entity> {
+    /// Makes the object, and what is in it.
+    fn instantiate(&mut self, construction: Construction<'a>) -> Option<Entity> {
+        let Construction { span, object, name, constructor, given, annotations } = construction;
         if self.count_elements(super::ELEMENTS_OF_INSTANCE) {
             return None;
         }
         // In a generic control, the type arguments may be its own parameters.
-        let object = self.concrete(object);
+        let object = self.concrete(&object);
         let named = object.named()?;
         let declaration = self.declaration(named.declaration)?;
         let bindings = self.checked.bindings(named);
@@ -378,7 +388,7 @@ impl<'a> Lowering<'a> {
                     Some(Node::Constructor(constructor)) => constructor.parameters.as_slice(),
                     _ => &[],
                 };
-                let arguments = self.constructor_values(bound, parameter_types, given, parameters);
+                let arguments = self.constructor_values(given, parameters);
                 let type_arguments = named.arguments.iter().map(|ty| self.type_id(ty)).collect();
                 let type_argument_user_types =
                     named.arguments.iter().map(|ty| self.user_type_of(ty)).collect();
@@ -399,7 +409,7 @@ impl<'a> Lowering<'a> {
             DeclarationKind::Control(control) => {
                 let mut scope = Scope { prefix: name.clone(), ..Scope::default() };
                 scope.environment.types = bindings;
-                self.constructor_scope(&mut scope, bound, given, &control.constructor_parameters);
+                self.constructor_scope(&mut scope, given, &control.constructor_parameters);
                 let id = ir::ControlId(self.program.controls.len() as u32);
                 scope.control = Some(id);
                 let location = self.location(declaration.name.span);
@@ -417,7 +427,7 @@ impl<'a> Lowering<'a> {
                     matches!(ty, Type::Extern(_)) && !self.is_packet(ty)
                 });
                 if waits {
-                    self.pending_controls.insert(id, pending);
+                    self.waiting.controls.insert(id, pending);
                 } else {
                     self.control(id, pending);
                 }
@@ -426,7 +436,7 @@ impl<'a> Lowering<'a> {
             DeclarationKind::Parser(parser) => {
                 let mut scope = Scope { prefix: name.clone(), ..Scope::default() };
                 scope.environment.types = bindings;
-                self.constructor_scope(&mut scope, bound, given, &parser.constructor_parameters);
+                self.constructor_scope(&mut scope, given, &parser.constructor_parameters);
                 let (parser, _) =
                     self.within(scope, |lowering| lowering.parser(declaration, parser, name));
                 let id = ir::ParserId(self.program.parsers.len() as u32);
@@ -443,15 +453,13 @@ impl<'a> Lowering<'a> {
     /// Values for the parameters of an extern's constructor.
     fn constructor_values(
         &mut self,
-        bound: &[BoundArgument],
-        parameter_types: &[Type],
-        given: &'a [ast::Argument],
+        given: Given<'a>,
         parameters: &'a [ast::Parameter],
     ) -> Vec<ir::ConstructorArgument> {
         let mut values = Vec::new();
-        for (position, (bound, parameter)) in bound.iter().zip(parameters).enumerate() {
-            let ty = parameter_types.get(position).map_or(Type::Unknown, |ty| self.concrete(ty));
-            let Some(written) = written(bound, given, parameter) else { continue };
+        for (position, (bound, parameter)) in given.bound.iter().zip(parameters).enumerate() {
+            let ty = given.types.get(position).map_or(Type::Unknown, |ty| self.concrete(ty));
+            let Some(written) = written(bound, given.written, parameter) else { continue };
             let (type_id, value) = match self.constructed(written) {
                 Some(Constructed::Constant(constant)) => match (&ty, &constant) {
                     (Type::List(element), Constant::Composite(values)) => {
@@ -491,12 +499,11 @@ impl<'a> Lowering<'a> {
     fn constructor_scope(
         &mut self,
         scope: &mut Scope,
-        bound: &[BoundArgument],
-        given: &'a [ast::Argument],
+        given: Given<'a>,
         parameters: &'a [ast::Parameter],
     ) {
-        for (bound, parameter) in bound.iter().zip(parameters) {
-            let Some(written) = written(bound, given, parameter) else { continue };
+        for (bound, parameter) in given.bound.iter().zip(parameters) {
+            let Some(written) = written(bound, given.written, parameter) else { continue };
             // p4c makes a local instance of a nameless extern, with the name of the parameter; where nothing is inlined
             // it has a number behind it.
             let number = if self.scope.prefix.is_empty() { "_0" } else { "" };
@@ -533,14 +540,14 @@ impl<'a> Lowering<'a> {
         id: ir::ControlId,
         objects: Vec<Entity>,
     ) -> ir::ControlId {
-        if let Some(unbound) = self.pending_controls.remove(&id) {
+        if let Some(unbound) = self.waiting.controls.remove(&id) {
             let copies = vec![(objects.clone(), id)];
             let bound = super::BoundControl { unbound: unbound.clone(), copies };
-            self.bound_controls.insert(id, bound);
+            self.waiting.bound_controls.insert(id, bound);
             self.control_with_objects(id, unbound, &objects);
             return id;
         }
-        let Some(bound) = self.bound_controls.get(&id) else { return id };
+        let Some(bound) = self.waiting.bound_controls.get(&id) else { return id };
         if let Some((_, copy)) = bound.copies.iter().find(|(known, _)| *known == objects) {
             return *copy;
         }
@@ -566,7 +573,7 @@ impl<'a> Lowering<'a> {
             annotations: original.annotations.clone(),
         };
         self.program.controls.push(original);
-        if let Some(bound) = self.bound_controls.get_mut(&id) {
+        if let Some(bound) = self.waiting.bound_controls.get_mut(&id) {
             bound.copies.push((objects.clone(), copy));
         }
         self.control_with_objects(copy, unbound, &objects);
@@ -701,7 +708,7 @@ impl<'a> Lowering<'a> {
 
     /// Externs that a table constructs in place. P4Info lists them where the table is.
     fn nameless_externs(&mut self) {
-        for nameless in std::mem::take(&mut self.nameless_externs) {
+        for nameless in std::mem::take(&mut self.waiting.nameless_externs) {
             let NamelessExtern { table, role, name, call, scope, annotations } = nameless;
             let ExpressionKind::Call { arguments, .. } = &call.kind else { continue };
             let checked = self.checked;
@@ -709,16 +716,12 @@ impl<'a> Lowering<'a> {
             let Callee::Constructor { object, constructor } = &facts.callee else { continue };
             let (entity, _) = self.within(scope, |lowering| {
                 let object = lowering.concrete(object);
-                lowering.instantiate(
-                    call.span,
-                    &object,
-                    *constructor,
-                    &facts.arguments,
-                    &facts.parameter_types,
-                    arguments,
-                    name,
+                lowering.instantiate(Construction {
+                    constructor: *constructor,
+                    given: Given::of(facts, arguments),
                     annotations,
-                )
+                    ..Construction::bare(call.span, object, name)
+                })
             });
             if let Some(Entity::Extern(id)) = entity {
                 self.attach(table, role, id);

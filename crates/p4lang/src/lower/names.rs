@@ -47,13 +47,13 @@ impl Lowering<'_> {
         let base = stem.strip_suffix('_').filter(|base| !base.is_empty()).unwrap_or(declared);
         let taken = |name: &str| {
             let declarations = &self.checked.program.declarations;
-            self.specialized_names.contains(name)
+            self.made.specialized_names.contains(name)
                 || declarations.iter().any(|known| known.name.as_str() == name)
         };
         let numbered = (0_u32..).map(|number| format!("{base}_{number}"));
         let name = std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name));
         let name = name.unwrap_or_else(|| declared.to_owned());
-        self.specialized_names.insert(name.clone());
+        self.made.specialized_names.insert(name.clone());
         name
     }
 

@@ -507,7 +507,7 @@ impl<'a> Lowering<'a> {
                 ExternRole::Implementation => self.annotations(&property.annotations),
                 ExternRole::Direct => Vec::new(),
             };
-            self.nameless_externs.push(NamelessExtern {
+            self.waiting.nameless_externs.push(NamelessExtern {
                 table,
                 role,
                 name,

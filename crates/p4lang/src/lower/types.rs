@@ -29,15 +29,15 @@ impl Lowering<'_> {
 
     /// How values of a type are represented.
     pub(super) fn type_id(&mut self, ty: &Type) -> ir::TypeId {
-        if let Some(id) = self.type_ids.get(ty) {
+        if let Some(id) = self.types.ids.get(ty) {
             return *id;
         }
         let concrete = self.concrete(ty);
-        if let Some(id) = self.type_ids.get(&concrete) {
+        if let Some(id) = self.types.ids.get(&concrete) {
             return *id;
         }
         let id = self.new_type(&concrete);
-        self.type_ids.insert(concrete, id);
+        self.types.ids.insert(concrete, id);
         id
     }
 
@@ -128,13 +128,13 @@ impl Lowering<'_> {
     fn unnamed_composite(&mut self, kind: ir::CompositeKind, fields: Vec<ir::Field>) -> ir::TypeId {
         let parts = fields.iter().map(|field| (field.name.clone(), field.type_id, field.user_type));
         let key = (kind == ir::CompositeKind::Tuple, parts.collect());
-        if let Some(known) = self.unnamed.get(&key) {
+        if let Some(known) = self.types.unnamed.get(&key) {
             return *known;
         }
         // Programs that make ever more of them double with each line, and are refused the sooner.
         self.count_elements(self.program.types.composites.len() as u32 / 8);
-        let number = self.unnamed_names;
-        self.unnamed_names += 1;
+        let number = self.types.names;
+        self.types.names += 1;
         let prefix = if kind == ir::CompositeKind::Tuple { "tuple" } else { "record" };
         let id = self.program.types.add_composite(ir::Composite {
             name: format!("{prefix}_{number}"),
@@ -142,7 +142,7 @@ impl Lowering<'_> {
             fields,
             annotations: Vec::new(),
         });
-        self.unnamed.insert(key, id);
+        self.types.unnamed.insert(key, id);
         id
     }
 
@@ -181,12 +181,12 @@ impl Lowering<'_> {
         if !arguments.is_empty() {
             name = format!("{name}<{}>", arguments.join(", "));
         }
-        self.unnamed_names += usize::from(is_name_of_unnamed(&name));
+        self.types.names += usize::from(is_name_of_unnamed(&name));
         self.program.types.add_composite(ir::Composite { name, kind, fields, annotations })
     }
 
     fn enum_id(&mut self, id: DeclarationId) -> ir::EnumId {
-        if let Some(known) = self.enum_ids.get(&id) {
+        if let Some(known) = self.types.enums.get(&id) {
             return *known;
         }
         let (members, annotations) = match self.declaration(id) {
@@ -202,7 +202,7 @@ impl Lowering<'_> {
         let new = ir::EnumId(self.program.types.enums.len() as u32);
         let name = self.checked.name(id).to_string();
         self.program.types.enums.push(ir::EnumType { name, members, annotations });
-        self.enum_ids.insert(id, new);
+        self.types.enums.insert(id, new);
         new
     }
 
@@ -232,7 +232,7 @@ impl Lowering<'_> {
     }
 
     fn user_type(&mut self, id: DeclarationId) -> ir::UserTypeId {
-        if let Some(known) = self.user_types.get(&id) {
+        if let Some(known) = self.types.user_types.get(&id) {
             return *known;
         }
         let declaration = self.declaration(id);
@@ -282,7 +282,7 @@ impl Lowering<'_> {
         let new = ir::UserTypeId(self.program.types.user_types.len() as u32);
         let name = self.checked.name(id).to_string();
         self.program.types.user_types.push(ir::UserType { name, kind, annotations });
-        self.user_types.insert(id, new);
+        self.types.user_types.insert(id, new);
         new
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Usage {
 
 impl<'a> Lowering<'a> {
     pub(super) fn usage(&mut self, declaration: &'a Declaration) -> Rc<Usage> {
-        if let Some(known) = self.usages.get(&declaration.id) {
+        if let Some(known) = self.learned.usages.get(&declaration.id) {
             return known.clone();
         }
         let DeclarationKind::Control(control) = &declaration.kind else { return Rc::default() };
@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
         walk::block(&control.apply, &mut |met| named.extend(self.named(met)));
         self.add_global_actions(&named, &mut global_actions);
         let usage = Rc::new(Usage { used, global_actions });
-        self.usages.insert(declaration.id, usage.clone());
+        self.learned.usages.insert(declaration.id, usage.clone());
         usage
     }
 
@@ -202,11 +202,11 @@ impl<'a> Finder<'_, 'a> {
 impl<'a> Lowering<'a> {
     /// Lowers a top-level action if that was not done before.
     pub(super) fn global_action(&mut self, id: DeclarationId) {
-        if self.globals.contains_key(&id) {
+        if self.made.entities.contains_key(&id) {
             return;
         }
         if let Some(entity) = self.program_action(id, "") {
-            self.globals.insert(id, entity);
+            self.made.entities.insert(id, entity);
         }
     }
 
@@ -227,9 +227,9 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             let key = (*id, control.clone());
-            let known = self.control_actions.get(&key).copied();
+            let known = self.made.control_actions.get(&key).copied();
             if let Some(entity) = known.or_else(|| self.program_action(*id, &control)) {
-                self.control_actions.insert(key, entity);
+                self.made.control_actions.insert(key, entity);
                 scope.entities.insert(*id, entity);
             }
         }
