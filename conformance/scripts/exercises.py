@@ -6,6 +6,7 @@ The interfaces are the far ends of port 1 of device 1, port 1 of device 2, and p
 second ports of both devices are joined. Whatever is not as it should be ends the script with an error.
 """
 import struct
+import subprocess
 import sys
 
 from wire import Wire
@@ -83,6 +84,22 @@ def path_trace():
     broken[14] = 0x44
     hosts.send(1, bytes(broken))
     assert hosts.receive(2)[14] == 0x44
+
+
+    # Behind a slow cable packets wait: the switch before it says how many, and that this is many.
+    subprocess.run("tc qdisc add dev x1 root tbf rate 200kbit burst 2kb limit 1mb".split(), check=True)
+    sent = ethernet(IPV4) + ipv4(H1, H2, bytes(500), options=option, service=1)
+    marked = None
+    # Fewer come than are sent, so that the queue grows.
+    for _ in range(20):
+        for _ in range(20):
+            hosts.send(1, sent)
+        marked = next((came for came in map(hosts.receive, [2] * 10) if came[15] & 3 == 3), None)
+        if marked:
+            break
+    assert marked, "no packet says that it met a long queue"
+    identity, none, first, depth = struct.unpack_from("!4I", marked, 38)
+    assert (identity, none, first) == (2, 0, 1) and depth >= 10, (identity, none, first, depth)
 
 
 def calculator():

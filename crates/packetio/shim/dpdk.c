@@ -69,6 +69,20 @@ static void join(void)
 		pthread_setspecific(leaving, &asked);
 }
 
+/* Starts a device that is stopped. A negative errno if that fails. */
+int shim_start_again(const struct shim_port *port)
+{
+	int error = rte_eth_dev_start(port->id);
+	/* A client of net_memif that finds no server. */
+	return error == -1 ? -ENOTCONN : error;
+}
+
+/* Stops a device that is to be started again. */
+void shim_stop(const struct shim_port *port)
+{
+	rte_eth_dev_stop(port->id);
+}
+
 /* Makes a device of DPDK's arguments ("net_null0,copy=1") and starts it. A negative errno if that fails; -ENOSPC if it
  * has fewer queues, whose number is then in port->mtu. */
 int shim_open(struct shim_port *port, const char *arguments, uint16_t queues)
@@ -78,6 +92,9 @@ int shim_open(struct shim_port *port, const char *arguments, uint16_t queues)
 		return -ENAMETOOLONG;
 	memcpy(port->name, arguments, length);
 	port->name[length] = 0;
+	/* To probe a device again is no error, and what failed after it would take away the one that is there. */
+	if (rte_eth_dev_get_port_by_name(port->name, &port->id) == 0)
+		return -EEXIST;
 	int error = rte_dev_probe(arguments);
 	if (error < 0)
 		return error;
@@ -114,10 +131,7 @@ int shim_open(struct shim_port *port, const char *arguments, uint16_t queues)
 			error = rte_eth_tx_queue_setup(port->id, queue, DESCRIPTORS, SOCKET_ID_ANY, NULL);
 	}
 	if (error >= 0)
-		error = rte_eth_dev_start(port->id);
-	/* A client of net_memif that finds no server. */
-	if (error == -1)
-		error = -ENOTCONN;
+		error = shim_start_again(port);
 	if (error < 0)
 		goto free_pool;
 	/* Some virtual devices cannot, and need not. */
@@ -138,9 +152,6 @@ remove:
 void shim_close(struct shim_port *port)
 {
 	rte_eth_dev_stop(port->id);
-	/* Closing it (DPDK 22.11) leaves a thread that accepts on a closed socket without end, in freed memory. */
-	if (strncmp(port->name, "net_memif", 9) == 0)
-		return;
 	rte_eth_dev_close(port->id);
 	rte_eal_hotplug_remove("vdev", port->name);
 	rte_mempool_free(port->pool);

@@ -9,6 +9,7 @@
 //!
 //! Several queues share an interface by a hash of the flow, which both directions have in common.
 
+mod discipline;
 pub(crate) mod ring;
 mod sockets;
 
@@ -16,6 +17,7 @@ use crate::interface::Interface;
 use crate::link::Link;
 use crate::offload::{Restorer, Tag, VIRTIO_HEADER};
 use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, sys};
+use discipline::Discipline;
 use sockets::{Group, Sockets};
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -62,6 +64,7 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
             restorer: Restorer::default(),
             beside: Vec::new(),
             batch: Batch::default(),
+            discipline: None,
             until_upkeep: UPKEEP,
         };
         Ok(Box::new(queue) as Box<dyn Queue>)
@@ -80,6 +83,8 @@ struct PacketQueue {
     /// A packet that lay beside the ring.
     beside: Vec<u8>,
     batch: Batch,
+    /// Opened when somebody asks how many packets wait.
+    discipline: Option<Discipline>,
     until_upkeep: u32,
 }
 
@@ -175,6 +180,16 @@ impl Queue for PacketQueue {
         self.sockets.as_ref().map(|sockets| sockets.receiving.as_fd())
     }
 
+    fn waiting(&mut self) -> u32 {
+        let here = self.batch.len() as u32;
+        let Some(sockets) = &self.sockets else { return here };
+        if self.discipline.is_none() {
+            let bound = sys::bound_interface(&sockets.transmitting).ok().flatten();
+            self.discipline = bound.and_then(|ifindex| Discipline::of(ifindex).ok());
+        }
+        here + self.discipline.as_mut().map_or(0, Discipline::waiting)
+    }
+
     fn reopen(&mut self) -> bool {
         let Ok(interface) = Interface::named(&self.link.name) else { return false };
         if !interface.up {
@@ -192,6 +207,7 @@ impl Queue for PacketQueue {
         let Ok(sockets) = Sockets::open(&interface, self.group.as_ref()) else { return false };
         self.read_drops();
         self.sockets = Some(sockets);
+        self.discipline = None;
         self.link.down = None;
         true
     }

@@ -5,8 +5,8 @@
 //! without them otherwise. `net_af_packet` shows neither partial checksums nor super-frames as what
 //! they are: the former are completed, the latter are cut off by the driver, so that a peer on the
 //! same machine needs `ethtool -K PEER tso off gso off`. A packet socket of ours needs nothing.
-//! A client of `net_memif` has to find its server when it is opened, and the name of a `net_memif`
-//! stays taken when its port is closed, which the driver does not survive.
+//! A client of `net_memif` has to find its server when it is opened. A `net_memif` that is closed is only stopped, since
+//! the driver does not survive more: its name is for who opens it again with the same arguments.
 
 mod shim;
 

@@ -67,6 +67,12 @@ pub trait Queue: Debug + Send {
     /// What to poll for input, if packets announce themselves.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
+    /// Packets that were taken and have not left the machine, in whatever queue its system has for the port; 0 where
+    /// it cannot be known. Costs a system call.
+    fn waiting(&mut self) -> u32 {
+        0
+    }
+
     /// Tries to get back a port that is gone or down; true if it is there. Costs system calls: to
     /// be called from time to time.
     fn reopen(&mut self) -> bool;

@@ -82,6 +82,10 @@ impl Queue for Tap {
         self.queue.descriptor()
     }
 
+    fn waiting(&mut self) -> u32 {
+        self.queue.waiting()
+    }
+
     fn reopen(&mut self) -> bool {
         self.queue.reopen()
     }

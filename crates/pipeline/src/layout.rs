@@ -5,6 +5,7 @@
 
 mod alone;
 mod names;
+mod queue_depth;
 
 use alone::Alone;
 use names::Names;
@@ -54,6 +55,8 @@ pub(crate) struct Layout {
     /// Variables that are not parameters.
     locals: Vec<VariableId>,
     alone: Alone,
+    /// v1model: the program looks at how long queues are.
+    pub(crate) reads_queue_depth: bool,
 }
 
 impl Layout {
@@ -78,10 +81,12 @@ impl Layout {
             return Err(LoadError::TooLarge { values: total, most: MAXIMUM_CELLS });
         }
         let meter_results = meter_results(&program);
+        let (dialect, names) = (Dialect::of(&program.architecture), Names::new(&program));
         let mut layout = Self {
-            dialect: Dialect::of(&program.architecture),
+            reads_queue_depth: queue_depth::is_read(&program, &names),
+            dialect,
             drop_port: DROP_PORT,
-            names: Names::new(&program),
+            names,
             standard_metadata: standard_metadata(&program),
             added_arguments: added_arguments(&program),
             locals: locals(&program),

@@ -14,12 +14,12 @@ use crate::error::LoadError;
 use crate::externs::ExternState;
 use crate::externs::hash::HashSettings;
 use crate::layout::Layout;
-use crate::sync::{lock, read};
+use crate::sync::{lock, read, write};
 use crate::table::{FieldMatch, Natives, TableState};
 use crate::value::Value;
 use ir::{ExternId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
@@ -81,6 +81,10 @@ pub(crate) struct State {
     flow_ids: AtomicU32,
     /// v1model: queues of each port.
     pub(crate) priority_queues: AtomicU32,
+    /// v1model: packets that wait for each port outside; those of which nobody told are not here.
+    waiting: RwLock<BTreeMap<u32, u32>>,
+    /// Some wait for some port.
+    any_waits: AtomicBool,
     alone: Mutex<()>,
     /// What machine code uses of the tables.
     pub(crate) natives: Arc<Natives>,
@@ -124,6 +128,8 @@ impl State {
             clone_sessions: RwLock::new(clone_sessions),
             flow_ids: AtomicU32::new(0),
             priority_queues: AtomicU32::new(1),
+            waiting: RwLock::default(),
+            any_waits: AtomicBool::new(false),
             alone: Mutex::new(()),
             natives: Arc::default(),
         })
@@ -155,6 +161,28 @@ impl State {
     /// What an expire time profile of PNA stands for.
     pub(crate) fn expire_time(&self, profile: u64) -> Option<Duration> {
         read(&self.expire_profiles).get(&profile).copied()
+    }
+
+    /// v1model: packets that wait for a port behind this switch.
+    pub(crate) fn waiting(&self, port: u32) -> u32 {
+        match self.any_waits() {
+            true => read(&self.waiting).get(&port).copied().unwrap_or(0),
+            false => 0,
+        }
+    }
+
+    /// v1model: whether packets wait for any port.
+    pub(crate) fn any_waits(&self) -> bool {
+        self.any_waits.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_waiting(&self, port: u32, packets: u32) {
+        if packets == 0 && !self.any_waits() {
+            return;
+        }
+        let mut waiting = write(&self.waiting);
+        waiting.insert(port, packets);
+        self.any_waits.store(waiting.values().any(|packets| *packets > 0), Ordering::Relaxed);
     }
 
     /// The next of the flows' numbers.

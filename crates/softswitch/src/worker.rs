@@ -231,6 +231,7 @@ impl Lane {
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
+        self.tell_queues();
         self.program.process_batch(from_port, now, &mut batch);
         for (_, fault) in batch.errors() {
             self.say(port, fault);
@@ -243,6 +244,7 @@ impl Lane {
 
     /// Runs the program on a packet and says what happens to it.
     fn process_traced(&mut self, port: u32, packet: &[u8], now: Duration) {
+        self.tell_queues();
         let (shared, mut outputs) = (&self.shared, Vec::new());
         let mut log = PacketLog { log: &shared.log, device: shared.id };
         let outcome = self.program.process_traced(port, packet, now, &mut log, &mut outputs);
@@ -250,6 +252,15 @@ impl Lane {
             self.say(port, &fault);
         }
         outputs.iter().for_each(|output| self.send(output.port, &output.packet));
+    }
+
+    /// Tells a program that asks how many packets wait for each port.
+    fn tell_queues(&mut self) {
+        if self.program.asks_for_queues() {
+            for attached in self.ports.iter_mut().filter(|attached| attached.retry.is_none()) {
+                self.program.set_waiting(attached.number, attached.queue.waiting());
+            }
+        }
     }
 
     fn say(&self, port: u32, fault: &RunError) {

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::fs;
 use std::io;
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// Packets that are taken or handed over at once, at most.
@@ -37,6 +37,8 @@ unsafe extern "C" {
     fn shim_start(lcores: *const c_char, huge_pages: c_int) -> c_int;
     fn shim_open(port: *mut RawPort, arguments: *const c_char, queues: u16) -> c_int;
     fn shim_close(port: *mut RawPort);
+    fn shim_stop(port: *const RawPort);
+    fn shim_start_again(port: *const RawPort) -> c_int;
     fn shim_is_up(port: *const RawPort) -> c_int;
     fn shim_missed(port: *const RawPort) -> u64;
     fn shim_receive(port: *const RawPort, queue: u16, into: *mut RawPacket, count: u16) -> u16;
@@ -48,7 +50,15 @@ unsafe extern "C" {
 
 /// A device that was opened, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Device(RawPort);
+pub(super) struct Device {
+    port: RawPort,
+    /// DPDK's arguments, and the queues of each direction.
+    made_of: (CString, u16),
+}
+
+/// Devices of `net_memif` that were closed: stopped, and to be started again by who opens them. To close one (DPDK 22.11)
+/// leaves a thread that accepts on a closed socket without end, in freed memory.
+static STOPPED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
 // SAFETY: DPDK's calls on a port may come from any thread, as long as each of its queues is used by
 // one at a time, which `Queue` sees to.
@@ -69,6 +79,17 @@ impl Device {
         start().map_err(Failure::System)?;
         let arguments = CString::new(arguments)
             .map_err(|_| Failure::System(io::ErrorKind::InvalidInput.into()))?;
+        let made_of = (arguments.clone(), queues);
+        let mut stopped = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(position) = stopped.iter().position(|device| device.made_of == made_of) {
+            // SAFETY: a port that is open and stopped, and used by nobody else.
+            let error = unsafe { shim_start_again(&raw const stopped[position].port) };
+            return match error {
+                0.. => Ok(Self::with_queues(stopped.swap_remove(position))),
+                error => Err(Failure::System(io::Error::from_raw_os_error(-error))),
+            };
+        }
+        drop(stopped);
         let mut port = RawPort { id: 0, mtu: 0, name: [0; 64], pool: ptr::null_mut() };
         // SAFETY: both are alive; the shim fills the port.
         let error = unsafe { shim_open(&mut port, arguments.as_ptr(), queues) };
@@ -77,38 +98,55 @@ impl Device {
             libc::ENOSPC => return Err(Failure::TooFewQueues(port.mtu)),
             error => return Err(Failure::System(io::Error::from_raw_os_error(error))),
         }
-        let device = Arc::new(Self(port));
+        Ok(Self::with_queues(Self { port, made_of }))
+    }
+
+    fn with_queues(device: Self) -> (Arc<Self>, Vec<Queue>) {
+        let device = Arc::new(device);
         let queue = |index| Queue {
             device: Arc::clone(&device),
             index,
             waiting: [ptr::null_mut(); BURST],
             count: 0,
         };
-        let queues = (0..queues).map(queue).collect();
-        Ok((device, queues))
+        let queues = (0..device.made_of.1).map(queue).collect();
+        (device, queues)
+    }
+
+    fn is_memif(&self) -> bool {
+        self.made_of.0.as_bytes().starts_with(b"net_memif")
     }
 
     pub(super) fn mtu(&self) -> usize {
-        usize::from(self.0.mtu)
+        usize::from(self.port.mtu)
     }
 
     /// Whether the other end is there.
     pub(super) fn is_up(&self) -> bool {
         // SAFETY: an open port.
-        unsafe { shim_is_up(&raw const self.0) != 0 }
+        unsafe { shim_is_up(&raw const self.port) != 0 }
     }
 
     /// Packets that came and found no room, ever.
     pub(super) fn missed(&self) -> u64 {
         // SAFETY: an open port.
-        unsafe { shim_missed(&raw const self.0) }
+        unsafe { shim_missed(&raw const self.port) }
     }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: an open port, which nobody uses any more: its queues hold this device.
-        unsafe { shim_close(&mut self.0) };
+        if self.is_memif() {
+            // SAFETY: an open port, which nobody uses any more: its queues hold this device.
+            unsafe { shim_stop(&raw const self.port) };
+            let (id, mtu, name, pool) =
+                (self.port.id, self.port.mtu, self.port.name, self.port.pool);
+            let (port, made_of) = (RawPort { id, mtu, name, pool }, self.made_of.clone());
+            STOPPED.lock().unwrap_or_else(PoisonError::into_inner).push(Self { port, made_of });
+            return;
+        }
+        // SAFETY: as above.
+        unsafe { shim_close(&mut self.port) };
     }
 }
 
@@ -132,7 +170,7 @@ impl Queue {
         let nothing = RawPacket { buffer: ptr::null_mut(), bytes: ptr::null(), length: 0 };
         let mut packets = [nothing; BURST];
         let most = most.min(BURST) as u16;
-        let port = &raw const self.device.0;
+        let port = &raw const self.device.port;
         // SAFETY: an open port, a queue of it that is ours (`&mut`), and room for so many.
         let count = unsafe { shim_receive(port, self.index, packets.as_mut_ptr(), most) };
         for packet in packets.iter().take(usize::from(count)) {
@@ -154,7 +192,7 @@ impl Queue {
         let Some(place) = self.waiting.get_mut(self.count) else { return false };
         let Ok(length) = u16::try_from(packet.len()) else { return false };
         // SAFETY: an open port, and so many bytes.
-        let copy = unsafe { shim_copy(&raw const self.device.0, packet.as_ptr(), length) };
+        let copy = unsafe { shim_copy(&raw const self.device.port, packet.as_ptr(), length) };
         if copy.is_null() {
             return false;
         }
@@ -165,7 +203,7 @@ impl Queue {
 
     /// Hands to the device what it has room for; returns how many packets.
     pub(super) fn flush(&mut self) -> usize {
-        let (port, count) = (&raw const self.device.0, self.count as u16);
+        let (port, count) = (&raw const self.device.port, self.count as u16);
         // SAFETY: an open port, a queue of it that is ours, and so many copies, of which the first
         // ones that it takes are no longer ours.
         let taken = unsafe { shim_transmit(port, self.index, self.waiting.as_mut_ptr(), count) };

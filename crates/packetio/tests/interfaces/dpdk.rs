@@ -88,6 +88,30 @@ fn two_ends_of_a_memory_interface_meet() {
         assert_eq!(end.queues[0].receive(&mut Burst::new(1)).expect("it is up"), 0);
     }
     exchange(&mut server, &mut client);
+
+    // Either end goes and comes back.
+    drop(client);
+    wait_until("that its peer is gone", || {
+        server.queues[0].reopen();
+        server.queues[0].receive(&mut Burst::new(1)).is_err()
+    });
+    let mut client = open(&end(1, "client"), 1).expect("the same device");
+    wait_until("that they meet again", || server.queues[0].reopen() && client.queues[0].reopen());
+    for end in [&mut server, &mut client] {
+        assert_eq!(end.queues[0].receive(&mut Burst::new(1)).expect("it is up"), 0);
+    }
+    exchange(&mut server, &mut client);
+    drop((server, client));
+    // A name that was used stands for the device that it was.
+    let error = open(&end(1, "server"), 1).expect_err("it was a client");
+    assert!(error.to_string().contains("exists"), "{error}");
+    let mut server = open(&end(0, "server"), 1).expect("the same device");
+    let mut client = open(&end(1, "client"), 1).expect("the same device");
+    wait_until("that they meet again", || server.queues[0].reopen() && client.queues[0].reopen());
+    for end in [&mut server, &mut client] {
+        assert_eq!(end.queues[0].receive(&mut Burst::new(1)).expect("it is up"), 0);
+    }
+    exchange(&mut server, &mut client);
 }
 
 #[test]

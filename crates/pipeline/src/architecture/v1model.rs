@@ -490,7 +490,7 @@ impl Blocks {
         }
         let now = microseconds(machine);
         self.set(machine, &mut passing.standard, MetadataField::EnqTimestamp, now)?;
-        let depth = queue.depth(passing.port, passing.priority);
+        let depth = queue.depth(passing.port, passing.priority) + behind(machine, passing.port);
         self.set(machine, &mut passing.standard, MetadataField::EnqQdepth, depth)?;
         if !queue.is_empty() {
             for value in [&mut passing.headers, &mut passing.metadata, &mut passing.standard] {
@@ -525,12 +525,8 @@ impl Blocks {
         let now = microseconds(machine);
         self.set(machine, &mut standard, MetadataField::EgressGlobalTimestamp, now)?;
         self.set(machine, &mut standard, MetadataField::DeqTimedelta, 0)?;
-        self.set(
-            machine,
-            &mut standard,
-            MetadataField::DeqQdepth,
-            queue.depth(port, pass.priority),
-        )?;
+        let depth = queue.depth(port, pass.priority) + behind(machine, port);
+        self.set(machine, &mut standard, MetadataField::DeqQdepth, depth)?;
         self.set(machine, &mut standard, MetadataField::EgressPort, u128::from(port))?;
         self.set(machine, &mut standard, MetadataField::EgressSpec, 0)?;
         self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(pass.length))?;
@@ -674,6 +670,11 @@ struct Copy {
     preserved: Preserved,
     generation: u32,
     port: u32,
+}
+
+/// Packets that wait for a port behind this switch.
+fn behind<'p, E: Engine<'p>>(machine: &E, port: u32) -> u128 {
+    machine.state.waiting(port).into()
 }
 
 fn bytes(most: Option<u64>) -> usize {

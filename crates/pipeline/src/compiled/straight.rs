@@ -328,7 +328,9 @@ impl Compiled {
         let mut memory = scratch.compiled.take().unwrap_or_default();
         let Memory { frame, frames, saved, key, data, joined, .. } = &mut *memory;
         let kept = (std::mem::take(key), std::mem::take(data));
-        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages);
+        // In bursts, nobody waits for a port.
+        let waits = core.layout.reads_queue_depth && core.state.any_waits();
+        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages).filter(|_| !waits);
         let (words, frame_words): (usize, &mut [u64]) = match &bursts {
             Some((plan, _)) => (plan.frame as usize / 8, frames.of(self, plan, packets.len())),
             None => {
@@ -436,7 +438,7 @@ impl Run<'_, '_> {
                 self.set(Of::InstanceType, 0);
                 if self.get(Of::Priority) < queues {
                     self.set(Of::EnqTimestamp, now);
-                    self.set(Of::EnqQdepth, 0);
+                    self.set(Of::EnqQdepth, self.behind(port));
                     self.egress(port, passing, 0)?;
                 }
             }
@@ -535,6 +537,11 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Packets that wait for a port outside.
+    fn behind(&self, port: u32) -> u64 {
+        self.host.state.waiting(port).into()
+    }
+
     fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
         let begin = self.at * self.words;
         self.saved.clear();
@@ -551,7 +558,8 @@ impl Run<'_, '_> {
             };
             self.set(Of::EgressRid, u64::from(replica.instance));
             self.set(Of::EnqTimestamp, passing.now);
-            self.set(Of::EnqQdepth, depth(before));
+            let behind = self.behind(replica.port);
+            self.set(Of::EnqQdepth, depth(before) + behind);
             let waiting = depth(after).saturating_sub(1);
             self.egress(replica.port, passing, waiting)?;
         }
@@ -570,7 +578,7 @@ impl Run<'_, '_> {
         if self.straight.runs[EGRESS] {
             self.set(Of::EgressGlobalTimestamp, passing.now);
             self.set(Of::DeqTimedelta, 0);
-            self.set(Of::DeqQdepth, waiting);
+            self.set(Of::DeqQdepth, waiting + self.behind(port));
             self.set(Of::EgressPort, u64::from(port));
             self.set(Of::EgressSpec, 0);
             self.set(Of::PacketLength, passing.length);

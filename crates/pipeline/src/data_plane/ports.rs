@@ -274,6 +274,21 @@ impl Worker {
         }
     }
 
+    /// Whether the program looks at how many packets wait for its ports (v1model's `enq_qdepth` and `deq_qdepth`), and is to
+    /// be told by [`Self::set_waiting`].
+    #[must_use]
+    pub fn asks_for_queues(&mut self) -> bool {
+        self.refresh();
+        self.runs.as_ref().is_some_and(|running| running.shared.core.layout.reads_queue_depth)
+    }
+
+    /// Says how many packets wait for a port behind this switch; packets find it from now on, of whatever worker.
+    pub fn set_waiting(&mut self, port: u32, packets: u32) {
+        if let Some(running) = &self.runs {
+            running.shared.core.state.set_waiting(port, packets);
+        }
+    }
+
     /// What became of the packets that this worker was given.
     #[must_use]
     pub fn counts(&self) -> PacketCounts {
@@ -301,9 +316,7 @@ impl Worker {
     /// Does something on the pipeline that was committed last, if there is one, and hands on the digests that come of
     /// it.
     fn inside<R>(&mut self, work: impl FnOnce(&Core, &mut Scratch) -> R) -> Option<R> {
-        if self.ports.0.version.load(Ordering::Acquire) != self.version {
-            self.take_pipeline();
-        }
+        self.refresh();
         let Running { shared, lane, scratch } = self.runs.as_mut()?;
         let inside = shared.gate.enter(lane);
         let outcome = work(&shared.core, scratch);
@@ -316,6 +329,12 @@ impl Worker {
             self.ports.0.digests_dropped.fetch_add(dropped, Ordering::Relaxed);
         }
         Some(outcome)
+    }
+
+    fn refresh(&mut self) {
+        if self.ports.0.version.load(Ordering::Acquire) != self.version {
+            self.take_pipeline();
+        }
     }
 
     /// Goes over to the pipeline that was committed last.

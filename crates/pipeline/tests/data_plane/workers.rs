@@ -7,11 +7,13 @@ use p4runtime::proto::v1;
 use p4runtime::proto::v1::entity::Entity as Kind;
 use p4runtime::proto::v1::update::Type;
 use p4runtime::proto::v1::write_request::Atomicity;
+use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::Code;
-use pipeline::{Event, InterpreterTarget, Output, TableUsage};
+use pipeline::{Batch, Event, InterpreterTarget, Output, Path, TableUsage};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::both::{Both, update};
+use crate::both::{Both, DEVICE, compile, config, update};
 use crate::written::{T0, exact};
 
 const NOW: Duration = Duration::from_nanos(T0.0);
@@ -41,6 +43,52 @@ fn nothing_leaves_while_no_pipeline_runs() {
         outputs.is_empty() && ports.take_digests().is_empty() && ports.table_usage().is_empty()
     );
     assert_eq!((worker.counts().received, worker.counts().without_output), (1, 1));
+}
+
+/// Writes the lengths of the queue of port 2 into the packet, if `reads` is an expression of them.
+fn measured_program(reads: &str) -> String {
+    format!(
+        r#"
+#include <v1model.p4>
+header h_t {{ bit<8> enqueued; bit<8> dequeued; }}
+struct headers {{ h_t h; }} struct meta {{ }}
+parser p(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {{
+    state start {{ b.extract(h.h); transition accept; }}
+}}
+control v(inout headers h, inout meta m) {{ apply {{ }} }}
+control i(inout headers h, inout meta m, inout standard_metadata_t s) {{ apply {{ s.egress_spec = 2; }} }}
+control e(inout headers h, inout meta m, inout standard_metadata_t s) {{ apply {{ {reads} }} }}
+control d(packet_out b, in headers h) {{ apply {{ b.emit(h.h); }} }}
+V1Switch(p(), v(), i(), e(), v(), d()) main;
+"#
+    )
+}
+
+#[test]
+fn a_program_that_asks_is_told_how_many_packets_wait() {
+    let reads = "h.h.enqueued = (bit<8>) s.enq_qdepth; if (s.deq_qdepth > 9) { h.h.dequeued = 1; }";
+    for path in [Path::Interpreter, Path::Compiled] {
+        for (source, asks) in [(measured_program(reads), true), (measured_program(""), false)] {
+            let target = InterpreterTarget::new(Box::new(compile)).on(path);
+            let ports = target.ports();
+            let registry = Arc::new(PipelineRegistry::new());
+            let mut device =
+                Device::over(Box::new(target), DEVICE, DeviceOptions::default(), registry);
+            device.preload(config(&source)).expect("runs");
+            let mut worker = ports.worker();
+            assert_eq!(worker.asks_for_queues(), asks);
+            let mut batch = Batch::default();
+            for (port, waiting, expected) in
+                [(2, 0, [0, 0]), (2, 12, [12, 1]), (3, 99, [12, 1]), (2, 3, [3, 0]), (2, 0, [0, 0])]
+            {
+                worker.set_waiting(port, waiting);
+                worker.process_batch(&[(1, &[0, 0])], NOW, &mut batch);
+                let expected = if asks { expected } else { [0, 0] };
+                let sent: Vec<_> = batch.sent().collect();
+                assert_eq!(sent, [(0, 2, &expected[..])], "{path:?}");
+            }
+        }
+    }
 }
 
 #[test]

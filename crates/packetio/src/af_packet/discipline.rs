@@ -1,0 +1,110 @@
+//! How many packets wait in an interface's queueing discipline (`tc`), as the kernel tells over
+//! rtnetlink(7): `RTM_GETQDISC` for the root, whose statistics count what lies below it as well.
+
+use crate::sys;
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+/// The parent of a root (linux/pkt_sched.h).
+const TC_H_ROOT: u32 = 0xffff_ffff;
+const REQUEST_BYTES: u32 = 36;
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_QUEUE: u16 = 3;
+/// Bytes of `nlmsghdr`, of `tcmsg` and of `rtattr`.
+const MESSAGE: usize = 16;
+const DISCIPLINE: usize = 20;
+const ATTRIBUTE: usize = 4;
+
+/// Asks the kernel about the discipline of one interface.
+#[derive(Debug)]
+pub(super) struct Discipline {
+    /// A netlink socket: the kernel answers before a request returns.
+    socket: File,
+    ifindex: u32,
+}
+
+impl Discipline {
+    pub(super) fn of(ifindex: u32) -> io::Result<Self> {
+        let socket = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW)?;
+        Ok(Self { socket: File::from(socket), ifindex })
+    }
+
+    /// Packets that wait; none where the interface has no queue (`noqueue`).
+    pub(super) fn waiting(&mut self) -> u32 {
+        let mut answer = [0; 4096];
+        let asked = self.socket.write(&request(self.ifindex));
+        let length = asked.and_then(|_| self.socket.read(&mut answer)).unwrap_or(0);
+        answer.get(..length).and_then(queue_length).unwrap_or(0)
+    }
+}
+
+/// `nlmsghdr` and `tcmsg`, in this machine's order of bytes.
+fn request(ifindex: u32) -> [u8; REQUEST_BYTES as usize] {
+    let kind = libc::RTM_GETQDISC.to_ne_bytes();
+    // The kernel's answer is a notification, which goes to who asks for an echo.
+    let flags = ((libc::NLM_F_REQUEST | libc::NLM_F_ECHO) as u16).to_ne_bytes();
+    let mut request = [0; REQUEST_BYTES as usize];
+    request[..4].copy_from_slice(&REQUEST_BYTES.to_ne_bytes());
+    request[4..6].copy_from_slice(&kind);
+    request[6..8].copy_from_slice(&flags);
+    request[20..24].copy_from_slice(&ifindex.to_ne_bytes());
+    request[28..32].copy_from_slice(&TC_H_ROOT.to_ne_bytes());
+    request
+}
+
+/// The first word of `gnet_stats_queue`, if the answer has one.
+fn queue_length(answer: &[u8]) -> Option<u32> {
+    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+    if kind != libc::RTM_NEWQDISC {
+        return None;
+    }
+    let statistics = attribute(answer.get(MESSAGE + DISCIPLINE..)?, TCA_STATS2)?;
+    let queue = attribute(statistics, TCA_STATS_QUEUE)?;
+    Some(u32::from_ne_bytes(queue.get(..4)?.try_into().ok()?))
+}
+
+/// What an attribute of this type holds.
+fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+    const TYPE: u16 = 0x3fff;
+    loop {
+        let length = u16::from_ne_bytes(attributes.get(..2)?.try_into().ok()?) as usize;
+        let kind = u16::from_ne_bytes(attributes.get(2..4)?.try_into().ok()?) & TYPE;
+        let value = attributes.get(ATTRIBUTE..length)?;
+        if kind == wanted {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
+        let length = (ATTRIBUTE + value.len()) as u16;
+        let mut all = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+        all.extend_from_slice(value);
+        all.resize(all.len().next_multiple_of(4), 0);
+        all
+    }
+
+    #[test]
+    fn the_queue_is_found_among_the_statistics() {
+        let queue =
+            attribute_of(TCA_STATS_QUEUE, &[7_u32, 900, 0, 0, 0].map(u32::to_ne_bytes).concat());
+        let statistics = [attribute_of(1, &[0; 12]), queue].concat();
+        let attributes =
+            [attribute_of(1, b"tbf\0"), attribute_of(0x8000 | TCA_STATS2, &statistics)].concat();
+        let mut answer = vec![0; MESSAGE + DISCIPLINE];
+        answer[4..6].copy_from_slice(&libc::RTM_NEWQDISC.to_ne_bytes());
+        answer.extend(attributes);
+        assert_eq!(queue_length(&answer), Some(7));
+        // Cut off anywhere it says nothing, and does no harm.
+        for length in 0..answer.len() - 16 {
+            assert_eq!(queue_length(&answer[..length]), None, "{length}");
+        }
+        answer[4..6].copy_from_slice(&(libc::NLMSG_ERROR as u16).to_ne_bytes());
+        assert_eq!(queue_length(&answer), None);
+    }
+}
