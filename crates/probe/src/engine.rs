@@ -3,18 +3,30 @@
 //! A trial has one [`TrialPlan`], which every engine thread shares and nobody changes, and a set of
 //! orders from the conductor. Each thread owns a share of the switches with everything that
 //! belongs to them, keeps its own books and hands them over at the end.
+//!
+//! What is the same for both protocols is here: how threads are started, when a thread does what ([`pace`]), the books
+//! ([`recorder`]), the end ([`ending`]). What differs is the loop. OpenFlow switches are clients whose frames this crate
+//! reads and writes itself, so that one loop over a poller owns connections and books alone. P4Runtime switches are the
+//! gRPC server that the software switch is too, on an asynchronous runtime, since HTTP/2 flow control decides when a
+//! message leaves; its connections take turns with a pacing task on the same thread, and controllers answer at any of
+//! them, which is why its books are behind a lock.
 
 pub(crate) mod control;
 pub(crate) mod ending;
 pub(crate) mod mailbox;
 pub(crate) mod openflow;
 pub(crate) mod p4runtime;
+mod pace;
 pub(crate) mod recorder;
 
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::config::{Config, FlowTables};
-use crate::ledger::Window;
+use crate::ledger::{Tally, Window};
 use crate::schedule::SchedulePlan;
 use crate::topology::Topology;
 use crate::traffic::{FramePlan, FrameSource, Hosts, RunKey};
@@ -67,6 +79,15 @@ impl TrialPlan {
         let timing = &self.config.timing;
         let from = nanos(timing.warm_up);
         Window { from, to: from.saturating_add(nanos(timing.measure)) }
+    }
+
+    /// The empty books of a thread.
+    fn recorder(&self, thread: usize) -> Recorder {
+        let traffic = &self.config.traffic;
+        let limit = traffic.outstanding_limit.div_ceil(self.threads);
+        let tally = Tally::new(self.window(), nanos(traffic.late_after), limit);
+        let detailed = self.config.switches.count <= recorder::DETAIL_LIMIT;
+        Recorder::new(tally, self.members(thread), detailed, nanos(self.config.timing.sample))
     }
 
     /// When there is nothing more to wait for, for one engine thread.
@@ -195,3 +216,21 @@ impl SwitchHandshake {
 
 /// What an engine thread hands over at the end.
 pub(crate) type Books = (Recorder, Vec<SwitchHandshake>);
+
+/// Starts an engine thread, on the core that it is to have for itself.
+fn spawn(
+    plan: &TrialPlan,
+    orders: &Arc<Orders>,
+    thread: usize,
+    run: impl FnOnce() -> io::Result<Books> + Send + 'static,
+) -> io::Result<JoinHandle<io::Result<Books>>> {
+    let core = plan.core_of(thread);
+    let running = orders.running();
+    std::thread::Builder::new().name(format!("switches-{thread}")).spawn(move || {
+        let _running = running;
+        core.map(crate::cores::claim);
+        // The default slack of 50 us would be added to every sleep.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        run()
+    })
+}

@@ -14,9 +14,9 @@ use openflow::{BufferId, DatapathId, Version, Xid};
 use rustix::event::epoll;
 
 use super::mailbox::mailbox;
-use super::{Books, Introductions, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
+use super::pace::Pace;
+use super::{Books, Live, Orders, SwitchHandshake, TrialPlan, spawn};
 use crate::config::{Matching, Mode, Protocol};
-use crate::ledger::Tally;
 use connection::Connection;
 use flood::FloodBlock;
 use openflow_switch::{OpenFlowSwitch, SwitchOptions};
@@ -47,17 +47,9 @@ pub(crate) fn start(
         .into_iter()
         .enumerate()
         .map(|(thread, (_, mailbox))| {
-            let config = &plan.config;
-            let tally = Tally::new(
-                plan.window(),
-                nanos(config.traffic.late_after),
-                config.traffic.outstanding_limit.div_ceil(plan.threads),
-            );
-            let detailed = config.switches.count <= super::recorder::DETAIL_LIMIT;
-            let sample = nanos(config.timing.sample);
             Ok(Shard {
-                recorder: Recorder::new(tally, plan.members(thread), detailed, sample),
-                schedule: plan.schedule.as_ref().map(|s| s.shard(plan.members(thread))),
+                recorder: plan.recorder(thread),
+                pace: Pace::new(plan, orders, thread),
                 members: plan
                     .members(thread)
                     .map(|switch| member(plan, switch))
@@ -71,28 +63,14 @@ pub(crate) fn start(
                 epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?,
                 dirty: Vec::new(),
                 frame: Vec::new(),
-                introductions: Introductions::default(),
-                primed: false,
                 next_dial: 0,
-                next_tick: 0,
-                ending: plan.ending(),
-                satisfied: false,
             })
         })
         .collect::<Result<Vec<_>, StartError>>()?;
     shards
         .into_iter()
         .enumerate()
-        .map(|(thread, shard)| {
-            let name = format!("switches-{thread}");
-            let core = plan.core_of(thread);
-            let running = orders.running();
-            Ok(std::thread::Builder::new().name(name).spawn(move || {
-                let _running = running;
-                core.map(crate::cores::claim);
-                shard.run()
-            })?)
-        })
+        .map(|(thread, shard)| Ok(spawn(plan, orders, thread, move || shard.run())?))
         .collect()
 }
 

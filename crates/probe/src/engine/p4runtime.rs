@@ -28,7 +28,8 @@ use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerT
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use tokio::sync::watch;
 
-use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
+use super::pace::Pace;
+use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, spawn};
 use crate::config::{DeviceAddress, PortForm, Protocol};
 use crate::ledger::Tally;
 use load::Form;
@@ -103,35 +104,19 @@ pub(crate) fn start(
         .zip(serving)
         .enumerate()
         .map(|(number, (thread, servers))| {
-            let tls = tls.clone();
-            let name = format!("switches-{number}");
-            let core = plan.core_of(number);
-            let running = orders.running();
-            Ok(std::thread::Builder::new().name(name).spawn(move || {
-                let _running = running;
-                core.map(crate::cores::claim);
-                run(&thread, servers, tls)
-            })?)
+            let (tls, pace) = (tls.clone(), Pace::new(plan, orders, number));
+            Ok(spawn(plan, orders, number, move || run(&thread, pace, servers, tls))?)
         })
         .collect()
 }
 
 fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartError> {
     let plan = &shared.plan;
-    let traffic = &plan.config.traffic;
-    let tally = Tally::new(
-        plan.window(),
-        nanos(traffic.late_after),
-        traffic.outstanding_limit.div_ceil(plan.threads),
-    );
-    let detailed = plan.config.switches.count <= super::recorder::DETAIL_LIMIT;
-    let sample = nanos(plan.config.timing.sample);
-    let recorder = Recorder::new(tally, plan.members(thread), detailed, sample);
     let members = plan
         .members(thread)
         .map(|switch| plan.source(switch).map(Member::new).ok_or(StartError::NoSwitch(switch)))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Arc::new(ThreadState::new(shared.clone(), recorder, members)))
+    Ok(Arc::new(ThreadState::new(shared.clone(), plan.recorder(thread), members)))
 }
 
 /// A listener with the devices behind it, as indices of its thread's members.
@@ -239,13 +224,12 @@ const SPARE_FILES: u64 = 64;
 
 fn run(
     thread: &Arc<ThreadState>,
+    pace: Pace,
     servers: Vec<Listening>,
     tls: Option<ServerTls>,
 ) -> io::Result<Books> {
-    // The default slack of 50 us would be added to every sleep.
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let pacing = Arc::new(Pacing::new(thread));
+    let pacing = Arc::new(Pacing::new(thread, pace));
     runtime.block_on(async {
         let (end, ended) = watch::channel(false);
         let mut tasks = tokio::task::JoinSet::new();

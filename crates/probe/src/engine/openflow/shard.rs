@@ -19,21 +19,13 @@ use super::flood::FloodBlock;
 use super::transport::Dialler;
 use crate::config::Mode;
 use crate::engine::control::{Live, Orders};
-use crate::engine::ending::Ending;
 use crate::engine::mailbox::{Mailbox, Slot};
+use crate::engine::pace::{Pace, SPIN, TICK};
 use crate::engine::recorder::Recorder;
-use crate::engine::{Introductions, SwitchHandshake, TrialPlan, nanos};
-use crate::schedule::ShardSchedule;
+use crate::engine::{SwitchHandshake, TrialPlan, nanos};
 use crate::traffic::FrameSource;
 use openflow_switch::OpenFlowSwitch;
 
-/// The loop spins when the next thing to do is nearer than this, in nanoseconds: about what a
-/// timer and a context switch cost.
-const SPIN: u64 = 60_000;
-/// The loop looks at its orders at least this often.
-const LOOK: u64 = 20_000_000;
-/// Spacing of housekeeping: keep-alives, expiry, publishing of counters.
-const TICK: u64 = 100_000_000;
 /// Time between attempts to connect.
 const RETRY: u64 = 500_000_000;
 /// Bytes read at a time.
@@ -65,20 +57,14 @@ pub(super) struct Shard {
     pub(super) live: Arc<Live>,
     pub(super) dialler: Dialler,
     pub(super) recorder: Recorder,
-    pub(super) schedule: Option<ShardSchedule>,
+    pub(super) pace: Pace,
     pub(super) members: Vec<Member>,
     pub(super) mailbox: Mailbox,
     pub(super) slots: Vec<Slot>,
     pub(super) epoll: std::os::fd::OwnedFd,
     pub(super) dirty: Vec<usize>,
     pub(super) frame: Vec<u8>,
-    pub(super) introductions: Introductions,
-    pub(super) primed: bool,
     pub(super) next_dial: u64,
-    pub(super) next_tick: u64,
-    pub(super) ending: Ending,
-    /// What the conductor was told last: whether there is nothing more to wait for.
-    pub(super) satisfied: bool,
 }
 
 /// A switch and its connection.
@@ -95,8 +81,6 @@ pub(super) struct Member {
 impl Shard {
     /// Runs until told to stop, and returns the books.
     pub(super) fn run(mut self) -> io::Result<(Recorder, Vec<SwitchHandshake>)> {
-        // The default slack of 50 us would be added to every sleep.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         epoll::add(
             &self.epoll,
             &self.mailbox,
@@ -109,20 +93,22 @@ impl Shard {
         while !self.orders.is_stopped() {
             let now = self.orders.clock.now();
             self.dial(now);
-            if self.orders.is_settling() && self.orders.traffic_start().is_none() {
+            if self.pace.is_settling() {
                 self.introduce(now);
             }
-            if let Some(at) = self.traffic_time(now) {
+            if let Some(at) = self.pace.traffic_time(now) {
                 self.generate(at);
                 self.recorder.sample(at);
             }
-            if now >= self.next_tick {
+            if self.pace.ticks(now) {
                 self.tick(now);
             }
             self.flush_dirty();
             let now = self.orders.clock.now();
             let timeout = self.timeout(now);
-            if let (Some(from), Some(to)) = (self.traffic_time(looked), self.traffic_time(now)) {
+            if let (Some(from), Some(to)) =
+                (self.pace.traffic_time(looked), self.pace.traffic_time(now))
+            {
                 self.recorder.did_not_look(from, to);
             }
             let (ready, _) = epoll::wait(&self.epoll, &mut events, Some(&timeout)).or_else(
@@ -132,7 +118,9 @@ impl Shard {
                 },
             )?;
             looked = self.orders.clock.now();
-            if let (Some(from), Some(to)) = (self.traffic_time(now), self.traffic_time(looked)) {
+            if let (Some(from), Some(to)) =
+                (self.pace.traffic_time(now), self.pace.traffic_time(looked))
+            {
                 let until = from.saturating_add(span(&timeout));
                 self.recorder.listened(from, until, to);
             }
@@ -149,13 +137,9 @@ impl Shard {
                 }
                 self.keep_schedule();
             }
-            if let Some(at) = self.traffic_time(self.orders.clock.now()) {
-                let exhausted = self.schedule.as_ref().is_none_or(|left| left.peek().is_none());
-                let satisfied = self.ending.look(at, exhausted, &self.recorder.tally);
-                self.orders.satisfied(&mut self.satisfied, satisfied);
-            }
+            self.pace.look(self.orders.clock.now(), &self.recorder.tally);
         }
-        if let Some(at) = self.traffic_time(self.orders.clock.now()) {
+        if let Some(at) = self.pace.traffic_time(self.orders.clock.now()) {
             // What was due by now is due, whether or not there was time to take it.
             self.take_due(at);
             self.recorder.close(at);
@@ -164,35 +148,20 @@ impl Shard {
         Ok((self.recorder, self.members.into_iter().map(|member| member.handshake).collect()))
     }
 
-    /// Nanoseconds since the start of traffic, if it has started.
-    fn traffic_time(&self, now: u64) -> Option<u64> {
-        self.orders.traffic_start().and_then(|start| now.checked_sub(start))
-    }
-
     /// Sends what has become due while answers are read. What is due goes first: after a stall a
     /// pass over all connections takes longer than the schedule may be late.
     fn keep_schedule(&mut self) {
-        let Some(due) = self.schedule.as_ref().and_then(|schedule| schedule.peek()) else { return };
-        if let Some(at) = self.traffic_time(self.orders.clock.now())
-            && due.at.0 <= at
-        {
+        let now = self.orders.clock.now();
+        if let Some(at) = self.pace.traffic_time(now).filter(|_| self.pace.is_due(now)) {
             self.generate(at);
             self.flush_dirty();
         }
     }
 
     fn timeout(&self, now: u64) -> Timespec {
-        let mut wake = (now + LOOK).min(self.next_tick);
-        if let Some(start) = self.orders.traffic_start() {
-            wake = match now.checked_sub(start) {
-                None => wake.min(start),
-                Some(_) => {
-                    let due = self.schedule.as_ref().and_then(|schedule| schedule.peek());
-                    let due = due.map_or(u64::MAX, |due| start.saturating_add(due.at.0));
-                    wake.min(due).min(start.saturating_add(self.recorder.next_sample()))
-                }
-            };
-        } else if self.members.iter().any(|m| matches!(m.connection.state, State::Idle { .. })) {
+        let mut wake = self.pace.wake(now, self.recorder.next_sample());
+        let is_idle = |member: &Member| matches!(member.connection.state, State::Idle { .. });
+        if self.orders.traffic_start().is_none() && self.members.iter().any(is_idle) {
             wake = wake.min(now + 1_000_000);
         }
         if !self.dirty.is_empty() {
@@ -279,8 +248,7 @@ impl Shard {
     }
 
     fn tick(&mut self, now: u64) {
-        self.next_tick = now + TICK;
-        let at = self.traffic_time(now);
+        let at = self.pace.traffic_time(now);
         for index in 0..self.members.len() {
             if let (Mode::Closed { give_up, .. }, Some(at)) = (self.plan.config.traffic.mode, at) {
                 let before = at.saturating_sub(nanos(give_up));

@@ -13,20 +13,12 @@ use super::load::Batch;
 use super::thread::ThreadState;
 use super::timer::Timer;
 use crate::config::Mode;
-use crate::engine::ending::Ending;
+use crate::engine::nanos;
+use crate::engine::pace::{Pace, SPIN};
 use crate::engine::recorder::ABSENCE;
-use crate::engine::{Introductions, nanos};
-use crate::schedule::{Nanos, ShardSchedule};
 
-/// The task yields instead of sleeping when the next thing to do is nearer than this, in
-/// nanoseconds: about what a timer and a context switch cost.
-const SPIN: u64 = 60_000;
-/// The task looks at its orders at least this often.
-const LOOK: u64 = 20_000_000;
 /// Spacing of looks at streams whose queue was full.
 const RETRY: u64 = 1_000_000;
-/// Spacing of housekeeping.
-const TICK: u64 = 100_000_000;
 /// Packet-ins, or what is sent instead, that wait in a stream's queue; further ones wait as due times.
 const HIGH_WATER: usize = 4096;
 
@@ -39,40 +31,24 @@ pub(super) struct Pacing {
 struct Pacer {
     thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,
-    schedule: Option<ShardSchedule>,
+    pace: Pace,
     /// Members with packet-ins that wait.
     waiting: Vec<usize>,
     is_waiting: Vec<bool>,
     batch: Batch,
-    introductions: Introductions,
-    primed: bool,
-    next_tick: u64,
-    ending: Ending,
-    /// What the conductor was told last: whether there is nothing more to wait for.
-    satisfied: bool,
 }
 
 impl Pacing {
     /// The pacing of a thread whose devices are set.
-    pub(super) fn new(thread: &Arc<ThreadState>) -> Self {
-        let plan = &thread.shared.plan;
-        let (members, indices) = {
-            let books = thread.books();
-            let indices: Vec<u32> = books.recorder.switches.iter().map(|r| r.index).collect();
-            (indices.len(), indices)
-        };
+    pub(super) fn new(thread: &Arc<ThreadState>, pace: Pace) -> Self {
+        let members = thread.books().members.len();
         let pacer = Pacer {
             thread: thread.clone(),
             devices: thread.devices(),
-            schedule: plan.schedule.as_ref().map(|schedule| schedule.shard(indices)),
+            pace,
             waiting: Vec::new(),
             is_waiting: vec![false; members],
             batch: Batch::default(),
-            introductions: Introductions::default(),
-            primed: false,
-            next_tick: 0,
-            ending: plan.ending(),
-            satisfied: false,
         };
         Self { thread: thread.clone(), pacer: Mutex::new(pacer) }
     }
@@ -95,7 +71,8 @@ impl Pacing {
             }
             let wake = {
                 let mut pacer = self.pacer();
-                pacer.look(now);
+                let pacer = &mut *pacer;
+                pacer.pace.look(now, &self.thread.books().recorder.tally);
                 pacer.work(now);
                 pacer.wake(now)
             };
@@ -149,63 +126,39 @@ impl Urgency for Pacing {
 impl Pacer {
     fn work(&mut self, now: u64) {
         let thread = self.thread.clone();
-        let orders = &thread.shared.orders;
-        if orders.is_settling() && orders.traffic_start().is_none() {
+        if self.pace.is_settling() {
             self.introduce(now);
         }
-        if let Some(at) = orders.traffic_start().and_then(|start| now.checked_sub(start)) {
-            match self.thread.shared.plan.config.traffic.mode {
+        if let Some(at) = self.pace.traffic_time(now) {
+            match thread.shared.plan.config.traffic.mode {
                 Mode::Open => self.take_due(at),
                 Mode::Closed { window, .. } => self.refill(window, at),
                 // The configuration does not allow it with P4Runtime.
                 Mode::Flood => {}
             }
             self.hand_over();
-            let mut books = self.thread.books();
+            let mut books = thread.books();
             if at >= books.recorder.next_sample() {
                 books.recorder.sample(at);
             }
         }
-        if now >= self.next_tick {
-            self.tick(now);
+        if self.pace.ticks(now) {
+            self.tick();
         }
-    }
-
-    /// Notes that the sockets had their turn, and tells the conductor whether that was the last.
-    fn look(&mut self, now: u64) {
-        let orders = &self.thread.shared.orders;
-        let Some(at) = orders.traffic_start().and_then(|start| now.checked_sub(start)) else {
-            return;
-        };
-        let exhausted = self.schedule.as_ref().is_none_or(|left| left.peek().is_none());
-        let satisfied = self.ending.look(at, exhausted, &self.thread.books().recorder.tally);
-        orders.satisfied(&mut self.satisfied, satisfied);
     }
 
     /// Whether the schedule has something for this moment of the trial's clock.
     fn is_due(&self, now: u64) -> bool {
-        let orders = &self.thread.shared.orders;
-        let due = self.schedule.as_ref().and_then(ShardSchedule::peek);
-        orders.traffic_start().zip(due).is_some_and(|(start, due)| start + due.at.0 <= now)
-            && !orders.is_stopped()
+        self.pace.is_due(now) && !self.thread.shared.orders.is_stopped()
     }
 
     /// The moment of the next thing to do, on the trial's clock.
     fn wake(&self, now: u64) -> u64 {
-        let mut wake = (now + LOOK).min(self.next_tick);
-        if let Some(start) = self.thread.shared.orders.traffic_start() {
-            if now < start {
-                return wake.min(start);
-            }
-            let due = self.schedule.as_ref().and_then(ShardSchedule::peek);
-            wake = wake.min(due.map_or(u64::MAX, |due| start.saturating_add(due.at.0)));
-            let sample = self.thread.books().recorder.next_sample();
-            wake = wake.min(start.saturating_add(sample));
-            if !self.waiting.is_empty() {
-                wake = wake.min(now + RETRY);
-            }
+        let wake = self.pace.wake(now, self.thread.books().recorder.next_sample());
+        match self.waiting.is_empty() {
+            true => wake,
+            false => wake.min(now + RETRY),
         }
-        wake
     }
 
     /// Lets emulated hosts announce themselves when their turn comes.
@@ -213,7 +166,7 @@ impl Pacer {
         let plan = &self.thread.shared.plan;
         let due = {
             let switches = &self.thread.books().recorder.switches;
-            let due = self.introductions.due(plan, switches, now).into_iter();
+            let due = self.pace.introductions(switches, now).into_iter();
             due.filter_map(|(place, number)| Some((place, switches.get(place)?.index, number)))
                 .collect::<Vec<_>>()
         };
@@ -226,16 +179,13 @@ impl Pacer {
 
     /// Moves everything that is due at `at` to its switch.
     fn take_due(&mut self, at: u64) {
-        let Some(schedule) = &mut self.schedule else { return };
-        let plan = &self.thread.shared.plan;
         let mut books = self.thread.books();
-        while let Some(due) = schedule.pop_due(Nanos(at)) {
-            let (_, index) = plan.place(due.switch);
+        while let Some((index, due)) = self.pace.pop_due(at) {
             if !books.members[index].ready {
-                books.recorder.due_in_vain(index, due.at.0);
+                books.recorder.due_in_vain(index, due);
                 continue;
             }
-            books.recorder.due_and_waits(index, due.at.0);
+            books.recorder.due_and_waits(index, due);
             if !self.is_waiting[index] {
                 self.is_waiting[index] = true;
                 self.waiting.push(index);
@@ -248,8 +198,7 @@ impl Pacer {
         let plan = &self.thread.shared.plan;
         let mut books = self.thread.books();
         let mut members = std::mem::take(&mut books.refill);
-        if !self.primed {
-            self.primed = true;
+        if self.pace.begins() {
             members = (0..self.devices.len()).collect();
         }
         for index in members {
@@ -309,8 +258,7 @@ impl Pacer {
         self.waiting = waiting;
     }
 
-    fn tick(&mut self, now: u64) {
-        self.next_tick = now + TICK;
+    fn tick(&mut self) {
         if let (Mode::Closed { give_up, .. }, Some(at)) =
             (self.thread.shared.plan.config.traffic.mode, self.thread.traffic_time())
         {

@@ -46,7 +46,7 @@ impl Shard {
         chunk: &[u8],
         now: u64,
     ) -> Result<(), ConnectionError> {
-        let at = self.traffic_time(now);
+        let at = self.pace.traffic_time(now);
         if let (Some(at), true, true) =
             (at, self.members[index].flood.is_some(), self.members[index].ready)
         {
@@ -285,7 +285,8 @@ impl Shard {
         match note {
             Note::Answered { switch, sequence, at } => {
                 let (_, member) = self.plan.place(switch);
-                if let (Some(at), true) = (self.traffic_time(at), member < self.members.len()) {
+                if let (Some(at), true) = (self.pace.traffic_time(at), member < self.members.len())
+                {
                     let answer = self.recorder.answer(member, sequence, at);
                     self.settle(member, answer);
                 }

@@ -9,7 +9,6 @@ use rustix::event::epoll;
 use super::{BUFFER_BITS, Shard};
 use crate::config::Mode;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
-use crate::schedule::Nanos;
 use openflow_switch::{Arriving, Fate};
 
 /// Packets in a row that the rules of a switch may handle in a closed loop before the thread looks
@@ -20,7 +19,7 @@ impl Shard {
     /// Lets emulated hosts announce themselves when their turn comes.
     pub(super) fn introduce(&mut self, now: u64) {
         let plan = self.plan.clone();
-        for (index, number) in self.introductions.due(&plan, &self.recorder.switches, now) {
+        for (index, number) in self.pace.introductions(&self.recorder.switches, now) {
             if !self.members[index].ready {
                 continue;
             }
@@ -39,8 +38,7 @@ impl Shard {
         match self.plan.config.traffic.mode {
             Mode::Open => self.take_due(at),
             Mode::Closed { .. } | Mode::Flood => {
-                if !self.primed {
-                    self.primed = true;
+                if self.pace.begins() {
                     (0..self.members.len()).for_each(|index| self.touch(index));
                 }
             }
@@ -49,13 +47,12 @@ impl Shard {
 
     /// Takes everything that is due at `at` from the schedule.
     pub(super) fn take_due(&mut self, at: u64) {
-        while let Some(due) = self.schedule.as_mut().and_then(|left| left.pop_due(Nanos(at))) {
-            let (_, index) = self.plan.place(due.switch);
+        while let Some((index, due)) = self.pace.pop_due(at) {
             if self.members[index].ready {
-                self.recorder.due_and_waits(index, due.at.0);
+                self.recorder.due_and_waits(index, due);
                 self.touch(index);
             } else {
-                self.recorder.due_in_vain(index, due.at.0);
+                self.recorder.due_in_vain(index, due);
             }
         }
     }
@@ -83,7 +80,7 @@ impl Shard {
 
     fn fill_and_flush(&mut self, index: usize) -> io::Result<()> {
         let now = self.orders.clock.now();
-        if let (Some(at), true) = (self.traffic_time(now), self.members[index].ready) {
+        if let (Some(at), true) = (self.pace.traffic_time(now), self.members[index].ready) {
             match self.plan.config.traffic.mode {
                 Mode::Open => self.fill_from_schedule(index, now),
                 Mode::Closed { window, .. } => self.fill_window(index, window, now, at),
