@@ -19,8 +19,8 @@ use report::{RunDirectory, throughput};
 use statistics::{Condition, Unit};
 
 use crate::began;
-use crate::failure::Failure;
-use crate::probe::layout;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::output::{self, layout};
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 pub(crate) use arguments::command;
@@ -42,8 +42,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = arguments::settings(matches)?;
     let thresholds = threshold::all(matches, &METRICS)?;
     let (name, program) = program(matches)?;
-    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(given, "bench").map_err(Failure::input)?;
+    let directory = output::directory(matches, "bench")?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let began = began::now();
     let mut bar = Bar::new(matches.get_flag("quiet"), &interrupt);
@@ -69,18 +68,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         settings: &settings,
         provenance: &began.provenance(),
     };
-    if matches.get_flag("json") {
-        print!("{}", throughput::to_json(&run));
-    } else {
-        print!("{}", throughput::table(&run, layout()));
-    }
-    directory.write_throughput(&run).map_err(Failure::run)?;
-    if !matches.get_flag("json") {
-        println!("\nReport: {}", directory.path().join("report.html").display());
-    }
+    let (json, text) = (|| throughput::to_json(&run), || throughput::table(&run, layout()));
+    let write = |directory: &RunDirectory| directory.write_throughput(&run);
+    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
     if interrupt.load(Ordering::Relaxed) {
         eprintln!("planimeter: interrupted; what was measured until then is above");
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
     Ok(verdict(&points, &thresholds))
 }

@@ -13,7 +13,7 @@ use report::bounds::{Bounds, Run, curves, table, to_json};
 
 use crate::began;
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::layout;
 pub(crate) use arguments::command;
 
 /// Flows for which runs are looked for: each takes from milliseconds to a second.

@@ -11,7 +11,7 @@ use statistics::{Condition, Unit};
 
 use crate::began;
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::{self, layout};
 use crate::report::name_of;
 
 const LONG_ABOUT: &str = "\
@@ -60,28 +60,15 @@ pub(crate) fn command() -> Command {
                 .value_name("RUN")
                 .help("What the others are held against [the first RUN]")
                 .value_parser(value_parser!(PathBuf)),
-            Arg::new("threshold")
-                .long("threshold")
-                .short('t')
-                .value_name("CONDITION")
-                .action(ArgAction::Append)
-                .help("A condition that must hold, such as 'rtt.p50 < +10%'"),
+            output::threshold("A condition that must hold, such as 'rtt.p50 < +10%'"),
             Arg::new("despite")
                 .long("despite")
                 .value_name("WHAT")
                 .action(ArgAction::Append)
                 .value_parser(["configuration", "machine"])
                 .help("Compare although this differs"),
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("DIRECTORY")
-                .help("Where report.html, figures, result.json and differences.csv go [runs/<time>-compare]")
-                .value_parser(value_parser!(PathBuf)),
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print result.json in place of the tables"),
+            output::output("Where report.html, figures, result.json and differences.csv go [runs/<time>-compare]"),
+            output::json_flag(),
         ])
 }
 
@@ -113,17 +100,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::input("there is nothing to compare"));
     };
     let judged = judge(&comparison, &conditions);
-    let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(output, "compare").map_err(Failure::input)?;
+    let directory = output::directory(matches, "compare")?;
     let provenance = began.provenance();
-    directory.write_comparison(&comparison, &judged, &provenance).map_err(Failure::run)?;
-    if matches.get_flag("json") {
-        print!("{}", to_json(&comparison, &judged, &provenance));
-    } else {
-        print!("{}", table(&comparison, layout()));
-        print!("{}", outcomes(&judged, layout()));
-        println!("\nReport: {}", directory.path().join("report.html").display());
-    }
+    let json = || to_json(&comparison, &judged, &provenance);
+    let text = || table(&comparison, layout()) + &outcomes(&judged, layout());
+    let write =
+        |directory: &RunDirectory| directory.write_comparison(&comparison, &judged, &provenance);
+    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
     Ok(ExitCode::from(u8::from(judged.iter().any(|outcome| !outcome.held))))
 }
 

@@ -5,17 +5,15 @@ mod device;
 mod network;
 mod program;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use report::RunDirectory;
-use report::page::document::{Document, Section, terminal};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use report::page::document::{Document, Section};
 
 use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::probe::layout;
+use crate::output;
 use crate::stage::Stage;
 
 const ABOUT: &str = "Answer all three questions on embedded parts, in about a minute";
@@ -32,26 +30,14 @@ pipeline and that controller gets its delay bounds.
 It ends in one report, with the report of each part beside it, and says for each part which command does the same on your \
 controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
 
-/// As shells say that a program was ended by SIGINT.
-const INTERRUPTED: u8 = 130;
-
 pub(crate) fn command() -> Command {
     Command::new("demo").about(ABOUT).long_about(LONG_ABOUT).args([
-        Arg::new("output")
-            .short('o')
-            .long("output")
-            .value_name("DIRECTORY")
-            .value_parser(value_parser!(PathBuf))
-            .help("Run directory; by default a new one under runs/"),
+        output::output("The run directory, new or empty [runs/<time>-demo]"),
         Arg::new("quick")
             .long("quick")
             .action(ArgAction::SetTrue)
             .help("Some seconds only: to see that it runs, figures mean little then"),
-        Arg::new("quiet")
-            .long("quiet")
-            .short('q')
-            .action(ArgAction::SetTrue)
-            .help("Show no progress"),
+        output::quiet(),
     ])
 }
 
@@ -77,8 +63,7 @@ struct Known {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(given, "demo").map_err(Failure::input)?;
+    let directory = output::directory(matches, "demo")?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let stage = Stage::of(directory.path(), &interrupt, matches);
     let began = began::now();
@@ -131,12 +116,5 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
     }
     document.notes.dedup();
-    print!("{}", terminal::text(&document, layout()));
-    directory.write_document(&document).map_err(Failure::run)?;
-    println!("\nReport: {}", directory.path().join("report.html").display());
-    Ok(match document.partial {
-        None => ExitCode::SUCCESS,
-        Some(_) if stage.interrupted() => ExitCode::from(INTERRUPTED),
-        Some(_) => ExitCode::from(1),
-    })
+    output::leave_document(&directory, &document, false, stage.interrupted())
 }

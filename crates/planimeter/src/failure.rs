@@ -18,6 +18,9 @@ pub(crate) enum Failure {
 /// that is not there from one that is too slow.
 pub(crate) const OUT_OF_REACH: u8 = 3;
 
+/// Exit status of a verb that the user ended, as shells say that a program was ended by SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 impl Failure {
     pub(crate) fn input(cause: impl fmt::Display) -> Self {
         Self::Input(cause.to_string())

@@ -15,6 +15,7 @@ mod embedded;
 mod failure;
 mod interrupt;
 mod manual;
+mod output;
 mod probe;
 mod program;
 mod progress;

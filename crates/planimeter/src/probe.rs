@@ -5,7 +5,6 @@ mod null;
 pub(crate) mod paths;
 mod rfc8456;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,15 +13,13 @@ use clap::ArgMatches;
 use probe::config::{Config, Mode, PlanKind, Resolved};
 use probe::outcome::{Completion, RunResult, ThresholdOutcome, Trial};
 use probe::{HeldPorts, Live, RunContext, Watcher};
-use report::{Layout, RunDirectory};
+use report::RunDirectory;
 
 use crate::began;
-use crate::failure::{Failure, OUT_OF_REACH};
+use crate::failure::{Failure, INTERRUPTED, OUT_OF_REACH};
 use crate::interrupt;
+use crate::output::{self, layout};
 use crate::progress::Progress;
-
-/// As shells say that a program was ended by SIGINT.
-const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if let Some(file) = arguments::paths(matches) {
@@ -143,28 +140,10 @@ pub(crate) fn show(
     directory: &RunDirectory,
     resolved: &Resolved,
 ) -> Result<(), Failure> {
-    if resolved.config.output.json {
-        println!("{}", report::json::to_json(result).map_err(Failure::run)?);
-    } else {
-        print!("{}", report::table(result, layout()));
-    }
-    directory.write(result).map_err(Failure::run)?;
-    if !resolved.config.output.json {
-        println!("Report: {}", directory.path().join("report.html").display());
-    }
-    Ok(())
-}
-
-pub(crate) fn layout() -> Layout {
-    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let width = told.or_else(terminal_width).unwrap_or(100);
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    Layout { width, colour }
-}
-
-fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    let json = report::json::to_json(result).map_err(Failure::run)?;
+    let text = || report::table(result, layout());
+    let as_json = resolved.config.output.json;
+    output::leave(directory, as_json, || json, text, |directory| directory.write(result))
 }
 
 /// 1 if a threshold broke or could not be judged, or nothing could be measured, 3 if that is since

@@ -8,7 +8,7 @@ use ::report::{RunDirectory, json, rfc8456};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::{self, layout};
 
 const LONG_ABOUT: &str = "\
 Draw the report of runs that `planimeter probe` left behind.
@@ -45,12 +45,7 @@ pub(crate) fn command() -> Command {
                 .value_name("NAME")
                 .help("How a run is called in the report; once for each, in their order [its directory]")
                 .action(ArgAction::Append),
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("DIRECTORY")
-                .help("Where the report goes [runs/<time>-report]")
-                .value_parser(value_parser!(PathBuf)),
+            output::output("Where the report goes [runs/<time>-report]"),
         ])
 }
 
@@ -81,16 +76,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     let candidates: Vec<Candidate<'_>> =
         names.iter().zip(&results).map(|(name, result)| Candidate { name, result }).collect();
-    let output: Option<&PathBuf> = matches.get_one("output");
-    let directory =
-        RunDirectory::create_for(output.map(PathBuf::as_path), "report").map_err(Failure::input)?;
-    if let [run] = candidates.as_slice() {
-        print!("{}", ::report::table(run.result, layout()));
-    } else {
-        print!("{}", compare(&candidates, layout()));
-    }
-    directory.write_report(&candidates).map_err(Failure::run)?;
-    println!("Report: {}", directory.path().join("report.html").display());
+    let directory = output::directory(matches, "report")?;
+    let text = || match candidates.as_slice() {
+        [run] => ::report::table(run.result, layout()),
+        several => compare(several, layout()),
+    };
+    let write = |directory: &RunDirectory| directory.write_report(&candidates);
+    output::leave(&directory, false, String::new, text, write)?;
     println!("Figures: {}", directory.path().join("figures").display());
     Ok(ExitCode::SUCCESS)
 }
@@ -113,12 +105,10 @@ fn benchmarks(
         .zip(&results)
         .map(|(name, result)| rfc8456::Candidate { name, result })
         .collect();
-    let output: Option<&PathBuf> = matches.get_one("output");
-    let directory =
-        RunDirectory::create_for(output.map(PathBuf::as_path), "report").map_err(Failure::input)?;
-    print!("{}", rfc8456::table(&candidates, layout()));
-    directory.write_page(&rfc8456::page(&candidates), &[]).map_err(Failure::run)?;
-    println!("Report: {}", directory.path().join("report.html").display());
+    let directory = output::directory(matches, "report")?;
+    let text = || rfc8456::table(&candidates, layout());
+    let write = |directory: &RunDirectory| directory.write_page(&rfc8456::page(&candidates), &[]);
+    output::leave(&directory, false, String::new, text, write)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,17 +9,15 @@ mod published;
 mod section;
 mod tables;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use report::RunDirectory;
-use report::page::document::{Document, terminal};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use report::page::document::Document;
 
 use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::probe::layout;
+use crate::output;
 use crate::stage::Stage;
 use published::{Exhibit, Experiment, Paper};
 use section::Measured;
@@ -48,9 +46,6 @@ Examples:
 
 Exit status: 0 all was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
 
-/// As shells say that a program was ended by SIGINT.
-const INTERRUPTED: u8 = 130;
-
 pub(crate) fn command() -> Command {
     Command::new("reproduce").about(ABOUT).long_about(LONG_ABOUT).after_long_help(EXAMPLES).args([
         Arg::new("figures")
@@ -69,17 +64,8 @@ pub(crate) fn command() -> Command {
             .long("quick")
             .action(ArgAction::SetTrue)
             .help("Fewer points, short trials, two repetitions: a first look"),
-        Arg::new("output")
-            .short('o')
-            .long("output")
-            .value_name("DIRECTORY")
-            .value_parser(value_parser!(PathBuf))
-            .help("Run directory; by default a new one under runs/"),
-        Arg::new("quiet")
-            .long("quiet")
-            .short('q')
-            .action(ArgAction::SetTrue)
-            .help("Show no progress"),
+        output::output("The run directory, new or empty [runs/<time>-reproduce]"),
+        output::quiet(),
     ])
 }
 
@@ -92,19 +78,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let wanted: Vec<&str> =
         matches.get_many::<String>("figures").unwrap_or_default().map(String::as_str).collect();
     let chosen = choose(&papers, &wanted)?;
-    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(given, "reproduce").map_err(Failure::input)?;
+    let directory = output::directory(matches, "reproduce")?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let stage = Stage::of(directory.path(), &interrupt, matches);
     let document = reproduce(&chosen, &stage);
-    print!("{}", terminal::text(&document, layout()));
-    directory.write_document(&document).map_err(Failure::run)?;
-    println!("\nReport: {}", directory.path().join("report.html").display());
-    Ok(match document.partial {
-        None => ExitCode::SUCCESS,
-        Some(_) if stage.interrupted() => ExitCode::from(INTERRUPTED),
-        Some(_) => ExitCode::from(1),
-    })
+    output::leave_document(&directory, &document, false, stage.interrupted())
 }
 
 /// Exhibits by name, in the order of the papers.

@@ -126,7 +126,7 @@ impl Line {
         Self { legend: name.clone(), name, points, style, origin: Origin::Measured }
     }
 
-    /// Values against numbers. How it is drawn is decided beside the other lines ([`Plot::told_apart`]).
+    /// Values against numbers. How it is drawn is decided beside the other lines of the document.
     pub fn of_values(
         name: impl Into<String>,
         origin: Origin,

@@ -9,8 +9,9 @@ use pipeline::Path;
 use throughput::run::Settings;
 
 use crate::failure::Failure;
+use crate::output;
 use crate::program;
-use crate::words::{count, duration, each, flag, list, sizes_of};
+use crate::words::{count, duration, each, list, sizes_of};
 
 /// Columns of the manual, where the terminal has as many.
 const WIDTH: usize = 100;
@@ -118,16 +119,10 @@ fn effort() -> [Arg; 6] {
 fn output() -> [Arg; 4] {
     let heading = |arg: Arg| arg.help_heading("Output");
     [
-        Arg::new("output")
-            .long("output")
-            .short('o')
-            .value_name("DIRECTORY")
-            .value_parser(value_parser!(PathBuf))
-            .help("The run directory, new or empty [runs/<time>-bench]"),
-        flag("json", "Print result.json in place of the table"),
-        flag("quiet", "Show no progress"),
-        list("threshold", "CONDITION", "Fail unless it holds for every case, such as 'rate >= 5M'")
-            .short('t')
+        output::output("The run directory, new or empty [runs/<time>-bench]"),
+        output::json_flag(),
+        output::quiet(),
+        output::threshold("Fail unless it holds for every case, such as 'rate >= 5M'")
             .long_help(
                 "Fail, with exit status 1, unless the condition holds for every case: a metric (rate in packets per \
                  second, cost in time of a core, p50, p99 and p99.9 of the latency, wrong packets), one of <, <=, >, >=, \

@@ -12,11 +12,11 @@ use device::campaign::{
 };
 use device::import::{Captured, Identity, Imported, delays, histogram, match_captures};
 use packetio::pcap::CaptureReader;
-use report::RunDirectory;
 use serde::Deserialize;
 
 use super::path;
 use crate::failure::Failure;
+use crate::output;
 
 const EXAMPLES: &str = "\
 The file says which measurement is in which files:
@@ -113,12 +113,7 @@ pub(super) fn command() -> Command {
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
                 .help("Which measurement is in which files"),
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("DIRECTORY")
-                .value_parser(value_parser!(PathBuf))
-                .help("Where the campaign goes [runs/<time>-device-import]"),
+            output::output("Where the campaign goes [runs/<time>-device-import]"),
         ])
 }
 
@@ -133,8 +128,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let imported =
         sources.cell.iter().map(|cell| cell.read(folder)).collect::<Result<Vec<_>, _>>()?;
-    let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(output, "device-import").map_err(Failure::input)?;
+    let directory = output::directory(matches, "device-import")?;
     let mut writer = Writer::create(directory.path(), &description).map_err(Failure::run)?;
     // Repetitions of all cells in turns, as far as anyone knows.
     let repetitions = imported.iter().map(Vec::len).max().unwrap_or(0);

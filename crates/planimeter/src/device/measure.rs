@@ -6,19 +6,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use device::Campaign;
 use device::measure::{
     BenchError, Ending, Job, MeasureError, Measured, Plan, Step, Watch, clock_line, measure,
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use report::RunDirectory;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
+use crate::output;
 use crate::program;
-
-const INTERRUPTED: u8 = 130;
 
 const LONG_ABOUT: &str = "\
 Drive a device through the functions of a plan and keep the delay of every packet.
@@ -51,23 +49,14 @@ pub(super) fn command() -> Command {
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
                 .help("What is to be measured, a TOML file"),
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("DIRECTORY")
-                .value_parser(value_parser!(PathBuf))
-                .help("The run directory, new or empty [runs/<time>-device]"),
+            output::output("The run directory, new or empty [runs/<time>-device]"),
             Arg::new("resume")
                 .long("resume")
                 .value_name("DIRECTORY")
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with("output")
                 .help("Go on with the campaign in this run directory"),
-            Arg::new("quiet")
-                .long("quiet")
-                .short('q')
-                .action(ArgAction::SetTrue)
-                .help("Show no progress"),
+            output::quiet(),
         ])
         .args(program::arguments())
 }
@@ -113,8 +102,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// A run directory that has the plan as it was given.
 fn new_directory(matches: &ArgMatches, plan: &str) -> Result<PathBuf, Failure> {
-    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let mut directory = RunDirectory::create_for(given, "device").map_err(Failure::input)?;
+    let mut directory = output::directory(matches, "device")?;
     directory.write_configuration(plan).map_err(Failure::run)?;
     Ok(directory.path().to_owned())
 }

@@ -9,7 +9,7 @@ use report::models::model_table;
 
 use super::{campaign, derivation, run_argument, settings};
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::layout;
 
 const EXAMPLES: &str = "\
 Example:

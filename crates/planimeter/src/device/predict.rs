@@ -10,7 +10,7 @@ use report::models::{paths_table, prediction_table};
 
 use super::path;
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::layout;
 use crate::program;
 
 const EXAMPLES: &str = "\

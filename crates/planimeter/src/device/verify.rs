@@ -1,9 +1,8 @@
 //! `planimeter device verify`: a model against the cells that it was not derived from.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use device::Level;
 use device::verify::{Verification, VerifiedLevel, verify};
 use report::RunDirectory;
@@ -13,7 +12,7 @@ use statistics::{Condition, Unit};
 use super::{campaign, derivation, run_argument, settings};
 use crate::began;
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::{self, layout};
 
 const EXAMPLES: &str = "\
 Thresholds:
@@ -31,22 +30,9 @@ pub(super) fn command() -> Command {
         .after_help(EXAMPLES)
         .arg(run_argument())
         .args([
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("DIRECTORY")
-                .value_parser(value_parser!(PathBuf))
-                .help("Where report.html, result.json, cells.csv and model.json go [runs/<time>-device-verify]"),
-            Arg::new("threshold")
-                .long("threshold")
-                .short('t')
-                .value_name("CONDITION")
-                .action(ArgAction::Append)
-                .help("A condition that must hold, such as 'worst-error(median) < 3 %'"),
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print result.json in place of the tables"),
+            output::output("Where report.html, result.json, cells.csv and model.json go [runs/<time>-device-verify]"),
+            output::threshold("A condition that must hold, such as 'worst-error(median) < 3 %'"),
+            output::json_flag(),
         ])
         .args(derivation())
 }
@@ -61,21 +47,16 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (model, verifications) = verify(&campaign, &settings).map_err(Failure::input)?;
     let thresholds: Vec<Threshold> =
         conditions.iter().map(|condition| judge(condition, &verifications)).collect();
-    let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(output, "device-verify").map_err(Failure::input)?;
+    let directory = output::directory(matches, "device-verify")?;
     let run = Run {
         model: &model,
         verifications: &verifications,
         thresholds: &thresholds,
         provenance: &began.provenance(),
     };
-    directory.write_models(&run).map_err(Failure::run)?;
-    if matches.get_flag("json") {
-        print!("{}", to_json(&run));
-    } else {
-        print!("{}", verification_table(&run, layout()));
-        println!("\nReport: {}", directory.path().join("report.html").display());
-    }
+    let (json, text) = (|| to_json(&run), || verification_table(&run, layout()));
+    let write = |directory: &RunDirectory| directory.write_models(&run);
+    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
     Ok(ExitCode::from(u8::from(thresholds.iter().any(|threshold| !threshold.held))))
 }
 

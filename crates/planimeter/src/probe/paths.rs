@@ -21,10 +21,11 @@ use report::value::Value;
 use statistics::{Estimate, Unit};
 use tempfile::NamedTempFile;
 
-use super::{INTERRUPTED, Keeper, arguments, layout};
+use super::{Keeper, arguments};
 use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::output;
 use crate::progress::Progress;
 use process::Running;
 
@@ -46,20 +47,8 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let measured = measure(&plan, &resolved, &directory, &interrupt)?;
     let document = document(&plan, &measured, interrupt.load(Ordering::Relaxed));
-    if config.output.json {
-        print!("{}", report::page::document::json::to_json(&document));
-    } else {
-        print!("{}", report::page::document::terminal::text(&document, layout()));
-    }
-    directory.write_document(&document).map_err(Failure::run)?;
-    if !config.output.json {
-        println!("Report: {}", directory.path().join("report.html").display());
-    }
-    Ok(match document.partial {
-        None => ExitCode::SUCCESS,
-        Some(_) if interrupt.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
-        Some(_) => ExitCode::from(1),
-    })
+    let interrupted = interrupt.load(Ordering::Relaxed);
+    output::leave_document(&directory, &document, config.output.json, interrupted)
 }
 
 /// What was measured, and how.

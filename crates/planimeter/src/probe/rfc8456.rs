@@ -12,10 +12,10 @@ use probe::{Live, RunContext};
 use report::RunDirectory;
 use report::rfc8456::Candidate;
 
-use super::{INTERRUPTED, layout};
 use crate::began;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
+use crate::output::{self, layout};
 use crate::progress::Progress;
 
 /// Runs the tests, and leaves a run directory.
@@ -45,15 +45,10 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     drop(watcher);
     let result = outcome.map_err(|error| Failure::of_probe(&error))?;
     let candidate = Candidate { name: &name, result: &result };
-    if config.output.json {
-        print!("{}", report::rfc8456::to_json(&result).map_err(Failure::run)?);
-    } else {
-        print!("{}", report::rfc8456::table(&[candidate], layout()));
-    }
-    directory.write_rfc8456(&candidate).map_err(Failure::run)?;
-    if !config.output.json {
-        println!("Report: {}", directory.path().join("report.html").display());
-    }
+    let json = report::rfc8456::to_json(&result).map_err(Failure::run)?;
+    let text = || report::rfc8456::table(&[candidate], layout());
+    let write = |directory: &RunDirectory| directory.write_rfc8456(&candidate);
+    output::leave(&directory, config.output.json, || json, text, write)?;
     Ok(match result.completion {
         _ if interrupt.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
         Completion::Failed { .. } => ExitCode::from(1),

@@ -7,6 +7,7 @@ use ::tables::{EntryLock, Fill, Storage, UpdateMethod, Wait};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use crate::failure::Failure;
+use crate::output;
 use crate::program;
 use crate::words::{binary, count, decimal, duration, each, flag, list, sizes_of};
 
@@ -185,16 +186,10 @@ fn effort() -> [Arg; 6] {
 fn output() -> [Arg; 5] {
     let heading = |arg: Arg| arg.help_heading("Output");
     [
-        Arg::new("output")
-            .long("output")
-            .short('o')
-            .value_name("DIRECTORY")
-            .value_parser(value_parser!(PathBuf))
-            .help("The run directory, new or empty [runs/<time>-tables]"),
-        flag("json", "Print result.json in place of the table"),
-        flag("quiet", "Show no progress"),
-        list("threshold", "CONDITION", "Fail unless it holds for every case, such as 'rate >= 50M'")
-            .short('t')
+        output::output("The run directory, new or empty [runs/<time>-tables]"),
+        output::json_flag(),
+        output::quiet(),
+        output::threshold("Fail unless it holds for every case, such as 'rate >= 50M'")
             .long_help(
                 "Fail, with exit status 1, unless the condition holds for every case: a metric (rate in operations per \
                  second, cost in time of a core, p50, p99 and p99.9 of single operations, lost updates), one of <, <=, \

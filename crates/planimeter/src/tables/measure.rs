@@ -20,7 +20,7 @@ use super::arguments::{self, all_sharings};
 use super::predict;
 use crate::began;
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::{self, layout};
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 
@@ -49,21 +49,14 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let reason = plan.not_offered.first().map_or("", |not| not.reason.as_str());
         return Err(Failure::input(format!("no combination of these is offered: {reason}")));
     }
-    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(given, "tables").map_err(Failure::input)?;
+    let directory = output::directory(matches, "tables")?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let began = began::now();
     let findings = findings(&plan, &settings, &interrupt, matches.get_flag("quiet"));
     let run = designs::Run { findings: &findings, provenance: &began.provenance() };
-    if matches.get_flag("json") {
-        print!("{}", designs::to_json(&run));
-    } else {
-        print!("{}", designs::table(&run, layout()));
-    }
-    directory.write_designs(&run).map_err(Failure::run)?;
-    if !matches.get_flag("json") {
-        println!("\nReport: {}", directory.path().join("report.html").display());
-    }
+    let (json, text) = (|| designs::to_json(&run), || designs::table(&run, layout()));
+    let write = |directory: &RunDirectory| directory.write_designs(&run);
+    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
     verdict(&findings, &thresholds)
 }
 
