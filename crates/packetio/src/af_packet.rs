@@ -180,14 +180,13 @@ impl Queue for PacketQueue {
         self.sockets.as_ref().map(|sockets| sockets.receiving.as_fd())
     }
 
-    fn waiting(&mut self) -> u32 {
-        let here = self.batch.len() as u32;
-        let Some(sockets) = &self.sockets else { return here };
+    fn waiting(&mut self) -> Option<u32> {
         if self.discipline.is_none() {
-            let bound = sys::bound_interface(&sockets.transmitting).ok().flatten();
-            self.discipline = bound.and_then(|ifindex| Discipline::of(ifindex).ok());
+            let bound = sys::bound_interface(&self.sockets.as_ref()?.transmitting).ok()??;
+            self.discipline = Discipline::of(bound).ok();
         }
-        here + self.discipline.as_mut().map_or(0, Discipline::waiting)
+        let behind = self.discipline.as_mut()?.waiting()?;
+        Some(behind + self.batch.len() as u32)
     }
 
     fn reopen(&mut self) -> bool {

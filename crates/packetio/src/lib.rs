@@ -67,10 +67,10 @@ pub trait Queue: Debug + Send {
     /// What to poll for input, if packets announce themselves.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Packets that were taken and have not left the machine, in whatever queue its system has for the port; 0 where
-    /// it cannot be known. Costs a system call.
-    fn waiting(&mut self) -> u32 {
-        0
+    /// Packets that were taken and have not left the machine, where its system has a queue for the port; `None` where it
+    /// has none, or it cannot be known. Costs a system call.
+    fn waiting(&mut self) -> Option<u32> {
+        None
     }
 
     /// Tries to get back a port that is gone or down; true if it is there. Costs system calls: to

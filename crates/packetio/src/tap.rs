@@ -82,7 +82,7 @@ impl Queue for Tap {
         self.queue.descriptor()
     }
 
-    fn waiting(&mut self) -> u32 {
+    fn waiting(&mut self) -> Option<u32> {
         self.queue.waiting()
     }
 

@@ -230,21 +230,27 @@ impl Lane {
             from_port.iter().for_each(|(_, packet)| self.process_traced(port, packet, now));
             return;
         }
-        let mut batch = std::mem::take(&mut self.batch);
-        self.tell_queues();
-        self.program.process_batch(from_port, now, &mut batch);
-        for (_, fault) in batch.errors() {
-            self.say(port, fault);
+        // What one packet adds to a queue the next one finds there.
+        let together = if self.tell_queues(false) { 1 } else { BURST };
+        for packets in from_port.chunks(together) {
+            let mut batch = std::mem::take(&mut self.batch);
+            self.program.process_batch(packets, now, &mut batch);
+            for (_, fault) in batch.errors() {
+                self.say(port, fault);
+            }
+            for (_, port, packet) in batch.sent() {
+                self.send(port, packet);
+            }
+            self.batch = batch;
+            if together == 1 {
+                self.tell_queues(true);
+            }
         }
-        for (_, port, packet) in batch.sent() {
-            self.send(port, packet);
-        }
-        self.batch = batch;
     }
 
     /// Runs the program on a packet and says what happens to it.
     fn process_traced(&mut self, port: u32, packet: &[u8], now: Duration) {
-        self.tell_queues();
+        self.tell_queues(false);
         let (shared, mut outputs) = (&self.shared, Vec::new());
         let mut log = PacketLog { log: &shared.log, device: shared.id };
         let outcome = self.program.process_traced(port, packet, now, &mut log, &mut outputs);
@@ -254,13 +260,19 @@ impl Lane {
         outputs.iter().for_each(|output| self.send(output.port, &output.packet));
     }
 
-    /// Tells a program that asks how many packets wait for each port.
-    fn tell_queues(&mut self) {
+    /// Tells a program that asks how many packets wait for each port, or for those that something was sent to; false if
+    /// none has a queue, or the program does not ask.
+    fn tell_queues(&mut self, only_dirty: bool) -> bool {
+        let mut queues = false;
         if self.program.asks_for_queues() {
-            for attached in self.ports.iter_mut().filter(|attached| attached.retry.is_none()) {
-                self.program.set_waiting(attached.number, attached.queue.waiting());
+            let ports = self.ports.iter_mut().filter(|attached| attached.retry.is_none());
+            for attached in ports.filter(|attached| attached.is_dirty || !only_dirty) {
+                let waiting = attached.queue.waiting();
+                queues |= waiting.is_some();
+                self.program.set_waiting(attached.number, waiting.unwrap_or(0));
             }
         }
+        queues
     }
 
     fn say(&self, port: u32, fault: &RunError) {

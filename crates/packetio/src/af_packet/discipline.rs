@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 /// The parent of a root (linux/pkt_sched.h).
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const REQUEST_BYTES: u32 = 36;
+const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
 /// Bytes of `nlmsghdr`, of `tcmsg` and of `rtattr`.
@@ -29,12 +30,12 @@ impl Discipline {
         Ok(Self { socket: File::from(socket), ifindex })
     }
 
-    /// Packets that wait; none where the interface has no queue (`noqueue`).
-    pub(super) fn waiting(&mut self) -> u32 {
+    /// Packets that wait; `None` where the interface has no queue (`noqueue`).
+    pub(super) fn waiting(&mut self) -> Option<u32> {
         let mut answer = [0; 4096];
         let asked = self.socket.write(&request(self.ifindex));
         let length = asked.and_then(|_| self.socket.read(&mut answer)).unwrap_or(0);
-        answer.get(..length).and_then(queue_length).unwrap_or(0)
+        answer.get(..length).and_then(queue_length)
     }
 }
 
@@ -52,13 +53,17 @@ fn request(ifindex: u32) -> [u8; REQUEST_BYTES as usize] {
     request
 }
 
-/// The first word of `gnet_stats_queue`, if the answer has one.
+/// The first word of `gnet_stats_queue`, if the answer has one and is about a queue.
 fn queue_length(answer: &[u8]) -> Option<u32> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     if kind != libc::RTM_NEWQDISC {
         return None;
     }
-    let statistics = attribute(answer.get(MESSAGE + DISCIPLINE..)?, TCA_STATS2)?;
+    let attributes = answer.get(MESSAGE + DISCIPLINE..)?;
+    if attribute(attributes, TCA_KIND)?.starts_with(b"noqueue") {
+        return None;
+    }
+    let statistics = attribute(attributes, TCA_STATS2)?;
     let queue = attribute(statistics, TCA_STATS_QUEUE)?;
     Some(u32::from_ne_bytes(queue.get(..4)?.try_into().ok()?))
 }
@@ -95,7 +100,8 @@ mod tests {
             attribute_of(TCA_STATS_QUEUE, &[7_u32, 900, 0, 0, 0].map(u32::to_ne_bytes).concat());
         let statistics = [attribute_of(1, &[0; 12]), queue].concat();
         let attributes =
-            [attribute_of(1, b"tbf\0"), attribute_of(0x8000 | TCA_STATS2, &statistics)].concat();
+            [attribute_of(TCA_KIND, b"tbf\0"), attribute_of(0x8000 | TCA_STATS2, &statistics)]
+                .concat();
         let mut answer = vec![0; MESSAGE + DISCIPLINE];
         answer[4..6].copy_from_slice(&libc::RTM_NEWQDISC.to_ne_bytes());
         answer.extend(attributes);

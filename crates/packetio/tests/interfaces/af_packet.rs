@@ -214,7 +214,7 @@ fn a_full_ring_and_a_full_queue_are_counted() {
 fn what_waits_behind_a_port_is_told() {
     with_pair(1500, |namespace, mut left, mut right| {
         let queue = &mut left.queues[0];
-        assert_eq!(queue.waiting(), 0);
+        assert_eq!(queue.waiting(), None);
         // Behind two packets nothing leaves for minutes.
         let slow = "qdisc add dev left root tbf rate 8bit burst 2kb limit 1mb";
         let Ok(status) = namespace.command("tc").args(slow.split(' ')).status() else { return };
@@ -222,14 +222,17 @@ fn what_waits_behind_a_port_is_told() {
         for count in 1..=20 {
             assert_eq!(queue.transmit(&frame(1000, 0)), Transmitted::Taken);
             // Those that wait for the flush count as those that wait in the kernel.
-            let waiting = queue.waiting();
+            let waiting = queue.waiting().expect("there is a queue");
             assert!((count.max(3) - 3..=count).contains(&waiting), "{waiting} of {count}");
             assert!(queue.flush());
-            assert!((count.max(3) - 3..=count).contains(&queue.waiting()), "{count}");
+            assert!(
+                (count.max(3) - 3..=count).contains(&queue.waiting().expect("a queue")),
+                "{count}"
+            );
         }
         let status = namespace.command("tc").args("qdisc del dev left root".split(' ')).status();
         assert!(status.expect("tc").success());
-        assert_eq!(queue.waiting(), 0);
+        assert_eq!(queue.waiting(), None);
         // What has left is what the other end has.
         assert!(right.queues[0].receive(&mut Burst::new(32)).expect("it is up") <= 3);
     });
