@@ -65,6 +65,37 @@ pub(crate) struct Memory {
     key: Vec<Bits>,
     joined: Option<tables::Joined>,
     data: Vec<u8>,
+    timed: Option<Timed>,
+}
+
+/// Where the time of packets in bursts goes, by a clock that who asks for it brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StageTimes {
+    /// Packets that went in bursts.
+    pub packets: u64,
+    /// Packets copied to where they leave from, parsed, and the cache asked for their entries.
+    pub parser: u64,
+    /// All behind the parser: tables, actions, checksums, deparser.
+    pub behind_parser: u64,
+}
+
+/// A clock, and what it showed.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    clock: fn() -> u64,
+    times: StageTimes,
+}
+
+impl Memory {
+    /// Has the stages of bursts timed from now on, or no longer.
+    pub(crate) fn time_stages(&mut self, clock: Option<fn() -> u64>) {
+        self.timed = clock.map(|clock| Timed { clock, times: StageTimes::default() });
+    }
+
+    /// What was found since then.
+    pub(crate) fn stage_times(&self) -> Option<StageTimes> {
+        self.timed.map(|timed| timed.times)
+    }
 }
 
 impl Compiled {

@@ -32,7 +32,7 @@ mod trace;
 mod value;
 
 pub use architecture::Output;
-pub use compiled::{Batch, Compiled};
+pub use compiled::{Batch, Compiled, StageTimes};
 pub use data_plane::{
     Compile, InterpreterTarget, PacketCounts, Ports, TableUsage, V1ModelSettings, Worker,
 };

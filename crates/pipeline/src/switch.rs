@@ -1,7 +1,7 @@
 //! A running program: packets in, packets out.
 
 use crate::architecture::{Driver, Output};
-use crate::compiled::{Batch, Compiled};
+use crate::compiled::{Batch, Compiled, StageTimes};
 use crate::dialect::Dialect;
 use crate::error::{CompileError, LoadError, RunError};
 use crate::externs;
@@ -162,6 +162,18 @@ impl Processor {
     /// Messages to the control plane since the last call, oldest first.
     pub fn take_digests(&mut self) -> Vec<Digest> {
         std::mem::take(&mut self.scratch.digests)
+    }
+
+    /// Has the stages of packets in bursts timed by a clock from now on, from zero, or no longer: it takes time too.
+    pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
+        self.scratch.compiled.get_or_insert_default().time_stages(clock);
+    }
+
+    /// What the stages took since [`Self::time_stages`], in the clock's unit; nothing if no packet went in a burst.
+    #[must_use]
+    pub fn stage_times(&self) -> Option<StageTimes> {
+        let times = self.scratch.compiled.as_ref()?.stage_times()?;
+        (times.packets > 0).then_some(times)
     }
 }
 

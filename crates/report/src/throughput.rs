@@ -112,6 +112,11 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// What a reader must know, each thing once.
+/// How flows are drawn.
+fn drawn(skew: f64) -> String {
+    if skew > 0.0 { format!("by Zipf's law with exponent {skew}") } else { "uniformly".to_owned() }
+}
+
 fn remarks(run: &Run<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut say = |text: String| {
@@ -135,6 +140,19 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
             }
             for (place, what) in &case.interpreted {
                 say(format!("compiled: {place} is left to the interpreter: {what}"));
+            }
+            if let (Some(why), Path::Compiled) = (&case.one_by_one, case.path) {
+                say(format!("compiled: packets go one by one and not in bursts: {why}"));
+            }
+            if let Some(stages) = case.stages {
+                say(format!(
+                    "at {} entries, cycles of the processor's counter for a packet on one core: {:.0} in the parser with \
+                     the packet's copy, {:.0} behind it (tables, actions, deparser), {:.0} around both",
+                    size(point.flows),
+                    stages.parser,
+                    stages.behind_parser,
+                    stages.around
+                ));
             }
             if case.counts.errors > 0 {
                 say(format!(

@@ -13,16 +13,20 @@ use crate::check::{self, Comparison, Expected, NOW};
 use crate::ring::Ring;
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
+use packetio::cycles::{self, CycleCounter};
 use pipeline::{Batch, Core, Path, Processor, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::Zipf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tables::machine::{cores, pin_to, thread_time};
 
-/// Packets of a turn.
-const TURN: usize = 4096;
+/// Packets of a turn: as many as the ring of a card has by default, so that they lie near.
+const TURN: usize = 512;
+/// How long the cycle counter is compared with the clock.
+const CALIBRATION: Duration = Duration::from_millis(2);
 /// Packets that are processed at once, as a driver takes a burst.
 const BURST: usize = 32;
 
@@ -39,6 +43,8 @@ pub struct Settings {
     pub time: Duration,
     /// Offered rate of the open loop, as a share of what was reached.
     pub load: f64,
+    /// Exponent of Zipf's law by which flows are drawn, the first most often; zero draws all alike.
+    pub skew: f64,
     /// Where random choices start.
     pub seed: u64,
 }
@@ -75,8 +81,23 @@ pub struct Case {
     pub counts: Counts,
     /// Against the interpreter, before the clock ran.
     pub comparison: Comparison,
+    /// Why packets of the program do not go in bursts.
+    pub one_by_one: Option<String>,
+    /// Where the time of a packet goes on one core, measured in turns of their own.
+    pub stages: Option<Stages>,
     /// From when a packet is due to when its output is in place, in nanoseconds, in an open loop.
     pub latency: Option<Latency>,
+}
+
+/// Cycles of the processor's counter for each packet in a burst, in one worker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stages {
+    /// The packet is copied to where it leaves from and parsed, and the cache is asked for its entries.
+    pub parser: f64,
+    /// Tables, actions, checksums, deparser.
+    pub behind_parser: f64,
+    /// What is done once for each burst, and what the loop around it takes.
+    pub around: f64,
 }
 
 /// Latency in an open loop of one worker.
@@ -157,11 +178,13 @@ pub fn run(
                 findings.copied.push(copying(workload, settings, repetition));
             }
             let seed = settings.seed.wrapping_add(repetition as u64);
-            subject.repeat(workload, &expected, settings.time, seed);
+            let settings = Settings { seed, ..settings.clone() };
+            subject.repeat(workload, &expected, &settings);
         }
     }
     for subject in &mut subjects {
         if !findings.interrupted {
+            subject.stages(workload, settings);
             subject.open_loop(workload, settings);
         }
     }
@@ -195,6 +218,8 @@ fn prepare(
             rates: Vec::new(),
             counts: Counts::default(),
             comparison: comparison.clone(),
+            one_by_one: None,
+            stages: None,
             latency: None,
         };
         if path == Path::Compiled {
@@ -202,6 +227,7 @@ fn prepare(
             match switch.compile() {
                 Ok(code) => {
                     case.code_bytes = code.code_size();
+                    case.one_by_one = code.one_by_one().map(str::to_owned);
                     let steps = code.interpreted();
                     case.interpreted =
                         steps.map(|(place, what)| (place.to_owned(), what.to_owned())).collect();
@@ -228,7 +254,8 @@ fn prepare(
 }
 
 impl Subject {
-    fn repeat(&mut self, workload: &Workload, expected: &Expected, time: Duration, seed: u64) {
+    fn repeat(&mut self, workload: &Workload, expected: &Expected, settings: &Settings) {
+        let time = settings.time;
         let Some(switch) = &self.switch else { return };
         let workers = self.case.cores;
         let (start, stop) = (Barrier::new(workers), AtomicBool::new(false));
@@ -237,7 +264,7 @@ impl Subject {
                 .map(|worker| {
                     let (start, stop) = (&start, &stop);
                     scope.spawn(move || {
-                        let mut lane = Lane::new(workload, switch, worker, workers, seed);
+                        let mut lane = Lane::new(workload, switch, (worker, workers), settings);
                         pin(worker);
                         start.wait();
                         lane.run(expected, time, stop);
@@ -251,16 +278,35 @@ impl Subject {
         results.into_iter().for_each(|(_, counts)| self.case.counts.add(counts));
     }
 
+    /// Turns in which the stages are timed: that takes time, so they are in no rate.
+    fn stages(&mut self, workload: &Workload, settings: &Settings) {
+        let (Some(switch), 1, None) = (&self.switch, self.case.cores, &self.case.one_by_one) else {
+            return;
+        };
+        if self.case.path != Path::Compiled || CycleCounter::calibrate(CALIBRATION).is_none() {
+            return;
+        }
+        let found = std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                pin(0);
+                let mut lane = Lane::new(workload, switch, (0, 1), settings);
+                lane.warm_up();
+                lane.stages(settings.time)
+            });
+            thread.join().ok()
+        });
+        self.case.stages = found.flatten();
+    }
+
     fn open_loop(&mut self, workload: &Workload, settings: &Settings) {
         let mean = statistics::mean(&self.case.rates);
         let (Some(switch), Some(mean), 1) = (&self.switch, mean, self.case.cores) else { return };
         let offered = mean * settings.load;
         let time = settings.time;
-        let seed = settings.seed;
         let done = std::thread::scope(|scope| {
             let thread = scope.spawn(move || {
                 pin(0);
-                let mut lane = Lane::new(workload, switch, 0, 1, seed);
+                let mut lane = Lane::new(workload, switch, (0, 1), settings);
                 lane.warm_up();
                 lane.open_loop(offered, time)
             });
@@ -277,12 +323,19 @@ fn pin(worker: usize) {
     }
 }
 
+/// How many flows are a worker's.
+fn own(workload: &Workload, worker: usize, workers: usize) -> usize {
+    workload.packets().len().saturating_sub(worker).div_ceil(workers).max(1)
+}
+
 /// A worker with its packets.
 struct Lane<'w> {
     workload: &'w Workload,
     core: &'w Core,
     processor: Processor,
     random: ChaCha8Rng,
+    /// Numbers of flows from one on, if some come more often.
+    skew: Option<Zipf<f64>>,
     worker: usize,
     workers: usize,
     input: Ring,
@@ -298,18 +351,21 @@ impl<'w> Lane<'w> {
     fn new(
         workload: &'w Workload,
         switch: &'w Switch,
-        worker: usize,
-        workers: usize,
-        seed: u64,
+        (worker, workers): (usize, usize),
+        settings: &Settings,
     ) -> Self {
+        let seed = settings.seed;
         let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(worker as u64);
+        let own = own(workload, worker, workers);
+        let skew = (settings.skew > 0.0).then(|| Zipf::new(own as f64, settings.skew).ok());
         Self {
             workload,
             core: switch,
             processor: Processor::with_seed(seed),
             random,
+            skew: skew.flatten(),
             worker,
             workers,
             input: Ring::new(TURN, longest),
@@ -348,9 +404,13 @@ impl<'w> Lane<'w> {
     /// Puts packets of random flows of this worker's into the input.
     fn fill(&mut self) {
         let packets = self.workload.packets();
-        let own = packets.len().saturating_sub(self.worker).div_ceil(self.workers).max(1);
+        let own = own(self.workload, self.worker, self.workers);
         for (position, flow) in self.flows.iter_mut().enumerate() {
-            let chosen = self.random.random_range(0..own) * self.workers + self.worker;
+            let number = match &self.skew {
+                Some(skew) => (self.random.sample(skew) as usize).clamp(1, own) - 1,
+                None => self.random.random_range(0..own),
+            };
+            let chosen = number * self.workers + self.worker;
             *flow = chosen.min(packets.len() - 1);
             self.input.put(position, &packets[*flow]);
         }
@@ -364,6 +424,28 @@ impl<'w> Lane<'w> {
                 std::array::from_fn(|position| (port, self.input.get(first + position)));
             self.processor.process_batch(self.core, &packets, NOW, output);
         }
+    }
+
+    fn stages(&mut self, time: Duration) -> Option<Stages> {
+        self.processor.time_stages(Some(cycles::begin));
+        let begin = Instant::now();
+        let (mut spent, mut packets) = (0, 0);
+        while begin.elapsed() < time {
+            self.fill();
+            let started = cycles::begin();
+            self.process();
+            spent += cycles::end().saturating_sub(started);
+            packets += TURN as u64;
+            self.processor.take_digests();
+        }
+        let times = self.processor.stage_times()?;
+        let per_packet = |cycles: u64| cycles as f64 / packets.max(1) as f64;
+        let around = spent.saturating_sub(times.parser + times.behind_parser);
+        Some(Stages {
+            parser: per_packet(times.parser),
+            behind_parser: per_packet(times.behind_parser),
+            around: per_packet(around),
+        })
     }
 
     fn check(&mut self, expected: &Expected) {

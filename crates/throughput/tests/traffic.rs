@@ -67,6 +67,7 @@ fn settings(paths: &[Way]) -> Settings {
         repetitions: 2,
         time: Duration::from_millis(5),
         load: 0.5,
+        skew: 0.0,
         seed: SEED,
     }
 }
@@ -85,6 +86,24 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
         assert_eq!((counts.wrong, counts.errors), (0, 0), "{case:?}");
         assert_eq!(case.comparison.difference, None);
         assert_eq!((case.rates.len(), case.latency.is_some()), (2, case.cores == 1));
+        assert_eq!(case.one_by_one, None);
+        if let Some(stages) = case.stages {
+            assert!((case.cores, case.path) == (1, Way::Compiled), "{case:?}");
+            assert!(stages.parser > 0.0 && stages.behind_parser > 0.0 && stages.around > 0.0);
+        }
+    }
+}
+
+#[test]
+fn flows_are_drawn_by_zipfs_law() {
+    let workload = workload("entry_update.p4", 500);
+    let mut settings = settings(&[Way::Compiled]);
+    settings.skew = 1.2;
+    let findings = run(&workload, &settings, &mut |_, _, _| true).expect("it runs");
+    for case in &findings.cases {
+        let counts = case.counts;
+        assert_eq!((counts.left, counts.checked), (counts.processed, counts.processed));
+        assert_eq!((counts.wrong, counts.errors), (0, 0), "{case:?}");
     }
 }
 

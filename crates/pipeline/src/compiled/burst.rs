@@ -143,13 +143,26 @@ impl Run<'_, '_> {
                 first: (round * BURST) as u64,
             };
             self.context.set_host(&mut self.host);
+            let begin = self.clock();
             // SAFETY: as many records as the burst has packets name these packets, which are lent for the call, and
             // where each is copied to, in memory with room for all of them, `emitted` bytes in front of each and
             // `SLACK` behind it; there is a frame as the plan has it for each; parsers call nothing out; the accesses
             // were given for the batch, in the gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
+            let parsed = self.clock();
             self.passed(plan, stages, &mut burst, (tables, packets));
+            if let Some(timed) = self.timed {
+                let times = &mut timed.times;
+                times.packets += packets.len() as u64;
+                times.parser += parsed.wrapping_sub(begin);
+                times.behind_parser += (timed.clock)().wrapping_sub(parsed);
+            }
         }
+    }
+
+    /// Zero if nobody wants to know.
+    fn clock(&self) -> u64 {
+        self.timed.as_ref().map_or(0, |timed| (timed.clock)())
     }
 
     /// Brings the parsed packets of a burst to their end.

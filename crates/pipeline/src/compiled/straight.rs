@@ -12,7 +12,7 @@ use super::engine::{MAXIMUM_STEPS, fault};
 use super::host::{Host, read, write};
 use super::plan::{Plan, Refusal};
 use super::tables::{Joined, TableAccess};
-use super::{Compiled, Memory};
+use super::{Compiled, Memory, Timed};
 use crate::architecture::decision::Fate;
 use crate::architecture::{MAXIMUM_PASSES, Output};
 use crate::bound::{Body, Bound, Callee, Field};
@@ -244,6 +244,7 @@ pub(super) struct Run<'r, 'b> {
     pub(super) batch: &'b mut Batch,
     /// Position in the batch.
     pub(super) packet: usize,
+    pub(super) timed: &'b mut Option<Timed>,
 }
 
 /// What egress is told about a packet.
@@ -326,7 +327,7 @@ impl Compiled {
         batch: &mut Batch,
     ) -> Result<(), RunError> {
         let mut memory = scratch.compiled.take().unwrap_or_default();
-        let Memory { frame, frames, saved, key, data, joined, .. } = &mut *memory;
+        let Memory { frame, frames, saved, key, data, joined, timed, .. } = &mut *memory;
         let kept = (std::mem::take(key), std::mem::take(data));
         // In bursts, nobody waits for a port.
         let waits = core.layout.reads_queue_depth && core.state.any_waits();
@@ -355,6 +356,7 @@ impl Compiled {
             host,
             batch,
             packet: 0,
+            timed,
         };
         let mut all = |tables: &mut [TableAccess]| match bursts {
             Some(bursts) => run.bursts(bursts, tables, packets),

@@ -41,6 +41,9 @@ Examples:
   Packets of your own; entries are made for them:
     planimeter bench programs/l2.p4 --traffic trace.pcap
 
+  Some flows more often than others:
+    planimeter bench --path compiled --entries 2^20 --skew 1.1
+
 Exit status:
   0  done
   1  a threshold does not hold, a packet left with a wrong content, or nothing could be measured
@@ -64,7 +67,7 @@ pub(crate) fn command() -> Command {
         .args(program::arguments())
 }
 
-fn traffic() -> [Arg; 3] {
+fn traffic() -> [Arg; 4] {
     let heading = |arg: Arg| arg.help_heading("Traffic");
     [
         list(
@@ -83,6 +86,11 @@ fn traffic() -> [Arg; 3] {
             .value_parser(value_parser!(PathBuf))
             .conflicts_with_all(["entries", "packet-size"])
             .help("Packets from a pcap or pcapng file, each a flow; entries are made for them"),
+        Arg::new("skew")
+            .long("skew")
+            .value_name("EXPONENT")
+            .value_parser(skew)
+            .help("Draw flows by Zipf's law with this exponent, up to 10; 0 draws all alike [0]"),
     ]
     .map(heading)
 }
@@ -159,8 +167,15 @@ pub(super) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
         repetitions: matches.get_one::<usize>("repetitions").copied().unwrap_or(5),
         time,
         load: f64::from(matches.get_one::<u8>("load").copied().unwrap_or(50)) / 100.0,
+        skew: matches.get_one::<f64>("skew").copied().unwrap_or(0.0),
         seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
     })
+}
+
+/// An exponent of Zipf's law.
+fn skew(word: &str) -> Result<f64, String> {
+    let exponent = word.parse().ok().filter(|exponent| (0.0..=10.0).contains(exponent));
+    exponent.ok_or_else(|| "expected a number from 0 to 10".to_owned())
 }
 
 /// Numbers of entries.
@@ -196,6 +211,11 @@ mod tests {
         {
             assert!(settings(&matches(line)).is_err(), "{line}");
         }
+        for line in ["bench --skew -1", "bench --skew 11", "bench --skew much", "bench --skew nan"]
+        {
+            assert!(command().try_get_matches_from(line.split(' ')).is_err(), "{line}");
+        }
+        assert_eq!(settings(&matches("bench --skew 0.9")).expect("settings").skew, 0.9);
         for line in ["bench --entries 0", "bench --entries many"] {
             assert!(entries(&matches(line)).is_err(), "{line}");
         }

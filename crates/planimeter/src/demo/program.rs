@@ -45,6 +45,7 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
         repetitions: if stage.quick { 2 } else { 5 },
         time: Duration::from_millis(time),
         load: 0.5,
+        skew: 0.0,
         seed: SEED,
     };
     let began = began::now();

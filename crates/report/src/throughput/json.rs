@@ -27,6 +27,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             "time_s": settings.time.as_secs_f64(),
             "repetitions": settings.repetitions,
             "load": settings.load,
+            "skew": settings.skew,
             "seed": settings.seed,
         },
         "points": run.points.iter().map(|point| json!({
@@ -53,6 +54,12 @@ fn case(case: &Case) -> Value {
         "left_to_the_interpreter": case.interpreted.iter()
             .map(|(place, what)| json!({"place": place, "what": what}))
             .collect::<Vec<_>>(),
+        "one_by_one": case.one_by_one,
+        "stages": case.stages.map(|stages| json!({
+            "parser_cycles": stages.parser,
+            "behind_parser_cycles": stages.behind_parser,
+            "around_cycles": stages.around,
+        })),
         "loading_ns": case.loading.as_nanos() as u64,
         "code_bytes": case.code_bytes,
         "rate": estimate(rate(case).as_ref()),

@@ -53,6 +53,7 @@ pub fn page(run: &Run<'_>) -> Page {
         duration(run.settings.time.as_secs_f64())
     ));
     page.fact(format!("seed {}", run.settings.seed));
+    page.fact(format!("flows drawn {}", super::drawn(run.settings.skew)));
     if run.points.iter().any(|point| point.findings.interrupted) {
         let text = Text::strong("This run is partial: it was interrupted.");
         page.lead(Block::card(Tone::Bad, text));

@@ -2,7 +2,7 @@
 
 use statistics::{Estimate, Unit};
 
-use super::{Run, checked, cost, fault, path, percentile, rate, remarks, size};
+use super::{Run, checked, cost, drawn, fault, path, percentile, rate, remarks, size};
 use crate::format::{duration, estimate, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
@@ -13,9 +13,10 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let mut out =
         layout.paragraph("", &format!("How fast {} runs", printable(run.program)), Paint::Strong);
     let effort = format!(
-        "{} repetitions of {} each, flows drawn uniformly, seed {}; {}, took {}",
+        "{} repetitions of {} each, flows drawn {}, seed {}; {}, took {}",
         settings.repetitions,
         duration(settings.time.as_secs_f64()),
+        drawn(settings.skew),
         settings.seed,
         printable(&run.provenance.started_at),
         duration(run.provenance.elapsed_s),
