@@ -8,6 +8,7 @@ use super::Compiled;
 use super::context::Context;
 use super::engine::{self, Image, fault};
 use super::plan::Plan;
+use super::step::Steps;
 use super::straight::{Run, Sent};
 use super::tables::TableAccess;
 use crate::architecture::v1model::Behind;
@@ -142,7 +143,7 @@ impl Run<'_, '_> {
                 sent: std::ptr::null_mut(),
                 first: (round * BURST) as u64,
             };
-            self.context.set_host(&mut self.host);
+            self.call_outs();
             let begin = self.clock();
             // SAFETY: as many records as the burst has packets name these packets, which are lent for the call, and
             // where each is copied to, in memory with room for all of them, `emitted` bytes in front of each and
@@ -175,7 +176,7 @@ impl Run<'_, '_> {
     ) {
         let mut from = 0;
         while from < packets.len() {
-            self.context.set_host(&mut self.host);
+            self.call_outs();
             let sent = &mut self.batch.sent;
             // Packets for groups, of this burst and of those before, may have taken the room that the batch made.
             sent.reserve(packets.len() - from);
@@ -235,10 +236,10 @@ impl Run<'_, '_> {
         let begin = self.at * self.words;
         let frame = self.frames.get_mut(begin..begin + self.words);
         let frame = frame.ok_or(RunError::Malformed("frame"))?;
-        let Self { core, context, host, straight, .. } = self;
-        host.prepare_machine(context);
+        let Self { core, context, host, machine, straight, .. } = self;
+        let machine = machine.as_deref_mut().ok_or(RunError::Malformed("machine"))?;
+        Steps { host, machine }.prepare(context);
         let cursor = std::mem::take(&mut context.cursor);
-        let machine = &mut host.machine;
         machine.add_length_change(std::mem::take(&mut context.length_change));
         let truncate = std::mem::replace(&mut context.truncate, u64::MAX);
         machine.effects.truncate = (truncate < u64::MAX).then_some(truncate);
@@ -259,7 +260,7 @@ impl Run<'_, '_> {
         };
         let image = |(offset, size): &(u32, u32)| Image::Here { offset: *offset, size: *size };
         let arguments = [image(headers), image(metadata), image(standard)];
-        let mut run = engine::Run { code, core, frame, context, host };
+        let mut run = engine::Run { code, core, frame, context, host, machine };
         if behind == Behind::Ingress {
             run.send_digest()?;
         }

@@ -5,7 +5,9 @@
 //! deparser can emit at most. All else goes through call-outs, which get the same two pointers back.
 
 use super::host::Host;
+use super::step::Steps;
 use super::tables::TableAccess;
+use crate::machine::Machine;
 use std::ffi::c_void;
 
 /// How a block of code ended.
@@ -65,6 +67,8 @@ pub(super) struct Context {
     /// One for each table that code has natively.
     pub(super) tables: *mut TableAccess,
     host: *mut c_void,
+    /// If the interpreter has steps; it is apart from the host.
+    machine: *mut c_void,
 }
 
 /// A block of machine code: frame and context; gives a [`flow`].
@@ -89,6 +93,7 @@ impl Context {
             asked: 0,
             tables: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
+            machine: std::ptr::null_mut(),
         }
     }
 
@@ -101,6 +106,11 @@ impl Context {
     pub(super) fn set_host(&mut self, host: &mut Host<'_>) {
         self.host = std::ptr::from_mut(host).cast();
     }
+
+    /// Says what does the interpreter's steps until it is said again.
+    pub(super) fn set_machine(&mut self, machine: &mut Machine<'_>) {
+        self.machine = std::ptr::from_mut(machine).cast();
+    }
 }
 
 /// The host of a context.
@@ -112,6 +122,17 @@ unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
     // SAFETY: by the contract, the context is alive and its host is the `Host` that `Context::set_host` borrowed; lifetimes
     // of what the host borrows are longer than the call of the code that calls this.
     unsafe { &mut *(*context).host.cast::<Host<'h>>() }
+}
+
+/// Host and machine of a context; nothing if it has no machine.
+///
+/// # Safety
+/// As [`host`], for the machine too.
+unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
+    // SAFETY: by the contract, the pointer is what `Context::set_machine` borrowed, or null.
+    let machine = unsafe { (*context).machine.cast::<Machine<'h>>().as_mut() };
+    // SAFETY: by the contract; the host is another object than the machine.
+    machine.map(|machine| Steps { host: unsafe { host(context) }, machine })
 }
 
 /// Looks a packed key up and puts the data of the action that was found into the frame.
@@ -188,26 +209,26 @@ pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index
 /// Lets the interpreter do a step; gives a [`flow`].
 pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context, step: u64) -> i64 {
     // SAFETY: as in `apply`.
-    let host = unsafe { host(context) };
-    let bytes = host.frame_length();
-    // SAFETY: as in `apply`; the host's pointer in the context is not used while this reference lives.
+    let Some(mut steps) = (unsafe { steps(context) }) else { return flow::FAULT };
+    let bytes = steps.host.frame_length();
+    // SAFETY: as in `apply`; the pointers in the context are not used while this reference lives.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
-    host.prepare_machine(context);
-    let outcome = host.step(frame, context, step);
-    context.asked |= if host.machine.effects.ask() { ASKED } else { 0 };
-    host.ended(context, outcome).err().unwrap_or(flow::NEXT)
+    steps.prepare(context);
+    let outcome = steps.step(frame, context, step);
+    context.asked |= if steps.machine.effects.ask() { ASKED } else { 0 };
+    steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
 /// As [`apply`] for a table that the interpreter looks up; all ones if that ended with a fault.
 pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, table: u64) -> u64 {
     // SAFETY: as in `apply`.
-    let host = unsafe { host(context) };
-    let bytes = host.frame_length();
+    let Some(mut steps) = (unsafe { steps(context) }) else { return u64::MAX };
+    let bytes = steps.host.frame_length();
     // SAFETY: as in `interpret`.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
-    host.prepare_machine(context);
-    let outcome = host.look_up(frame, table);
-    host.ended(context, outcome).unwrap_or(u64::MAX)
+    steps.prepare(context);
+    let outcome = steps.look_up(frame, table);
+    steps.host.ended(context, outcome).unwrap_or(u64::MAX)
 }
 
 /// Says that the action of such a table is over; gives a [`flow`].
@@ -217,12 +238,12 @@ pub(super) unsafe extern "C" fn end_look_up(
     table: u64,
 ) -> i64 {
     // SAFETY: as in `apply`.
-    let host = unsafe { host(context) };
-    let bytes = host.frame_length();
+    let Some(mut steps) = (unsafe { steps(context) }) else { return flow::FAULT };
+    let bytes = steps.host.frame_length();
     // SAFETY: as in `interpret`.
     let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &mut *context) };
-    let outcome = host.end_look_up(frame, table);
-    host.ended(context, outcome).err().unwrap_or(flow::NEXT)
+    let outcome = steps.end_look_up(frame, table);
+    steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
 /// The hash of the data of a gather; `found` is what it is compared with where that is asked for.
@@ -237,5 +258,13 @@ pub(super) unsafe extern "C" fn hash(
     let bytes = host.frame_length();
     // SAFETY: as in `interpret`.
     let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &mut *context) };
-    host.gathered_hash(frame, context, gather, found)
+    let payload = usize::try_from(context.cursor).ok().zip(usize::try_from(context.length).ok());
+    let payload = match payload {
+        Some((cursor, length)) if cursor <= length && !context.packet.is_null() => {
+            // SAFETY: the packet that code runs on has that many bytes, and nothing writes them during the call.
+            unsafe { std::slice::from_raw_parts(context.packet.add(cursor), length - cursor) }
+        }
+        _ => &[],
+    };
+    host.gathered_hash(frame, (context, payload), gather, found)
 }

@@ -6,6 +6,7 @@
 
 use super::context::{Context, HOST_FAULT, STEP_LIMIT, flow};
 use super::host::{Host, read, write};
+use super::step::Steps;
 use super::tables::Joined;
 use super::{Compiled, Memory};
 use crate::architecture::Output;
@@ -31,6 +32,7 @@ pub(super) struct Run<'a, 'r> {
     pub(super) frame: &'a mut [u64],
     pub(super) context: &'a mut Context,
     pub(super) host: &'a mut Host<'r>,
+    pub(super) machine: &'a mut Machine<'r>,
 }
 
 /// A value of the architecture.
@@ -85,11 +87,17 @@ impl Compiled {
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
-        let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let mut host = Host::new(&self.bound, core, machine, now, kept);
+        let mut machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
+        let mut host = Host::new(&self.bound, core, now, kept);
         let mut context = Context::new(MAXIMUM_STEPS);
-        let mut run =
-            Run { code: self, core, frame: &mut frame, context: &mut context, host: &mut host };
+        let mut run = Run {
+            code: self,
+            core,
+            frame: &mut frame,
+            context: &mut context,
+            host: &mut host,
+            machine: &mut machine,
+        };
         let outcome = if self.bound.natives.is_empty() {
             core.driver.process(&mut run, port, packet, outputs)
         } else {
@@ -98,7 +106,7 @@ impl Compiled {
                 core.driver.process(&mut run, port, packet, outputs)
             })
         };
-        let Host { key, data, machine, .. } = host;
+        let Host { key, data, .. } = host;
         (memory.frame, memory.key, memory.data) = (frame, key, data);
         machine.scratch.compiled = Some(memory);
         outcome
@@ -186,25 +194,25 @@ impl Run<'_, '_> {
         let block = blocks.get(position).ok_or(RunError::Malformed("block"))?;
         let is_parser = matches!(callee, Callee::Parser(_));
         self.copy_in(&block.parameters, arguments);
-        self.host.machine.clear_checksums();
-        self.host.machine.set_in_parser(is_parser);
-        self.context.received_length = self.host.machine.received_length;
-        let emitted = &mut self.host.machine.scratch.emitted;
+        self.machine.clear_checksums();
+        self.machine.set_in_parser(is_parser);
+        self.context.received_length = self.machine.received_length;
+        let emitted = &mut self.machine.scratch.emitted;
         emitted.reserve(code.bound.emitted as usize);
         self.context.emitted = emitted.as_mut_ptr();
         self.context.emitted_length = emitted.len() as u64;
-        let packet = self.host.machine.packet();
+        let packet = self.machine.packet();
         self.context.packet = packet.as_ptr();
         self.context.length = packet.len() as u64;
-        self.context.cursor = self.host.machine.cursor_bytes();
+        self.context.cursor = self.machine.cursor_bytes();
         self.context.set_host(self.host);
+        self.context.set_machine(self.machine);
         let frame = self.frame.as_mut_ptr().cast();
         // SAFETY: the frame is as long as the bound form says, of words; the packet is the machine's, which nothing
         // changes while a block runs; the room for output was just made; the host is this run's, and used by nobody
         // but call-outs until the code returns.
         let how = unsafe { code.machine.run(position, frame, self.context) };
-        let Self { context, host, .. } = self;
-        let machine = &mut host.machine;
+        let Self { context, machine, .. } = self;
         machine.set_in_parser(false);
         machine.set_cursor_bytes(context.cursor);
         machine.add_length_change(std::mem::take(&mut context.length_change));
@@ -238,11 +246,11 @@ impl Run<'_, '_> {
 
     /// Sends the message of the digest that a block called for.
     pub(super) fn send_digest(&mut self) -> Result<(), RunError> {
-        let Self { frame, host, .. } = self;
+        let Self { frame, host, machine, .. } = self;
         let length = frame.len() * 8;
         // SAFETY: as in `bytes`.
         let frame = unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), length) };
-        host.send_digest(frame)
+        Steps { host, machine }.send_digest(frame)
     }
 }
 
@@ -268,13 +276,13 @@ impl<'r> Deref for Run<'_, 'r> {
     type Target = Machine<'r>;
 
     fn deref(&self) -> &Machine<'r> {
-        &self.host.machine
+        self.machine
     }
 }
 
 impl<'r> DerefMut for Run<'_, 'r> {
     fn deref_mut(&mut self) -> &mut Machine<'r> {
-        &mut self.host.machine
+        self.machine
     }
 }
 
@@ -282,7 +290,7 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
     type Value = Image;
 
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
-        self.host.machine.begin_pass_of_code(received_length);
+        self.machine.begin_pass_of_code(received_length);
         let locals = (self.code.bound.locals / 8) as usize;
         if let Some(locals) = self.frame.get_mut(locals..) {
             locals.fill(0);

@@ -12,7 +12,7 @@ impl Host<'_> {
     pub(super) fn gathered_hash(
         &mut self,
         frame: &[u8],
-        context: &mut Context,
+        (context, payload): (&mut Context, &[u8]),
         number: u64,
         found: u64,
     ) -> u64 {
@@ -51,8 +51,7 @@ impl Host<'_> {
             }
         }
         if gather.payload {
-            self.machine.set_cursor_bytes(context.cursor);
-            data.extend_from_slice(self.machine.payload());
+            data.extend_from_slice(payload);
         }
         // The bound form has no algorithm that is not run.
         let hash = read(&self.state.hashes).hash(&gather.algorithm, &data).unwrap_or(0);

@@ -94,7 +94,9 @@ fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     let room = code.bound.emitted as usize;
     let output = Guarded::new(room, edge);
     let mut scratch = Scratch::new(1);
-    let machine = Machine::new(&switch.layout, &switch.state, &mut scratch, None, Duration::ZERO);
+    let mut machine =
+        Machine::new(&switch.layout, &switch.state, &mut scratch, None, Duration::ZERO)
+            .expect("a machine");
     let mut host = Host {
         bound: &code.bound,
         layout: &switch.layout,
@@ -104,20 +106,20 @@ fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
         found: None,
         key: Vec::new(),
         data: Vec::new(),
-        machine: machine.expect("a machine"),
         fault: None,
     };
-    host.machine.load_packet(packet.to_vec());
+    machine.load_packet(packet.to_vec());
     let mut context = Context::new(1_000_000);
     context.packet = input.pointer();
     context.length = packet.len() as u64;
     let mut ran = 0;
     for position in 0..code.bound.blocks.len() {
-        host.machine.set_in_parser(position == 0);
+        machine.set_in_parser(position == 0);
         // The interpreter emits in memory of its own; there are no such steps in the deparser here.
         context.emitted = output.pointer();
         context.emitted_length = 0;
         context.set_host(&mut host);
+        context.set_machine(&mut machine);
         // SAFETY: frame and output are as long as the bound form says, the packet as the context says; the host is
         // above.
         let how = unsafe { code.machine.run(position, frame.pointer(), &mut context) };

@@ -4,14 +4,13 @@
 //! same entries, counters and registers. Tables that code has natively (`tables`) come here only for a default action
 //! that packets write.
 
-use super::context::{Context, HIT, NEW_PACKET, NO_ACTION};
+use super::context::{HIT, NO_ACTION};
 use super::tables::TableAccess;
 use crate::bound::shape::{Scalar, Storage};
 use crate::bound::{Bound, Field, Table, TableAction};
 use crate::error::RunError;
 use crate::externs::ExternState;
 use crate::layout::Layout;
-use crate::machine::Machine;
 use crate::state::State;
 use crate::switch::Core;
 use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored};
@@ -35,8 +34,6 @@ pub(super) struct Host<'s> {
     pub(super) key: Vec<Bits>,
     /// What was hashed last; kept for its memory.
     pub(super) data: Vec<u8>,
-    /// What the interpreter does in code's place, and what blocks ask of the architecture.
-    pub(super) machine: Machine<'s>,
     /// Why code ended, if a call-out says so.
     pub(super) fault: Option<RunError>,
 }
@@ -95,11 +92,10 @@ impl Found {
 }
 
 impl<'s> Host<'s> {
-    /// For the packets of `machine`; key and data are memory that is used again.
+    /// Key and data are memory that is used again.
     pub(super) fn new(
         bound: &'s Bound,
         core: &'s Core,
-        machine: Machine<'s>,
         now: Duration,
         (key, data): (Vec<Bits>, Vec<u8>),
     ) -> Self {
@@ -112,21 +108,12 @@ impl<'s> Host<'s> {
             found: None,
             key,
             data,
-            machine,
             fault: None,
         }
     }
 }
 
 impl Host<'_> {
-    /// Makes the machine that of the packet at hand, if that is one of a burst.
-    pub(super) fn prepare_machine(&mut self, context: &mut Context) {
-        if context.asked & NEW_PACKET != 0 {
-            context.asked = 0;
-            self.machine.begin_packet_of_code(context.received_length);
-        }
-    }
-
     pub(super) fn frame_length(&self) -> usize {
         self.bound.frame as usize
     }

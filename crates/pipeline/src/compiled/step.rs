@@ -1,15 +1,29 @@
 //! Steps that code leaves to the interpreter: what they touch is moved to its variables and back.
 
-use super::context::Context;
+use super::context::{Context, NEW_PACKET};
 use super::exchange::{load, load_move, store, store_move};
 use super::host::Host;
 use crate::bound::moves::{Move, Step, StepKind};
 use crate::error::RunError;
-use crate::machine::{Flow, Stop, damaged};
+use crate::machine::{Flow, Machine, Stop, damaged};
 use crate::value::Value;
 use ir::{Statement, StatementKind};
 
-impl Host<'_> {
+/// Host and machine, where the interpreter has steps.
+pub(super) struct Steps<'h, 's> {
+    pub(super) host: &'h mut Host<'s>,
+    pub(super) machine: &'h mut Machine<'s>,
+}
+
+impl Steps<'_, '_> {
+    /// Makes the machine that of the packet at hand, if that is one of a burst.
+    pub(super) fn prepare(&mut self, context: &mut Context) {
+        if context.asked & NEW_PACKET != 0 {
+            context.asked = 0;
+            self.machine.begin_packet_of_code(context.received_length);
+        }
+    }
+
     /// Runs a step.
     pub(super) fn step(
         &mut self,
@@ -17,7 +31,7 @@ impl Host<'_> {
         context: &mut Context,
         number: u64,
     ) -> Result<(), Stop> {
-        let bound = self.bound;
+        let bound = self.host.bound;
         let step = usize::try_from(number).ok().and_then(|number| bound.steps.get(number));
         let step = step.ok_or_else(|| damaged("step"))?;
         self.load_all(frame, &step.loads)?;
@@ -101,14 +115,15 @@ impl Host<'_> {
     /// Looks up a table that code does not look up itself, and puts the data of the action into the frame; as
     /// [`Self::apply`].
     pub(super) fn look_up(&mut self, frame: &mut [u8], number: u64) -> Result<u64, Stop> {
-        let bound = self.bound;
+        let bound = self.host.bound;
         let position = usize::try_from(number).unwrap_or(usize::MAX);
         let table = bound.tables.get(position).ok_or_else(|| damaged("table"))?;
         let general = table.general.as_ref().ok_or_else(|| damaged("table"))?;
         self.load_all(frame, &general.loads)?;
         let (is_hit, cell) = self.machine.look_up(ir::TableId(position as u32))?;
         self.store_all(frame, &general.stores)?;
-        let synchronised = self.state.tables.get(position).is_some_and(|table| table.synchronised);
+        let synchronised =
+            self.host.state.tables.get(position).is_some_and(|table| table.synchronised);
         let put = |frame: &mut [u8], ran: usize, values: &[Value]| {
             let data = general.data.get(ran).map_or(&[][..], Vec::as_slice);
             for ((offset, shape), value) in data.iter().zip(values) {
@@ -117,7 +132,7 @@ impl Host<'_> {
         };
         let ran = match cell {
             Some(cell) => {
-                let ran = self.prepare_with(frame, table, synchronised, cell, &put);
+                let ran = self.host.prepare_with(frame, table, synchronised, cell, &put);
                 Some(ran.ok_or_else(|| damaged("action of a table"))?)
             }
             None => None,
@@ -128,8 +143,9 @@ impl Host<'_> {
     /// The action of a table that [`Self::look_up`] found is over.
     pub(super) fn end_look_up(&mut self, frame: &[u8], number: u64) -> Result<(), Stop> {
         self.machine.end_look_up();
-        let Some(found) = self.found.take() else { return Ok(()) };
-        let table = usize::try_from(number).ok().and_then(|table| self.bound.tables.get(table));
+        let Some(found) = self.host.found.take() else { return Ok(()) };
+        let table =
+            usize::try_from(number).ok().and_then(|table| self.host.bound.tables.get(table));
         let table = table.ok_or_else(|| damaged("table"))?;
         let general = table.general.as_ref().ok_or_else(|| damaged("table"))?;
         let action = table.actions.get(found.ran()).ok_or_else(|| damaged("action of a table"))?;
@@ -148,13 +164,15 @@ impl Host<'_> {
     /// Sends the message of the digest that a block called for.
     pub(super) fn send_digest(&mut self, frame: &[u8]) -> Result<(), RunError> {
         if self.machine.effects.digest.is_some() {
-            let bound = self.bound;
+            let bound = self.host.bound;
             self.load_all(frame, &bound.messages)?;
             self.machine.send_digest()?;
         }
         Ok(())
     }
+}
 
+impl Host<'_> {
     /// Keeps why code ended, for who called it.
     pub(super) fn ended<T>(
         &mut self,

@@ -241,6 +241,8 @@ pub(super) struct Run<'r, 'b> {
     saved: &'b mut Vec<u64>,
     pub(super) context: Context,
     pub(super) host: Host<'r>,
+    /// If the interpreter has steps.
+    pub(super) machine: Option<&'b mut Machine<'r>>,
     pub(super) batch: &'b mut Batch,
     /// Position in the batch.
     pub(super) packet: usize,
@@ -342,8 +344,13 @@ impl Compiled {
         };
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
-        let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let host = Host::new(&self.bound, core, machine, now, kept);
+        // Most programs have no steps for it, and to make it takes longer than some packets.
+        let interprets = straight.plan.as_ref().is_ok_and(|plan| plan.interprets);
+        let mut machine = match interprets {
+            true => Some(Machine::new(&core.layout, &core.state, scratch, None, now)?),
+            false => None,
+        };
+        let host = Host::new(&self.bound, core, now, kept);
         let mut run = Run {
             code: self,
             core,
@@ -354,6 +361,7 @@ impl Compiled {
             saved,
             context: Context::new(MAXIMUM_STEPS),
             host,
+            machine: machine.as_mut(),
             batch,
             packet: 0,
             timed,
@@ -369,9 +377,10 @@ impl Compiled {
             Joined::of(joined, &self.bound, &core.state)
                 .map(|joined| joined.inside(&core.state, all))
         };
-        let Host { key, data, machine, .. } = run.host;
+        let Host { key, data, .. } = run.host;
         (memory.key, memory.data) = (key, data);
-        machine.scratch.compiled = Some(memory);
+        drop(machine);
+        scratch.compiled = Some(memory);
         outcome
     }
 }
@@ -393,7 +402,9 @@ impl Run<'_, '_> {
     /// Nothing leaves of the packet, and what it wrote of an entry is not left there. So many left before it.
     pub(super) fn failed(&mut self, tables: &mut [TableAccess], sent: usize, error: RunError) {
         self.host.found = None;
-        self.host.machine.effects = Effects::default();
+        if let Some(machine) = &mut self.machine {
+            machine.effects = Effects::default();
+        }
         tables.iter_mut().for_each(|table| table.access.abandon());
         self.batch.sent.truncate(sent);
         self.batch.errors.push((self.packet, error));
@@ -507,12 +518,20 @@ impl Run<'_, '_> {
         self.context.cursor = 0;
     }
 
+    /// Says what call-outs work on.
+    pub(super) fn call_outs(&mut self) {
+        self.context.set_host(&mut self.host);
+        if let Some(machine) = &mut self.machine {
+            self.context.set_machine(machine);
+        }
+    }
+
     /// Runs a block; gives the parser's error.
     fn block(&mut self, block: usize) -> Result<u64, RunError> {
         if !self.straight.runs.get(block).copied().unwrap_or(false) {
             return Ok(0);
         }
-        self.context.set_host(&mut self.host);
+        self.call_outs();
         let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
         // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
