@@ -131,12 +131,6 @@ impl Compiled {
         }
     }
 
-    /// The straight way, if packets of the program go there, in bursts or one by one.
-    fn straight_way(&self) -> Option<&straight::Straight> {
-        let straight = self.straight.as_ref().ok()?;
-        (straight.plan.is_ok() || straight.is_codes_alone).then_some(straight)
-    }
-
     /// Bytes of machine code.
     #[must_use]
     pub fn code_size(&self) -> usize {

@@ -77,8 +77,8 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        if let Some(straight) = self.straight_way() {
-            return self.process_straight(straight, core, scratch, (port, packet), now, outputs);
+        if let Some(way) = self.straight_way(core) {
+            return self.process_straight(way, core, scratch, (port, packet), now, outputs);
         }
         let mut memory = scratch.compiled.take().unwrap_or_default();
         let mut frame = std::mem::take(&mut memory.frame);

@@ -7,6 +7,7 @@
 //! is copied back. Blocks without statements are left out, and with an empty egress all that the architecture would only
 //! tell that.
 
+use super::burst::Stages;
 use super::context::{Context, flow};
 use super::engine::{MAXIMUM_STEPS, fault};
 use super::host::{Host, read, write};
@@ -227,6 +228,13 @@ fn parsers_are_pure(layout: &Layout) -> bool {
     pure
 }
 
+/// The straight way as it is now: in bursts, or one by one without the interpreter.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'c> {
+    straight: &'c Straight,
+    bursts: Option<(&'c Plan, Stages)>,
+}
+
 /// A batch on its way.
 pub(super) struct Run<'r, 'b> {
     pub(super) code: &'r Compiled,
@@ -282,21 +290,30 @@ impl Compiled {
         now: Duration,
         batch: &mut Batch,
     ) {
-        let Some(straight) = self.straight_way() else {
+        let Some(way) = self.straight_way(core) else {
             batch.each(packets, |packet, outputs| self.run(core, scratch, packet, now, outputs));
             return;
         };
         batch.clear();
-        if let Err(error) = self.straight(straight, core, scratch, packets, now, batch) {
+        if let Err(error) = self.straight(way, core, scratch, packets, now, batch) {
             batch.clear();
             batch.errors.extend((0..packets.len()).map(|position| (position, error.clone())));
         }
     }
 
+    /// How packets go straight at this moment, if they do.
+    pub(super) fn straight_way(&self, core: &Core) -> Option<Way<'_>> {
+        let straight = self.straight.as_ref().ok()?;
+        // In bursts, nobody waits for a port.
+        let waits = core.layout.reads_queue_depth && core.state.any_waits();
+        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages).filter(|_| !waits);
+        (bursts.is_some() || straight.is_codes_alone).then_some(Way { straight, bursts })
+    }
+
     /// One packet of a program that goes straight.
     pub(super) fn process_straight(
         &self,
-        straight: &Straight,
+        way: Way<'_>,
         core: &Core,
         scratch: &mut Scratch,
         packet: (u32, &[u8]),
@@ -306,7 +323,7 @@ impl Compiled {
         let kept = &mut scratch.compiled.get_or_insert_default().batch;
         let mut batch = std::mem::take(kept);
         batch.clear();
-        let outcome = self.straight(straight, core, scratch, &[packet], now, &mut batch);
+        let outcome = self.straight(way, core, scratch, &[packet], now, &mut batch);
         outputs.extend(batch.sent().zip(&batch.sent).map(|((_, port, bytes), sent)| Output {
             port,
             packet: bytes.to_vec(),
@@ -321,7 +338,7 @@ impl Compiled {
     /// Fails only before the first packet.
     fn straight(
         &self,
-        straight: &Straight,
+        Way { straight, bursts }: Way<'_>,
         core: &Core,
         scratch: &mut Scratch,
         packets: &[(u32, &[u8])],
@@ -331,9 +348,6 @@ impl Compiled {
         let mut memory = scratch.compiled.take().unwrap_or_default();
         let Memory { frame, frames, saved, key, data, joined, timed, .. } = &mut *memory;
         let kept = (std::mem::take(key), std::mem::take(data));
-        // In bursts, nobody waits for a port.
-        let waits = core.layout.reads_queue_depth && core.state.any_waits();
-        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages).filter(|_| !waits);
         let (words, frame_words): (usize, &mut [u64]) = match &bursts {
             Some((plan, _)) => (plan.frame as usize / 8, frames.of(self, plan, packets.len())),
             None => {
@@ -345,7 +359,7 @@ impl Compiled {
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         // Most programs have no steps for it, and to make it takes longer than some packets.
-        let interprets = straight.plan.as_ref().is_ok_and(|plan| plan.interprets);
+        let interprets = bursts.is_some_and(|(plan, _)| plan.interprets);
         let mut machine = match interprets {
             true => Some(Machine::new(&core.layout, &core.state, scratch, None, now)?),
             false => None,

@@ -68,7 +68,10 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 fn a_program_that_asks_is_told_how_many_packets_wait() {
     let reads = "h.h.enqueued = (bit<8>) s.enq_qdepth; if (s.deq_qdepth > 9) { h.h.dequeued = 1; }";
     for path in [Path::Interpreter, Path::Compiled] {
-        for (source, asks) in [(measured_program(reads), true), (measured_program(""), false)] {
+        // The interpreter has the clone, for a session that is not there.
+        let clones = format!("{reads} clone(CloneType.E2E, 5);");
+        let programs = [(reads, true), ("", false), (clones.as_str(), true)];
+        for (source, asks) in programs.map(|(reads, asks)| (measured_program(reads), asks)) {
             let target = InterpreterTarget::new(Box::new(compile)).on(path);
             let ports = target.ports();
             let registry = Arc::new(PipelineRegistry::new());
