@@ -23,7 +23,7 @@ pub use description::{
     Cell, CellId, Clock, ClockReference, ClockSource, Description, DescriptionError, Device,
     Dimension, Function, FunctionName, Origin, SCHEMA, Setting,
 };
-pub use journal::{Block, Counts, Note, Picoseconds, RateTrial, Sample};
+pub use journal::{Block, Counts, Disturbances, Machine, Note, Picoseconds, RateTrial, Sample};
 pub use store::{BlockPlan, ReadError, WriteError, Writer};
 
 /// A campaign in memory.
@@ -49,6 +49,18 @@ pub struct MeasuredBlock {
 }
 
 impl Campaign {
+    /// How much the machine disturbed it; `None` where nothing was disturbed, or nobody looked.
+    #[must_use]
+    pub fn disturbances(&self) -> Option<Disturbances> {
+        let seen = self.blocks.iter().filter_map(|measured| measured.block.machine);
+        let sum = seen.fold(Disturbances::default(), |sum, machine| Disturbances {
+            again: sum.again + u64::from(machine.again),
+            kept: sum.kept + u64::from(machine.disturbed()),
+            blocks: sum.blocks + 1,
+        });
+        (sum.again > 0 || sum.kept > 0).then_some(sum)
+    }
+
     /// The blocks of a cell, in order of time.
     pub fn blocks_of(&self, cell: CellId) -> impl Iterator<Item = &MeasuredBlock> {
         self.blocks.iter().filter(move |measured| measured.block.cell == cell)

@@ -4,6 +4,7 @@ use calculus::Rational;
 
 use crate::compose::{Composition, Guarantee, MinimumService};
 use crate::model::{Model, Source};
+use crate::trace::{AtRate, Trace};
 
 /// A server of a network file.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +81,26 @@ impl Server {
             ),
         ];
         Self { name: name.to_owned(), remarks, rate: Some(rate), latency }
+    }
+
+    /// A node as a trace shows it: rate R and least latency T.
+    #[must_use]
+    pub fn of_trace(name: &str, trace: &Trace, at: &AtRate, what: &str) -> Self {
+        let bits = i64::try_from(at.rate.bits_per_second()).unwrap_or(i64::MAX);
+        let remarks = vec![
+            what.to_owned(),
+            format!(
+                "From {} packets, the longest of which took {}; empirical: others may come.",
+                trace.len(),
+                trace.longest()
+            ),
+        ];
+        Self {
+            name: name.to_owned(),
+            remarks,
+            rate: Some(Rational::ratio(bits, 1_000_000)),
+            latency: Rational::ratio(at.latency.0, 1_000_000),
+        }
     }
 
     /// The `[[server]]` of a network in TOML.

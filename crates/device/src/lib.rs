@@ -20,6 +20,7 @@ mod model;
 mod profile;
 pub mod program;
 mod shift;
+pub mod trace;
 pub mod verify;
 
 pub use campaign::Campaign;

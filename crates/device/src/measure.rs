@@ -19,6 +19,7 @@ mod program;
 mod rate_search;
 mod rule;
 mod schedule;
+mod steadiness;
 mod task;
 mod traffic;
 

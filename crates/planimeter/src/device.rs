@@ -1,5 +1,7 @@
 //! `planimeter device`: models of devices, from measurements to predictions that were held against the device.
 
+mod capture;
+mod curve;
 pub(crate) mod export;
 mod import;
 pub(crate) mod measure;
@@ -37,11 +39,13 @@ pub(crate) fn command() -> Command {
         .subcommand(predict::command())
         .subcommand(verify::command())
         .subcommand(export::command())
+        .subcommand(curve::command())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("measure", arguments)) => measure::run(arguments),
+        Some(("curve", arguments)) => curve::run(arguments),
         Some(("import", arguments)) => import::run(arguments),
         Some(("export", arguments)) => export::run(arguments),
         Some(("model", arguments)) => model::run(arguments),

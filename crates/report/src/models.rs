@@ -202,6 +202,13 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
             )),
             false => remarks.push((false, format!("{text}: no drift is shown."))),
         }
+        if let Some(disturbances) = &drift.disturbances {
+            // What was measured again is in no figure.
+            remarks.push((
+                disturbances.kept > 0,
+                format!("The machine was slower at times: {disturbances}."),
+            ));
+        }
         if drift.stalls > 0.0 {
             remarks.push((
                 false,

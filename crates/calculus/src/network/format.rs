@@ -86,6 +86,15 @@ pub fn data_unit(name: &str) -> Option<Unit> {
     Some(Unit { name: name.to_owned(), size })
 }
 
+/// A rate as files have it, such as `10Mbps`, in bits per second.
+///
+/// # Errors
+///
+/// What is wrong with it, as a sentence.
+pub fn rate(text: &str) -> Result<crate::Rational, String> {
+    quantity::Units::default().parse(text, quantity::Dimension::Rate)
+}
+
 fn line_prefix(line: usize) -> String {
     if line == 0 { String::new() } else { format!("line {line}: ") }
 }

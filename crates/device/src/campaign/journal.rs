@@ -67,12 +67,61 @@ pub struct Block {
     pub packets_per_second: Option<f64>,
     /// What was sent and received.
     pub counts: Counts,
+    /// How the machine was meanwhile; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// (packet, delay) pairs.
     pub samples: u32,
     /// Where they begin in `delays.bin`.
     pub offset: u64,
     /// Their CRC-32.
     pub checksum: u32,
+}
+
+/// How the machine that measured, and whose processor the device uses, was around a block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// By how much longer than at best fixed work took right before or right behind the block, as a share.
+    pub slower: f64,
+    /// How often the block was measured before and given up since the machine was slower.
+    pub again: u32,
+}
+
+impl Machine {
+    /// By how much longer than at best fixed work may take before a block counts as disturbed: more than it varies by
+    /// itself, less than what a neighbour costs.
+    pub const TOLERANCE: f64 = 0.15;
+
+    /// Whether the machine was slower than it may be.
+    #[must_use]
+    pub fn disturbed(self) -> bool {
+        self.slower > Self::TOLERANCE
+    }
+}
+
+/// How much the machine disturbed a campaign.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Disturbances {
+    /// Blocks that were measured and given up since the machine was slower than it may be.
+    pub again: u64,
+    /// Blocks that were kept although it was.
+    pub kept: u64,
+    /// Blocks around which it was looked at.
+    pub blocks: u64,
+}
+
+/// As a sentence without its stop.
+impl fmt::Display for Disturbances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { again, kept, blocks } = self;
+        let tolerance = Machine::TOLERANCE * 100.0;
+        write!(
+            f,
+            "{again} blocks were measured again since fixed work took over {tolerance:.0} % more than at best right \
+             before or behind them, and {kept} of {blocks} kept although it did"
+        )
+    }
 }
 
 /// What was sent and what became of it. Warm-up packets do not count.

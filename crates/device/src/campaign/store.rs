@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::journal::{Entry, SAMPLE_BYTES, decode, encode};
 use super::{
-    Block, Campaign, CellId, Counts, Description, DescriptionError, MeasuredBlock, Note, RateTrial,
-    Sample,
+    Block, Campaign, CellId, Counts, Description, DescriptionError, Machine, MeasuredBlock, Note,
+    RateTrial, Sample,
 };
 
 const DESCRIPTION: &str = "campaign.json";
@@ -102,6 +102,8 @@ pub struct BlockPlan {
     pub packets_per_second: Option<f64>,
     /// What was sent and received.
     pub counts: Counts,
+    /// How the machine was meanwhile; `None` where nobody looked.
+    pub machine: Option<Machine>,
 }
 
 /// Appends to a campaign's files.
@@ -195,6 +197,7 @@ impl Writer {
             duration_ns: plan.duration_ns,
             packets_per_second: plan.packets_per_second,
             counts: plan.counts,
+            machine: plan.machine,
             samples: count,
             offset: self.offset,
             checksum: crc32fast::hash(&bytes),

@@ -12,9 +12,10 @@ use super::matching::Outcome;
 use super::plan::{Plan, PlannedCell, RateCells, RatePlan};
 use super::rate_search::{Offered, RateSearch, SearchEnd};
 use super::schedule::{Visit, schedule};
+use super::steadiness::Steadiness;
 use super::task::Task;
 use crate::Campaign;
-use crate::campaign::{BlockPlan, CellId, Counts, Note, RateTrial, WriteError, Writer};
+use crate::campaign::{BlockPlan, CellId, Counts, Machine, Note, RateTrial, WriteError, Writer};
 
 /// What a bench is asked to do: one run of packets of the task that it was configured for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,6 +56,12 @@ pub trait Bench {
     /// # Errors
     /// If the wires or the device fail; a lost packet is no error.
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError>;
+
+    /// What fixed work takes at present on the processors that the device and the bench use; `None` where the device has
+    /// processors of its own.
+    fn yardstick(&mut self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Why a bench could not do what it was asked to.
@@ -171,9 +178,11 @@ pub fn conduct(
         watch,
         // Packets of a run that was interrupted must not be taken for those of this one.
         run: (before.blocks.len() + before.rates.len()) as u32 * 2,
+        steadiness: Steadiness::new(u32::try_from(visits.len()).unwrap_or(u32::MAX)),
         done: measured.len() as u64,
         of: (measured.len() + visits.len() + searches.len()) as u64,
     };
+    conductor.look_at_the_machine();
     for visit in visits {
         if conductor.visit(visit)?.is_break() {
             return Ok(Ending::Interrupted);
@@ -211,6 +220,7 @@ struct Conductor<'c> {
     now: &'c mut dyn FnMut() -> u64,
     watch: &'c mut dyn Watch,
     run: u32,
+    steadiness: Steadiness,
     done: u64,
     of: u64,
 }
@@ -227,7 +237,9 @@ impl Conductor<'_> {
         let failed = |source| ConductError::Bench { cell: name.clone(), source };
         self.bench.configure(&cell.task).map_err(failed)?;
         let mut tries = 0;
-        let (started_ns, record) = loop {
+        let mut again = 0;
+        let (started_ns, record, machine) = loop {
+            let before = self.await_the_machine();
             let order = RunOrder {
                 run: self.next_run(),
                 warm_up: self.plan.warm_up,
@@ -237,7 +249,15 @@ impl Conductor<'_> {
             let started_ns = (self.now)();
             let record = self.bench.run(&order).map_err(failed)?;
             match check(&record.outcome) {
-                Ok(()) => break (started_ns, record),
+                Ok(()) => {
+                    let machine = before
+                        .zip(self.slower())
+                        .map(|(before, behind)| Machine { slower: before.max(behind), again });
+                    if !(machine.is_some_and(Machine::disturbed) && self.steadiness.again()) {
+                        break (started_ns, record, machine);
+                    }
+                    again += 1;
+                }
                 // It did what it should a moment ago: it may have got no processor.
                 Err(Fault::Silent(problem)) if tries < TRIES => {
                     tries += 1;
@@ -256,6 +276,7 @@ impl Conductor<'_> {
             duration_ns: u64::try_from(record.duration.as_nanos()).unwrap_or(u64::MAX),
             packets_per_second: record.offered,
             counts,
+            machine,
         };
         self.writer.block(&block, &record.outcome.samples)?;
         let mut notes = record.notes;
@@ -265,6 +286,38 @@ impl Conductor<'_> {
         }
         self.done += 1;
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Learns what fixed work takes at best.
+    fn look_at_the_machine(&mut self) {
+        for _ in 0..Steadiness::AT_START {
+            let Some(reading) = self.yardstick() else { return };
+            self.steadiness.keep(reading);
+        }
+    }
+
+    /// Waits until the machine is as fast as it can be, or patience ends; by how much it is slower then.
+    fn await_the_machine(&mut self) -> Option<f64> {
+        let first = self.yardstick()?;
+        self.steadiness.keep(first);
+        let mut slower = self.steadiness.slowness(first);
+        for _ in 0..Steadiness::WAITS {
+            if slower <= Machine::TOLERANCE || !self.steadiness.wait() {
+                break;
+            }
+            slower = self.slower()?;
+        }
+        Some(slower)
+    }
+
+    /// By how much longer than at best fixed work takes now.
+    fn slower(&mut self) -> Option<f64> {
+        let reading = self.yardstick()?;
+        Some(self.steadiness.slowness(reading))
+    }
+
+    fn yardstick(&mut self) -> Option<Duration> {
+        self.plan.steady_machine.then(|| self.bench.yardstick()).flatten()
     }
 
     fn search(&mut self, id: CellId, rates: &RatePlan) -> Result<ControlFlow<()>, ConductError> {
@@ -408,6 +461,7 @@ pub fn stability(campaign: &Campaign) -> Vec<String> {
             ));
         }
     }
+    said.extend(campaign.disturbances().map(|disturbances| format!("machine: {disturbances}")));
     let mut variations: Vec<f64> =
         campaign.description.ids().filter_map(|id| drift::variation(&medians(id))).collect();
     if let Some(typical) = drift::median(&mut variations) {

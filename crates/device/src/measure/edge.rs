@@ -11,6 +11,7 @@ mod p4runtime_switch;
 mod programs;
 mod software_switch;
 mod wire;
+mod yardstick;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,6 +35,7 @@ use openflow_switch::{OpenFlowSwitch, listen};
 use p4runtime_switch::P4RuntimeSwitch;
 use software_switch::SoftwareSwitch;
 use wire::{Path as WirePath, WireBench};
+use yardstick::Yardstick;
 
 /// A campaign that is to be measured.
 #[derive(Debug, Clone, Copy)]
@@ -273,6 +275,7 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
         (reference, tick, fastest)
     };
     machine::stay_on(device)?;
+    let device_core = device;
     let device: Box<dyn wire::Device> = match (&plan.device, started) {
         (_, Started::Device(device)) => device,
         (DeviceKind::SoftwareSwitch { path }, Started::Later) => {
@@ -297,7 +300,9 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     };
     let line_rate = plan.wire.line_rate.or_else(|| line_rate(fastest, plan, &mut host));
     let clock = Clock { source, tick: tick.max(Picoseconds(1000)), reference: Some(reference) };
-    let bench = Box::new(WireBench::new(path, device, plan.ports));
+    let here = namespace.is_some();
+    let yardstick = here.then(|| Yardstick::with_core(device_core)).transpose()?;
+    let bench = Box::new(WireBench::new(path, device, plan.ports, yardstick));
     Ok(Ready { bench, clock, line_rate, details, host, _namespace: namespace })
 }
 

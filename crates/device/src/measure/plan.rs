@@ -79,6 +79,7 @@ struct CampaignFile {
     repetitions: u32,
     packets: u32,
     warm_up: u32,
+    steady_machine: Option<bool>,
     seed: Option<u64>,
     wait_ms: u64,
 }
@@ -140,7 +141,14 @@ impl Default for SettingsFile {
 
 impl Default for CampaignFile {
     fn default() -> Self {
-        Self { repetitions: 10, packets: 300, warm_up: 100, seed: None, wait_ms: 1000 }
+        Self {
+            repetitions: 10,
+            packets: 300,
+            warm_up: 100,
+            steady_machine: None,
+            seed: None,
+            wait_ms: 1000,
+        }
     }
 }
 
@@ -265,6 +273,8 @@ pub struct Plan {
     pub packets: u32,
     /// Packets before them that do not.
     pub warm_up: u32,
+    /// Blocks during which this machine was slower than at best are measured again.
+    pub steady_machine: bool,
     /// Of the order of blocks; drawn if the file has none.
     pub seed: Option<u64>,
     /// How long packets are waited for.
@@ -337,6 +347,10 @@ impl Plan {
         if file.wire.timestamps == Timestamps::Hardware && interfaces.is_none() {
             return Err(wrong("wire.timestamps", "virtual interfaces have no clock in hardware"));
         }
+        if campaign.steady_machine == Some(true) && interfaces.is_some() {
+            let problem = "how fast a device is that is not on this machine, nothing here can tell";
+            return Err(wrong("campaign.steady-machine", problem));
+        }
         let rates = file.rates.map(|rates| rate_plan(&rates)).transpose()?;
         if rates.is_some() && in_memory {
             return Err(wrong("rates", "in memory nothing is lost: there is no rate to search"));
@@ -350,6 +364,7 @@ impl Plan {
             repetitions: campaign.repetitions,
             packets: campaign.packets,
             warm_up: campaign.warm_up,
+            steady_machine: campaign.steady_machine.unwrap_or(starts || in_memory),
             seed: campaign.seed,
             wait: Duration::from_millis(campaign.wait_ms),
             wire: WirePlan {

@@ -3,7 +3,7 @@
 use statistics::{Difference, Estimate, Ordered};
 
 use super::VerifiedCell;
-use crate::campaign::Campaign;
+use crate::campaign::{Campaign, Disturbances};
 use crate::level::Level;
 
 /// Blocks of the second half of a campaign against those of the first, each relative to the median of its cell.
@@ -21,6 +21,8 @@ pub struct Drift {
     pub stalls: f64,
     /// Times at which a clock jumped.
     pub clock_steps: u64,
+    /// What the machine disturbed; `None` where nothing.
+    pub disturbances: Option<Disturbances>,
 }
 
 impl Drift {
@@ -54,6 +56,7 @@ impl Drift {
             blocks: values.len(),
             stalls: slow as f64 / packets as f64,
             clock_steps,
+            disturbances: campaign.disturbances(),
         })
     }
 }

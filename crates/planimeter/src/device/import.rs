@@ -10,11 +10,10 @@ use device::campaign::{
     BlockPlan, Cell, CellId, Clock, ClockSource, Description, Device, Dimension, Function,
     FunctionName, Note, Origin, Picoseconds, SCHEMA, Setting, Writer,
 };
-use device::import::{Captured, Identity, Imported, delays, histogram, match_captures};
-use packetio::pcap::CaptureReader;
+use device::import::{Identity, Imported, delays, histogram, match_captures};
 use serde::Deserialize;
 
-use super::path;
+use super::{capture, path};
 use crate::failure::Failure;
 use crate::output;
 
@@ -143,6 +142,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                 duration_ns: block.duration_ns,
                 packets_per_second: None,
                 counts: block.counts,
+                machine: None,
             };
             writer.block(&plan, &block.samples).map_err(Failure::run)?;
             for remark in &block.remarks {
@@ -281,8 +281,10 @@ impl CellSources {
             Some(IdentityOf::At { offset, length }) => Identity::At { offset, length },
         };
         for (before, after) in self.before.iter().zip(&self.after) {
-            let (sent, received) = (capture(&folder.join(before))?, capture(&folder.join(after))?);
-            let imported = match_captures(&borrowed(&sent), &borrowed(&received), identity);
+            let (sent, received) =
+                (capture::read(&folder.join(before))?, capture::read(&folder.join(after))?);
+            let imported =
+                match_captures(&capture::packets(&sent), &capture::packets(&received), identity);
             blocks.push((after.clone(), imported));
         }
         if blocks.is_empty() {
@@ -292,24 +294,4 @@ impl CellSources {
         }
         Ok(blocks)
     }
-}
-
-fn capture(path: &Path) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
-    let mut reader = CaptureReader::open(path).map_err(Failure::input)?;
-    let mut packets = Vec::new();
-    while let Some(frame) = reader.next_frame().map_err(Failure::input)? {
-        let timestamp = frame.timestamp.ok_or_else(|| {
-            Failure::input(format!(
-                "{}: the packet at byte {} has no time",
-                path.display(),
-                frame.offset
-            ))
-        })?;
-        packets.push((timestamp, frame.data.to_vec()));
-    }
-    Ok(packets)
-}
-
-fn borrowed(packets: &[(u64, Vec<u8>)]) -> Vec<Captured<'_>> {
-    packets.iter().map(|(timestamp, data)| Captured { timestamp: *timestamp, data }).collect()
 }

@@ -45,6 +45,9 @@ fn setting(run: &Run<'_>, verification: &Verification) -> Value {
         "drift": verification.drift.map(|drift| json!({
             "change": drift.change, "interval": drift.interval, "shown": drift.shown, "blocks": drift.blocks,
             "stalls": drift.stalls, "clock_steps": drift.clock_steps,
+            "disturbances": drift.disturbances.map(|found| json!({
+                "again": found.again, "kept": found.kept, "blocks": found.blocks,
+            })),
         })),
         "next": verification.next.as_ref().map(|next| json!({
             "functions": next.functions.iter().map(|name| name.as_str()).collect::<Vec<_>>(), "reason": next.reason,

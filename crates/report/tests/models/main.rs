@@ -72,6 +72,7 @@ fn campaign() -> Campaign {
                 duration_ns: 1,
                 packets_per_second: None,
                 counts: Counts { sent: 201, received: 200, lost: 1, ..Counts::default() },
+                machine: None,
                 samples: 200,
                 offset: 0,
                 checksum: 0,

@@ -3,7 +3,8 @@ use std::fs;
 
 use super::*;
 use crate::campaign::{
-    Cell, Clock, ClockSource, Device, Dimension, Function, FunctionName, Origin, Picoseconds,
+    Cell, Clock, ClockSource, Device, Dimension, Function, FunctionName, Machine, Origin,
+    Picoseconds,
 };
 use crate::campaign::{SCHEMA, Setting};
 
@@ -54,6 +55,7 @@ fn plan(cell: u32) -> BlockPlan {
         duration_ns: 1000,
         packets_per_second: Some(1e3),
         counts: Counts { sent: 3, received: 2, lost: 1, ..Counts::default() },
+        machine: Some(Machine { slower: 0.25, again: 2 }),
     }
 }
 

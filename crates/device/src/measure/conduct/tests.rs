@@ -6,6 +6,7 @@ use crate::campaign::{
 };
 use crate::measure::function::{ActionKind, MatchKind};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 const PLAN: &str = "
     device.kind = 'memory'
@@ -26,6 +27,14 @@ struct Synthetic {
     limit: f64,
     altered: u64,
     fails_at: Option<u32>,
+    /// Runs during which the machine takes twice as long for everything.
+    slow: Vec<Range<u32>>,
+}
+
+impl Synthetic {
+    fn is_slow(&self) -> bool {
+        self.slow.iter().any(|runs| runs.contains(&self.runs))
+    }
 }
 
 impl Bench for Synthetic {
@@ -44,6 +53,7 @@ impl Bench for Synthetic {
         let matched = if subject.matched == MatchKind::TpDst { 10 } else { 0 };
         let action = if subject.action == ActionKind::SetNwSrc { 100 } else { 0 };
         let delay = 1000 + matched + action + self.drift * i64::from(self.runs);
+        let delay = if self.is_slow() { delay * 2 } else { delay };
         let lost = order.packets_per_second.is_some_and(|rate| rate > self.limit);
         let packets = order.packets - u32::from(lost);
         let samples =
@@ -60,6 +70,10 @@ impl Bench for Synthetic {
             offered: order.packets_per_second,
             notes: Vec::new(),
         })
+    }
+
+    fn yardstick(&mut self) -> Option<Duration> {
+        Some(Duration::from_micros(if self.is_slow() { 40 } else { 20 }))
     }
 }
 
@@ -184,6 +198,47 @@ fn a_drift_is_said_and_its_size_is_right() {
     let said = stability(&steady);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("varies by ±0.00 %"), "{said:?}");
+}
+
+#[test]
+fn what_a_slower_machine_measured_is_measured_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let slow = vec![3..6, 20..21];
+    let mut bench = Synthetic { slow: slow.clone(), ..Synthetic::default() };
+    let (_, steady) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    for (cell, delay) in [(0, 1000), (1, 1100), (2, 1010), (3, 1110)] {
+        assert_eq!(steady.delays(CellId(cell)), vec![Picoseconds(delay); 40], "cell {cell}");
+    }
+    // The three and the one, and of each the next: the machine was slow right before it.
+    assert_eq!(bench.runs, 32 + 6);
+    let said = stability(&steady);
+    assert!(said[0].starts_with("machine: 6 blocks were measured again"), "{said:?}");
+    assert!(said[0].ends_with("and 0 of 32 kept although it did"), "{said:?}");
+
+    let directory = tempfile::tempdir().expect("a directory");
+    let without = plan(&format!("{PLAN}\nsteady-machine = false"));
+    let mut bench = Synthetic { slow, ..Synthetic::default() };
+    let (_, campaign) = campaign(directory.path(), &without, &mut bench, 1000);
+    assert_eq!(bench.runs, 32);
+    let slower = (0..4).flat_map(|cell| campaign.delays(CellId(cell)));
+    assert_eq!(slower.filter(|delay| delay.0 >= 2000).count(), 4 * 5);
+    assert!(campaign.blocks.iter().all(|measured| measured.block.machine.is_none()));
+}
+
+#[test]
+fn a_machine_that_stays_slower_is_waited_for_only_so_long() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench = Synthetic { slow: vec![8..u32::MAX], ..Synthetic::default() };
+    let (ending, campaign) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    assert!(matches!(ending, Ok(Ending::Complete)), "{ending:?}");
+    // The eighth run and those after it are slower, and each of the 32 blocks may be measured twice on the average.
+    assert_eq!((campaign.blocks.len(), bench.runs), (32, 64));
+    let said = stability(&campaign);
+    let said = said.iter().find(|text| text.starts_with("machine: ")).expect("it is said");
+    assert!(
+        said.contains("32 blocks were measured again") && said.contains("25 of 32 kept"),
+        "{said}"
+    );
 }
 
 #[test]

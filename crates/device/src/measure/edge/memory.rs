@@ -14,6 +14,7 @@ use super::super::rule::rules;
 use super::super::task::Task;
 use super::super::traffic::{Arrival, PacketId, Traffic};
 use super::programs;
+use super::yardstick::Yardstick;
 use crate::campaign::{ClockReference, Picoseconds};
 
 /// A program with its entries.
@@ -30,6 +31,7 @@ pub(super) struct MemoryBench {
     secret: u64,
     counter: CycleCounter,
     loaded: Option<Loaded>,
+    yardstick: Yardstick,
 }
 
 impl MemoryBench {
@@ -37,7 +39,7 @@ impl MemoryBench {
         let counter = CycleCounter::calibrate(Duration::from_millis(200)).ok_or_else(|| {
             failed("this processor has no cycle counter that runs at a constant rate")
         })?;
-        Ok(Self { path, ports, secret, counter, loaded: None })
+        Ok(Self { path, ports, secret, counter, loaded: None, yardstick: Yardstick::default() })
     }
 
     /// What the counter shows around nothing, and its resolution.
@@ -152,6 +154,10 @@ impl Bench for MemoryBench {
         }
         let duration = begin.elapsed();
         Ok(RunRecord { outcome: ledger.close(0), duration, offered: None, notes: Vec::new() })
+    }
+
+    fn yardstick(&mut self) -> Option<Duration> {
+        Some(self.yardstick.read())
     }
 }
 

@@ -18,6 +18,7 @@ use super::super::task::Task;
 use super::super::traffic::{Arrival, PacketId, Subject, Traffic};
 use super::machine::ClockOffset;
 use super::programs;
+use super::yardstick::Yardstick;
 use crate::campaign::{ClockReference, ClockSource, Picoseconds};
 
 /// Packets between two looks at the timestampers in a long run.
@@ -323,11 +324,18 @@ pub(super) struct WireBench {
     device: Box<dyn Device>,
     ports: [u32; 2],
     configured: Option<(Task, Traffic)>,
+    /// Of a device on this machine.
+    yardstick: Option<Yardstick>,
 }
 
 impl WireBench {
-    pub(super) fn new(path: Path, device: Box<dyn Device>, ports: [u32; 2]) -> Self {
-        Self { path, device, ports, configured: None }
+    pub(super) fn new(
+        path: Path,
+        device: Box<dyn Device>,
+        ports: [u32; 2],
+        yardstick: Option<Yardstick>,
+    ) -> Self {
+        Self { path, device, ports, configured: None, yardstick }
     }
 }
 
@@ -351,5 +359,9 @@ impl Bench for WireBench {
             return Err(BenchError::Device { device: "device".to_owned(), problem });
         };
         self.path.send(traffic, order)
+    }
+
+    fn yardstick(&mut self) -> Option<Duration> {
+        self.yardstick.as_ref().map(Yardstick::read)
     }
 }

@@ -1,0 +1,169 @@
+//! Service curves straight from what went in and what came out: the convolution D ≥ A ⊗ β inverted for one trace.
+//!
+//! A FIFO node serves packets of lengths l_n that arrive at a_n and are gone at d_n with the rate-latency curve
+//! β(t) = R (t - T)⁺, behind a packetizer, exactly if d_n ≤ f_n + T for all n, with f_n = max(a_n, f_(n-1)) + l_n / R and
+//! f_0 = -∞ (guaranteed-rate node; Le Boudec and Thiran, Network Calculus, theorem 2.1.3). So the least T for a rate is
+//! max (d_n - f_n), and the largest T of which R (t - T)⁺ is a maximum service curve of the trace is min (d_n - f_n): packets
+//! that wait for each other are not counted twice, as they are where T is the largest delay. For one packet at a time it
+//! is T = D_max - L / R.
+//!
+//! A trace says what was, not what will be: curves from it are empirical.
+
+use crate::campaign::{Picoseconds, Sample};
+
+/// A packet before a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    /// Nanoseconds since any fixed time.
+    pub timestamp: u64,
+    /// Its length on the wire with frame check sequence, without preamble and gap.
+    pub bytes: u32,
+}
+
+/// Packets in the order in which they arrived, those that came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    packets: Vec<Passed>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Passed {
+    /// Picoseconds since the first packet.
+    arrived: i128,
+    delay: i128,
+    bits: i128,
+}
+
+/// Bits per second, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(u64);
+
+/// The curves of a trace at a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtRate {
+    /// R, in bit/s.
+    pub rate: Rate,
+    /// The least T with which R (t - T)⁺ is a minimum service curve, not below zero, rounded up.
+    pub latency: Picoseconds,
+    /// The largest T with which R (t - T)⁺ is a maximum service curve, rounded down; `None` where the device served faster
+    /// than this rate, so that no T does.
+    pub least_latency: Option<Picoseconds>,
+    /// The least b with which b + R t is an arrival curve of what came in, in bits, rounded up.
+    pub burst: u64,
+}
+
+impl Rate {
+    /// `None` for zero.
+    #[must_use]
+    pub fn new(bits_per_second: u64) -> Option<Self> {
+        (bits_per_second > 0).then_some(Self(bits_per_second))
+    }
+
+    /// In bit/s.
+    #[must_use]
+    pub fn bits_per_second(self) -> u64 {
+        self.0
+    }
+}
+
+impl AtRate {
+    /// No packet of the trace took longer: b / R + T.
+    #[must_use]
+    pub fn delay_bound(&self) -> Picoseconds {
+        let queued = ceiling(i128::from(self.burst) * SECOND, i128::from(self.rate.0));
+        narrow(queued + i128::from(self.latency.0))
+    }
+}
+
+/// In picoseconds.
+const SECOND: i128 = 1_000_000_000_000;
+
+impl Trace {
+    /// Of packets before a device and the delays of those that passed it, numbered by their places; `None` if none did.
+    #[must_use]
+    pub fn new(before: &[Arrived], passed: &[Sample]) -> Option<Self> {
+        let mut passed: Vec<&Sample> = passed.iter().collect();
+        passed.sort_by_key(|sample| sample.packet);
+        let first = before.first()?.timestamp;
+        let packet = |sample: &&Sample| {
+            let arrived = before.get(sample.packet as usize)?;
+            Some(Passed {
+                arrived: (i128::from(arrived.timestamp) - i128::from(first)) * 1000,
+                delay: i128::from(sample.delay.0),
+                bits: i128::from(arrived.bytes) * 8,
+            })
+        };
+        let mut packets: Vec<Passed> = passed.iter().filter_map(packet).collect();
+        // Where a clock was set back, places are not times.
+        packets.sort_by_key(|packet| packet.arrived);
+        (!packets.is_empty()).then_some(Self { packets })
+    }
+
+    /// Packets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Never: a trace has packets.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// The longest delay.
+    #[must_use]
+    pub fn longest(&self) -> Picoseconds {
+        narrow(self.packets.iter().map(|packet| packet.delay).max().unwrap_or_default())
+    }
+
+    /// What came in on the average, in bit/s, from the first packet to the last; `None` where they came at once.
+    #[must_use]
+    pub fn mean_rate(&self) -> Option<Rate> {
+        let [first, .., last] = &self.packets[..] else { return None };
+        let bits: i128 = self.packets.iter().map(|packet| packet.bits).sum();
+        let rate = (bits - first.bits) * SECOND / (last.arrived - first.arrived).max(1);
+        Rate::new(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// The curves at a rate.
+    #[must_use]
+    pub fn at(&self, rate: Rate) -> AtRate {
+        let r = i128::from(rate.0);
+        // Times are multiplied by the rate, so that everything is whole.
+        let mut finish: Option<i128> = None;
+        let mut late: Option<(i128, i128)> = None;
+        // b = max over m ≤ n of (l_m + ... + l_n) - R (a_n - a_m).
+        let (mut queued, mut burst) = (0_i128, 0_i128);
+        let mut before: Option<i128> = None;
+        for Passed { arrived, delay, bits } in &self.packets {
+            let (arrived, work) = (arrived * r, bits * SECOND);
+            let finished = finish.map_or(arrived, |finish| finish.max(arrived)) + work;
+            finish = Some(finished);
+            let by = arrived + delay * r - finished;
+            late = Some(late.map_or((by, by), |(least, most)| (least.min(by), most.max(by))));
+            queued = (queued - before.map_or(0, |before| arrived - before)).max(0) + work;
+            burst = burst.max(queued);
+            before = Some(arrived);
+        }
+        let (least, most) = late.unwrap_or_default();
+        AtRate {
+            rate,
+            latency: narrow(ceiling(most.max(0), r)),
+            least_latency: (least >= 0).then(|| narrow(least.div_euclid(r))),
+            burst: u64::try_from(ceiling(burst, SECOND)).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// For what is not negative.
+fn ceiling(dividend: i128, divisor: i128) -> i128 {
+    (dividend + divisor - 1).div_euclid(divisor)
+}
+
+fn narrow(picoseconds: i128) -> Picoseconds {
+    Picoseconds(i64::try_from(picoseconds).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

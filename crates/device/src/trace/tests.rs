@@ -1,0 +1,142 @@
+//! Traces of nodes whose curves are known, and traces of none.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// 125 bytes are 1000 bits: a microsecond at 1 Gbit/s.
+const GIGABIT: Rate = Rate(1_000_000_000);
+
+/// A trace of (arrival in ns, bytes, delay in ps).
+fn trace(packets: &[(u64, u32, i64)]) -> Trace {
+    let before: Vec<Arrived> =
+        packets.iter().map(|&(timestamp, bytes, _)| Arrived { timestamp, bytes }).collect();
+    let delay = |(packet, &(_, _, delay))| Sample { packet, delay: Picoseconds(delay) };
+    let passed: Vec<Sample> = (0..).zip(packets).map(delay).collect();
+    Trace::new(&before, &passed).expect("it has packets")
+}
+
+/// What a node of rate R that adds T to each packet does, in whole nanoseconds at 1 Gbit/s.
+fn served(arrivals: &[(u64, u32)], latency_ns: u64) -> Vec<(u64, u32, i64)> {
+    let mut free = 0;
+    let serve = |&(at, bytes): &(u64, u32)| {
+        free = free.max(at) + u64::from(bytes) * 8;
+        (at, bytes, ((free + latency_ns - at) * 1000) as i64)
+    };
+    arrivals.iter().map(serve).collect()
+}
+
+#[test]
+fn one_packet_at_a_time_is_the_delay_without_its_transmission() {
+    let at = trace(&[(0, 125, 5_000_000), (100_000, 125, 7_000_000)]).at(GIGABIT);
+    assert_eq!(at.latency, Picoseconds(6_000_000));
+    assert_eq!(at.least_latency, Some(Picoseconds(4_000_000)));
+    assert_eq!(at.burst, 1000);
+    assert_eq!(at.delay_bound(), Picoseconds(7_000_000));
+}
+
+#[test]
+fn packets_that_wait_for_each_other_are_not_counted_twice() {
+    let arrivals: Vec<(u64, u32)> = (0..10).map(|_| (50, 125)).collect();
+    let queue = trace(&served(&arrivals, 300));
+    assert_eq!(queue.longest(), Picoseconds(10_300_000));
+    let at = queue.at(GIGABIT);
+    assert_eq!((at.latency, at.least_latency), (Picoseconds(300_000), Some(Picoseconds(300_000))));
+    assert_eq!(at.delay_bound(), queue.longest());
+    let half = queue.at(Rate(500_000_000));
+    assert_eq!(
+        (half.latency, half.least_latency),
+        (Picoseconds(0), None),
+        "it is faster than that"
+    );
+    let twice = queue.at(Rate(2_000_000_000));
+    assert_eq!(
+        twice.latency,
+        Picoseconds(5_300_000),
+        "the last is 5 µs later than at twice the rate"
+    );
+}
+
+#[test]
+fn what_was_lost_is_in_neither_curve() {
+    let before = [
+        Arrived { timestamp: 0, bytes: 125 },
+        Arrived { timestamp: 0, bytes: 1250 },
+        Arrived { timestamp: 0, bytes: 125 },
+    ];
+    let passed = [(2, 2_500_000), (0, 1_500_000)]
+        .map(|(packet, delay)| Sample { packet, delay: Picoseconds(delay) });
+    let trace = Trace::new(&before, &passed).expect("two came out");
+    assert_eq!(trace.len(), 2);
+    assert_eq!(trace.at(GIGABIT).latency, Picoseconds(500_000));
+    assert_eq!(Trace::new(&before, &[]), None);
+}
+
+fn packets() -> impl Strategy<Value = Vec<(u64, u32, i64)>> {
+    let packet = (0_u64..3_000, 64_u32..1519, 0_i64..40_000_000);
+    prop::collection::vec(packet, 1..40).prop_map(|packets| {
+        let mut at = 0;
+        let place = |(gap, bytes, delay): (u64, u32, i64)| {
+            at += gap;
+            (at, bytes, delay)
+        };
+        packets.into_iter().map(place).collect()
+    })
+}
+
+proptest! {
+    /// A node of rate R and latency T has these curves, whatever comes in.
+    #[test]
+    fn the_curve_of_a_known_node_is_found(packets in packets(), latency in 0_u64..5_000) {
+        let arrivals: Vec<(u64, u32)> =
+            packets.iter().map(|&(at, bytes, _)| (at, bytes)).collect();
+        let at = trace(&served(&arrivals, latency)).at(GIGABIT);
+        let expected = Picoseconds(latency as i64 * 1000);
+        prop_assert_eq!((at.latency, at.least_latency), (expected, Some(expected)));
+    }
+
+    /// By the definition: at each departure at least A ⊗ β has left, with the packet's own length as the packetizer's; and
+    /// with a latency that is a little less it has not.
+    #[test]
+    fn the_latency_is_the_least_that_serves(packets in packets(), megabits in 1_u64..20_000) {
+        let trace = trace(&packets);
+        let rate = Rate(megabits * 1_000_000);
+        let at = trace.at(rate);
+        let r = i128::from(rate.0);
+        // d_n ≤ T + max over m ≤ n of a_m + (l_m + ... + l_n) / R is d_n ≤ T + f_n, written out.
+        let holds = |latency: i128| {
+            (0..trace.packets.len()).all(|n| {
+                let packet = &trace.packets[n];
+                let finish = (0..=n).map(|m| {
+                    let bits: i128 = trace.packets[m..=n].iter().map(|packet| packet.bits).sum();
+                    trace.packets[m].arrived * r + bits * SECOND
+                });
+                (packet.arrived + packet.delay) * r <= latency * r + finish.max().unwrap_or(0)
+            })
+        };
+        prop_assert!(holds(i128::from(at.latency.0)));
+        prop_assert!(at.latency.0 == 0 || !holds(i128::from(at.latency.0) - 1));
+        // The deviation of the two curves bounds what was seen.
+        prop_assert!(trace.longest() <= at.delay_bound());
+    }
+
+    /// Nothing left earlier than the maximum service curve allows.
+    #[test]
+    fn no_packet_is_earlier_than_the_maximum_curve_allows(packets in packets(), megabits in 1_u64..20_000) {
+        let trace = trace(&packets);
+        let at = trace.at(Rate(megabits * 1_000_000));
+        let r = i128::from(at.rate.0);
+        let mut finish = i128::MIN;
+        let early = trace.packets.iter().map(|packet| {
+            finish = finish.max(packet.arrived * r) + packet.bits * SECOND;
+            (packet.arrived + packet.delay) * r - finish
+        });
+        let least = early.min().unwrap_or(0);
+        match at.least_latency {
+            Some(latency) => prop_assert!(
+                i128::from(latency.0) * r <= least && least < (i128::from(latency.0) + 1) * r
+            ),
+            None => prop_assert!(least < 0),
+        }
+    }
+}

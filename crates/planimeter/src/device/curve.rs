@@ -1,0 +1,156 @@
+//! `planimeter device curve`: service curves straight from captures before and behind a device.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use calculus::Rational;
+use calculus::network::format;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use device::export::{HEAD, Server};
+use device::import::{Identity, match_captures};
+use device::trace::{Arrived, AtRate, Rate, Trace};
+
+use super::{capture, path};
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+    planimeter device curve in.pcap out.pcap
+    planimeter device curve in.pcap out.pcapng --identity 42:4 --rate 800Mbps --rate 1Gbps
+    planimeter device curve in.pcap out.pcap --rate 1Gbps --name access > server.toml
+
+For each rate R the least latency T with which R (t - T) is a minimum service curve of the trace, the
+largest with which it is a maximum service curve, the least burst of an arrival curve with this rate,
+and the delay bound that follows: no packet of the trace took longer. Packets that wait for each other
+are not counted twice.";
+
+/// Rates that are tried if none is given, as multiples of what came in on the average.
+const MULTIPLES: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
+/// The frame check sequence, which captures leave out.
+const CHECK_SEQUENCE: u32 = 4;
+
+pub(super) fn command() -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .value_name(name.to_uppercase())
+            .required(true)
+            .value_parser(value_parser!(PathBuf))
+            .help(help)
+    };
+    Command::new("curve")
+        .about("Derive service curves straight from captures before and behind a device")
+        .after_help(EXAMPLES)
+        .args([
+            file("before", "What went in: pcap or pcapng, of a tap"),
+            file("after", "What came out, by the same clock"),
+            Arg::new("identity")
+                .long("identity")
+                .value_name("OFFSET:LENGTH")
+                .value_parser(identity)
+                .help("Which bytes tell packets apart [the last 16]"),
+            Arg::new("rate")
+                .long("rate")
+                .value_name("RATE")
+                .action(ArgAction::Append)
+                .value_parser(rate)
+                .help(
+                    "R, such as 1Gbps, of frames with check sequence [1 to 10 times what came in]",
+                ),
+            Arg::new("name").long("name").value_name("NAME").requires("rate").help(
+                "Print a server of this name for `planimeter bound` instead, with the one rate",
+            ),
+        ])
+}
+
+fn identity(text: &str) -> Result<Identity, String> {
+    let numbers = text.split_once(':').and_then(|(offset, length)| {
+        Some((offset.trim().parse().ok()?, length.trim().parse().ok()?))
+    });
+    match numbers {
+        Some((offset, length)) if length > 0 => Ok(Identity::At { offset, length }),
+        _ => Err("give the offset and the length in bytes, as 42:4".to_owned()),
+    }
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let bits = format::rate(text)?;
+    let whole = bits.to_f64();
+    let rate = (whole < 1e15)
+        .then_some(whole as u64)
+        .filter(|whole| Rational::from(*whole as i64) == bits);
+    rate.and_then(Rate::new)
+        .ok_or_else(|| "a rate is a whole number of bits per second from 1 to 10^15".to_owned())
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let (before, after) = (path(matches, "before")?, path(matches, "after")?);
+    let (sent, received) = (capture::read(before)?, capture::read(after)?);
+    let identity = matches.get_one::<Identity>("identity").copied().unwrap_or(Identity::Tail(16));
+    let imported = match_captures(&capture::packets(&sent), &capture::packets(&received), identity);
+    for remark in &imported.remarks {
+        eprintln!("planimeter: {}: {remark}", after.display());
+    }
+    let arrived: Vec<Arrived> = sent
+        .iter()
+        .map(|frame| Arrived { timestamp: frame.timestamp, bytes: frame.bytes + CHECK_SEQUENCE })
+        .collect();
+    let trace = Trace::new(&arrived, &imported.samples).ok_or_else(|| {
+        Failure::input(format!(
+            "of {} packets in {} none is in {}; say with --identity which bytes tell packets apart",
+            sent.len(),
+            before.display(),
+            after.display()
+        ))
+    })?;
+    let rates: Vec<Rate> = match matches.get_many::<Rate>("rate") {
+        Some(rates) => rates.copied().collect(),
+        None => multiples(&trace).ok_or_else(|| {
+            Failure::input("one packet, or all at once, have no rate; give --rate")
+        })?,
+    };
+    let what = format!("Traced between {} and {}.", before.display(), after.display());
+    match (matches.get_one::<String>("name"), &rates[..]) {
+        (Some(name), [rate]) => {
+            let server = Server::of_trace(name, &trace, &trace.at(*rate), &what);
+            print!("{HEAD}{}", server.to_toml());
+        }
+        (Some(_), _) => return Err(Failure::input("a server has one rate: give --rate once")),
+        (None, rates) => {
+            let counts = imported.counts;
+            println!(
+                "{} of {} packets, {} lost, {} reordered, {} duplicated, {} unmatched; longest delay {}",
+                counts.received,
+                counts.sent,
+                counts.lost,
+                counts.reordered,
+                counts.duplicated,
+                counts.unmatched,
+                trace.longest()
+            );
+            println!(
+                "{:>17} {:>13} {:>13} {:>13} {:>13}",
+                "R", "T minimum", "T maximum", "burst", "delay bound"
+            );
+            rates.iter().for_each(|rate| println!("{}", line(&trace.at(*rate))));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn multiples(trace: &Trace) -> Option<Vec<Rate>> {
+    let mean = trace.mean_rate()?.bits_per_second() as f64;
+    MULTIPLES.iter().map(|multiple| Rate::new((mean * multiple).ceil() as u64)).collect()
+}
+
+fn line(at: &AtRate) -> String {
+    // Faster than R: then no T is early enough.
+    let least = at.least_latency.map_or_else(|| "none".to_owned(), |latency| latency.to_string());
+    format!(
+        "{:>11.3} Mbps {:>13} {:>13} {:>11} B {:>13}",
+        at.rate.bits_per_second() as f64 / 1e6,
+        at.latency,
+        least,
+        at.burst.div_ceil(8),
+        at.delay_bound()
+    )
+}
