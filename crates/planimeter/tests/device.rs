@@ -89,3 +89,51 @@ fn a_device_whose_functions_depend_on_each_other_fails_its_threshold() {
     assert!(out.contains("Measure next  five-tuple + set-nw-src"), "{out}");
     assert_eq!(run(&["verify", "@run", "-o", "@again", "-t", "nonsense"]).0, Some(2));
 }
+
+/// A capture with times in nanoseconds (magic number a1b23c4d).
+fn pcap(packets: impl Iterator<Item = (u32, [u8; 121])>) -> Vec<u8> {
+    let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0]);
+    for (nanoseconds, packet) in packets {
+        for field in [1, nanoseconds, packet.len() as u32, packet.len() as u32] {
+            file.extend(field.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+/// Ten packets at once through a node of 1 Gbit/s that adds 300 ns: 125 bytes with check sequence are a microsecond.
+#[test]
+fn captures_become_a_server_that_bounds_their_delays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let packet = |number: u8| [number; 121];
+    let before = pcap((0..10).map(|number| (50, packet(number))));
+    let after =
+        pcap((0..10).map(|number| (50 + 1000 * (u32::from(number) + 1) + 300, packet(number))));
+    std::fs::write(folder.path().join("in.pcap"), before).expect("written");
+    std::fs::write(folder.path().join("out.pcap"), after).expect("written");
+    let curve = ["curve", "@in.pcap", "@out.pcap"];
+    let (status, out, _) = run(folder.path(), &[&curve[..], &["--rate", "1Gbps"]].concat());
+    assert_eq!(status, Some(0), "{out}");
+    assert!(
+        out.contains("10 of 10 packets, 0 lost") && out.contains("longest delay 10.3 µs"),
+        "{out}"
+    );
+    let row: Vec<&str> = out.lines().last().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(row.join(" "), "1000.000 Mbps 300 ns 300 ns 1250 B 10.3 µs", "{out}");
+    let (status, _, err) = run(folder.path(), &curve);
+    assert!(status == Some(2) && err.contains("give --rate"), "{status:?} {err}");
+
+    let named = [&curve[..], &["--rate", "1Gbps", "--name", "node"]].concat();
+    let (_, server, _) = run(folder.path(), &named);
+    let network = format!(
+        "{server}\n[[flow]]\nname = \"queue\"\npath = [\"node\"]\n\
+         arrival = {{ token-bucket = {{ burst = \"1250 B\", rate = \"1 Mbps\" }} }}\nmaximum-packet = \"125 B\"\n"
+    );
+    std::fs::write(folder.path().join("network.toml"), network).expect("written");
+    let output = planimeter("bound", &[&folder.path().join("network.toml").display().to_string()]);
+    let out = stdout(&output);
+    assert!(output.status.success(), "{out}{}", stderr(&output));
+    assert!(out.contains("10.3"), "the bound is what the last packet took:\n{out}");
+}
