@@ -82,6 +82,7 @@ pub(crate) fn campaign(plan: &Plan, truth: &Truth) -> Campaign {
                     duration_ns: 1_000_000,
                     packets_per_second: None,
                     counts: Counts { sent, received: sent, ..Counts::default() },
+                    machine: None,
                     samples: plan.packets,
                     offset: 0,
                     checksum: 0,
