@@ -2,9 +2,10 @@
 //
 // A packet names an entry and a new value for it; the entry takes that value, and the packet goes
 // back to where it came from with the old one. Keys and values have four bytes. Which storage
-// design the table uses can be chosen on the command line of the compiler:
+// design the table uses can be chosen when it is compiled, or where it runs:
 //
 //     planimeter compile -D STORE='"static"' -D SYNCED=true entry_update.p4
+//     planimeter bench --storage static/locked entry_update.p4
 //
 // Manuel Simon et al., High-Performance Match-Action Table Updates from within Programmable
 // Software Data Planes, ANCS 2021, section 4.
@@ -12,9 +13,6 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#ifndef STORE
-#define STORE "dynamic"
-#endif
 #ifndef SYNCED
 #define SYNCED false
 #endif
@@ -69,7 +67,11 @@ control UpdateIngress(
         exit;
     }
 
+#ifdef STORE
     @tableconfig(store = STORE, impl = "dpdk", synced = SYNCED)
+#else
+    @tableconfig(impl = "dpdk", synced = SYNCED)
+#endif
     table values {
         key = { headers.update.entry: exact; }
         actions = { @tableonly exchange; @defaultonly unknown; }

@@ -285,6 +285,10 @@ pub enum EntryStore {
     Static,
     /// Each by itself, behind a pointer.
     Dynamic,
+    /// Each by itself, behind an index into an array of pointers.
+    Original,
+    /// Beside their keys, in the buckets of the hash table.
+    Inline,
 }
 
 impl EntryStore {
@@ -294,7 +298,16 @@ impl EntryStore {
         match self {
             Self::Static => "static",
             Self::Dynamic => "dynamic",
+            Self::Original => "original",
+            Self::Inline => "inline",
         }
+    }
+
+    /// The store that is called so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Static, Self::Dynamic, Self::Original, Self::Inline];
+        all.into_iter().find(|store| store.name() == name)
     }
 }
 

@@ -76,7 +76,7 @@ const L3: &str = "action drop() { mark_to_drop(s); }
 
 const UPDATE: &str = "action drop() { mark_to_drop(s); }
     action exchange(@__ref bit<32> value) { bit<32> old = value; value = h.ipv4.source; h.ipv4.source = old; }
-    @tableconfig(store = \"dynamic\", impl = \"dpdk\")
+    @tableconfig(impl = \"dpdk\")
     table values { key = { h.ipv4.destination: exact; } actions = { @tableonly exchange; @defaultonly drop; }
         const default_action = drop(); size = 1048576; }
     apply { s.egress_spec = s.ingress_port; values.apply(); }";

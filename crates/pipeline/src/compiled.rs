@@ -8,9 +8,9 @@
 //! there (statements not in programs where nothing runs twice). The interpreter's limits for copies and for depth have
 //! no counterpart: code neither allocates nor recurses.
 //!
-//! Exact tables are used natively (`tables`). Other tables, counters and registers are call-outs into the interpreter's
-//! state (`host`), and rare steps are the
-//! interpreter's own (`step`, [`Compiled::interpreted`]). The drivers of the architectures run the blocks of both ways
+//! Tables whose entries can be packed are used natively (`tables`). Other tables, counters and registers are call-outs into
+//! the interpreter's state (`host`), and rare steps are the interpreter's own (`step`, [`Compiled::interpreted`]). The
+//! drivers of the architectures run the blocks of both ways
 //! (`engine`); packets that go straight through v1model have a driver of their own, in batches (`straight`).
 
 #![allow(unsafe_code)]
@@ -120,6 +120,13 @@ impl Compiled {
     /// and take longer.
     pub fn interpreted(&self) -> impl Iterator<Item = (&str, &str)> {
         self.bound.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
+    }
+
+    /// Whether machine code has the entries of a table itself, stored as the program asks (`@tableconfig`). It has none
+    /// with counters, meters, members, groups or time-outs, and none whose keys or data are too wide.
+    #[must_use]
+    pub fn stores(&self, table: ir::TableId) -> bool {
+        self.bound.natives.contains(&table.index())
     }
 
     /// Why packets do not go in bursts, each stage of which is one function; nothing if they do.

@@ -120,6 +120,8 @@ pub(crate) struct TableState {
     pub(crate) needs_priority: bool,
     /// Actions that write their entry run alone (`synced` of seed 001).
     pub(crate) synchronised: bool,
+    /// How machine code keeps the entries.
+    storage: ir::TableStorage,
     pub(crate) initial_default: ActionCall,
     is_of_switches: bool,
     /// Runs for an entry whose group has no member that can be used.
@@ -198,6 +200,7 @@ impl TableState {
             keys,
             needs_priority,
             synchronised: table.storage.synchronised,
+            storage: table.storage,
             initial_default: default_action.clone(),
             is_of_switches: layout.dialect.is_of_switches(),
             empty_group_action: empty_group_action.map(ActionCell::new),
@@ -400,7 +403,7 @@ impl TableState {
         if entries.native.is_some() {
             return Ok(());
         }
-        let native = NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.synchronised);
+        let native = NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.storage);
         entries.native = Some(native.ok_or_else(|| no_memory.clone())?);
         if entries.by_handle.values().all(|entry| entries.pack(entry)) {
             return Ok(());

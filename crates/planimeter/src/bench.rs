@@ -41,7 +41,8 @@ const METRICS: [Metric; 6] = [
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = arguments::settings(matches)?;
     let thresholds = threshold::all(matches, &METRICS)?;
-    let (name, program) = program(matches)?;
+    let (name, mut program) = program(matches)?;
+    crate::storage::choose(&mut program, matches)?;
     let directory = output::directory(matches, "bench")?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let began = began::now();

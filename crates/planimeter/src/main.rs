@@ -24,6 +24,7 @@ mod report;
 mod reproduce;
 mod stage;
 mod stf;
+mod storage;
 mod switch;
 mod tables;
 mod threshold;

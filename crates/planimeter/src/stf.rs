@@ -105,6 +105,7 @@ pub(crate) fn command() -> Command {
                 ),
         )
         .args(program::arguments())
+        .arg(crate::storage::argument().help_heading("The program"))
         .arg(
             Arg::new("entries")
                 .long("entries")
@@ -202,7 +203,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         scripts.push(path.with_extension("stf"));
     }
     let parsed = scripts.iter().map(|path| script(path)).collect::<Result<Vec<_>, _>>()?;
-    let program = program::load(path, matches)?;
+    let mut program = program::load(path, matches)?;
+    crate::storage::choose(&mut program, matches)?;
     let mut failed = false;
     for (path, script) in scripts.iter().zip(&parsed) {
         failed |= !one_script(&program, path, script, matches)?;

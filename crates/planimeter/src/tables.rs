@@ -11,6 +11,7 @@ use clap::ArgMatches;
 
 use crate::failure::Failure;
 pub(crate) use arguments::command;
+pub(crate) use predict::requirements;
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if matches.get_flag("predict") {

@@ -21,7 +21,6 @@ mod access;
 mod line;
 mod table;
 
-pub use access::{Access, Place, Sharing};
 pub(crate) use table::{Buckets, Effect, Found, Full, buckets_for};
 
 pub(crate) use line::{Fields, action_bits, max_actions, slots, values_offset};

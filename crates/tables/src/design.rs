@@ -25,16 +25,28 @@ pub enum Storage {
 impl Storage {
     /// All of them, in the order of the paper, ours last.
     pub const ALL: [Self; 4] = [Self::Original, Self::Dynamic, Self::Static, Self::Inline];
-}
 
-impl fmt::Display for Storage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+    /// As flags, `@tableconfig` and results call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Original => "original",
             Self::Dynamic => "dynamic",
             Self::Static => "static",
             Self::Inline => "inline",
-        })
+        }
+    }
+
+    /// The storage that is called so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|storage| storage.name() == name)
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

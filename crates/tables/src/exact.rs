@@ -1,16 +1,22 @@
-//! An exact table for machine code: inline storage that grows, whose users keep apart by a [`Gate`](crate::Gate).
+//! An exact table for machine code: of any storage, it grows, and its users keep apart by a [`Gate`](crate::Gate).
 //!
 //! Threads of the data plane have an [`Access`] each and use it inside of the gate; whatever has `&mut` here (insertion,
 //! deletion, change) is done while the gate is closed. So a deletion needs no epochs, and a table may grow under its
 //! users. Keys are numbers; parameters are bytes as the caller packs them.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
-use crate::bucket::{Access, Effect, Full, Sharing};
-use crate::design::EntryLock;
+use crate::access::{Access, Sharing};
+use crate::bucket::{Effect, Full};
+use crate::design::{EntryLock, Storage};
+use crate::direct::Direct;
 use crate::entry::ActionId;
-use crate::hash::DEFAULT_SEED;
+use crate::hash::{self, DEFAULT_SEED};
+use crate::indirect::{Indirect, Kind, Parts};
 use crate::layout::{Layout, LayoutError, MAX_SIZE};
+use crate::quiescence::{Domain, Reclaim};
 use crate::store::{Inline, Shape};
 
 /// Room for entries at first.
@@ -20,9 +26,18 @@ const FIRST_SIZE: usize = 64;
 pub struct ExactTable {
     layout: Layout,
     shape: Shape,
+    storage: Storage,
+    lock: EntryLock,
     size: usize,
-    // The address of the buckets is known to accesses: it must not change when this is moved.
-    body: Box<Inline>,
+    body: Body,
+    /// Users are kept out by the gate.
+    domain: Domain,
+}
+
+/// The address of what holds the entries is known to accesses: it must not change when the table is moved.
+enum Body {
+    Inline(Box<Inline>),
+    Indirect(Box<Indirect>),
 }
 
 /// Why a table cannot be, or cannot take an entry.
@@ -54,7 +69,7 @@ pub enum ExactTableError {
 }
 
 impl ExactTable {
-    /// An empty table for keys of `key_bits` bits, parameters of `parameter_bytes` and so many actions.
+    /// An empty table in inline storage for keys of `key_bits` bits, parameters of `parameter_bytes` and so many actions.
     ///
     /// # Errors
     /// If that does not fit a cache line: keys of at most 128 bits, parameters of at most 32 bytes.
@@ -63,17 +78,28 @@ impl ExactTable {
         parameter_bytes: usize,
         actions: u16,
     ) -> Result<Self, ExactTableError> {
+        Self::stored(Storage::Inline, EntryLock::None, key_bits, parameter_bytes, actions)
+    }
+
+    /// As [`ExactTable::new`] for any storage. Entries that lie behind an index can be locked ([`Sharing::Locked`]) only if
+    /// they have a lock each; buckets of inline storage always have one.
+    ///
+    /// # Errors
+    /// As for [`ExactTable::new`].
+    pub fn stored(
+        storage: Storage,
+        lock: EntryLock,
+        key_bits: u32,
+        parameter_bytes: usize,
+        actions: u16,
+    ) -> Result<Self, ExactTableError> {
         let layout =
             Layout::new(key_bits, parameter_bytes, FIRST_SIZE)?.with_actions(actions.max(1))?;
         let shape = Shape::of(&layout);
         let shape = shape.ok_or(ExactTableError::TooWide { key_bits, parameter_bytes })?;
-        let body = Self::body(shape, FIRST_SIZE)?;
-        Ok(Self { layout, shape, size: FIRST_SIZE, body })
-    }
-
-    fn body(shape: Shape, size: usize) -> Result<Box<Inline>, ExactTableError> {
-        let none = ExactTableError::Memory { entries: size };
-        Inline::new(shape, size).map(Box::new).ok_or(none)
+        let body = Body::new(storage, lock, (shape, &layout), FIRST_SIZE)?;
+        let domain = Domain::new();
+        Ok(Self { layout, shape, storage, lock, size: FIRST_SIZE, body, domain })
     }
 
     /// Number of entries.
@@ -114,6 +140,9 @@ impl ExactTable {
         parameters: &[u8],
     ) -> Result<(), ExactTableError> {
         let key = self.key(key);
+        let mut full = parameters.to_vec();
+        full.resize(self.layout.parameter_bytes().max(parameters.len()), 0);
+        let parameters = full.as_slice();
         match self.put(&key, action, parameters) {
             Ok(()) => return Ok(()),
             Err(Full::Exists) => return Err(ExactTableError::Exists),
@@ -124,8 +153,7 @@ impl ExactTable {
     }
 
     fn put(&self, key: &[u8], action: ActionId, parameters: &[u8]) -> Result<(), Full> {
-        let hash = self.body.hash(key, DEFAULT_SEED);
-        self.body.insert::<true>(hash, key, action.0, parameters).map(|_| ())
+        self.body.insert(self.reclaim(), key, action.0, parameters)
     }
 
     fn grow(&mut self) -> Result<(), ExactTableError> {
@@ -133,8 +161,9 @@ impl ExactTable {
         if size > MAX_SIZE {
             return Err(ExactTableError::Memory { entries: size });
         }
-        let before = Self { body: Self::body(self.shape, size)?, ..*self };
-        let before = std::mem::replace(self, Self { size, ..before });
+        let body = Body::new(self.storage, self.lock, (self.shape, &self.layout), size)?;
+        let next = Self { size, body, domain: Domain::new(), ..*self };
+        let before = std::mem::replace(self, next);
         let mut no_room = false;
         before.for_each(|key, action, parameters| {
             no_room |= self.put(&self.key(key), action, parameters).is_err();
@@ -149,21 +178,18 @@ impl ExactTable {
     /// Takes an entry out; whether it was there.
     pub fn remove(&mut self, key: u128) -> bool {
         let key = self.key(key);
-        let hash = self.body.hash(&key, DEFAULT_SEED);
-        self.body.remove(hash, &key, |_| ()).is_some()
+        self.body.remove(self.reclaim(), &key)
     }
 
     /// Replaces action and parameters of an entry; whether it was there.
     pub fn replace(&mut self, key: u128, action: ActionId, parameters: &[u8]) -> bool {
         let key = self.key(key);
-        let hash = self.body.hash(&key, DEFAULT_SEED);
         let store = |_, value: &mut [u8], _| {
             value.fill(0);
             value.iter_mut().zip(parameters).for_each(|(to, from)| *to = *from);
             (Effect::Store(action.0), ())
         };
-        let bytes = self.layout.parameter_bytes();
-        self.body.update::<true, ()>(EntryLock::None, hash, &key, bytes, store).is_some()
+        self.body.update(&key, self.layout.parameter_bytes(), store).is_some()
     }
 
     /// Action and parameters of an entry.
@@ -171,23 +197,23 @@ impl ExactTable {
     pub fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let key = self.key(key);
         let mut parameters = vec![0; self.layout.parameter_bytes()];
-        let hash = self.body.hash(&key, DEFAULT_SEED);
-        let (action, _) = self.body.read::<true>(hash, &key, &mut parameters)?;
+        let action = self.body.read(&key, &mut parameters)?;
         Some((ActionId(action), parameters))
     }
 
     fn for_each(&self, mut visit: impl FnMut(u128, ActionId, &[u8])) {
-        let mut key = vec![0; self.shape.key];
-        for position in 0..self.body.positions() as u32 {
-            if self.body.key_at(position, &mut key) {
-                let mut number = [0; 16];
-                number.iter_mut().zip(&key).for_each(|(to, from)| *to = *from);
-                let number = u128::from_le_bytes(number);
-                if let Some((action, parameters)) = self.read(number) {
-                    visit(number, action, &parameters);
-                }
+        for key in self.body.keys(self.shape.key) {
+            let mut number = [0; 16];
+            number.iter_mut().zip(&key).for_each(|(to, from)| *to = *from);
+            let number = u128::from_le_bytes(number);
+            if let Some((action, parameters)) = self.read(number) {
+                visit(number, action, &parameters);
             }
         }
+    }
+
+    fn reclaim(&self) -> Reclaim<'_> {
+        Reclaim { domain: &self.domain, seat: None }
     }
 
     fn key(&self, key: u128) -> Vec<u8> {
@@ -196,10 +222,132 @@ impl ExactTable {
     }
 }
 
+impl Body {
+    fn new(
+        storage: Storage,
+        lock: EntryLock,
+        (shape, layout): (Shape, &Layout),
+        size: usize,
+    ) -> Result<Self, ExactTableError> {
+        let none = || ExactTableError::Memory { entries: size };
+        let kind = match storage {
+            Storage::Inline => {
+                return Ok(Self::Inline(Box::new(Inline::new(shape, size).ok_or_else(none)?)));
+            }
+            Storage::Original => Kind::Original,
+            Storage::Dynamic => Kind::Dynamic,
+            Storage::Static => Kind::Static,
+        };
+        let layout = Layout::new(8 * shape.key as u32, layout.parameter_bytes(), size)?
+            .with_actions(layout.actions())?;
+        let table = Indirect::new(kind, &layout, lock, Arc::new(Direct::default()));
+        Ok(Self::Indirect(Box::new(table.ok_or_else(none)?)))
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Inline(inline) => inline.len(),
+            Self::Indirect(indirect) => indirect.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Inline(inline) => inline.bytes(),
+            Self::Indirect(indirect) => {
+                let Parts { index, records, pointers, entries } = indirect.parts();
+                index + records + pointers + entries
+            }
+        }
+    }
+
+    fn access(&self, sharing: Sharing, writing: u64) -> Access {
+        match self {
+            Self::Inline(inline) => inline.access(sharing, writing),
+            Self::Indirect(indirect) => indirect.access(sharing, writing),
+        }
+    }
+
+    fn read(&self, key: &[u8], parameters: &mut [u8]) -> Option<u16> {
+        let hash = hash::bytes(key, DEFAULT_SEED);
+        match self {
+            Self::Inline(inline) => inline.read::<true>(hash, key, parameters).map(|hit| hit.0),
+            Self::Indirect(indirect) => {
+                indirect.read::<true>(hash, key, parameters).map(|hit| hit.action)
+            }
+        }
+    }
+
+    fn insert(
+        &self,
+        reclaim: Reclaim<'_>,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> Result<(), Full> {
+        let hash = hash::bytes(key, DEFAULT_SEED);
+        match self {
+            Self::Inline(inline) => inline.insert::<true>(hash, key, action, parameters),
+            Self::Indirect(indirect) => {
+                indirect.insert::<true>(reclaim, hash, key, action, parameters)
+            }
+        }
+        .map(|_| ())
+    }
+
+    fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
+        let hash = hash::bytes(key, DEFAULT_SEED);
+        match self {
+            Self::Inline(inline) => inline.remove(hash, key, |_| ()).is_some(),
+            Self::Indirect(indirect) => indirect.remove(reclaim, hash, key).is_some(),
+        }
+    }
+
+    fn update(
+        &self,
+        key: &[u8],
+        bytes: usize,
+        act: impl FnOnce(u16, &mut [u8], u32) -> (Effect, ()),
+    ) -> Option<()> {
+        let hash = hash::bytes(key, DEFAULT_SEED);
+        match self {
+            Self::Inline(inline) => {
+                inline.update::<true, ()>(EntryLock::None, hash, key, bytes, act)
+            }
+            Self::Indirect(indirect) => {
+                indirect.update::<true, ()>(hash, key, &mut vec![0; bytes], act)
+            }
+        }
+    }
+
+    /// The keys of all entries.
+    fn keys(&self, bytes: usize) -> Vec<Vec<u8>> {
+        let mut key = vec![0; bytes];
+        let mut keys = Vec::new();
+        match self {
+            Self::Inline(inline) => {
+                for position in 0..inline.positions() as u32 {
+                    if inline.key_at(position, &mut key) {
+                        keys.push(key.clone());
+                    }
+                }
+            }
+            Self::Indirect(indirect) => {
+                for record in indirect.occupied() {
+                    indirect.key_at(record, &mut key);
+                    keys.push(key.clone());
+                }
+            }
+        }
+        keys
+    }
+}
+
 impl std::fmt::Debug for ExactTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { layout, size, .. } = self;
-        f.debug_struct("ExactTable").field("layout", layout).field("size", size).finish()
+        let Self { layout, storage, size, .. } = self;
+        let mut table = f.debug_struct("ExactTable");
+        table.field("layout", layout).field("storage", storage).field("size", size).finish()
     }
 }
 
@@ -207,7 +355,7 @@ impl std::fmt::Debug for ExactTable {
 #[allow(unsafe_code, reason = "an access is what machine code calls")]
 mod tests {
     use super::*;
-    use crate::bucket::Place;
+    use crate::access::Place;
 
     fn find(access: &mut Access, key: u128) -> Place {
         // SAFETY: the tests keep the table alive and unchanged while they use an access.
@@ -219,6 +367,13 @@ mod tests {
             // SAFETY: as in `find`.
             unsafe { leave(access) };
         }
+    }
+
+    /// Storages with and without locks in entries.
+    fn designs() -> impl Iterator<Item = (Storage, EntryLock)> {
+        Storage::ALL
+            .into_iter()
+            .flat_map(|storage| [EntryLock::None, EntryLock::PerEntry].map(|lock| (storage, lock)))
     }
 
     /// What a lookup gives, and what is there after the first byte was counted up.
@@ -235,8 +390,12 @@ mod tests {
 
     #[test]
     fn what_was_put_in_is_found_and_written_however_threads_are_kept_apart() {
-        for (key_bits, parameter_bytes) in [(9, 1), (32, 4), (48, 8), (64, 16), (128, 32)] {
-            let mut table = ExactTable::new(key_bits, parameter_bytes, 3).unwrap();
+        let shapes = [(9, 1), (32, 4), (48, 8), (64, 16), (128, 32), (32, 7)];
+        for (storage, lock, (key_bits, parameter_bytes)) in
+            designs().flat_map(|(storage, lock)| shapes.map(|shape| (storage, lock, shape)))
+        {
+            let mut table =
+                ExactTable::stored(storage, lock, key_bits, parameter_bytes, 3).unwrap();
             let all = u128::MAX >> (128 - key_bits);
             let keys: Vec<u128> = (0..500_u128).map(|key| all - key).collect();
             for (number, key) in keys.iter().enumerate() {
@@ -245,9 +404,10 @@ mod tests {
             }
             assert_eq!(table.len(), keys.len());
             for sharing in [Sharing::Alone, Sharing::Unlocked, Sharing::Locked] {
+                let context = format!("{storage} {lock} {sharing:?} {key_bits} {parameter_bytes}");
                 let mut access = table.access(sharing, u64::MAX);
                 for (number, key) in keys.iter().enumerate() {
-                    assert_eq!(bump(&mut access, *key), Some(number as u64 % 3), "{sharing:?}");
+                    assert_eq!(bump(&mut access, *key), Some(number as u64 % 3), "{context}");
                 }
                 assert_eq!(bump(&mut access, 1), None);
                 assert_eq!((access.hits, access.misses), (500, 1));
@@ -263,38 +423,60 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_locked_action_loses_no_update_of_another_thread() {
-        let mut table = ExactTable::new(32, 8, 1).unwrap();
+    /// Two threads count up one entry, a word in its first parameters and one in its last; what is there in the end.
+    fn counted(storage: Storage, lock: EntryLock, sharing: Sharing, count: usize) -> (u64, u64) {
+        let mut table = ExactTable::stored(storage, lock, 32, 16, 1).unwrap();
         table.insert(1, ActionId(0), &[]).unwrap();
         let table = &table;
-        let count = if cfg!(miri) { 50 } else { 20_000 };
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(move || {
-                    let mut access = table.access(Sharing::Locked, 1);
+                    let mut access = table.access(sharing, 1);
                     for _ in 0..count {
                         let Place { value, .. } = find(&mut access, 1);
-                        // SAFETY: the entry is locked; its parameters are one aligned word.
-                        unsafe { *value.cast::<u64>() += 1 };
+                        let words = value.cast::<u64>();
+                        // SAFETY: the entry is locked, or this is a copy of it; its parameters are two aligned words.
+                        unsafe { (*words += 1, *words.add(1) += 1) };
                         leave(&mut access);
                     }
                 });
             }
         });
         let (_, parameters) = table.read(1).unwrap();
-        assert_eq!(parameters, (2 * count as u64).to_ne_bytes());
+        let word = |at: usize| u64::from_ne_bytes(parameters[at..at + 8].try_into().unwrap());
+        (word(0), word(8))
+    }
+
+    #[test]
+    fn a_locked_action_loses_no_update_of_another_thread() {
+        let count = if cfg!(miri) { 50 } else { 20_000 };
+        for storage in Storage::ALL {
+            let all = counted(storage, EntryLock::PerEntry, Sharing::Locked, count);
+            assert_eq!(all, (2 * count as u64, 2 * count as u64), "{storage}");
+        }
+    }
+
+    /// Entries are whole: both words of one update are there, or none.
+    #[test]
+    fn an_entry_without_a_lock_is_never_half_written() {
+        let count = if cfg!(miri) { 50 } else { 20_000 };
+        for (storage, lock) in designs() {
+            let (first, last) = counted(storage, lock, Sharing::Unlocked, count);
+            assert!(first == last && first <= 2 * count as u64, "{storage} {lock}: {first} {last}");
+        }
     }
 
     #[test]
     fn an_action_that_does_not_end_lets_go() {
-        let mut table = ExactTable::new(32, 4, 1).unwrap();
-        table.insert(1, ActionId(0), &[]).unwrap();
-        let mut access = table.access(Sharing::Locked, 1);
-        find(&mut access, 1);
-        access.abandon();
-        access.abandon();
-        assert_eq!(bump(&mut access, 1), Some(0));
+        for storage in Storage::ALL {
+            let mut table = ExactTable::stored(storage, EntryLock::PerEntry, 32, 4, 1).unwrap();
+            table.insert(1, ActionId(0), &[]).unwrap();
+            let mut access = table.access(Sharing::Locked, 1);
+            find(&mut access, 1);
+            access.abandon();
+            access.abandon();
+            assert_eq!(bump(&mut access, 1), Some(0), "{storage}");
+        }
     }
 
     #[test]

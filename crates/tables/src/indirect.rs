@@ -19,6 +19,7 @@
 //! longer ones are guarded by the entry's lock word as a version, or, without locks, by the version of the index
 //! bucket.
 
+mod access;
 mod entry;
 
 use std::alloc;

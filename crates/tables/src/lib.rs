@@ -30,6 +30,8 @@
 //! memory is reached by atomics, so that no call, in whatever order, is a data race. Keys that are not matched exactly are
 //! found through trees whose nodes never change: a new way to an entry is published by one store.
 
+#[allow(unsafe_code, reason = "what machine code calls")]
+mod access;
 mod ageing;
 mod arena;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
@@ -71,7 +73,7 @@ mod ternary_tree;
 mod unit;
 mod worker;
 
-pub use bucket::{Access, Place, Sharing};
+pub use access::{Access, Place, Sharing};
 pub use counter::{Count, DirectCounters};
 pub use design::{
     Design, DesignError, EntryLock, Placement, Requirements, Storage, Synchronisation,

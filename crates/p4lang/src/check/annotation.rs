@@ -174,7 +174,8 @@ impl Checker<'_, '_> {
             && readable
             && configuration.update == EntryUpdate::DoubleBuffered
         {
-            let store = configuration.store.map_or("dynamic", EntryStore::name);
+            let store = configuration.store.map(EntryStore::name);
+            let store = store.map_or_else(String::new, |name| format!("store=\"{name}\", "));
             self.report(
                 Diagnostic::error(
                     "reference",
@@ -187,7 +188,7 @@ impl Checker<'_, '_> {
                 .label("`impl` is \"t4p4s\" where nothing else is written")
                 .secondary(reference.span, "this parameter refers to the entry")
                 .note(format!(
-                    "write `@tableconfig(store=\"{store}\", impl=\"dpdk\", synced={})`",
+                    "write `@tableconfig({store}impl=\"dpdk\", synced={})`",
                     configuration.synchronised
                 )),
             );
@@ -196,12 +197,9 @@ impl Checker<'_, '_> {
     }
 
     fn read_configuration(&mut self, annotation: &Annotation) -> TableStorage {
-        // What the seed has where nothing is written.
-        let mut configuration = TableStorage {
-            store: Some(EntryStore::Dynamic),
-            update: EntryUpdate::DoubleBuffered,
-            synchronised: false,
-        };
+        // What the seed has where nothing is written, but for the store, which is then whoever's runs the program.
+        let mut configuration =
+            TableStorage { store: None, update: EntryUpdate::DoubleBuffered, synchronised: false };
         let pairs: Vec<(String, String, crate::source::Span)> = match &annotation.body {
             AnnotationBody::Empty => Vec::new(),
             AnnotationBody::Unstructured(_) => annotation
@@ -236,14 +234,6 @@ impl Checker<'_, '_> {
         };
         for (key, value, span) in pairs {
             let expected = match (key.as_str(), value.as_str()) {
-                ("store", "static") => {
-                    configuration.store = Some(EntryStore::Static);
-                    continue;
-                }
-                ("store", "dynamic") => {
-                    configuration.store = Some(EntryStore::Dynamic);
-                    continue;
-                }
                 ("impl", "dpdk") => {
                     configuration.update = EntryUpdate::InPlace;
                     continue;
@@ -256,7 +246,13 @@ impl Checker<'_, '_> {
                     configuration.synchronised = value == "true";
                     continue;
                 }
-                ("store", _) => "`store` is \"static\" or \"dynamic\"",
+                ("store", name) => match EntryStore::named(name) {
+                    Some(store) => {
+                        configuration.store = Some(store);
+                        continue;
+                    }
+                    None => "`store` is \"static\", \"dynamic\", \"original\" or \"inline\"",
+                },
                 ("impl", _) => "`impl` is \"dpdk\" or \"t4p4s\"",
                 ("synced", _) => "`synced` is `true` or `false`",
                 _ => "`@tableconfig` takes `store`, `impl` and `synced`",

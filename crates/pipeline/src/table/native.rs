@@ -1,4 +1,5 @@
-//! Entries where machine code finds and writes them: packed, in the inline storage of `tables`.
+//! Entries where machine code finds and writes them: packed, in a storage of `tables`, which the program chooses
+//! (`@tableconfig`); it is inline where that says nothing.
 //!
 //! Where keys are not matched exactly, entries are stored by number, and a [`Finder`] leads from a packet's key to the
 //! number of the best entry.
@@ -15,10 +16,10 @@ use super::packing::EntryLayout;
 use super::{ActionCall, Stored};
 use crate::sync::lock;
 use crate::value::Value;
-use ir::ActionId;
+use ir::{ActionId, EntryStore, TableStorage};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tables::{Access, ExactTable, Finder, Gate, Lane, Searcher, Sharing};
+use tables::{Access, EntryLock, ExactTable, Finder, Gate, Lane, Searcher, Sharing, Storage};
 
 /// What the tables of one switch have in common; see the module.
 #[derive(Debug, Default)]
@@ -126,11 +127,13 @@ impl NativeTable {
     pub(super) fn new(
         layout: Arc<EntryLayout>,
         natives: Arc<Natives>,
-        synchronised: bool,
+        TableStorage { store, synchronised, .. }: TableStorage,
     ) -> Option<Arc<Self>> {
         let actions = u16::try_from(layout.actions.len()).ok()?;
         let bytes = layout.parameter_bytes as usize;
-        let table = ExactTable::new(layout.key_bits, bytes, actions).ok()?;
+        let lock = if synchronised { EntryLock::PerEntry } else { EntryLock::None };
+        let storage = storage(store);
+        let table = ExactTable::stored(storage, lock, layout.key_bits, bytes, actions).ok()?;
         let finder = match layout.fields() {
             Some(fields) => Some(Finder::new(fields).ok()?),
             None => None,
@@ -209,5 +212,14 @@ impl NativeTable {
         let entries = lock(&self.entries);
         let searcher = entries.finder.as_ref().map_or_else(Searcher::none, Finder::searcher);
         (entries.table.access(sharing, self.layout.writing()), searcher)
+    }
+}
+
+fn storage(store: Option<EntryStore>) -> Storage {
+    match store {
+        Some(EntryStore::Original) => Storage::Original,
+        Some(EntryStore::Dynamic) => Storage::Dynamic,
+        Some(EntryStore::Static) => Storage::Static,
+        Some(EntryStore::Inline) | None => Storage::Inline,
     }
 }

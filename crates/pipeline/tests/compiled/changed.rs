@@ -3,7 +3,8 @@
 use crate::both::{Both, V1model, compile};
 use ir::bits::Bits;
 use pipeline::{
-    ActionCall, Compiled, EntryAction, EntryHandle, FieldMatch, Processor, Switch, TableEntry,
+    ActionCall, Batch, Compiled, EntryAction, EntryHandle, FieldMatch, Processor, Switch,
+    TableEntry,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -108,14 +109,33 @@ fn entries(switch: &Switch, table: &str) -> (Vec<(EntryHandle, TableEntry)>, Act
     (entries, switch.default_action(id).expect("a default action"))
 }
 
+/// Every storage, with and without locks in entries.
+fn stored() -> impl Iterator<Item = (ir::EntryStore, bool, ir::Program)> {
+    let source = compile(&program().text());
+    use ir::EntryStore::{Dynamic, Inline, Original, Static};
+    let designs = [Inline, Static, Dynamic, Original].map(|store| [(store, false), (store, true)]);
+    designs.into_iter().flatten().map(move |(store, locked)| {
+        let mut program = source.clone();
+        for table in &mut program.tables {
+            (table.storage.store, table.storage.synchronised) = (Some(store), locked);
+        }
+        (store, locked, program)
+    })
+}
+
 #[test]
-fn entries_change_under_packets_as_with_the_interpreter() {
-    let mut both = program().both();
+fn entries_change_under_packets_as_with_the_interpreter_in_every_storage() {
+    for (store, locked, program) in stored() {
+        entries_change_under_packets(&mut Both::new(&program), &format!("{store:?} {locked}"));
+    }
+}
+
+fn entries_change_under_packets(both: &mut Both, design: &str) {
     let mut hits = 0;
-    for round in 0..400 {
+    for round in 0..100 {
         let mut random = ChaCha8Rng::seed_from_u64(round);
         for _ in 0..random.random_range(0..6) {
-            change(&mut both, &mut random);
+            change(both, &mut random);
         }
         for _ in 0..8 {
             let mut packet = vec![0_u8; 32];
@@ -131,11 +151,11 @@ fn entries_change_under_packets_as_with_the_interpreter() {
             assert_eq!(
                 entries(&both.interpreted, table),
                 entries(&both.compiled, table),
-                "{table}, round {round}"
+                "{design}: {table}, round {round}"
             );
         }
     }
-    assert!(hits > 1000);
+    assert!(hits > 250, "{design}: {hits}");
 }
 
 /// Batches of all lengths, some packets too short: what one writes, the next reads.
@@ -193,9 +213,15 @@ fn the_interpreter_and_machine_code_take_turns_on_one_state() {
 /// Workers count in entries, and in a default action, that have a lock, while others come, go and change.
 #[test]
 fn workers_lose_no_write_of_a_locked_entry() {
+    for (store, _, program) in stored().filter(|(_, locked, _)| *locked) {
+        lose_no_write_of_a_locked_entry(program, store);
+    }
+}
+
+fn lose_no_write_of_a_locked_entry(program: ir::Program, store: ir::EntryStore) {
     const WORKERS: u64 = 3;
-    const PACKETS: u64 = 3000;
-    let switch = Switch::new(compile(&program().text())).expect("a program that can be run");
+    const PACKETS: u64 = 1200;
+    let switch = Switch::new(program).expect("a program that can be run");
     let code = Compiled::new(&switch).expect("a program that is compiled");
     let table = switch.table_named("several").expect("a table");
     let key = |b: u128, wide: u128| {
@@ -253,7 +279,62 @@ fn workers_lose_no_write_of_a_locked_entry() {
     assert_eq!(entries.len(), 3);
     for (_, found) in entries {
         let expected = call(switch, "several", "count", &[2, 2 * each, each]);
-        assert_eq!(found.action, EntryAction::Action(expected));
+        assert_eq!(found.action, EntryAction::Action(expected), "{store:?}");
     }
     assert_eq!(default, call(switch, "several", "count", &[3, 3 * each, each]));
+}
+
+/// The data race of seed 001: two workers write one entry. With `synced = true` nothing is lost, ever; without, updates are,
+/// if the machine lets the workers meet at all.
+#[test]
+fn two_workers_lose_updates_of_an_entry_without_a_lock_and_none_with_one() {
+    const PACKETS: u32 = 3200;
+    const TRIALS: u32 = 60;
+    let lost = |program: &ir::Program| {
+        let switch = Switch::new(program.clone()).expect("a program that can be run");
+        let code = Compiled::new(&switch).expect("a program that is compiled");
+        let table = switch.table_named("several").expect("a table");
+        let zero = |width| FieldMatch::Exact(Bits::unsigned(width, 0));
+        let entry = TableEntry {
+            matches: vec![zero(8), zero(16)],
+            priority: 0,
+            action: EntryAction::Action(call(&switch, "several", "count", &[1, 0, 0])),
+            idle_timeout: None,
+        };
+        switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
+        let begin = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
+                    let mut packet = [0; 16];
+                    packet[0] = 9;
+                    let packets: Vec<(u32, &[u8])> = vec![(1, &packet); 32];
+                    // Both are there before either counts.
+                    code.process_batch(&switch, &mut worker, &[], Duration::ZERO, &mut batch);
+                    begin.wait();
+                    for _ in 0..PACKETS / 32 {
+                        code.process_batch(
+                            &switch,
+                            &mut worker,
+                            &packets,
+                            Duration::ZERO,
+                            &mut batch,
+                        );
+                    }
+                });
+            }
+        });
+        let (entries, _) = entries(&switch, "several");
+        let EntryAction::Action(found) = &entries[0].1.action else { panic!("an action") };
+        let pattern = found.arguments[1].to_pattern().expect("a number");
+        u64::from(2 * PACKETS) - pattern.low_u64()
+    };
+    for (store, locked, program) in stored() {
+        if locked {
+            assert_eq!(lost(&program), 0, "{store:?}");
+        } else if !(0..TRIALS).any(|_| lost(&program) > 0) {
+            eprintln!("SKIPPED: {store:?}: the two workers never met in {TRIALS} trials");
+        }
+    }
 }

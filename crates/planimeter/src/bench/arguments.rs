@@ -65,6 +65,7 @@ pub(crate) fn command() -> Command {
         .args(effort())
         .args(output())
         .args(program::arguments())
+        .arg(crate::storage::argument().help_heading("The program"))
 }
 
 fn traffic() -> [Arg; 4] {

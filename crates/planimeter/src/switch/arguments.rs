@@ -151,6 +151,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(flag("no-p4", "Begin without a program and wait until a controller pushes one"))
         .args(program::arguments())
+        .arg(crate::storage::argument().help_heading("The program"))
         .args(device_arguments())
         .args(server_arguments())
         .args(log_arguments())

@@ -132,7 +132,8 @@ impl Wanted<'_> {
         };
         planned.check_ports(matches)?;
         if let Some(path) = self.program {
-            let program = program::load(path, matches)?;
+            let mut program = program::load(path, matches)?;
+            crate::storage::choose(&mut program, matches)?;
             let pipeline = to_pipeline_config(&program);
             planned.pipeline = Some(pipeline.map_err(|error| {
                 Failure::input(format!("{} has no P4Info: {error}", path.display()))

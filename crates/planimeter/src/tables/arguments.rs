@@ -237,12 +237,8 @@ pub(super) fn chooses(matches: &ArgMatches) -> bool {
 
 pub(super) fn storages(matches: &ArgMatches) -> Result<Option<Vec<Storage>>, Failure> {
     each(matches, "storage", "original, dynamic, static, inline or all", |word| match word {
-        "original" => Some(vec![Storage::Original]),
-        "dynamic" => Some(vec![Storage::Dynamic]),
-        "static" => Some(vec![Storage::Static]),
-        "inline" => Some(vec![Storage::Inline]),
         "all" => Some(Storage::ALL.to_vec()),
-        _ => None,
+        name => Some(vec![Storage::named(name)?]),
     })
 }
 

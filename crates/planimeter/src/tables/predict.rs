@@ -197,13 +197,18 @@ pub(super) fn of_program(path: &Path, program: &Program) -> Result<Vec<Subject>,
 
 fn of_table(program: &Program, id: TableId) -> Subject {
     let table = &program.tables[id.index()];
-    let asks = Requirements {
+    let asks = requirements(program, table);
+    Subject { name: table.name.clone(), layout: layout(program, table), asks }
+}
+
+/// What a program asks of the design of a table.
+pub(crate) fn requirements(program: &Program, table: &Table) -> Requirements {
+    Requirements {
         reference_parameters: actions(program, table)
             .any(|action| action.control_plane_parameters().any(|parameter| parameter.reference)),
         shared_entries: false,
         add_on_miss: table.add_on_miss,
-    };
-    Subject { name: table.name.clone(), layout: layout(program, table), asks }
+    }
 }
 
 /// What entries of a table may name.

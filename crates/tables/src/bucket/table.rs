@@ -126,7 +126,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     }
 
     /// Where the first bucket is, and the bits of a hash that name one.
-    pub(super) fn first_and_mask(&self) -> (*mut u8, u64) {
+    pub(crate) fn first_and_mask(&self) -> (*mut u8, u64) {
         (self.line(0).address(), self.mask as u64)
     }
 

@@ -146,7 +146,14 @@ pub(super) struct Held<'a> {
     after: u64,
 }
 
-impl Held<'_> {
+impl<'a> Held<'a> {
+    /// An entry that this thread locked and did not let go of.
+    #[inline(always)]
+    pub(super) fn resume(entry: Entry<'a>) -> Self {
+        let head = entry.head.load(Ordering::Relaxed) & !1;
+        Self { entry, head, after: head }
+    }
+
     #[inline(always)]
     pub(super) fn read(&self, parameters: &mut [u8]) -> u16 {
         self.entry.read_tail(parameters);

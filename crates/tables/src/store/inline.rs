@@ -1,6 +1,7 @@
 //! Inline storage: buckets of every shape that fits a cache line, behind one type.
 
-use crate::bucket::{Access, Buckets, Effect, Full, Sharing, max_actions, slots};
+use crate::access::{Access, Sharing};
+use crate::bucket::{Buckets, Effect, Full, max_actions, slots};
 use crate::design::EntryLock;
 use crate::hash;
 use crate::layout::Layout;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering as Std};
 
 use loom::thread;
 
-use super::entry::{Entry, Form};
+use super::entry::{Entry, Form, Held};
 use super::line::Line;
 use crate::arena::{Arena, Root, Writer};
 use crate::exclusive::Exclusive;
@@ -124,10 +124,12 @@ fn entry_lost_an_update(locked: bool) -> bool {
             parameters[8..].copy_from_slice(&(second + 1).to_ne_bytes());
         };
         if locked {
-            let mut held = entry.lock();
+            // As machine code holds it: locked by one function, and let go by another.
+            let held = entry.lock();
             held.read(&mut parameters);
+            std::mem::forget(held);
             next(&mut parameters);
-            held.write(0, &parameters);
+            Held::resume(entry).write(0, &parameters);
         } else {
             entry.read(Form::Locked, &mut parameters);
             next(&mut parameters);

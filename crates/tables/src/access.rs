@@ -1,0 +1,123 @@
+//! A thread's way into a table for machine code: functions of the C calling convention, one set for each shape and storage.
+//!
+//! The caller packs a key into two words, gets the address of the entry's parameters and their action, reads and
+//! writes them there, and calls `leave` if there is one. Three ways, chosen by whoever makes the [`Access`]:
+//! * alone: nothing is locked, nothing is checked twice.
+//! * shared: the address is of a copy that belongs together; `leave` writes it back whole. Of two threads at once on
+//!   one entry, one may be lost.
+//! * held: for actions that write, the entry (in inline storage its bucket) is locked until `leave`.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::region::prefetch;
+
+/// Finds an entry by its key, the low word first.
+pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
+/// Ends the use of the entry that was found last, if its action writes.
+pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
+/// Asks the cache for a bucket.
+pub(crate) type Prefetch = extern "C" fn(*const u8);
+
+/// What a lookup gives.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Place {
+    /// Where the action's parameters are, as many bytes as the table was made for; null if there is no such entry.
+    pub value: *mut u8,
+    /// The entry's action; 0 if there is no such entry.
+    pub action: u64,
+}
+
+/// One thread's way into an [`ExactTable`](crate::ExactTable). Machine code calls what it points to.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Access {
+    /// Finds an entry.
+    pub find: Find,
+    /// Asks the cache for the bucket at an address.
+    pub prefetch: Prefetch,
+    /// To be called after an action that writes its entry; nothing where the caller is alone.
+    pub leave: Option<Leave>,
+    /// The first bucket; see [`Probe`](crate::Probe).
+    pub buckets: *mut u8,
+    /// Bits of a hash that name a bucket.
+    pub mask: u64,
+    /// 1 if nobody else uses the table and entries are in its buckets, so that they may be found without `find`; or 0.
+    pub is_alone: u64,
+    /// Lookups that found an entry.
+    pub hits: u64,
+    /// Lookups that found none.
+    pub misses: u64,
+    pub(crate) body: *const c_void,
+    /// A bit for each action that writes its entry.
+    pub(crate) writing: u64,
+    /// The line that is locked until `leave`; anything but null for an entry that lies elsewhere.
+    pub(crate) line: *mut c_void,
+    pub(crate) key: [u64; 2],
+    pub(crate) value: [u64; 4],
+    /// Record and action of the entry that was found, where it lies behind an index.
+    pub(crate) entry: u64,
+}
+
+// SAFETY: the pointers are to a table that threads may share, and to a line of it which this access holds; whoever
+// uses an access keeps the table alive.
+unsafe impl Send for Access {}
+// SAFETY: all that changes needs `&mut`, and what the pointers are to is reached by the functions alone.
+unsafe impl Sync for Access {}
+
+/// How threads that use one table are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// There is one thread.
+    Alone,
+    /// Entries are read and written whole; of two actions at once on one entry, one may be lost.
+    Unlocked,
+    /// An action that writes its entry has it alone.
+    Locked,
+}
+
+impl Access {
+    /// Lets go of what an action that did not end holds.
+    pub fn abandon(&mut self) {
+        if let Some(leave) = self.leave.filter(|_| !self.line.is_null()) {
+            // SAFETY: the line is only set while the table that it belongs to is in use, under the contract of `find`.
+            unsafe { leave(self) };
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn found(&mut self, value: *mut u8, action: u16) -> Place {
+        self.hits += 1;
+        Place { value, action: u64::from(action) }
+    }
+
+    /// Keeps a value whole while its action uses it; gives where.
+    #[inline(always)]
+    pub(crate) fn copy<const V: usize>(&mut self, value: &[u8; V]) -> *mut u8 {
+        const { assert!(V <= size_of::<[u64; 4]>()) };
+        let bytes = self.value.as_mut_ptr().cast::<u8>();
+        // SAFETY: a value is at most as long as the room for it; both are apart.
+        unsafe { ptr::copy_nonoverlapping(value.as_ptr(), bytes, V) };
+        bytes
+    }
+
+    #[inline(always)]
+    pub(crate) fn missed(&mut self) -> Place {
+        self.misses += 1;
+        Place { value: ptr::null_mut(), action: 0 }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn key<const K: usize>(low: u64, high: u64) -> [u8; K] {
+    let mut key = [0; K];
+    let words = [low.to_le_bytes(), high.to_le_bytes()];
+    key.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
+    key
+}
+
+/// Asks the cache for a bucket.
+pub(crate) extern "C" fn fetch(bucket: *const u8) {
+    prefetch(bucket);
+}
