@@ -106,6 +106,13 @@ impl Running {
         assert!(well, "the peer ended with {ended:?}; printed:\n{}", self.output());
     }
 
+    /// Sends the program and its children a signal.
+    pub fn signal(&self, signal: Signal) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
     /// How the program ended, if it did.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
@@ -114,11 +121,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Ok(raw) = i32::try_from(self.child.id())
-            && let Some(group) = Pid::from_raw(raw)
-        {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.signal(Signal::KILL);
         let _ = self.child.wait();
     }
 }

@@ -5,6 +5,7 @@ mod null;
 pub(crate) mod paths;
 mod rfc8456;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,7 @@ use clap::ArgMatches;
 use probe::config::{Config, Mode, PlanKind, Resolved};
 use probe::outcome::{Completion, RunResult, ThresholdOutcome, Trial};
 use probe::{HeldPorts, Live, RunContext, Watcher};
+use ranks::Group;
 use report::RunDirectory;
 
 use crate::began;
@@ -36,6 +38,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     if arguments::serves(matches) {
         return serve(&resolved.config);
+    }
+    if let Some(group) = ranks::join().map_err(Failure::input)? {
+        return together(&resolved, arguments::calibrates(matches), group);
     }
     if let PlanKind::Rfc8456(tests) = resolved.config.plan.kind {
         if arguments::calibrates(matches) {
@@ -71,9 +76,38 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut notes = resolved.notes.clone();
     notes.extend(null.as_ref().and_then(|_| null::note(&resolved.config)));
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let result = measure(&resolved, notes, ports, interrupt.clone())?;
+    let result = measure(&resolved, notes, ports, interrupt.clone(), None)?;
     let allow_missing = resolved.config.timing.allow_missing;
-    Ok(verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing))
+    Ok(ExitCode::from(verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing)))
+}
+
+/// Shares the switches with the other ranks; the first leaves the run directory.
+fn together(resolved: &Resolved, calibrates: bool, mut group: Group) -> Result<ExitCode, Failure> {
+    if calibrates {
+        return Err(Failure::input(
+            "--calibrate starts a controller of this process, and several ranks share one: start \
+             planimeter controller -a null, and name it with --controller",
+        ));
+    }
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let status = match group.is_first() {
+        true => {
+            let notes = resolved.notes.clone();
+            let result = measure(resolved, notes, None, interrupt.clone(), Some(&mut group))?;
+            let allow_missing = resolved.config.timing.allow_missing;
+            verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing)
+        }
+        false => {
+            let live = Arc::new(Live::default());
+            probe::follow(&resolved.config, &live, &interrupt, &mut group)
+                .map_err(|error| Failure::of_probe(&error))?;
+            if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { 0 }
+        }
+    };
+    // To leave may end the process.
+    std::io::stdout().flush().map_err(Failure::run)?;
+    group.leave(status);
+    Ok(ExitCode::from(status))
 }
 
 /// Emulates the switches until told to end.
@@ -96,6 +130,7 @@ fn measure(
     notes: Vec<String>,
     ports: Option<HeldPorts>,
     interrupt: Arc<AtomicBool>,
+    group: Option<&mut Group>,
 ) -> Result<RunResult, Failure> {
     let config = &resolved.config;
     let mut directory =
@@ -116,7 +151,10 @@ fn measure(
         kept: None,
         quiet: config.output.quiet,
     };
-    let outcome = probe::run(config, context, &mut watcher);
+    let outcome = match group {
+        None => probe::run(config, context, &mut watcher),
+        Some(group) => probe::lead(config, context, &mut watcher, group),
+    };
     let kept = watcher.kept.take();
     drop(watcher);
     let result = match outcome {
@@ -149,24 +187,18 @@ pub(crate) fn show(
 /// 1 if a threshold broke or could not be judged, or nothing could be measured, 3 if that is since
 /// the controller could not be reached, 130 if the user ended the run and what was measured until
 /// then broke no threshold, else 0. A part speaks for the whole only where switches may be missing.
-fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> ExitCode {
+fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
     let broken = |threshold: &ThresholdOutcome| !threshold.held;
     // What an interrupt kept from being measured says nothing against the controller.
     let measured = |threshold: &ThresholdOutcome| threshold.value.is_some() || !interrupted;
     let fails = result.thresholds.iter().any(|threshold| broken(threshold) && measured(threshold));
     match &result.completion {
-        _ if fails && !result.controller_was_out_of_reach() => ExitCode::from(1),
-        Completion::Failed { .. } | Completion::Partial { .. } if interrupted => {
-            ExitCode::from(INTERRUPTED)
-        }
-        Completion::Failed { .. } if result.controller_was_out_of_reach() => {
-            ExitCode::from(OUT_OF_REACH)
-        }
-        Completion::Failed { .. } => ExitCode::from(1),
-        Completion::Partial { .. } if !result.thresholds.is_empty() && !allow_missing => {
-            ExitCode::from(1)
-        }
-        Completion::Partial { .. } | Completion::Complete => ExitCode::SUCCESS,
+        _ if fails && !result.controller_was_out_of_reach() => 1,
+        Completion::Failed { .. } | Completion::Partial { .. } if interrupted => INTERRUPTED,
+        Completion::Failed { .. } if result.controller_was_out_of_reach() => OUT_OF_REACH,
+        Completion::Failed { .. } => 1,
+        Completion::Partial { .. } if !result.thresholds.is_empty() && !allow_missing => 1,
+        Completion::Partial { .. } | Completion::Complete => 0,
     }
 }
 
@@ -264,7 +296,7 @@ mod tests {
         ] {
             let said = verdict(&result, interrupted, allow_missing);
             let about = format!("{:?} {:?} {interrupted}", result.completion, result.thresholds);
-            assert_eq!(format!("{said:?}"), format!("{:?}", ExitCode::from(status)), "{about}");
+            assert_eq!(said, status, "{about}");
         }
     }
 }

@@ -25,14 +25,19 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::{Config, FlowTables};
 use crate::ledger::{Tally, Window};
 use crate::schedule::SchedulePlan;
 use crate::topology::Topology;
 use crate::traffic::{FramePlan, FrameSource, Hosts, RunKey};
 
+mod portion;
+
 pub(crate) use control::{Live, Orders, nanos};
 use ending::Ending;
+pub(crate) use portion::Portion;
 pub(crate) use recorder::Recorder;
 use recorder::SwitchRecord;
 
@@ -45,6 +50,8 @@ pub(crate) struct TrialPlan {
     /// Tells packets of this trial from those of others.
     pub(crate) run_key: RunKey,
     pub(crate) threads: usize,
+    /// The switches of this process, and how many processes share all of them.
+    pub(crate) portion: Portion,
     /// Consecutive switches that belong to one thread, since they share a listener.
     pub(crate) group: u32,
     pub(crate) topology: Topology,
@@ -55,9 +62,14 @@ pub(crate) struct TrialPlan {
 }
 
 impl TrialPlan {
-    /// The thread that owns a switch, and the switch's index there.
+    /// The thread that owns a switch, and the switch's index there. Behind the last thread is where
+    /// the switches of other ranks are.
     pub(crate) fn place(&self, switch: u32) -> (usize, usize) {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
+        if !self.portion.switches.contains(&switch) {
+            return (threads, usize::MAX);
+        }
+        let switch = switch - self.portion.switches.start;
         let (server, within) = ((switch / group) as usize, (switch % group) as usize);
         (server % threads, server / threads * group as usize + within)
     }
@@ -70,8 +82,15 @@ impl TrialPlan {
     /// The switches that a thread owns.
     pub(crate) fn members(&self, thread: usize) -> impl Iterator<Item = u32> + Clone + use<> {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
-        let count = self.config.switches.count;
-        (0..count).filter(move |switch| (switch / group) as usize % threads == thread)
+        let switches = self.portion.switches.clone();
+        let start = switches.start;
+        switches.filter(move |switch| ((switch - start) / group) as usize % threads == thread)
+    }
+
+    /// Packet-ins whose times a thread remembers.
+    pub(crate) fn place_limit(&self) -> usize {
+        let threads = self.threads.saturating_mul(self.portion.of as usize).max(1);
+        self.config.traffic.outstanding_limit.div_ceil(threads)
     }
 
     /// The measured part, in nanoseconds since the start of traffic.
@@ -84,7 +103,7 @@ impl TrialPlan {
     /// The empty books of a thread.
     fn recorder(&self, thread: usize) -> Recorder {
         let traffic = &self.config.traffic;
-        let limit = traffic.outstanding_limit.div_ceil(self.threads);
+        let limit = self.place_limit();
         let tally = Tally::new(self.window(), nanos(traffic.late_after), limit);
         let detailed = self.config.switches.count <= recorder::DETAIL_LIMIT;
         Recorder::new(tally, self.members(thread), detailed, nanos(self.config.timing.sample))
@@ -127,7 +146,8 @@ impl TrialPlan {
 
     /// Nanoseconds between two attempts of a thread to connect.
     pub(crate) fn dial_spacing(&self) -> u64 {
-        (self.threads as f64 * 1e9 / self.config.switches.connect_rate) as u64
+        let threads = self.threads as f64 * f64::from(self.portion.of);
+        (threads * 1e9 / self.config.switches.connect_rate) as u64
     }
 
     /// What a switch sends; `None` if there is no such switch.
@@ -190,7 +210,7 @@ impl Introductions {
 }
 
 /// How far one switch came with its handshake.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchHandshake {
     pub(crate) ready: bool,
     /// 0 until a connection is there.

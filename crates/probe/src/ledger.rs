@@ -11,10 +11,12 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::outcome::{Counts, Histograms};
 
 /// The measured part of a trial: packets due at `from <= due < to` count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Window {
     /// First nanosecond measured.
     pub(crate) from: u64,
@@ -57,7 +59,7 @@ pub(crate) enum Hindrance {
 
 /// What held packet-ins of the window up. Those that are unsent for no reason given here the probe
 /// did not get to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hindered {
     /// Left late, since the connection had refused them before.
     pub(crate) held_back: u64,
@@ -68,7 +70,7 @@ pub(crate) struct Hindered {
 }
 
 /// Tally of the switches of one engine thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tally {
     window: Window,
     late_after: u64,
@@ -146,7 +148,7 @@ impl Tally {
 }
 
 /// A packet-in that waits, or waited, for its answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
     due: u64,
     sent: u64,
@@ -156,7 +158,7 @@ struct Place {
 const NOT_SENT: u64 = u64::MAX;
 
 /// The packet-ins of one switch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchLedger {
     /// Due times of packet-ins that are not issued yet; the first `refused_waiting` of them were
     /// there when the connection refused to take more.
@@ -167,6 +169,8 @@ pub(crate) struct SwitchLedger {
     /// Times of the packet-ins `base..base + ring.len()`.
     ring: VecDeque<Place>,
     base: u64,
+    /// Of no use once the books are closed, and long.
+    #[serde(skip)]
     answered: BitVector,
     given_up: u64,
     /// Packet-ins that were given up and have no answer to this day.

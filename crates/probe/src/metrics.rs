@@ -337,6 +337,7 @@ pub(crate) mod tests {
             verdict: Verdict { saturated: Saturated::Unknown, because: String::new() },
             silence: None,
             handshake: HandshakeOutcome::default(),
+            ranks: Vec::new(),
             notes: Vec::new(),
             histograms: Histograms::default(),
         }

@@ -4,10 +4,13 @@
 //! beside percentiles, repetitions and a 95 % confidence interval beside means, and which side was
 //! saturated. Units are part of the field names.
 
+mod histogram_text;
+
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use provenance::Provenance;
+use ranks::ClockOffset;
 use serde::{Deserialize, Serialize};
 use statistics::Estimate;
 
@@ -135,6 +138,9 @@ pub struct Trial {
     pub silence: Option<Silence>,
     /// How far each switch came.
     pub handshake: HandshakeOutcome,
+    /// The ranks that shared the switches, by number; empty for a process alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankOutcome>,
     /// Remarks that a reader of the figures must know.
     pub notes: Vec<String>,
     /// Raw histograms, nanoseconds.
@@ -143,15 +149,19 @@ pub struct Trial {
 }
 
 /// The raw histograms behind the [`Latency`] summaries. Values are nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histograms {
     /// Behind [`Trial::rtt_from_due`].
+    #[serde(with = "histogram_text")]
     pub rtt_from_due: Histogram<u64>,
     /// Behind [`Trial::rtt_from_sent`].
+    #[serde(with = "histogram_text")]
     pub rtt_from_sent: Histogram<u64>,
     /// Behind [`Trial::send_lag`].
+    #[serde(with = "histogram_text")]
     pub send_lag: Histogram<u64>,
     /// Behind [`Trial::read_delay`].
+    #[serde(with = "histogram_text")]
     pub read_delay: Histogram<u64>,
 }
 
@@ -389,6 +399,34 @@ pub struct HandshakeOutcome {
     pub errors: BTreeMap<String, u32>,
     /// Why nothing was answered, if nothing was.
     pub why_zero: Option<String>,
+}
+
+/// One of several processes that shared the switches of a trial. What all of them measured together
+/// is in the trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankOutcome {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// The host that it ran on; empty if it was lost before it said so.
+    pub hostname: String,
+    /// The index of the first of its switches, which follow each other.
+    pub first_switch: u32,
+    /// Number of its switches.
+    pub switches: u32,
+    /// Whether it did its part.
+    pub completion: Completion,
+    /// Counts of its switches.
+    pub counts: Counts,
+    /// Rates of its switches.
+    pub rates: Rates,
+    /// Its use of its host.
+    pub probe_usage: Usage,
+    /// Which side was the limit, from what this rank saw alone; absent if it was lost.
+    pub verdict: Option<Verdict>,
+    /// By how much its clock was ahead of that of rank 0 before traffic; absent for rank 0.
+    pub clock_before: Option<ClockOffset>,
+    /// The same after the last answer.
+    pub clock_after: Option<ClockOffset>,
 }
 
 /// What the search found.

@@ -7,9 +7,10 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use provenance::Began;
+use ranks::{Group, Rank, Received};
 use rustix::process::{Pid, Signal};
 
 use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
@@ -25,7 +26,8 @@ use crate::outcome::{
 use crate::search::LossFreeSearch;
 use crate::summary::summarize;
 use crate::thresholds::{self, Threshold};
-use crate::trial::{self, TrialError, TrialSetting};
+use crate::trial::together::Word;
+use crate::trial::{self, Concluded, TrialError, TrialSetting};
 use crate::usage::{Sampler, UsageError};
 
 /// Why a run could not go on. Results so far are kept by whoever watched the run.
@@ -44,6 +46,12 @@ pub enum RunError {
     /// The controller's process cannot be watched.
     #[error("controller.process: {0}")]
     Usage(#[from] UsageError),
+    /// Several ranks cannot share what is configured.
+    #[error("several ranks share the switches of a run, but {0}")]
+    NotShared(&'static str),
+    /// The rank that leads the run is gone.
+    #[error("rank 0 was lost: {0}")]
+    Alone(String),
     /// The command between trials failed.
     #[error("plan.between: `{command}` {outcome}")]
     Between {
@@ -67,8 +75,8 @@ impl RunError {
                     | TrialError::Schedule(_)
                     | TrialError::Tls(_)
             ),
-            Self::Threshold(_) => true,
-            Self::Ports(_) | Self::Usage(_) | Self::Between { .. } => false,
+            Self::Threshold(_) | Self::NotShared(_) => true,
+            Self::Alone(_) | Self::Ports(_) | Self::Usage(_) | Self::Between { .. } => false,
         }
     }
 
@@ -118,8 +126,101 @@ pub struct RunContext {
 /// be reached is no error but a result.
 pub fn run(
     config: &Config,
+    context: RunContext,
+    watcher: &mut dyn Watcher,
+) -> Result<RunResult, RunError> {
+    run_all(config, context, watcher, None)
+}
+
+/// As [`run`], with the switches shared out among the ranks of a group of which this is the first;
+/// the others [`follow`].
+///
+/// # Errors
+///
+/// As [`run`], and where the plan or the protocol is none that ranks can share.
+pub fn lead(
+    config: &Config,
+    context: RunContext,
+    watcher: &mut dyn Watcher,
+    group: &mut Group,
+) -> Result<RunResult, RunError> {
+    shareable(config)?;
+    let result = run_all(config, context, watcher, Some(&mut *group));
+    if let Err(error) = &result {
+        group.send_all(&Word::Cancel(error.to_string()));
+    }
+    group.send_all(&Word::End);
+    result
+}
+
+/// Takes part in the trials of a run that another rank leads, until that ends it, is lost, or says
+/// nothing for longer than a trial takes.
+///
+/// # Errors
+///
+/// When a trial cannot be set up here, or the first rank is lost.
+pub fn follow(
+    config: &Config,
+    live: &Arc<Live>,
+    interrupt: &AtomicBool,
+    group: &mut Group,
+) -> Result<(), RunError> {
+    shareable(config)?;
+    host::raise_file_limit();
+    let precedence = config.isolate.then(Precedence::take);
+    // A command between trials may take a while.
+    let deadline = |from: Instant| from + Duration::from_secs(600);
+    let mut heard = Instant::now();
+    loop {
+        match group.receive(Duration::from_millis(50)) {
+            Received::Message(Rank::FIRST, Word::Trial(setting)) => {
+                match trial::run(config, setting, live, interrupt, Some(group)) {
+                    Ok(Concluded::Over) => break,
+                    Ok(_) => heard = Instant::now(),
+                    Err(error) => {
+                        group.send(Rank::FIRST, &Word::Failed(error.to_string()));
+                        return Err(error.into());
+                    }
+                }
+            }
+            Received::Message(Rank::FIRST, Word::End) => break,
+            // Of a trial that is over.
+            Received::Message(..) => {}
+            Received::Lost(_) => {}
+            Received::Nothing if Instant::now() > deadline(heard) => {
+                group.give_up(Rank::FIRST, "it said nothing for ten minutes");
+            }
+            Received::Nothing => {}
+        }
+        if let Some(cause) = group.lost().get(&Rank::FIRST) {
+            return Err(RunError::Alone(cause.clone()));
+        }
+        if interrupt.load(atomic::Ordering::Relaxed) {
+            break;
+        }
+    }
+    drop(precedence);
+    Ok(())
+}
+
+/// Whether several ranks can share what is configured.
+fn shareable(config: &Config) -> Result<(), RunError> {
+    if config.protocol == Protocol::P4Runtime {
+        return Err(RunError::NotShared(
+            "P4Runtime switches, which wait to be dialled, do not yet",
+        ));
+    }
+    if let PlanKind::Rfc8456(_) = config.plan.kind {
+        return Err(RunError::NotShared("the tests of RFC 8456 have one network in one process"));
+    }
+    Ok(())
+}
+
+fn run_all(
+    config: &Config,
     mut context: RunContext,
     watcher: &mut dyn Watcher,
+    group: Option<&mut Group>,
 ) -> Result<RunResult, RunError> {
     let thresholds = config
         .thresholds
@@ -154,6 +255,7 @@ pub fn run(
         trials: 0,
         planned: None,
         out_of_reach: false,
+        group,
     };
     runner.result.notes.extend(shared_ports);
     runner.result.notes.extend(ports.note(config));
@@ -197,6 +299,8 @@ struct Runner<'a> {
     planned: Option<u32>,
     /// No switch got ready in the last trial, and nothing restarts the controller.
     out_of_reach: bool,
+    /// The other ranks, if there are any.
+    group: Option<&'a mut Group>,
 }
 
 impl Runner<'_> {
@@ -286,7 +390,19 @@ impl Runner<'_> {
             seed: self.config.seed.wrapping_add(u64::from(self.trials - 1)),
         };
         let context = &self.context;
-        let (trial, process) = trial::run(self.config, setting, &context.live, &context.interrupt)?;
+        if let Some(group) = self.group.as_deref_mut() {
+            group.send_all(&Word::Trial(setting));
+        }
+        let outcome = trial::run(
+            self.config,
+            setting,
+            &context.live,
+            &context.interrupt,
+            self.group.as_deref_mut(),
+        )?;
+        // The first rank has one, and nobody else leads.
+        let Concluded::Trial(outcome) = outcome else { return Ok(()) };
+        let trial::Outcome { trial, process } = *outcome;
         self.result.controller.process = process.or(self.result.controller.process.take());
         let more = self.planned.is_none_or(|planned| self.trials < planned);
         if trial.handshake.ready == 0 && self.config.plan.between.is_none() && more {
@@ -323,8 +439,10 @@ impl Runner<'_> {
         &mut points[index]
     }
 
+    /// Whether no further trial is to be run: the user ended the run, or a rank was lost.
     fn is_interrupted(&self) -> bool {
         self.context.interrupt.load(atomic::Ordering::Relaxed)
+            || self.group.as_ref().is_some_and(|group| !group.lost().is_empty())
     }
 
     fn finish(mut self, thresholds: &[Threshold]) -> RunResult {

@@ -9,6 +9,7 @@ pub(crate) mod limit;
 mod remarks;
 mod serve;
 mod silence;
+pub(crate) mod together;
 mod unanswered;
 
 use std::io;
@@ -19,10 +20,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ranks::{Group, Rank};
+use serde::{Deserialize, Serialize};
+
 use crate::config::{Config, ProcessSelector, Protocol, Tls};
 use crate::engine::control::Phase;
+use crate::engine::mailbox::{Slot, mailbox};
 use crate::engine::openflow::Dialler;
-use crate::engine::{self, Books, Live, Orders, TrialPlan, nanos};
+use crate::engine::{self, Books, Live, Orders, Portion, TrialPlan, nanos};
 use crate::netcfg::{self, NetcfgError};
 use crate::onos::Onos;
 use crate::outcome::{Completion, Trial};
@@ -32,9 +37,10 @@ use crate::usage::{self, Sampler};
 use assemble::UsageSeries;
 pub(crate) use assemble::address;
 pub use serve::serve;
+use together::Together;
 
 /// What is particular to one trial of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TrialSetting {
     pub(crate) switches: u32,
     /// Packet-ins per second and switch.
@@ -90,22 +96,44 @@ pub enum TrialError {
     Engine(String),
 }
 
-/// Runs one trial to its end, or until `interrupt` becomes true. Returns the result, and the
-/// controller's process if it was watched.
+/// What a trial came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) trial: Trial,
+    /// The controller's process, if it was watched.
+    pub(crate) process: Option<String>,
+}
+
+/// How a trial ended for one rank.
+#[derive(Debug)]
+pub(crate) enum Concluded {
+    /// The first rank has what all measured.
+    Trial(Box<Outcome>),
+    /// Another has handed its books over.
+    HandedOver,
+    /// It was told meanwhile that there is no further trial.
+    Over,
+}
+
+/// Runs one trial to its end, or until `interrupt` becomes true; with the other ranks of a group, if
+/// there is one.
 pub(crate) fn run(
     config: &Config,
     setting: TrialSetting,
     live: &Arc<Live>,
     interrupt: &AtomicBool,
-) -> Result<(Trial, Option<String>), TrialError> {
+    group: Option<&mut Group>,
+) -> Result<Concluded, TrialError> {
     let mut config = config.clone();
     config.switches.count = setting.switches;
     config.traffic.rate = setting.rate;
-    let plan = Arc::new(plan(config, setting)?);
+    let place = group.as_ref().map(|group| (group.rank(), group.size()));
+    let plan = Arc::new(plan(config, setting, place)?);
     let orders = Arc::new(Orders::new());
-    live.begin(setting.switches);
+    live.begin(plan.portion.len());
     live.enter(Phase::Connecting);
-    let threads = start(&plan, &orders, live)?;
+    let (slot, outbound) = mailbox().map_err(|error| TrialError::Engine(error.to_string()))?;
+    let (threads, inbound) = start(&plan, &orders, live, place.map(|_| slot))?;
     let announced = match announce(&plan.config, interrupt) {
         Ok(notes) => notes,
         Err(error) => {
@@ -124,6 +152,7 @@ pub(crate) fn run(
         usage: UsageSeries::default(),
         ready_after: None,
         notes: announced,
+        together: group.map(|group| Together::new(group, orders.clock, outbound, inbound)),
     };
     let mut completion = conductor.conduct();
     let process = conductor.controller.as_ref().map(describe);
@@ -136,7 +165,7 @@ pub(crate) fn run(
                 .into(),
         );
     }
-    let Conductor { usage, ready_after, mut notes, .. } = conductor;
+    let Conductor { usage, ready_after, mut notes, mut together, .. } = conductor;
     if let (Completion::Failed { reason }, Some(onos)) = (&mut completion, Onos::of(&plan.config))
         && live.ready() < live.wanted()
         && !interrupt.load(Ordering::Relaxed)
@@ -145,19 +174,29 @@ pub(crate) fn run(
         reason.push_str(&format!("; {cause}"));
     }
     let ready_at_end = live.ready();
+    if let Some(together) = &mut together {
+        together.end(&plan, &completion, interrupt.load(Ordering::Relaxed));
+    }
     orders.stop();
     let books = join(threads)?;
     if let (true, Some(onos)) = (plan.config.controller.onos_forget, Onos::of(&plan.config)) {
         notes.extend(onos.forget(&plan.config));
     }
     live.enter(Phase::Done);
-    let mut trial = assemble::trial(&plan, setting, completion, books, usage, ready_after);
-    trial.handshake.ready_at_end = Some(ready_at_end);
-    trial.notes.extend(notes);
-    Ok((trial, process))
+    let parts = assemble::Parts { completion, books, usage, ready_after, ready_at_end };
+    let Some(together) = together else {
+        let trial = assemble::trial(&plan, setting, parts, notes);
+        return Ok(Concluded::Trial(Box::new(Outcome { trial, process })));
+    };
+    Ok(together.conclude(&plan, setting, parts, notes, process, interrupt.load(Ordering::Relaxed)))
 }
 
-fn plan(config: Config, setting: TrialSetting) -> Result<TrialPlan, TrialError> {
+/// `place` is which rank this is, and of how many.
+fn plan(
+    config: Config,
+    setting: TrialSetting,
+    place: Option<(Rank, u32)>,
+) -> Result<TrialPlan, TrialError> {
     let topology = Topology::build(&config.topology, config.switches.count, config.switches.ports)?;
     let hosts = Hosts::new(&config.switches, &topology)?;
     let schedule = match config.traffic.mode {
@@ -170,8 +209,13 @@ fn plan(config: Config, setting: TrialSetting) -> Result<TrialPlan, TrialError> 
         Protocol::P4Runtime => config.p4runtime.devices_per_port.max(1),
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => 1,
     };
+    let portion = match place {
+        Some((rank, of)) => Portion::new(config.switches.count, group, rank, of),
+        None => Portion::whole(config.switches.count),
+    };
     Ok(TrialPlan {
-        threads: config.threads.clamp(1, config.switches.count.div_ceil(group).max(1) as usize),
+        threads: config.threads.clamp(1, portion.len().div_ceil(group).max(1) as usize),
+        portion,
         group,
         seed: setting.seed,
         run_key: RunKey::new(setting.seed),
@@ -189,14 +233,16 @@ fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
     live: &Arc<Live>,
-) -> Result<Threads, TrialError> {
+    abroad: Option<Slot>,
+) -> Result<(Threads, Vec<Slot>), TrialError> {
     match plan.config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
             let dialler = dialler(&plan.config.controller.address, plan.config.tls.as_ref())?;
-            engine::openflow::start(plan, orders, live, &dialler)
+            engine::openflow::start(plan, orders, live, &dialler, abroad)
                 .map_err(|error| TrialError::Engine(error.to_string()))
         }
         Protocol::P4Runtime => engine::p4runtime::start(plan, orders, live)
+            .map(|threads| (threads, Vec::new()))
             .map_err(|error| TrialError::Engine(error.to_string())),
     }
 }
@@ -246,6 +292,8 @@ struct Conductor<'a> {
     usage: UsageSeries,
     ready_after: Option<f64>,
     notes: Vec<String>,
+    /// The other ranks, if there are any.
+    together: Option<Together<'a>>,
 }
 
 /// How finely waits look for what they wait for.
@@ -259,7 +307,11 @@ const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {
     fn conduct(&mut self) -> Completion {
-        if let Err(completion) = self.connect() {
+        if let Some(together) = &mut self.together {
+            together.compare_clocks(self.plan, true);
+        }
+        let connected = self.connect();
+        if let Err(completion) = self.meet(together::Phase::Connect, connected) {
             return completion;
         }
         let timing = self.plan.config.timing;
@@ -279,7 +331,10 @@ impl Conductor<'_> {
         if self.wait_for_quiet(settled) == Wait::Interrupted {
             return Completion::Failed { reason: "interrupted before traffic began".into() };
         }
-        let start = self.orders.clock.now() + nanos(HEAD_START);
+        let start = match self.agree_on_start() {
+            Ok(start) => start,
+            Err(completion) => return completion,
+        };
         self.orders.start_traffic(start);
         let window = self.plan.window();
         self.sample(0);
@@ -304,6 +359,36 @@ impl Conductor<'_> {
             }
             _ => self.completeness(),
         }
+    }
+
+    /// The moment from which due times count.
+    fn agree_on_start(&mut self) -> Result<u64, Completion> {
+        self.meet(together::Phase::Settle, Ok(()))?;
+        let soon = self.orders.clock.now() + nanos(HEAD_START);
+        match &mut self.together {
+            None => Ok(soon),
+            Some(together) => together.begin(self.plan, soon),
+        }
+    }
+
+    /// Waits for the other ranks, if there are any, at the end of a phase.
+    fn meet(
+        &mut self,
+        phase: together::Phase,
+        mine: Result<(), Completion>,
+    ) -> Result<(), Completion> {
+        let Some(together) = &mut self.together else { return mine };
+        let timing = &self.plan.config.timing;
+        let patience = match phase {
+            together::Phase::Connect => {
+                timing.connect_timeout.saturating_sub(Duration::from_nanos(self.orders.clock.now()))
+            }
+            together::Phase::Settle => LONGEST_FLOOD,
+            together::Phase::Drain => timing.drain * 2,
+        };
+        let interrupt = self.interrupt;
+        let interrupted = || interrupt.load(Ordering::Relaxed);
+        together.meet(self.plan, phase, mine, patience, &interrupted)
     }
 
     /// Waits until the controller has ceased to send announcements of hosts on: what it still has to
@@ -375,6 +460,8 @@ impl Conductor<'_> {
     fn watch_controller(&mut self) {
         let config = &self.plan.config;
         let Some(selector) = &config.controller.process else { return };
+        // It may well be on another host than this rank.
+        let silent = self.together.as_ref().is_some_and(|together| !together.is_first());
         let found = match selector {
             ProcessSelector::Listener => listener(config),
             other => Ok(other.clone()),
@@ -384,6 +471,7 @@ impl Conductor<'_> {
         });
         match sampler {
             Ok(sampler) => self.controller = Some(sampler),
+            Err(_) if silent => {}
             Err(error) => {
                 self.notes.push(format!("The controller's CPU and memory are unknown: {error}"));
             }
@@ -423,9 +511,11 @@ impl Conductor<'_> {
         self.usage.push(at, controller, own);
     }
 
-    fn wait_until(&self, moment: u64, done: impl Fn(&Self) -> bool) -> Wait {
+    fn wait_until(&mut self, moment: u64, done: impl Fn(&Self) -> bool) -> Wait {
         loop {
-            if self.interrupt.load(Ordering::Relaxed) {
+            if self.interrupt.load(Ordering::Relaxed)
+                || self.together.as_ref().is_some_and(|together| together.cancelled().is_some())
+            {
                 return Wait::Interrupted;
             }
             if done(self) {
@@ -435,7 +525,11 @@ impl Conductor<'_> {
             if left == 0 {
                 return Wait::Elapsed;
             }
-            std::thread::sleep(POLL.min(Duration::from_nanos(left)));
+            let pause = POLL.min(Duration::from_nanos(left));
+            match &mut self.together {
+                None => std::thread::sleep(pause),
+                Some(together) => together.look(self.plan, pause),
+            }
         }
     }
 }
@@ -563,9 +657,10 @@ mod tests {
             }
             let config = settings.resolve().expect("settings").config;
             let setting = TrialSetting { switches: 8, rate: 1.0, repetition: 1, seed: 1 };
-            let plan = Arc::new(plan(config, setting).expect("a plan"));
+            let plan = Arc::new(plan(config, setting, None).expect("a plan"));
             let (orders, live) = (Arc::new(Orders::new()), Arc::new(Live::default()));
-            let threads = start(&plan, &orders, &live).expect("threads");
+            let (threads, slots) = start(&plan, &orders, &live, None).expect("threads");
+            drop(slots);
             orders.stop();
             assert_eq!(join(threads).expect("books").len(), 1);
             assert_eq!(Arc::strong_count(&plan), 1, "{protocol}");
@@ -586,7 +681,7 @@ mod tests {
         }
         let config = settings.resolve().expect("settings").config;
         let setting = TrialSetting { switches: 50, rate: 1.0, repetition: 1, seed: 1 };
-        let plan = plan(config, setting).expect("a plan");
+        let plan = plan(config, setting, None).expect("a plan");
         assert_eq!(plan.introductions(), nanos(Duration::from_secs(1)));
         let mut told = Vec::new();
         for thread in 0..2 {
@@ -613,7 +708,7 @@ mod tests {
         settings.set("switches.count", "2", Origin::Flag);
         let config = settings.resolve().expect("settings").config;
         let setting = TrialSetting { switches: 2, rate: 1.0, repetition: 1, seed: 1 };
-        let plan = plan(config, setting).expect("a plan");
+        let plan = plan(config, setting, None).expect("a plan");
         let (orders, live) = (Orders::new(), Live::default());
         let interrupt = AtomicBool::new(false);
         let mut conductor = Conductor {
@@ -626,6 +721,7 @@ mod tests {
             usage: UsageSeries::default(),
             ready_after: None,
             notes: Vec::new(),
+            together: None,
         };
         let settled = orders.clock.now();
         assert_eq!(conductor.wait_for_quiet(settled), Wait::Done, "nothing was ever flooded");

@@ -18,6 +18,7 @@ use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use sockets::{FindProcessError, diallers_of, listeners_at};
@@ -26,7 +27,7 @@ use crate::config::ProcessSelector;
 use crate::outcome::Usage;
 
 /// CPU and memory at one moment.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// CPU since the sample before, in percent of one core; four busy cores are 400.
     pub cpu_percent: f64,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probe::outcome::{Completion, Point, RunResult, SearchOutcome};
+use probe::outcome::{Completion, Point, RankOutcome, RunResult, SearchOutcome};
 
-use crate::format::{duration, figure, plural, printable, setting};
+use crate::format::{duration, figure, plural, printable, setting, whole};
 pub(crate) use crate::notes::notes;
 use statistics::Unit;
 
@@ -31,6 +31,44 @@ pub(crate) fn load(point: &Point) -> String {
 pub(crate) fn point(point: &Point) -> String {
     let switches = plural(u64::from(point.switches), "switch", "switches");
     format!("{}, {switches}, {}", protocol(&point.protocol), load(point))
+}
+
+/// What is said of each rank, and whether it is a figure.
+pub(crate) const RANK_COLUMNS: [(&str, bool); 8] = [
+    ("rank", false),
+    ("host", false),
+    ("switches", true),
+    ("sent", true),
+    ("answered", true),
+    ("CPU", true),
+    ("clock", true),
+    ("limit", false),
+];
+
+/// The ranks that shared the switches of a point, of the last trial in which they did, and which that
+/// was. The clock is the bound of its offset against that of rank 0 before traffic.
+pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
+    let trial = point.trials.iter().rev().find(|trial| !trial.ranks.is_empty())?;
+    let row = |rank: &RankOutcome| {
+        let percent = rank.probe_usage.cpu_percent;
+        let clock = rank.clock_before.map(|clock| clock.bound_ns as f64 / 1e9);
+        let limit = match (&rank.verdict, &rank.completion) {
+            (None, _) => "lost".to_owned(),
+            (_, Completion::Failed { .. }) => "failed".to_owned(),
+            (Some(verdict), _) => crate::verdict::word(verdict.saturated).to_owned(),
+        };
+        [
+            rank.rank.to_string(),
+            printable(&rank.hostname),
+            whole(u64::from(rank.switches)),
+            figure(rank.rates.sent, Unit::PerSecond),
+            figure(rank.rates.received, Unit::PerSecond),
+            format!("{percent:.0} %"),
+            clock.map_or_else(String::new, |bound| format!("±{}", figure(bound, Unit::Seconds))),
+            limit,
+        ]
+    };
+    Some((trial.repetition, trial.ranks.iter().map(row).collect()))
 }
 
 /// The run in a sentence without its end: `OpenFlow 1.3, open loop, 1 to 50 switches, 10/s to 100/s

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rustix::event::{EventfdFlags, eventfd};
+use serde::{Deserialize, Serialize};
 
 /// What one engine thread tells another. Switches are named by their index over the whole trial.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Note {
     /// An answer to a packet-in of `switch` arrived elsewhere, at this moment of the trial's clock.
     Answered { switch: u32, sequence: u64, at: u64 },
@@ -38,6 +39,15 @@ pub(crate) fn mailbox() -> io::Result<(Slot, Mailbox)> {
     let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
     let (sender, receiver) = channel();
     Ok((Slot { notes: sender, wake: wake.clone() }, Mailbox { notes: receiver, wake }))
+}
+
+impl Note {
+    /// The switch that it is about, or for.
+    pub(crate) fn switch(&self) -> u32 {
+        match self {
+            Self::Answered { switch, .. } | Self::Arrived { switch, .. } => *switch,
+        }
+    }
 }
 
 impl Slot {

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use openflow::{BufferId, DatapathId, Version, Xid};
 use rustix::event::epoll;
 
-use super::mailbox::mailbox;
+use super::mailbox::{Slot, mailbox};
 use super::pace::Pace;
 use super::{Books, Live, Orders, SwitchHandshake, TrialPlan, spawn};
 use crate::config::{Matching, Mode, Protocol};
@@ -34,15 +34,20 @@ pub(crate) enum StartError {
     NoSwitch(u32),
 }
 
-/// Starts one thread per share of the switches.
+/// The threads of an engine, and the ways to them.
+pub(crate) type Started = (Vec<JoinHandle<io::Result<Books>>>, Vec<Slot>);
+
+/// Starts one thread per share of the switches. What is for switches of other ranks goes to `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
     live: &Arc<Live>,
     dialler: &Dialler,
-) -> Result<Vec<JoinHandle<io::Result<Books>>>, StartError> {
+    abroad: Option<Slot>,
+) -> Result<Started, StartError> {
     let pairs = (0..plan.threads).map(|_| mailbox()).collect::<io::Result<Vec<_>>>()?;
-    let slots: Vec<_> = pairs.iter().map(|(slot, _)| slot.clone()).collect();
+    let own: Vec<_> = pairs.iter().map(|(slot, _)| slot.clone()).collect();
+    let slots: Vec<_> = own.iter().cloned().chain(abroad).collect();
     let shards = pairs
         .into_iter()
         .enumerate()
@@ -67,11 +72,12 @@ pub(crate) fn start(
             })
         })
         .collect::<Result<Vec<_>, StartError>>()?;
-    shards
+    let threads = shards
         .into_iter()
         .enumerate()
         .map(|(thread, shard)| Ok(spawn(plan, orders, thread, move || shard.run())?))
-        .collect()
+        .collect::<Result<_, StartError>>()?;
+    Ok((threads, own))
 }
 
 fn member(plan: &TrialPlan, switch: u32) -> Result<Member, StartError> {

@@ -2,6 +2,8 @@
 //!
 //! Times are nanoseconds since the start of traffic.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ledger::{Answer, Hindrance, SwitchLedger, Tally};
 use crate::outcome::Counts;
 
@@ -15,7 +17,7 @@ pub(crate) const ABSENCE: u64 = 100_000_000;
 const LATE_WAKE: u64 = 1_000_000;
 
 /// One switch's books.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchRecord {
     /// Index over the whole trial.
     pub(crate) index: u32,
@@ -26,7 +28,7 @@ pub(crate) struct SwitchRecord {
 }
 
 /// Values over time, all switches of the thread together.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) sent_per_s: Vec<u64>,
     pub(crate) received_per_s: Vec<u64>,
@@ -34,7 +36,7 @@ pub(crate) struct Sums {
     pub(crate) outstanding: Vec<u64>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Recorder {
     pub(crate) tally: Tally,
     pub(crate) switches: Vec<SwitchRecord>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use statistics::jain_index;
 
 use super::limit::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict};
@@ -19,7 +20,7 @@ use crate::outcome::{
 use crate::usage::Sample;
 
 /// Samples of the use of both hosts, at the moments at which outstanding packet-ins are sampled.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UsageSeries {
     /// Nanoseconds since the start of traffic.
     at: Vec<u64>,
@@ -48,6 +49,21 @@ impl UsageSeries {
         self.controller.len() > 1 && self.controller.iter().all(Option::is_none)
     }
 
+    /// Adds what another rank used itself, at the same moments of traffic; of the controller it is
+    /// what one of them could see.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (index, own) in self.own.iter_mut().enumerate() {
+            let theirs = other.own.get(index).copied().flatten();
+            *own = own.zip(theirs).map(|(own, theirs)| Sample {
+                cpu_percent: own.cpu_percent + theirs.cpu_percent,
+                rss_bytes: own.rss_bytes + theirs.rss_bytes,
+            });
+        }
+        if self.controller.iter().all(Option::is_none) && other.at == self.at {
+            self.controller.clone_from(&other.controller);
+        }
+    }
+
     /// A sample speaks about the interval that it ends, so the first of the window is left out.
     fn summary(&self, samples: &[Option<Sample>], window: Window) -> Option<Usage> {
         let inside: Vec<Sample> = self
@@ -61,14 +77,24 @@ impl UsageSeries {
     }
 }
 
+/// What a trial leaves to be put together.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    pub(super) completion: Completion,
+    pub(super) books: Vec<Books>,
+    pub(super) usage: UsageSeries,
+    /// Seconds until the last switch was ready.
+    pub(super) ready_after: Option<f64>,
+    pub(super) ready_at_end: u32,
+}
+
 pub(super) fn trial(
     plan: &TrialPlan,
     setting: TrialSetting,
-    completion: Completion,
-    books: Vec<Books>,
-    usage: UsageSeries,
-    ready_after_s: Option<f64>,
+    parts: Parts,
+    remarks: Vec<String>,
 ) -> Trial {
+    let Parts { completion, books, usage, ready_after: ready_after_s, ready_at_end } = parts;
     let closed_at = books.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
     let window = measured(plan.window(), closed_at);
     let seconds = (window.to.saturating_sub(window.from)) as f64 / 1e9;
@@ -110,6 +136,7 @@ pub(super) fn trial(
     let load = plan.config.traffic.load;
     let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
+    handshake.ready_at_end = Some(ready_at_end);
     // A trial that was cut short before its window says nothing about a zero.
     let began = seconds > 0.0 || !matches!(completion, Completion::Partial { .. });
     handshake.why_zero = began
@@ -142,7 +169,7 @@ pub(super) fn trial(
         answers_in_window,
         outstanding: series.outstanding_at_edges(),
         probe_cpu_percent: probe_usage.cpu_percent,
-        threads: plan.threads,
+        threads: plan.threads * plan.portion.of as usize,
         controller_cpu_percent: controller_usage.map(|usage| usage.cpu_percent),
         window: window.to.saturating_sub(window.from),
         absent,
@@ -156,6 +183,7 @@ pub(super) fn trial(
         notes(plan, &counts, hindered, &send_lag, &read_delay, &rtt_from_sent),
     ]
     .concat();
+    let notes = notes.iter().map(|note| load.words(note).into_owned()).chain(remarks).collect();
     Trial {
         repetition: setting.repetition,
         seed: setting.seed,
@@ -174,7 +202,8 @@ pub(super) fn trial(
         verdict,
         silence,
         handshake,
-        notes: notes.iter().map(|note| load.words(note).into_owned()).collect(),
+        notes,
+        ranks: Vec::new(),
         counts,
         histograms,
     }

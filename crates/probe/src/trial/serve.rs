@@ -35,11 +35,11 @@ pub fn serve(
         repetition: 1,
         seed: config.seed,
     };
-    let plan = Arc::new(plan(config, setting)?);
+    let plan = Arc::new(plan(config, setting, None)?);
     let orders = Arc::new(Orders::new());
     live.begin(setting.switches);
     live.enter(Phase::Connecting);
-    let threads = start(&plan, &orders, live)?;
+    let (threads, _) = start(&plan, &orders, live, None)?;
     let announced = announce(&plan.config, interrupt);
     if announced.is_ok() {
         let mut were_ready = false;

@@ -117,9 +117,24 @@ pub(super) fn of_point(point: &Point) -> Vec<Block> {
             remark = format!("{UNBOUNDED_MEANS}.");
         }
     }
+    tables.extend(ranks(point));
     tables.extend(handshake(point));
     tables.push(trials(point));
     vec![Block::Tables(tables), Block::Remark(remark.into())]
+}
+
+/// What each rank did, where several shared the switches.
+fn ranks(point: &Point) -> Option<Table> {
+    let (trial, rows) = describe::ranks(point)?;
+    let columns = describe::RANK_COLUMNS.map(|(name, is_figure)| match is_figure {
+        true => Column::figures(name),
+        false => Column::words(name),
+    });
+    let mut table = Table::new(format!("Ranks, trial {trial}"), columns);
+    for row in rows {
+        table.row(row);
+    }
+    Some(table)
 }
 
 fn rates(point: &Point) -> Table {

@@ -27,8 +27,22 @@ pub(super) fn of(point: &Point, layout: Layout) -> String {
         out.push_str(&times(point, n, layout));
         out.push_str(&counts(point, n, layout));
     }
+    out.push_str(&ranks(point, layout));
     out.push_str(&handshake(point, layout));
     out
+}
+
+/// What each rank did, where several shared the switches.
+fn ranks(point: &Point, layout: Layout) -> String {
+    let Some((trial, rows)) = describe::ranks(point) else { return String::new() };
+    let [first, others @ ..] = describe::RANK_COLUMNS;
+    let columns = others.map(|(name, _)| Column::right(name));
+    let columns = std::iter::once(Column::left(first.0).indent(2)).chain(columns).collect();
+    let mut grid = Grid::new(columns);
+    for row in rows {
+        grid.row(row.map(Cell::new).into());
+    }
+    layout.heading(&format!("Ranks, trial {trial}")) + &grid.render(layout)
 }
 
 fn rates(point: &Point, n: usize, layout: Layout) -> String {

@@ -263,9 +263,7 @@ impl Shard {
     }
 
     fn deliver(&mut self, note: Note) {
-        let switch = match &note {
-            Note::Answered { switch, .. } | Note::Arrived { switch, .. } => *switch,
-        };
+        let switch = note.switch();
         let (thread, member) = self.plan.place(switch);
         if self.recorder.switches.get(member).is_some_and(|record| record.index == switch) {
             self.take(note);

@@ -1,0 +1,145 @@
+//! Four ranks in network namespaces of their own, with the controller in a fifth: what they count
+//! together is what one process counts, and one that is killed or paused is named in bounded time.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use conformance::{Lab, Running, binary};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const RANKS: u32 = 4;
+const CONTROLLER: &str = "10.77.0.1:6653";
+/// Where rank 0 is found by the others.
+const MEET: &str = "10.77.0.10:7001";
+
+/// A lab with a bridge in the controller's namespace, `s`, and a namespace for each rank.
+fn lab() -> Option<Lab> {
+    let mut lab = Lab::new()?;
+    lab.configure("s", "link add bridge type bridge");
+    lab.configure("s", "address add 10.77.0.1/24 dev bridge");
+    lab.configure("s", "link set bridge up");
+    for rank in 0..RANKS {
+        let name = format!("r{rank}");
+        lab.add(&name);
+        lab.cable(("s", &format!("to{rank}")), (&name, "eth0"));
+        lab.configure("s", &format!("link set to{rank} master bridge"));
+        lab.configure(&name, &format!("address add 10.77.0.1{rank}/24 dev eth0"));
+    }
+    Some(lab)
+}
+
+fn controller(lab: &Lab) -> Running {
+    let mut command = lab.command("s", binary());
+    command.args(["controller", "-a", "null", "--listen", CONTROLLER]);
+    let mut running = Running::start(command).expect("ip runs");
+    running.wait_for("listening", Duration::from_secs(30));
+    running
+}
+
+/// A probe in a rank's namespace, which leaves its result in a folder.
+fn probe(lab: &Lab, rank: u32, folder: &std::path::Path, more: &[&str]) -> Command {
+    let mut command = lab.command(&format!("r{rank}"), binary());
+    command
+        .args(["probe", "-c", CONTROLLER, "-n", "10", "--rate", "40", "--seed", "7"])
+        .args(["--arrivals", "poisson", "--threads", "1", "--isolate=false", "--quiet"])
+        .args(["--settle", "300ms", "--warm-up", "200ms", "--drain", "2s", "--output"])
+        .arg(folder)
+        .args(more);
+    command
+}
+
+fn of_many(command: &mut Command, rank: u32) {
+    command
+        .env("PLANIMETER_RANK", rank.to_string())
+        .env("PLANIMETER_RANKS", RANKS.to_string())
+        .env("PLANIMETER_MEET", MEET);
+}
+
+/// Starts all ranks.
+fn ranks(lab: &Lab, folder: &std::path::Path, more: &[&str]) -> Vec<Running> {
+    let start = |rank| {
+        let mut command = probe(lab, rank, folder, more);
+        of_many(&mut command, rank);
+        Running::start(command).expect("ip runs")
+    };
+    (0..RANKS).map(start).collect()
+}
+
+fn wait(running: &mut Running, patience: Duration) {
+    let ended = conformance::poll(patience, || running.try_wait().is_some());
+    assert!(ended, "it did not end; printed:\n{}", running.output());
+}
+
+fn result(folder: &std::path::Path) -> Value {
+    let text = std::fs::read_to_string(folder.join("result.json")).expect("a result");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn trial(result: &Value) -> &Value {
+    &result["points"][0]["trials"][0]
+}
+
+fn decided(counts: &Value) -> Vec<u64> {
+    let names = ["due", "sent", "answered", "lost"];
+    names.iter().map(|name| counts[*name].as_u64().expect("a count")).collect()
+}
+
+#[test]
+fn four_ranks_in_their_own_namespaces_count_what_one_process_counts() {
+    let Some(lab) = lab() else { return };
+    let _controller = controller(&lab);
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (one, four) = (scratch.path().join("one"), scratch.path().join("four"));
+    let mut alone = Running::start(probe(&lab, 0, &one, &["--duration", "2s"])).expect("ip runs");
+    wait(&mut alone, Duration::from_secs(60));
+    let mut all = ranks(&lab, &four, &["--duration", "2s"]);
+    for rank in &mut all {
+        wait(rank, Duration::from_secs(60));
+    }
+    let (one, four) = (result(&one), result(&four));
+    assert_eq!(four["completion"]["state"], "complete", "{}", four["completion"]);
+    let (one, four) = (trial(&one), trial(&four));
+    assert!(decided(&one["counts"])[0] > 600, "{}", one["counts"]);
+    assert_eq!(decided(&one["counts"]), decided(&four["counts"]));
+    let switches = |trial: &Value| trial["per_switch"].as_array().expect("switches").clone();
+    for (one, four) in switches(one).iter().zip(&switches(four)) {
+        assert_eq!(one["index"], four["index"]);
+        assert_eq!(decided(&one["counts"]), decided(&four["counts"]));
+    }
+    assert_eq!(four["ranks"].as_array().map(Vec::len), Some(4));
+    for rank in &four["ranks"].as_array().expect("ranks")[1..] {
+        // A message there and back takes less than what would make a common start meaningless.
+        assert!(rank["clock_before"]["bound_ns"].as_u64().is_some_and(|bound| bound < 100_000_000));
+        assert!(rank["verdict"]["saturated"].is_string());
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_or_paused_is_named_in_bounded_time() {
+    let Some(lab) = lab() else { return };
+    let _controller = controller(&lab);
+    for signal in [Signal::KILL, Signal::STOP] {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let folder = scratch.path().join("run");
+        let mut all = ranks(&lab, &folder, &["--duration", "4s", "--repetitions", "9"]);
+        // What was measured so far is written after each trial.
+        let ended = conformance::poll(Duration::from_secs(60), || {
+            folder.join("result.json").is_file() || all[0].try_wait().is_some()
+        });
+        assert!(ended && all[0].try_wait().is_none(), "{}", all[0].output());
+        let began = Instant::now();
+        all[2].signal(signal);
+        wait(&mut all[0], Duration::from_secs(90));
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+        let result = result(&folder);
+        assert_eq!(
+            result["completion"]["state"], "partial",
+            "{signal:?}: {}",
+            result["completion"]
+        );
+        let reason = result["completion"]["reason"].as_str().expect("a reason");
+        assert!(reason.contains("rank 2"), "{signal:?}: {reason}");
+        assert_eq!(trial(&result)["completion"]["state"], "complete", "{signal:?}");
+    }
+}

@@ -1,0 +1,492 @@
+//! A trial of several ranks: what they tell each other, and what the first of them makes of it.
+//!
+//! Each rank conducts its own switches through the phases, and waits for the first where all must
+//! have come as far. A rank that says nothing for longer than its phase takes is given up, so that
+//! every wait ends. The first carries what one rank has for switches of another.
+
+mod clocks;
+mod conclusion;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use ranks::{ClockOffset, Group, Rank, Received};
+use serde::{Deserialize, Serialize};
+
+use super::TrialSetting;
+use super::assemble::UsageSeries;
+use crate::engine::control::Clock;
+use crate::engine::mailbox::{Mailbox, Note, Slot};
+use crate::engine::{Books, Portion, TrialPlan};
+use crate::outcome::{Completion, RankOutcome};
+
+/// How much longer than its phase takes a rank may say nothing.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// The same for the books of an interrupted trial, where the loss of a rank is not noticed: mpirun
+/// interrupts all when one has died, and kills them a second later.
+const IN_HASTE: Duration = Duration::from_millis(600);
+/// How finely a rank that waits for a word looks at its notes.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What ranks of a run tell each other.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Word {
+    /// From the first: a trial is to be run.
+    Trial(TrialSetting),
+    /// From the first: there is no further trial.
+    End,
+    /// From the first: what does your clock show?
+    Clock,
+    /// It shows this.
+    Shows(u64),
+    /// From the first: clocks have been compared.
+    Compared,
+    /// A rank has come to the end of a phase, or will not.
+    Reached(Phase, Result<(), Completion>),
+    /// From the first: all have come to the end of a phase.
+    Proceed(Phase),
+    /// From the first: traffic begins at this moment of your clock.
+    Begin(u64),
+    /// From the first: the trial is over, for this reason.
+    Cancel(String),
+    /// For the switch of another rank.
+    Note(Note),
+    /// What a rank measured.
+    Books(Box<RankBooks>),
+    /// A rank could not set the trial up.
+    Failed(String),
+}
+
+/// Phases at whose end ranks wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Phase {
+    Connect,
+    Settle,
+    Drain,
+}
+
+/// What a rank hands over at the end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RankBooks {
+    pub(super) books: Vec<Books>,
+    pub(super) usage: UsageSeries,
+    pub(super) ready_after: Option<f64>,
+    pub(super) ready_at_end: u32,
+    pub(super) notes: Vec<String>,
+    /// The controller's process, if this rank could see it.
+    pub(super) process: Option<String>,
+    pub(super) outcome: RankOutcome,
+}
+
+/// This rank in a trial.
+#[derive(Debug)]
+pub(super) struct Together<'a> {
+    group: &'a mut Group,
+    clock: Clock,
+    /// What this rank's threads have for switches of others.
+    outbound: Mailbox,
+    /// The ways to this rank's threads.
+    inbound: Vec<Slot>,
+    /// Of the first: the others' clocks before traffic.
+    before: BTreeMap<Rank, ClockOffset>,
+    after: BTreeMap<Rank, ClockOffset>,
+    words: VecDeque<(Rank, Word)>,
+    /// Of ranks that have handed theirs over.
+    books: BTreeMap<Rank, RankBooks>,
+    /// The run is over.
+    is_over: bool,
+    cancelled: Option<String>,
+}
+
+impl<'a> Together<'a> {
+    pub(super) fn new(
+        group: &'a mut Group,
+        clock: Clock,
+        outbound: Mailbox,
+        inbound: Vec<Slot>,
+    ) -> Self {
+        Self {
+            group,
+            clock,
+            outbound,
+            inbound,
+            before: BTreeMap::new(),
+            after: BTreeMap::new(),
+            words: VecDeque::new(),
+            books: BTreeMap::new(),
+            is_over: false,
+            cancelled: None,
+        }
+    }
+
+    pub(super) fn rank(&self) -> Rank {
+        self.group.rank()
+    }
+
+    pub(super) fn is_first(&self) -> bool {
+        self.group.is_first()
+    }
+
+    /// Why the trial is over before its end.
+    pub(super) fn cancelled(&self) -> Option<&str> {
+        self.cancelled.as_deref()
+    }
+
+    /// Takes what has arrived and carries notes on, and waits for that no longer than told.
+    pub(super) fn look(&mut self, plan: &TrialPlan, patience: Duration) {
+        self.outbound.clear();
+        while let Some(note) = self.outbound.take() {
+            match self.is_first() {
+                true => self.carry(plan, note),
+                false => self.group.send(Rank::FIRST, &Word::Note(note)),
+            }
+        }
+        let mut patience = patience;
+        loop {
+            match self.group.receive(patience) {
+                Received::Message(from, Word::Note(note)) => {
+                    let note = self.as_of(from, note);
+                    self.carry(plan, note);
+                }
+                Received::Message(Rank::FIRST, Word::Cancel(reason)) => {
+                    self.cancelled.get_or_insert(reason);
+                }
+                Received::Message(Rank::FIRST, Word::End) => {
+                    self.is_over = true;
+                    self.cancelled.get_or_insert("the run is over".to_owned());
+                }
+                Received::Message(from, Word::Books(books)) => {
+                    self.books.insert(from, *books);
+                }
+                Received::Message(from, word) => self.words.push_back((from, word)),
+                Received::Lost(Rank::FIRST) => {
+                    self.cancelled.get_or_insert("rank 0 was lost".to_owned());
+                }
+                Received::Lost(_) => {}
+                Received::Nothing => return,
+            }
+            patience = Duration::ZERO;
+        }
+    }
+
+    /// A note with its time on the clock of the first rank.
+    fn as_of(&self, from: Rank, mut note: Note) -> Note {
+        if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&from)) {
+            *at = offset.here(*at);
+        }
+        note
+    }
+
+    fn carry(&mut self, plan: &TrialPlan, mut note: Note) {
+        let (thread, _) = plan.place(note.switch());
+        if let Some(slot) = self.inbound.get(thread) {
+            slot.send(note);
+        } else if self.is_first()
+            && let Some(rank) = owner(plan, note.switch(), self.group.size())
+        {
+            if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&rank)) {
+                *at = offset.there(*at);
+            }
+            self.group.send(rank, &Word::Note(note));
+        }
+    }
+
+    /// The next word of the first rank but notes, waited for no longer than told.
+    fn of_first(&mut self, plan: &TrialPlan, patience: Duration) -> Result<Word, String> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some((_, word)) = self.words.pop_front() {
+                return Ok(word);
+            }
+            if let Some(reason) = &self.cancelled {
+                return Err(reason.clone());
+            }
+            if Instant::now() >= deadline {
+                let seconds = patience.as_secs_f64();
+                self.group.give_up(Rank::FIRST, format!("it said nothing for {seconds} s"));
+                let reason = "rank 0 was lost".to_owned();
+                return Err(self.cancelled.get_or_insert(reason).clone());
+            }
+            self.look(plan, LOOK);
+        }
+    }
+
+    /// Waits for the others at the end of a phase, to which this rank came or did not: `patience` is
+    /// what they may still take. Returns why the trial cannot go on, if it cannot.
+    pub(super) fn meet(
+        &mut self,
+        plan: &TrialPlan,
+        phase: Phase,
+        mine: Result<(), Completion>,
+        patience: Duration,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), Completion> {
+        if !self.is_first() {
+            self.group.send(Rank::FIRST, &Word::Reached(phase, mine.clone()));
+            mine?;
+            // The first rank waits for others in turn.
+            return match self.of_first(plan, patience + 2 * PATIENCE) {
+                Ok(Word::Proceed(reached)) if reached == phase => Ok(()),
+                Ok(_) => Err(failed("rank 0 went on without this one".to_owned())),
+                Err(reason) => Err(failed(reason)),
+            };
+        }
+        let deadline = Instant::now() + patience + PATIENCE;
+        let mut awaited: Vec<Rank> = self.group.others().collect();
+        let mut trouble = mine.err();
+        loop {
+            while let Some((from, word)) = self.words.pop_front() {
+                match word {
+                    Word::Reached(reached, outcome) if reached == phase => {
+                        awaited.retain(|rank| *rank != from);
+                        let Err(completion) = outcome else { continue };
+                        trouble.get_or_insert_with(|| of_rank(from, completion));
+                    }
+                    Word::Failed(reason) => {
+                        awaited.retain(|rank| *rank != from);
+                        trouble.get_or_insert_with(|| failed(format!("{from}: {reason}")));
+                        self.group.give_up(from, reason);
+                    }
+                    // Of a phase that is over.
+                    _ => {}
+                }
+            }
+            awaited.retain(|rank| {
+                !self.group.lost().contains_key(rank) && !self.books.contains_key(rank)
+            });
+            if awaited.is_empty() || interrupted() {
+                break;
+            }
+            if Instant::now() >= deadline {
+                for rank in awaited.drain(..) {
+                    self.group.give_up(rank, silent(patience + PATIENCE));
+                }
+                break;
+            }
+            self.look(plan, LOOK);
+        }
+        if phase != Phase::Drain
+            && let Some(lost) = self.lost(plan)
+        {
+            trouble.get_or_insert(failed(lost));
+        }
+        match trouble {
+            None => {
+                self.group.send_all(&Word::Proceed(phase));
+                Ok(())
+            }
+            Some(completion) => {
+                let (Completion::Failed { reason } | Completion::Partial { reason }) = &completion
+                else {
+                    return Ok(());
+                };
+                self.cancel(reason);
+                Err(completion)
+            }
+        }
+    }
+
+    /// Ends the trial for the others.
+    pub(super) fn cancel(&mut self, reason: &str) {
+        if self.is_first() {
+            self.group.send_all(&Word::Cancel(reason.to_owned()));
+        }
+    }
+
+    /// Agrees on the moment at which traffic begins, on this rank's clock: the first proposes it.
+    pub(super) fn begin(&mut self, plan: &TrialPlan, at: u64) -> Result<u64, Completion> {
+        if !self.is_first() {
+            return match self.of_first(plan, 2 * PATIENCE) {
+                Ok(Word::Begin(at)) => Ok(at),
+                Ok(_) => Err(failed("rank 0 did not say when traffic begins".to_owned())),
+                Err(reason) => Err(failed(reason)),
+            };
+        }
+        for (rank, offset) in &self.before {
+            self.group.send(*rank, &Word::Begin(offset.there(at)));
+        }
+        Ok(at)
+    }
+
+    /// Which ranks are lost and what with them, in words.
+    pub(super) fn lost(&self, plan: &TrialPlan) -> Option<String> {
+        let each: Vec<String> = self
+            .group
+            .lost()
+            .iter()
+            .map(|(rank, cause)| {
+                let own = portion(plan, *rank, self.group.size());
+                format!(
+                    "{rank}, with {} switches from number {}, was lost: {cause}",
+                    own.len(),
+                    own.switches.start
+                )
+            })
+            .collect();
+        (!each.is_empty()).then(|| each.join("; "))
+    }
+
+    /// Hands this rank's books to the first.
+    pub(super) fn hand_over(&mut self, books: RankBooks) {
+        self.group.send(Rank::FIRST, &Word::Books(Box::new(books)));
+    }
+
+    /// The books of the others, and what became of each rank but the first.
+    pub(super) fn collect(
+        &mut self,
+        plan: &TrialPlan,
+        interrupted: bool,
+    ) -> (Vec<RankBooks>, Vec<RankOutcome>) {
+        let hurries = interrupted && !self.group.notices_loss();
+        let patience = if hurries { IN_HASTE } else { PATIENCE };
+        let deadline = Instant::now() + patience;
+        loop {
+            let awaited: Vec<Rank> = self
+                .group
+                .others()
+                .filter(|rank| {
+                    !self.books.contains_key(rank) && !self.group.lost().contains_key(rank)
+                })
+                .collect();
+            if awaited.is_empty() {
+                break;
+            }
+            if Instant::now() >= deadline {
+                for rank in awaited {
+                    self.group.give_up(rank, silent(patience));
+                }
+                break;
+            }
+            self.look(plan, LOOK);
+        }
+        let books = std::mem::take(&mut self.books);
+        let outcomes = self.group.others().map(|rank| match books.get(&rank) {
+            Some(own) => RankOutcome {
+                clock_before: self.before.get(&rank).copied(),
+                clock_after: self.after.get(&rank).copied(),
+                ..own.outcome.clone()
+            },
+            None => self.outcome_of_lost(plan, rank),
+        });
+        let outcomes = outcomes.collect();
+        (books.into_values().collect(), outcomes)
+    }
+
+    fn outcome_of_lost(&self, plan: &TrialPlan, rank: Rank) -> RankOutcome {
+        let own = portion(plan, rank, self.group.size());
+        let cause = self.group.lost().get(&rank).cloned().unwrap_or_default();
+        RankOutcome {
+            rank: rank.0,
+            hostname: String::new(),
+            first_switch: own.switches.start,
+            switches: own.len(),
+            completion: Completion::Failed { reason: format!("it was lost: {cause}") },
+            counts: Default::default(),
+            rates: Default::default(),
+            probe_usage: Default::default(),
+            verdict: None,
+            clock_before: self.before.get(&rank).copied(),
+            clock_after: self.after.get(&rank).copied(),
+        }
+    }
+}
+
+/// The switches of a rank.
+fn portion(plan: &TrialPlan, rank: Rank, of: u32) -> Portion {
+    Portion::new(plan.config.switches.count, plan.group, rank, of)
+}
+
+/// The rank that has a switch.
+fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
+    (0..of).map(Rank).find(|rank| portion(plan, *rank, of).switches.contains(&switch))
+}
+
+fn silent(patience: Duration) -> String {
+    format!("it said nothing for {} s", patience.as_secs_f64())
+}
+
+fn failed(reason: String) -> Completion {
+    Completion::Failed { reason }
+}
+
+fn of_rank(rank: Rank, completion: Completion) -> Completion {
+    match completion {
+        Completion::Failed { reason } => failed(format!("{rank}: {reason}")),
+        Completion::Partial { reason } => {
+            Completion::Partial { reason: format!("{rank}: {reason}") }
+        }
+        Completion::Complete => Completion::Complete,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ranks::{MemoryLink, in_memory};
+
+    use super::*;
+    use crate::config::{Origin, Settings};
+    use crate::engine::mailbox::mailbox;
+
+    fn plan_of(rank: Rank, of: u32) -> TrialPlan {
+        let mut settings = Settings::new();
+        for (key, value) in [("switches.count", "6"), ("threads", "1")] {
+            settings.set(key, value, Origin::Flag);
+        }
+        let config = settings.resolve().expect("settings").config;
+        let setting = TrialSetting { switches: 6, rate: 1.0, repetition: 1, seed: 1 };
+        crate::trial::plan(config, setting, Some((rank, of))).expect("a plan")
+    }
+
+    /// Looks until a thread of this rank gets a note.
+    fn relay(link: MemoryLink, mut send: Option<Note>, expect: bool) -> Option<Note> {
+        let mut group = Group::from(link);
+        let plan = plan_of(group.rank(), group.size());
+        let ((out, outbound), (own, thread)) =
+            (mailbox().expect("a mailbox"), mailbox().expect("a mailbox"));
+        let mut together = Together::new(&mut group, Clock::start(), outbound, vec![own]);
+        together.compare_clocks(&plan, true);
+        if let Some(note) = send.take() {
+            out.send(note);
+        }
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(20) {
+            together.look(&plan, LOOK);
+            let found = thread.take();
+            if found.is_some() || !expect && !together.group.lost().is_empty() {
+                return found;
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_note_goes_by_the_first_rank_to_the_switch_that_it_is_for() {
+        let frame = Note::Arrived { switch: 5, port: 2, frame: vec![1, 2, 3] };
+        let got = std::thread::scope(|scope| {
+            let send = [None, Some(frame.clone()), None];
+            let threads: Vec<_> = in_memory(3)
+                .into_iter()
+                .zip(send)
+                .enumerate()
+                .map(|(rank, (link, send))| scope.spawn(move || relay(link, send, rank == 2)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        });
+        assert_eq!(got, [None, None, Some(frame)]);
+    }
+
+    #[test]
+    fn the_time_of_an_answer_is_told_on_the_clock_of_who_reads_it() {
+        let mut group = Group::from(in_memory(2).remove(0));
+        let plan = plan_of(Rank::FIRST, 2);
+        let (_, outbound) = mailbox().expect("a mailbox");
+        let (own, thread) = mailbox().expect("a mailbox");
+        let mut together = Together::new(&mut group, Clock::start(), outbound, vec![own]);
+        together.before.insert(Rank(1), ClockOffset { offset_ns: 1_000, bound_ns: 5 });
+        let note = Note::Answered { switch: 0, sequence: 3, at: 4_500 };
+        let note = together.as_of(Rank(1), note);
+        together.carry(&plan, note);
+        assert_eq!(thread.take(), Some(Note::Answered { switch: 0, sequence: 3, at: 3_500 }));
+        assert_eq!(together.begin(&plan, 77), Ok(77));
+    }
+}

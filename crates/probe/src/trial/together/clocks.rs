@@ -1,0 +1,68 @@
+//! The first rank compares its clock with those of the others, one after the other.
+
+use std::time::Duration;
+
+use ranks::{ClockOffset, Exchange, Rank};
+
+use super::{PATIENCE, Together, Word};
+use crate::engine::TrialPlan;
+
+/// Messages there and back for each rank; the quickest counts.
+const EXCHANGES: u32 = 16;
+/// How long one may take.
+const EACH: Duration = Duration::from_secs(5);
+
+impl Together<'_> {
+    /// Compares clocks before traffic, or after it; a rank that does not answer is given up.
+    pub(in crate::trial) fn compare_clocks(&mut self, plan: &TrialPlan, is_before: bool) {
+        if !self.is_first() {
+            return self.show_clock(plan);
+        }
+        let there: Vec<Rank> =
+            self.group.others().filter(|rank| !self.books.contains_key(rank)).collect();
+        for rank in there {
+            let exchanges: Vec<Exchange> =
+                (0..EXCHANGES).map_while(|_| self.exchange(plan, rank)).collect();
+            self.group.send(rank, &Word::Compared);
+            if let Some(offset) = ClockOffset::of(exchanges) {
+                let offsets = if is_before { &mut self.before } else { &mut self.after };
+                offsets.insert(rank, offset);
+            }
+        }
+    }
+
+    fn exchange(&mut self, plan: &TrialPlan, rank: Rank) -> Option<Exchange> {
+        let left = self.clock.now();
+        self.group.send(rank, &Word::Clock);
+        let deadline = left.saturating_add(crate::engine::nanos(EACH));
+        loop {
+            let found = self.words.iter().position(|(from, word)| {
+                *from == rank && matches!(word, Word::Shows(_) | Word::Failed(_))
+            });
+            match found.and_then(|index| self.words.remove(index)) {
+                Some((_, Word::Shows(there))) => {
+                    return Some(Exchange { left, there, back: self.clock.now() });
+                }
+                Some((_, Word::Failed(reason))) => self.group.give_up(rank, reason),
+                _ => {}
+            }
+            if self.group.lost().contains_key(&rank) {
+                return None;
+            }
+            if self.clock.now() >= deadline {
+                self.group.give_up(rank, format!("it said nothing for {} s", EACH.as_secs()));
+                return None;
+            }
+            self.look(plan, Duration::from_millis(100));
+        }
+    }
+
+    /// Answers the first rank until it has compared the clocks.
+    fn show_clock(&mut self, plan: &TrialPlan) {
+        // It asks others before, which may be gone.
+        let patience = PATIENCE + EACH * self.group.size();
+        while let Ok(Word::Clock) = self.of_first(plan, patience) {
+            self.group.send(Rank::FIRST, &Word::Shows(self.clock.now()));
+        }
+    }
+}

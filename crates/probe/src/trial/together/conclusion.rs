@@ -1,0 +1,169 @@
+//! The books of all ranks become one trial.
+
+use provenance::Host;
+use ranks::Rank;
+
+use super::{Phase, RankBooks, Together, of_rank};
+use crate::engine::TrialPlan;
+use crate::outcome::{Completion, RankOutcome, Saturated, Trial, Verdict};
+use crate::trial::assemble::{self, Parts};
+use crate::trial::{Concluded, Outcome, TrialSetting};
+
+impl Together<'_> {
+    /// What ranks still do together while their switches are connected: wait until all have read
+    /// their last answers, and compare clocks again.
+    pub(in crate::trial) fn end(
+        &mut self,
+        plan: &TrialPlan,
+        completion: &Completion,
+        interrupted: bool,
+    ) {
+        match completion {
+            Completion::Failed { reason } => self.cancel(reason),
+            Completion::Partial { reason } if interrupted => self.cancel(reason),
+            _ if self.cancelled().is_some() => {}
+            _ => {
+                let patience = plan.config.timing.drain * 2;
+                let met = self.meet(plan, Phase::Drain, Ok(()), patience, &|| false);
+                if met.is_ok() {
+                    self.compare_clocks(plan, false);
+                }
+            }
+        }
+    }
+
+    /// Hands the books over, or takes those of the others and puts all together.
+    pub(in crate::trial) fn conclude(
+        mut self,
+        plan: &TrialPlan,
+        setting: TrialSetting,
+        parts: Parts,
+        notes: Vec<String>,
+        process: Option<String>,
+        interrupted: bool,
+    ) -> Concluded {
+        let own = assemble::trial(plan, setting, parts.clone(), Vec::new());
+        let outcome = RankOutcome {
+            rank: self.rank().0,
+            hostname: Host::read().hostname,
+            first_switch: plan.portion.switches.start,
+            switches: plan.portion.len(),
+            completion: parts.completion.clone(),
+            counts: own.counts,
+            rates: own.rates,
+            probe_usage: own.probe_usage,
+            verdict: Some(own.verdict),
+            clock_before: None,
+            clock_after: None,
+        };
+        let Parts { completion, books, usage, ready_after, ready_at_end } = parts;
+        let mine = RankBooks { books, usage, ready_after, ready_at_end, notes, process, outcome };
+        if !self.is_first() {
+            self.hand_over(mine);
+            return if self.is_over { Concluded::Over } else { Concluded::HandedOver };
+        }
+        let (others, outcomes) = self.collect(plan, interrupted);
+        let completion = self.completion(plan, completion, &outcomes);
+        Concluded::Trial(Box::new(together(plan, setting, completion, mine, others, outcomes)))
+    }
+
+    /// Whether all ranks together did what was asked for.
+    fn completion(&self, plan: &TrialPlan, mine: Completion, others: &[RankOutcome]) -> Completion {
+        if let Completion::Failed { .. } = mine {
+            return mine;
+        }
+        if let Some(reason) = self.lost(plan) {
+            return Completion::Partial { reason };
+        }
+        let trouble = others.iter().find_map(|other| {
+            match of_rank(Rank(other.rank), other.completion.clone()) {
+                Completion::Complete => None,
+                Completion::Failed { reason } | Completion::Partial { reason } => Some(reason),
+            }
+        });
+        match (mine, trouble) {
+            (Completion::Complete, Some(reason)) => Completion::Partial { reason },
+            (mine, _) => mine,
+        }
+    }
+}
+
+fn together(
+    plan: &TrialPlan,
+    setting: TrialSetting,
+    completion: Completion,
+    mine: RankBooks,
+    others: Vec<RankBooks>,
+    outcomes: Vec<RankOutcome>,
+) -> Outcome {
+    let mut ranks = vec![mine.outcome];
+    ranks.extend(outcomes);
+    let RankBooks {
+        mut books,
+        mut usage,
+        mut ready_after,
+        mut ready_at_end,
+        mut notes,
+        mut process,
+        ..
+    } = mine;
+    for other in others {
+        books.extend(other.books);
+        usage.add(&other.usage);
+        // Absent where some did not get ready.
+        ready_after = ready_after.zip(other.ready_after).map(|(own, theirs)| own.max(theirs));
+        ready_at_end += other.ready_at_end;
+        let rank = Rank(other.outcome.rank);
+        notes.extend(other.notes.iter().map(|note| format!("{rank}: {note}")));
+        process = process.or(other.process);
+    }
+    notes.extend(clocks(&ranks));
+    let parts = Parts { completion, books, usage, ready_after, ready_at_end };
+    let mut trial = assemble::trial(plan, setting, parts, notes);
+    trial.verdict = verdict(&ranks, &trial);
+    trial.ranks = ranks;
+    Outcome { trial, process }
+}
+
+/// A rank that was itself the limit says nothing about the controller, and neither does what all
+/// measured together.
+fn verdict(ranks: &[RankOutcome], trial: &Trial) -> Verdict {
+    let limited = ranks.iter().find_map(|rank| match &rank.verdict {
+        Some(verdict) if verdict.saturated == Saturated::Probe => Some((rank, verdict)),
+        _ => None,
+    });
+    match limited {
+        Some((rank, verdict)) => Verdict {
+            saturated: Saturated::Probe,
+            because: format!("{} on {}: {}", Rank(rank.rank), rank.hostname, verdict.because),
+        },
+        None => trial.verdict.clone(),
+    }
+}
+
+/// How well the ranks began at one moment, in words.
+fn clocks(ranks: &[RankOutcome]) -> Option<String> {
+    let bound =
+        ranks.iter().filter_map(|rank| rank.clock_before).map(|clock| clock.bound_ns).max()?;
+    let drift = ranks
+        .iter()
+        .filter_map(|rank| {
+            let (before, after) = (rank.clock_before?, rank.clock_after?);
+            let apart = before.offset_ns.abs_diff(after.offset_ns);
+            Some(apart + before.bound_ns + after.bound_ns)
+        })
+        .max();
+    let drift = match drift {
+        Some(drift) => {
+            format!(", and were apart by no more than {} us more at the end", drift / 1_000)
+        }
+        None => ", and were not compared again at the end".to_owned(),
+    };
+    Some(format!(
+        "{} ranks shared the switches. Their clocks were compared before traffic, so that it began at one \
+         moment to within {} us{drift}. Each round-trip time is of one clock, but where a switch of another \
+         rank answered.",
+        ranks.len(),
+        bound.div_ceil(1_000),
+    ))
+}

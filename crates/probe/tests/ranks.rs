@@ -1,0 +1,196 @@
+//! Several ranks against one controller: what they measure together is what one process measures.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use controllers::application::Application;
+use controllers::openflow::{Controller, Options};
+use probe::config::{Config, Origin, Resolved, Settings};
+use probe::outcome::{Completion, Counts, RunResult, Trial};
+use probe::{Live, RunContext, Watcher};
+use ranks::{Group, in_memory};
+
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
+    fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
+}
+
+/// Ten switches in a chain, which four ranks share as 2, 3, 2 and 3.
+fn configuration(address: SocketAddr, settings: &[(&str, &str)]) -> Resolved {
+    let mut all = Settings::new();
+    for (key, value) in [
+        ("controller.address", address.to_string().as_str()),
+        ("switches.count", "10"),
+        ("traffic.rate", "40"),
+        ("traffic.arrivals", "poisson"),
+        ("threads", "1"),
+        ("seed", "11"),
+        ("switches.topology", "linear"),
+        ("timing.settle", "300ms"),
+        ("timing.warm-up", "200ms"),
+        ("timing.measure", "1s"),
+        ("timing.drain", "2s"),
+        ("timing.connect-timeout", "20s"),
+        ("isolate", "false"),
+    ]
+    .iter()
+    .chain(settings)
+    {
+        all.set(key, value, Origin::Flag);
+    }
+    all.resolve().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn context(resolved: &Resolved) -> RunContext {
+    RunContext {
+        command: Vec::new(),
+        configuration: resolved.values(),
+        notes: Vec::new(),
+        ports: None,
+        live: Arc::new(Live::default()),
+        interrupt: Arc::default(),
+    }
+}
+
+/// Does something while a controller runs that answers each packet-in with a packet-out.
+fn beside_controller<T>(work: impl FnOnce(SocketAddr) -> T) -> T {
+    let options = Options { application: Application::NullResponder, ..Options::default() };
+    let controller = Controller::bind(([127, 0, 0, 1], 0).into(), options).expect("a port");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| controller.run(&stop).expect("it ran"));
+        let _end = End(&stop);
+        work(controller.local_addr())
+    })
+}
+
+/// Ends what waits for it, also where a test fails.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn follow(config: &Config, mut group: Group) {
+    let (live, interrupt) = (Arc::new(Live::default()), AtomicBool::new(false));
+    probe::follow(config, &live, &interrupt, &mut group).expect("the run came to its end");
+}
+
+/// Runs with so many ranks, each in a thread of its own.
+fn run_with(size: u32, settings: &[(&str, &str)]) -> RunResult {
+    beside_controller(|address| {
+        let resolved = configuration(address, settings);
+        let mut links = in_memory(size).into_iter();
+        let mut first = Group::from(links.next().expect("a first rank"));
+        std::thread::scope(|scope| {
+            for link in links {
+                let config = &resolved.config;
+                scope.spawn(move || follow(config, Group::from(link)));
+            }
+            probe::lead(&resolved.config, context(&resolved), &mut Nobody, &mut first)
+        })
+        .unwrap_or_else(|error| panic!("{error}"))
+    })
+}
+
+fn trials(result: &RunResult) -> Vec<&Trial> {
+    result.points.iter().flat_map(|point| &point.trials).collect()
+}
+
+/// What the schedule decides, and an answer to everything.
+fn decided(counts: &Counts) -> [u64; 4] {
+    [counts.due, counts.sent, counts.answered, counts.lost]
+}
+
+#[test]
+fn four_ranks_count_what_one_process_counts() {
+    let alone = beside_controller(|address| {
+        let resolved = configuration(address, &[("plan.repetitions", "2")]);
+        probe::run(&resolved.config, context(&resolved), &mut Nobody).expect("a result")
+    });
+    let shared = run_with(4, &[("plan.repetitions", "2")]);
+    assert_eq!(shared.completion, Completion::Complete, "{:?}", shared.notes);
+    let (alone, shared) = (trials(&alone), trials(&shared));
+    assert_eq!((alone.len(), shared.len()), (2, 2));
+    for (alone, shared) in alone.into_iter().zip(shared) {
+        assert!(alone.counts.due > 300, "{:?}", alone.counts);
+        assert_eq!(decided(&alone.counts), decided(&shared.counts));
+        assert_eq!(shared.rtt_from_due.samples, shared.counts.answered);
+        for (one, other) in alone.per_switch.iter().zip(&shared.per_switch) {
+            assert_eq!((one.index, decided(&one.counts)), (other.index, decided(&other.counts)));
+        }
+        assert_eq!(shared.per_switch.len(), 10);
+        assert_eq!((shared.handshake.ready, shared.handshake.ready_at_end), (10, Some(10)));
+        let portions: Vec<_> =
+            shared.ranks.iter().map(|rank| (rank.first_switch, rank.switches)).collect();
+        assert_eq!(portions, [(0, 2), (2, 3), (5, 2), (7, 3)]);
+        let sum: u64 = shared.ranks.iter().map(|rank| rank.counts.due).sum();
+        assert_eq!(sum, shared.counts.due);
+        for rank in &shared.ranks {
+            assert_eq!(rank.completion, Completion::Complete);
+            assert_eq!(rank.clock_before.is_some(), rank.rank > 0);
+            assert_eq!(rank.clock_after.is_some(), rank.rank > 0);
+            assert!(rank.verdict.is_some());
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_dies_ends_the_run_with_what_is_there() {
+    beside_controller(|address| {
+        let resolved = configuration(address, &[("plan.repetitions", "5")]);
+        let mut links = in_memory(3).into_iter();
+        let mut first = Group::from(links.next().expect("a first rank"));
+        let (good, bad) = (links.next().expect("a second"), links.next().expect("a third"));
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let config = &resolved.config;
+        let result = std::thread::scope(|scope| {
+            scope.spawn(move || follow(config, Group::from(good)));
+            // It goes when its traffic has begun.
+            let dies = interrupt.clone();
+            scope.spawn(move || {
+                let live = Arc::new(Live::default());
+                let (seen, told) = (live.clone(), dies.clone());
+                std::thread::spawn(move || {
+                    while seen.phase() != probe::Phase::Measuring {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    told.store(true, Ordering::Relaxed);
+                });
+                let _ = probe::follow(config, &live, &dies, &mut Group::from(bad));
+            });
+            probe::lead(config, context(&resolved), &mut Nobody, &mut first)
+        })
+        .expect("a result");
+        // The one that was interrupted handed over what it had, and was lost then.
+        let trials = trials(&result);
+        assert!(trials.len() < 5, "{} trials", trials.len());
+        let Completion::Partial { reason } = &result.completion else {
+            panic!("{:?}", result.completion)
+        };
+        assert!(reason.contains("rank 2"), "{reason}");
+        assert!(trials[0].ranks[1].completion == Completion::Complete);
+        assert!(trials[0].ranks[1].counts.answered > 0);
+    });
+}
+
+#[test]
+fn what_ranks_cannot_share_is_said() {
+    let address = ([127, 0, 0, 1], 9).into();
+    for (setting, wanted) in [
+        (("plan.kind", "rfc8456:5.1.1"), "the tests of RFC 8456"),
+        (("protocol", "p4runtime"), "P4Runtime switches"),
+    ] {
+        let resolved = configuration(address, &[setting]);
+        let mut group = Group::from(in_memory(1).remove(0));
+        let error = probe::lead(&resolved.config, context(&resolved), &mut Nobody, &mut group)
+            .expect_err("no");
+        assert!(error.is_input() && error.to_string().contains(wanted), "{error}");
+    }
+}

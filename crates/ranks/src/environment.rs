@@ -1,0 +1,133 @@
+//! Whether this process is one of several, as its environment tells.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use crate::tcp::{MeetError, meet};
+use crate::{Group, Rank};
+
+/// How long ranks wait for each other at the beginning.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why this process could not join the others.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// A variable is missing or not understood.
+    #[error("{variable}: {problem}")]
+    Variable {
+        /// Its name.
+        variable: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The others were not met.
+    #[error("{0}")]
+    Meet(#[from] MeetError),
+    /// mpirun started this process, and it was built without MPI.
+    #[error(
+        "this process is one of {size} of mpirun's, and planimeter was built without MPI: build it \
+         with --features mpi, or set PLANIMETER_RANK, PLANIMETER_RANKS and PLANIMETER_MEET"
+    )]
+    WithoutMpi {
+        /// As mpirun says.
+        size: u32,
+    },
+    /// MPI does not start.
+    #[error("MPI does not start: {0}")]
+    Mpi(String),
+}
+
+/// How many processes Open MPI, and MPICH or another with its process manager, say there are.
+const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+
+/// The other processes, if there are any: those of mpirun, or those that `PLANIMETER_RANK`,
+/// `PLANIMETER_RANKS` and `PLANIMETER_MEET` tell of, the number of this one, how many there are, and
+/// the address and port of the first.
+///
+/// # Errors
+///
+/// When there are others and they cannot be joined.
+pub fn join() -> Result<Option<Group>, JoinError> {
+    join_as(|name| std::env::var(name).ok())
+}
+
+fn join_as(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Group>, JoinError> {
+    const RANK: &str = "PLANIMETER_RANK";
+    const RANKS: &str = "PLANIMETER_RANKS";
+    const MEET: &str = "PLANIMETER_MEET";
+    if [RANK, RANKS, MEET].iter().any(|name| variable(name).is_some()) {
+        let size = number(RANKS, variable(RANKS))?;
+        let rank = number(RANK, variable(RANK))?;
+        if size <= 1 {
+            return Ok(None);
+        }
+        let address = address(MEET, variable(MEET))?;
+        return Ok(Some(meet(rank, size, address, PATIENCE)?));
+    }
+    let size = SIZES.iter().find_map(|name| variable(name)?.parse().ok()).unwrap_or(1);
+    if size > 1 { mpi(size).map(Some) } else { Ok(None) }
+}
+
+#[cfg(feature = "mpi")]
+fn mpi(_: u32) -> Result<Group, JoinError> {
+    crate::mpi::start().map_err(JoinError::Mpi)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn mpi(size: u32) -> Result<Group, JoinError> {
+    Err(JoinError::WithoutMpi { size })
+}
+
+fn number(variable: &'static str, value: Option<String>) -> Result<u32, JoinError> {
+    let wrong = |problem: String| JoinError::Variable { variable, problem };
+    let text = value.ok_or_else(|| wrong("is not set, while others of its kind are".into()))?;
+    text.parse().map_err(|_| wrong(format!("`{text}` is no number")))
+}
+
+fn address(variable: &'static str, value: Option<String>) -> Result<SocketAddr, JoinError> {
+    let wrong = |problem: String| JoinError::Variable { variable, problem };
+    let text = value
+        .ok_or_else(|| wrong(format!("is not set: where {} listens, as host:port", Rank::FIRST)))?;
+    let found = text.to_socket_addrs().map_err(|error| wrong(format!("`{text}`: {error}")))?.next();
+    found.ok_or_else(|| wrong(format!("`{text}` has no address")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(variables: &[(&str, &str)]) -> Result<bool, String> {
+        let find = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
+        };
+        join_as(find).map(|group| group.is_some()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_process_alone_stays_alone() {
+        assert_eq!(said(&[]), Ok(false));
+        assert_eq!(said(&[("OMPI_COMM_WORLD_SIZE", "1")]), Ok(false));
+        assert_eq!(said(&[("PLANIMETER_RANK", "0"), ("PLANIMETER_RANKS", "1")]), Ok(false));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        for (variables, wanted) in [
+            (&[("PLANIMETER_RANK", "0")][..], "PLANIMETER_RANKS: is not set"),
+            (&[("PLANIMETER_RANKS", "two")], "PLANIMETER_RANKS: `two` is no number"),
+            (&[("PLANIMETER_RANKS", "2")], "PLANIMETER_RANK: is not set"),
+            (&[("PLANIMETER_RANK", "1"), ("PLANIMETER_RANKS", "2")], "PLANIMETER_MEET: is not set"),
+        ] {
+            let error = said(variables).expect_err("something is missing");
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    #[test]
+    fn mpirun_is_noticed_without_mpi() {
+        let error = said(&[("PMI_SIZE", "4")]).expect_err("no MPI");
+        assert!(error.contains("one of 4"), "{error}");
+    }
+}

@@ -1,0 +1,337 @@
+//! Ranks that meet at a TCP port of the first.
+//!
+//! A message is its length, four octets with the most significant first, and so many octets. A rank
+//! says hello with its number and how many it believes there are.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use crate::inbox::Inbox;
+use crate::{Event, Group, Link, Rank};
+
+const MAGIC: [u8; 8] = *b"PLRANKS1";
+/// Longer than any message of ours.
+const LONGEST: usize = 1 << 30;
+const POLL: Duration = Duration::from_millis(20);
+/// How long a message may take to leave: who does not read for so long is as good as gone.
+const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why ranks did not meet.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeetError {
+    /// There is no such rank.
+    #[error("rank {rank} of {size}: ranks count from 0")]
+    NoSuchRank {
+        /// As told.
+        rank: u32,
+        /// As told.
+        size: u32,
+    },
+    /// The first rank cannot listen.
+    #[error("rank 0 cannot listen on {address}: {cause}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Some did not come.
+    #[error("ranks {missing:?} did not come to {address} within {seconds} s")]
+    Missing {
+        /// Which.
+        missing: Vec<u32>,
+        /// Where they were waited for.
+        address: SocketAddr,
+        /// For how long.
+        seconds: f64,
+    },
+    /// The first rank is not there, or takes nobody.
+    #[error("rank 0 is not to be had at {address}: {cause}")]
+    Unreachable {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+}
+
+/// Meets the other ranks: the first listens at the address, the others dial it, and all wait for each
+/// other no longer than told.
+///
+/// # Errors
+///
+/// When not all came.
+pub fn meet(
+    rank: u32,
+    size: u32,
+    address: SocketAddr,
+    patience: Duration,
+) -> Result<Group, MeetError> {
+    if rank >= size {
+        return Err(MeetError::NoSuchRank { rank, size });
+    }
+    let deadline = Instant::now() + patience;
+    let (sender, inbox) = Inbox::new();
+    let streams = match rank {
+        0 => gather(size, address, deadline, patience)?,
+        _ => {
+            let cause = |cause| MeetError::Unreachable { address, cause };
+            vec![Some(dial(rank, size, address, deadline).map_err(cause)?)]
+        }
+    };
+    for (stream, other) in streams.iter().zip(0..) {
+        if let Some(stream) = stream {
+            let sender = sender.clone();
+            let copy = stream.try_clone();
+            let read = move || match copy {
+                Ok(copy) => hear(copy, Rank(other), &sender),
+                Err(error) => lose(Rank(other), &error, &sender),
+            };
+            std::thread::spawn(read);
+        }
+    }
+    Ok(Group::new(Box::new(TcpLink { rank: Rank(rank), size, streams, inbox, sender })))
+}
+
+/// The connections of the first rank, by rank; its own place is empty.
+fn gather(
+    size: u32,
+    address: SocketAddr,
+    deadline: Instant,
+    patience: Duration,
+) -> Result<Vec<Option<TcpStream>>, MeetError> {
+    let failed = |cause| MeetError::Listen { address, cause };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let mut streams: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
+    loop {
+        let missing = |(rank, stream): (u32, &Option<TcpStream>)| {
+            (rank > 0 && stream.is_none()).then_some(rank)
+        };
+        let missing: Vec<u32> = (0..).zip(&streams).filter_map(missing).collect();
+        if missing.is_empty() {
+            return Ok(streams);
+        }
+        match listener.accept() {
+            // Who says something else, or nothing, is none of ours.
+            Ok((stream, _)) => {
+                if let Ok((rank, stream)) = welcome(stream, size)
+                    && let Some(place @ None) = streams.get_mut(rank as usize)
+                    && rank > 0
+                {
+                    *place = Some(stream);
+                }
+            }
+            Err(_) if Instant::now() >= deadline => {
+                let seconds = patience.as_secs_f64();
+                return Err(MeetError::Missing { missing, address, seconds });
+            }
+            Err(_) => std::thread::sleep(POLL),
+        }
+    }
+}
+
+fn welcome(mut stream: TcpStream, size: u32) -> io::Result<(u32, TcpStream)> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    let mut hello = [0; 16];
+    stream.read_exact(&mut hello)?;
+    let number = |from: usize| {
+        hello.get(from..from + 4).and_then(|part| part.try_into().ok()).map(u32::from_be_bytes)
+    };
+    let (Some(rank), Some(theirs)) = (number(8), number(12)) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    if !hello.starts_with(&MAGIC) || theirs != size {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    stream.write_all(&MAGIC)?;
+    Ok((rank, ready(stream)?))
+}
+
+fn dial(rank: u32, size: u32, address: SocketAddr, deadline: Instant) -> io::Result<TcpStream> {
+    loop {
+        let attempt = TcpStream::connect_timeout(&address, Duration::from_secs(2))
+            .and_then(|stream| introduce(stream, rank, size, deadline));
+        match attempt {
+            Err(_) if Instant::now() < deadline => std::thread::sleep(POLL),
+            result => return result,
+        }
+    }
+}
+
+fn introduce(
+    mut stream: TcpStream,
+    rank: u32,
+    size: u32,
+    deadline: Instant,
+) -> io::Result<TcpStream> {
+    let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
+    stream.set_read_timeout(Some(left))?;
+    stream.write_all(&[&MAGIC[..], &rank.to_be_bytes(), &size.to_be_bytes()].concat())?;
+    let mut answer = [0; MAGIC.len()];
+    stream.read_exact(&mut answer)?;
+    if answer != MAGIC {
+        return Err(io::Error::other("what listens there is no rank"));
+    }
+    ready(stream)
+}
+
+fn ready(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(Some(WRITE_PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Reads to the end.
+fn hear(mut stream: TcpStream, from: Rank, events: &Sender<Event>) {
+    loop {
+        match message(&mut stream) {
+            Ok(bytes) => {
+                if events.send(Event::Message { from, bytes }).is_err() {
+                    return;
+                }
+            }
+            Err(error) => return lose(from, &error, events),
+        }
+    }
+}
+
+fn message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length > LONGEST {
+        return Err(io::Error::other(format!("a message of {length} octets")));
+    }
+    // Grows with what comes rather than with what was promised.
+    let mut bytes = Vec::new();
+    stream.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+    if bytes.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
+}
+
+fn lose(rank: Rank, error: &io::Error, events: &Sender<Event>) {
+    let cause = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "its connection ended".to_owned(),
+        _ => format!("its connection failed: {error}"),
+    };
+    let _ = events.send(Event::Lost { rank, cause });
+}
+
+#[derive(Debug)]
+struct TcpLink {
+    rank: Rank,
+    size: u32,
+    /// By rank; of the others only the first has one.
+    streams: Vec<Option<TcpStream>>,
+    inbox: Inbox,
+    sender: Sender<Event>,
+}
+
+impl Link for TcpLink {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn send(&mut self, to: Rank, message: &[u8]) {
+        let Some(place) = self.streams.get_mut(to.0 as usize) else { return };
+        let Some(stream) = place else { return };
+        let Ok(length) = u32::try_from(message.len()) else { return };
+        let sent = stream.write_all(&[&length.to_be_bytes(), message].concat());
+        if let Err(error) = sent {
+            lose(to, &error, &self.sender);
+            *place = None;
+        }
+    }
+
+    fn receive(&mut self, patience: Duration) -> Option<Event> {
+        self.inbox.receive(patience)
+    }
+}
+
+impl Drop for TcpLink {
+    fn drop(&mut self) {
+        // The readers hold copies.
+        for stream in self.streams.iter().flatten() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Received;
+
+    fn free_address() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("an address")
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn ranks_meet_speak_and_miss_the_one_that_goes() {
+        let address = free_address();
+        std::thread::scope(|scope| {
+            for rank in [2, 1] {
+                scope.spawn(move || {
+                    let mut group = meet(rank, 3, address, LONG).expect("a first rank");
+                    assert_eq!(group.receive(LONG), Received::Message(Rank::FIRST, 7));
+                    group.send(Rank::FIRST, &vec![rank; 100_000]);
+                    if rank == 1 {
+                        let end = Received::Message(Rank::FIRST, "end".to_owned());
+                        assert_eq!(group.receive(LONG), end);
+                    }
+                });
+            }
+            // What is none of ours does not count.
+            let stray = scope.spawn(move || {
+                loop {
+                    if let Ok(mut stream) = TcpStream::connect(address) {
+                        let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
+                        return;
+                    }
+                }
+            });
+            let mut group = meet(0, 3, address, LONG).expect("two others");
+            stray.join().expect("no panic");
+            group.send_all(&7);
+            // The one that goes is lost after its message.
+            let (mut heard, mut lost) = (Vec::new(), false);
+            while heard.len() < 2 || !lost {
+                match group.receive::<Vec<u32>>(LONG) {
+                    Received::Message(from, message) => {
+                        assert_eq!(message, vec![from.0; 100_000]);
+                        heard.push(from);
+                    }
+                    Received::Lost(rank) => {
+                        assert!(rank == Rank(2) && heard.contains(&rank));
+                        lost = true;
+                    }
+                    Received::Nothing => panic!("nothing came"),
+                }
+            }
+            assert_eq!(group.lost().keys().collect::<Vec<_>>(), [&Rank(2)]);
+            group.send_all(&"end");
+        });
+    }
+
+    #[test]
+    fn who_does_not_come_is_named() {
+        let (address, brief) = (free_address(), Duration::from_millis(50));
+        let error = meet(0, 3, address, brief).expect_err("nobody came").to_string();
+        assert!(error.contains("[1, 2] did not come"), "{error}");
+        let error = meet(1, 3, address, brief).expect_err("nobody is there").to_string();
+        assert!(error.contains("rank 0 is not to be had"), "{error}");
+        assert!(matches!(meet(3, 3, address, brief), Err(MeetError::NoSuchRank { .. })));
+    }
+}
