@@ -56,7 +56,7 @@ pub mod simulation;
 mod stability;
 mod unbounded;
 
-pub use analysis::{Analyser, Analysis, AnalysisError, FlowBound, ServerBound, Source};
+pub use analysis::{Analyser, Analysis, AnalysisError, ClassBound, FlowBound, ServerBound, Source};
 pub use assess::{Assessed, Contradiction};
 pub use derivation::Derivation;
 pub use format::{Format, FormatError};

@@ -1,15 +1,19 @@
 //! `planimeter bound`: delay and backlog bounds for a network.
 
 mod arguments;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use calculus::mppg;
-use calculus::network::{Analyser, Analysis, FlowId, Format, Network, Settings, format};
+use calculus::network::format::Variation;
+use calculus::network::{
+    Analyser, Analysis, Assessed, FlowId, Format, Load, Network, ServerBound, Settings, format,
+};
 use clap::ArgMatches;
 use report::RunDirectory;
-use report::bounds::{Bounds, Run, curves, table, to_json};
+use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
 
 use crate::began;
 use crate::failure::Failure;
@@ -36,8 +40,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     })?;
     let in_file =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
-    let network = format::read(&text, format).map_err(|error| in_file(&error))?;
     let settings = arguments::settings(matches);
+    if let Some(variation) = matches.get_one::<Variation>("vary") {
+        return sweep::run(matches, variation, (file, &text, format), &settings);
+    }
+    let network = format::read(&text, format).map_err(|error| in_file(&error))?;
     let analyses = arguments::analyses(matches);
     let flows = arguments::flows(matches, &network)?;
     let (analyses, assessed) = assess(matches, &network, &settings, &analyses, &flows)?;
@@ -45,20 +52,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let servers = analyser
         .servers(analyses.first().copied().unwrap_or(Analysis::Best))
         .map_err(|error| in_file(&error))?;
-    let bounds = Bounds {
-        network: &network,
-        analyses: &analyses,
-        settings: &settings,
-        flows: &assessed,
-        servers: &servers,
-        loads: &network.loads(),
-        time_unit: arguments::time_unit(matches).unwrap_or_else(|| network.time_unit().clone()),
-        data_unit: arguments::data_unit(matches).unwrap_or_else(|| network.data_unit().clone()),
-        derivations: matches.get_flag("derivation"),
-    };
+    let loads = network.loads();
+    let bounds =
+        bounds_of(matches, &network, (&analyses, &settings), &assessed, (&servers, &loads));
     let run = Run { bounds: &bounds, provenance: &began.provenance() };
     if matches.get_flag("json") {
         print!("{}", to_json(&run));
+    } else if matches.get_flag("csv") {
+        print!("{}", to_csv(&bounds));
     } else {
         print!("{}", table(&bounds, layout()));
     }
@@ -76,6 +77,27 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(verdict(&bounds, matches.get_flag("allow-unbounded")))
 }
 
+/// What was found, in the units that were asked for.
+fn bounds_of<'a>(
+    matches: &ArgMatches,
+    network: &'a Network,
+    (analyses, settings): (&'a [Analysis], &'a Settings),
+    flows: &'a [Vec<Assessed>],
+    (servers, loads): (&'a [ServerBound], &'a [Load]),
+) -> Bounds<'a> {
+    Bounds {
+        network,
+        analyses,
+        settings,
+        flows,
+        servers,
+        loads,
+        time_unit: arguments::time_unit(matches).unwrap_or_else(|| network.time_unit().clone()),
+        data_unit: arguments::data_unit(matches).unwrap_or_else(|| network.data_unit().clone()),
+        derivations: matches.get_flag("derivation"),
+    }
+}
+
 /// Runs the analyses. Of several, those that do not apply to the network are left out.
 fn assess(
     matches: &ArgMatches,
@@ -83,7 +105,7 @@ fn assess(
     settings: &Settings,
     analyses: &[Analysis],
     flows: &[FlowId],
-) -> Result<(Vec<Analysis>, Vec<Vec<calculus::network::Assessed>>), Failure> {
+) -> Result<(Vec<Analysis>, Vec<Vec<Assessed>>), Failure> {
     let analyser = Analyser::new(network, settings.clone());
     let asked = !matches.get_flag("no-simulation");
     let with_runs = asked && flows.len() <= RUNS;

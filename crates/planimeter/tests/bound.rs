@@ -239,3 +239,104 @@ fn staircases_without_a_common_period_have_bounds_that_say_so() {
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(json["flows"][0]["bounds"][0]["delay-by"]["outlined"], true);
 }
+
+#[test]
+fn a_quantity_varies_into_a_table_csv_json_and_a_run_directory() {
+    let file = "examples/networks/two-hops.toml";
+    let vary = ["--vary", "f0.rate=0..5:5", "-a", "sfa", "-m", "arbitrary", "--flow", "f0"];
+    let with = |more: &[&str]| {
+        let mut all = vec![file];
+        all.extend(vary);
+        all.extend(more);
+        bound(&all)
+    };
+    let output = with(&["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let schema = serde_json::from_str(report::bounds::SWEEP_SCHEMA).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let faults: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+    let points = json["points"].as_array().expect("points");
+    let values: Vec<&str> =
+        points.iter().filter_map(|point| point["value"]["exact"].as_str()).collect();
+    assert_eq!(values, ["0", "1", "2", "3", "4", "5"]);
+    // Each is what the file with that number gives.
+    let scratch = tempfile::tempdir().expect("a folder");
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file))
+            .expect("the example");
+    for (value, point) in values.iter().zip(points) {
+        let path = scratch.path().join("one.toml");
+        let one = text.replacen("rate = 2.5", &format!("rate = {value}"), 1);
+        std::fs::write(&path, one).expect("a file");
+        let output = bound(&[
+            &path.to_string_lossy(),
+            "--json",
+            "-a",
+            "sfa",
+            "-m",
+            "arbitrary",
+            "--flow",
+            "f0",
+            "--allow-unbounded",
+        ]);
+        let alone: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let found = &point["flows"][0]["bounds"][0]["delay"];
+        assert_eq!(*found, alone["flows"][0]["bounds"][0]["delay"], "at {value}");
+    }
+    // 5 and the 2.5 of the other are more than the 6 of the second server.
+    assert_eq!(points[5]["flows"][0]["bounds"][0]["delay"]["exact"], "+inf");
+    assert_eq!(points[5]["unbounded"].as_array().map(Vec::len), Some(1));
+
+    let table = stdout(&with(&[]));
+    assert!(table.contains("f0.rate") && table.contains("From 4 to 5: flow 'f0'"), "{table}");
+    let csv = stdout(&with(&["--csv"]));
+    assert_eq!(csv.lines().count(), 7, "{csv}");
+    assert!(csv.starts_with("f0.rate,flow,analysis,by,delay_s"), "{csv}");
+
+    let run = scratch.path().join("run");
+    let output = with(&["-o", &run.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(run.join("sweep.csv")).expect("a file"), csv);
+    let report = std::fs::read_to_string(run.join("report.html")).expect("a report");
+    assert!(report.contains("Bounds of delay") && report.contains("Bounds of backlog"));
+    assert!(run.join("figures").read_dir().expect("figures").count() >= 6);
+    assert!(run.join("result.json").is_file());
+}
+
+#[test]
+fn a_quantity_that_cannot_vary_is_named() {
+    let file = "examples/networks/priorities.toml";
+    for (vary, said) in [
+        ("video=1..2:3", "is not of the form PART.QUANTITY=FROM..TO:STEPS"),
+        ("audio.rate=1..2:3", "has no flow or server 'audio'; there are alarms, control"),
+        ("video.rate=1..2Mbps:3", "say which: video.rate[0] to video.rate[1]"),
+    ] {
+        let output = bound(&[file, "--vary", vary]);
+        assert_eq!(output.status.code(), Some(2), "{vary}");
+        assert!(stderr(&output).contains(said), "{vary}: {}", stderr(&output));
+    }
+    // Never a bound: that is no sweep over an edge.
+    let output = bound(&["examples/networks/two-hops.toml", "--vary", "f0.rate=7..9:2"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+}
+
+#[test]
+fn priorities_have_bounds_of_their_own_at_each_server() {
+    let output = bound(&["examples/networks/ethernet.toml", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    for server in json["servers"].as_array().expect("servers") {
+        let classes = server["classes"].as_array().expect("classes");
+        assert_eq!(classes.len(), 4);
+        let delays: Vec<f64> =
+            classes.iter().filter_map(|class| class["delay"]["value"].as_f64()).collect();
+        assert!(delays.is_sorted(), "the more urgent, the sooner: {delays:?}");
+        // The most urgent waits for 5 us, one largest frame that is on its way, and its own.
+        if server["name"] == "access to core, 1 Gbit/s" {
+            assert_eq!(classes[0]["delay"]["exact"], "2247/125000000", "{classes:?}");
+        }
+    }
+    let text = stdout(&bound(&["examples/networks/ethernet.toml"]));
+    assert!(text.contains("  priority 3"), "{text}");
+}

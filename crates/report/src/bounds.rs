@@ -6,11 +6,12 @@
 mod json;
 mod page;
 mod plots;
+mod sweep;
 mod table;
 
 use calculus::network::{
-    Analysis, Assessed, FlowId, FlowOfInterest, Load, Network, Part, Reason, ServerBound, Settings,
-    Unit,
+    Analysis, Assessed, FlowId, FlowOfInterest, Load, Network, Part, Priority, Reason, ServerBound,
+    ServerId, Settings, Unit,
 };
 use calculus::{Extended, Rational};
 
@@ -22,7 +23,8 @@ use crate::page::{Note, Tone};
 pub use json::{SCHEMA, to_csv, to_json};
 pub use page::page;
 pub use plots::curves;
-pub use table::table;
+pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
+pub use table::{orders, table};
 
 /// Flows in a sentence, at most.
 const NAMED: usize = 5;
@@ -142,12 +144,14 @@ impl Bounds<'_> {
         .collect()
     }
 
-    fn time(&self, value: &Extended) -> Extended {
-        scaled(value, &self.time_unit)
+    /// Flows of one priority at a server.
+    fn in_class(&self, server: ServerId, priority: Priority) -> usize {
+        let flows = self.network.flows_at(server).iter();
+        flows.filter(|id| self.network.flow(**id).priority == priority).count()
     }
 
-    fn data(&self, value: &Extended) -> Extended {
-        scaled(value, &self.data_unit)
+    fn time(&self, value: &Extended) -> Extended {
+        scaled(value, &self.time_unit)
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::arrival::{Bounder, Common};
 use super::derivation::Derivation;
-use super::model::{FlowId, Network, ServerId};
+use super::model::{FlowId, Network, Priority, ServerId};
 use super::operations;
 use super::settings::{FlowOfInterest, Settings};
 use crate::{AlgebraError, Curve, Extended};
@@ -178,6 +178,37 @@ pub struct ServerBound {
     pub delay: Extended,
     /// Data there at any time, at most.
     pub backlog: Extended,
+    /// Where the server serves by static priority, the same for the flows of each priority, the most urgent first;
+    /// elsewhere none.
+    pub classes: Vec<ClassBound>,
+}
+
+/// Bounds of the flows of one priority at a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassBound {
+    /// Their priority.
+    pub priority: Priority,
+    /// Time that any of their data spend at the server, at most.
+    pub delay: Extended,
+    /// Data of theirs at the server at any time, at most: what a queue of their own must hold.
+    pub backlog: Extended,
+}
+
+impl ServerBound {
+    /// The smaller of two bounds of one server, for all its traffic and for each priority.
+    fn min(self, other: Self) -> Self {
+        let classes = self.classes.into_iter().zip(other.classes).map(|(a, b)| ClassBound {
+            priority: a.priority,
+            delay: a.delay.min(b.delay),
+            backlog: a.backlog.min(b.backlog),
+        });
+        Self {
+            server: self.server,
+            delay: self.delay.min(other.delay),
+            backlog: self.backlog.min(other.backlog),
+            classes: classes.collect(),
+        }
+    }
 }
 
 /// Bounds the flows of a network under one set of conventions. Remembers what it computed.
@@ -255,11 +286,7 @@ impl<'n> Analyser<'n> {
             match analysis {
                 Analysis::Tfa => total(),
                 _ if cyclic || analysis == Analysis::TfaPlusPlus => by_delays(),
-                _ => {
-                    let (a, b) = (total()?, by_delays()?);
-                    let (delay, backlog) = (a.delay.min(b.delay), a.backlog.min(b.backlog));
-                    Ok(ServerBound { server: *server, delay, backlog })
-                }
+                _ => Ok(total()?.min(by_delays()?)),
             }
         })
     }

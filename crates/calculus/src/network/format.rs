@@ -13,6 +13,7 @@ mod own;
 mod quantity;
 mod saihu;
 mod tree;
+mod variation;
 mod wopanets;
 mod work;
 mod xml;
@@ -21,6 +22,7 @@ use std::collections::HashMap;
 
 use super::{ModelError, Network, ServerId, Unit};
 use tree::Node;
+pub use variation::{Variation, VariationError};
 
 /// A way to write a network down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,16 +111,16 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
         Format::Toml => own::network(&Node::of_toml(text)?),
         Format::Json => {
             let node = Node::of_json(text)?;
-            let fields = node.any_fields()?;
-            // Saihu's format has plurals and a field for what is common.
-            if fields.get("network").is_some() || fields.get("servers").is_some() {
-                saihu::network(&node)
-            } else {
-                own::network(&node)
-            }
+            if is_saihu(&node)? { saihu::network(&node) } else { own::network(&node) }
         }
         Format::Xml => wopanets::network(text),
     }
+}
+
+/// Whether it is in Saihu's format, which has plurals and a field for what is common.
+fn is_saihu(root: &Node<'_>) -> Result<bool, FormatError> {
+    let fields = root.any_fields()?;
+    Ok(fields.get("network").is_some() || fields.get("servers").is_some())
 }
 
 /// The servers that a flow's list of names means.

@@ -84,3 +84,34 @@ fn long_tandems_need_no_long_stack() {
         assert_eq!(bound(&tandem, &last, Analysis::Tfa, multiplexing).delay, number("2"));
     }
 }
+
+#[test]
+fn each_priority_at_a_server_has_bounds_of_its_own() {
+    use calculus::network::{Analyser, ClassBound, Priority, Settings};
+
+    let two = network(&[rl("10", "2")], &[(tb("4", "1"), &[0]), (tb("6", "2"), &[0])]);
+    let mut builder = calculus::network::NetworkBuilder::new("two priorities");
+    let server = builder.server(two.servers().next().expect("a server").1.clone());
+    for (priority, (_, flow)) in two.flows().enumerate() {
+        let priority = Priority(u32::try_from(priority).expect("small"));
+        builder.flow(calculus::network::Flow { priority, path: vec![server], ..flow.clone() });
+    }
+    let network = builder.build().expect("a network");
+    let class = |priority, delay, backlog| ClassBound {
+        priority: Priority(priority),
+        delay: number(delay),
+        backlog: number(backlog),
+    };
+    // The first has the whole server: 2 + 4/10 and 4 + 1 * 2. It leaves a rate of 9 behind 8/3: 8/3 + 6/9 and
+    // 6 + 2 * 8/3.
+    let expected = [class(0, "12/5", "6"), class(1, "10/3", "34/3")];
+    for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus, Analysis::Best] {
+        let settings = Settings::default().multiplexed(Multiplexing::StaticPriority);
+        let bounds = Analyser::new(&network, settings).servers(analysis).expect("bounds");
+        assert_eq!(bounds[0].classes, expected, "{analysis}");
+        assert_eq!((&bounds[0].delay, &bounds[0].backlog), (&number("10/3"), &number("16")));
+    }
+    let fifo =
+        Analyser::new(&network, Settings::default()).servers(Analysis::Best).expect("bounds");
+    assert!(fifo[0].classes.is_empty(), "a queue for all has no classes");
+}

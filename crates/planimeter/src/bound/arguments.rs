@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use calculus::network::{
-    Analysis, ArrivalBound, FlowId, FlowOfInterest, Multiplexing, Network, Settings, Unit, format,
+    Analysis, ArrivalBound, FlowId, FlowOfInterest, Multiplexing, Network, Settings, Unit,
+    format::{self, Variation},
 };
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -85,14 +86,19 @@ Examples:
     planimeter bound network.toml --analysis all
     planimeter bound network.toml --json
 
+  How much more video the network carries: delays at 21 rates, as a table, as CSV, drawn:
+    planimeter bound network.toml --vary video.rate=0..60Mbps:20
+    planimeter bound network.toml --vary video.rate=0..60Mbps:20 --csv > delays.csv
+    planimeter bound network.toml --vary video.rate=0..60Mbps:20 --output runs/video
+
   Curves of a flow as a drawing:
     planimeter bound network.toml --flow video --plot curves";
 
 const EXIT_STATUS: &str = "\
 Exit status:
   0  done
-  1  a flow has no bound (the notes say why; see --allow-unbounded), a bound contradicts a run, or
-     an assertion of a min-plus program does not hold
+  1  a flow has no bound (the notes say why; see --allow-unbounded; with --vary: at no value), a
+     bound contradicts a run, or an assertion of a min-plus program does not hold
   2  the file or an argument is wrong, or the analysis does not apply to the network";
 
 /// The verb with all its flags.
@@ -199,6 +205,28 @@ pub(crate) fn command() -> Command {
                 .help("Print JSON, numbers both exact and as doubles, instead of the table"),
         )
         .arg(
+            Arg::new("csv")
+                .long("csv")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("json")
+                .help("Print CSV, in seconds and bits, instead of the table"),
+        )
+        .arg(
+            Arg::new("vary")
+                .long("vary")
+                .value_name("WHAT=FROM..TO:STEPS")
+                .value_parser(|text: &str| text.parse::<Variation>())
+                .conflicts_with_all(["derivation", "plot"])
+                .help("Bound the network for each value of one quantity, such as video.rate=0..60Mbps:20")
+                .long_help(
+                    "Bound the network for each value of one of its quantities, such as \
+                     video.rate=0..60Mbps:20: the name of a flow or server ('flow' or 'server' for all \
+                     alike), the name of a number in the file, both ends of the range, and how many \
+                     steps lie between them. rate[1] is the second of several. Only for files in \
+                     Planimeter's own format. With --output the bounds are drawn and written as sweep.csv",
+                ),
+        )
+        .arg(
             Arg::new("plot")
                 .long("plot")
                 .value_name("FOLDER")
@@ -213,7 +241,7 @@ pub(crate) fn command() -> Command {
                 .short('o')
                 .value_name("DIRECTORY")
                 .value_parser(value_parser!(PathBuf))
-                .help("Leave a run directory there: report.html, its figures, result.json, bounds.csv"),
+                .help("Leave a run directory there: report.html, its figures, result.json, CSV"),
         )
         .arg(
             Arg::new("no-simulation")

@@ -1,7 +1,7 @@
 //! `result.json` of bounds: every number exact, as text, and as a double: bounds
 //! rounded up, runs rounded down.
 
-use calculus::network::{Assessed, Source, describe};
+use calculus::network::{Assessed, ClassBound, Source, describe};
 use calculus::{Curve, Extended, Rational};
 use serde_json::{Value, json};
 
@@ -53,6 +53,7 @@ pub fn to_json(run: &Run<'_>) -> String {
                 "overloaded": load.is_some_and(calculus::network::Load::is_over),
                 "delay": number(&server.delay),
                 "backlog": number(&server.backlog),
+                "classes": server.classes.iter().map(class).collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -97,6 +98,14 @@ pub fn to_csv(bounds: &Bounds<'_>) -> String {
     out
 }
 
+fn class(class: &ClassBound) -> Value {
+    json!({
+        "priority": class.priority.0,
+        "delay": number(&class.delay),
+        "backlog": number(&class.backlog),
+    })
+}
+
 fn bound(bounds: &Bounds<'_>, assessed: &Assessed, asked: &str) -> Value {
     let bound = &assessed.bound;
     json!({
@@ -130,7 +139,7 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
 }
 
 /// A bound: exact text, and the smallest double that is not below it; no double if it is infinite.
-fn number(value: &Extended) -> Value {
+pub(super) fn number(value: &Extended) -> Value {
     json!({
         "exact": value.to_string(),
         "value": value.finite().map(Rational::to_f64_up),
@@ -138,7 +147,7 @@ fn number(value: &Extended) -> Value {
 }
 
 /// What happened in a run: exact text, and the largest double that is not above it.
-fn seen(value: &Rational) -> Value {
+pub(super) fn seen(value: &Rational) -> Value {
     json!({"exact": value.to_string(), "value": value.to_f64_down()})
 }
 

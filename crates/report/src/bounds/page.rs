@@ -11,8 +11,12 @@ use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 /// Flows of which the curves are drawn.
 const DRAWN: usize = 24;
 
+/// What the rows of priorities say.
+const CLASSES: &str = "A priority's delay holds for each of its flows at that server; its backlog is what a queue of its own must \
+                       hold.";
+
 /// What the words on the page mean.
-const DEFINITIONS: [(&str, &str); 5] = [
+pub(super) const DEFINITIONS: [(&str, &str); 5] = [
     (
         "Delay bound",
         "No bit of the flow is longer in the network, whatever all flows send within their arrival curves: the greatest \
@@ -166,9 +170,23 @@ fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
             bounds.network.flows_at(server.server).len().to_string().into(),
             format!("{}, {}", describe::curve(&own.service), own.multiplexing).into(),
         ]);
+        for class in &server.classes {
+            table.row([
+                Cell::from(format!("  priority {}", class.priority)),
+                "".into(),
+                figure(bounds, &class.delay, true, Up).into(),
+                figure(bounds, &class.backlog, false, Up).into(),
+                bounds.in_class(server.server, class.priority).to_string().into(),
+                "".into(),
+            ]);
+        }
     }
     let more = more(bounds.servers.len(), "servers").unwrap_or_default();
-    vec![Block::Table(table), Block::Remark(more.into())]
+    let mut blocks = vec![Block::Table(table), Block::Remark(more.into())];
+    if bounds.servers.iter().any(|server| !server.classes.is_empty()) {
+        blocks.push(Block::Remark(CLASSES.into()));
+    }
+    blocks
 }
 
 fn derivations(bounds: &Bounds<'_>) -> Vec<Block> {

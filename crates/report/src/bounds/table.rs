@@ -1,10 +1,10 @@
 //! The table in the terminal.
 
 use calculus::network::describe::{self, Round, extended, rounded};
-use calculus::network::{Analysis, Source};
+use calculus::network::{Analysis, Network, Settings, Source, Unit};
 use calculus::{Extended, Rational};
 
-use super::{Bounds, notes};
+use super::{Bounds, notes, scaled};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
@@ -64,29 +64,33 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
 }
 
 pub(super) fn conventions(bounds: &Bounds<'_>) -> String {
-    let multiplexing = match bounds.settings.multiplexing {
+    conventions_of(&orders(bounds.network), bounds.analyses, bounds.settings)
+}
+
+/// Orders of service at the servers of a network, in words.
+#[must_use]
+pub fn orders(network: &Network) -> String {
+    let mut orders: Vec<String> =
+        network.servers().map(|(_, server)| server.multiplexing.to_string()).collect();
+    orders.sort();
+    orders.dedup();
+    orders.join(" and ")
+}
+
+pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Settings) -> String {
+    let multiplexing = match settings.multiplexing {
         Some(multiplexing) => format!("{multiplexing} multiplexing at all servers"),
-        None => {
-            let mut orders: Vec<String> = bounds
-                .network
-                .servers()
-                .map(|(_, server)| server.multiplexing.to_string())
-                .collect();
-            orders.sort();
-            orders.dedup();
-            format!("{} multiplexing", orders.join(" and "))
-        }
+        None => format!("{orders} multiplexing"),
     };
-    if bounds.analyses == [Analysis::Best] {
+    if analyses == [Analysis::Best] {
         return format!("{multiplexing}; best of all analyses that are proven for it");
     }
-    let methods: Vec<&str> =
-        bounds.settings.arrival_bounds.iter().map(|method| method.name()).collect();
-    let capped = if bounds.settings.cap_bursts { ", bursts capped by backlogs" } else { "" };
+    let methods: Vec<&str> = settings.arrival_bounds.iter().map(|method| method.name()).collect();
+    let capped = if settings.cap_bursts { ", bursts capped by backlogs" } else { "" };
     format!(
         "{multiplexing}; cross traffic bounded by {}, {}{capped}",
         methods.join(" and "),
-        bounds.settings.flow_of_interest
+        settings.flow_of_interest
     )
 }
 
@@ -188,6 +192,15 @@ fn servers_grid(bounds: &Bounds<'_>) -> Grid {
             Cell::new(figure(bounds, &server.backlog, false, Round::Up)),
             Cell::new(bounds.network.flows_at(server.server).len().to_string()),
         ]);
+        for class in &server.classes {
+            grid.row(vec![
+                Cell::new(format!("  priority {}", class.priority)),
+                Cell::new(""),
+                Cell::new(figure(bounds, &class.delay, true, Round::Up)),
+                Cell::new(figure(bounds, &class.backlog, false, Round::Up)),
+                Cell::new(bounds.in_class(server.server, class.priority).to_string()),
+            ]);
+        }
     }
     grid
 }
@@ -229,7 +242,12 @@ pub(super) fn more(count: usize, what: &str) -> Option<String> {
 /// A value in the unit of the table. Where a few digits are not all, bounds are rounded up and what
 /// happened in runs is rounded down, so that neither says more than is true.
 pub(super) fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> String {
-    let value = if time { bounds.time(value) } else { bounds.data(value) };
+    figure_in(value, if time { &bounds.time_unit } else { &bounds.data_unit }, round)
+}
+
+/// The same in a unit.
+pub(super) fn figure_in(value: &Extended, unit: &Unit, round: Round) -> String {
+    let value = scaled(value, unit);
     let Extended::Finite(exact) = &value else { return extended(&value) };
     let written = extended(&value);
     if !written.starts_with('~') && written.len() <= DIGITS as usize + 2 {

@@ -8,7 +8,7 @@ use probe::outcome::{Point, RunResult};
 use statistics::{Estimate, Unit};
 
 use crate::estimates::metric;
-use crate::format::{estimate, figure, printable};
+use crate::format::{estimate, figure, printable, setting};
 use crate::page::Figure;
 use crate::plot::{Axis, Line, Mark, Plot, Point as Dot, Style};
 use crate::{describe, plot};
@@ -175,10 +175,30 @@ const CPU: Shown = Shown {
 
 /// Lines of at least two different horizontal values.
 fn groups<'a>(points: &[(String, &'a Point)], against: Against) -> Vec<Group<'a>> {
+    let groups = grouped(points, against, |point| against.kept(point));
+    if groups.is_empty() && against == Against::Switches {
+        // One rate, shared among more and more switches.
+        let total = |point: &Point| {
+            // A share times the number of switches is the whole but for the last digits.
+            let rate = point.offered_rate.map(|rate| (rate * 1e6).round() / 1e6);
+            rate.map_or_else(String::new, |rate| {
+                format!("{} in all", setting(rate, Unit::PerSecond))
+            })
+        };
+        return grouped(points, against, total);
+    }
+    groups
+}
+
+fn grouped<'a>(
+    points: &[(String, &'a Point)],
+    against: Against,
+    kept: impl Fn(&Point) -> String,
+) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (protocol, point) in points {
         let Some(x) = against.of(point) else { continue };
-        let kept = against.kept(point);
+        let kept = kept(point);
         match groups.iter_mut().find(|g| g.protocol == *protocol && g.kept == kept) {
             Some(group) => group.points.push((x, *point)),
             None => {

@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{Analysis, AnalysisError, FlowBound, ServerBound};
+use super::{Analysis, AnalysisError, ClassBound, FlowBound, ServerBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
@@ -247,16 +247,25 @@ impl Delays {
         server: ServerId,
     ) -> Result<ServerBound, AnalysisError> {
         let mut delay = Extended::ZERO;
+        let mut by_priority = BTreeMap::new();
         for id in common.network.flows_at(server) {
             if let Some(class) = self.class(common, server, *id) {
                 delay = delay.max(class.delay.clone());
+                by_priority.insert(common.network.flow(*id).priority, class);
+            }
+        }
+        let mut classes = Vec::new();
+        if common.multiplexing(server) == Multiplexing::StaticPriority {
+            for (priority, class) in by_priority {
+                let backlog = operations::vertical_deviation(&class.arrival, &class.service)?;
+                classes.push(ClassBound { priority, delay: class.delay.clone(), backlog });
             }
         }
         let cyclic = common.network.order().is_err();
         let all = self.arrival(common, server, common.network.flows_at(server), cyclic)?;
         let service = &common.network.server(server).service;
         let backlog = operations::vertical_deviation(&all, service)?;
-        Ok(ServerBound { server, delay, backlog })
+        Ok(ServerBound { server, delay, backlog, classes })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Total flow analysis: all traffic of a server is one flow, and its delays add up along a path.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Analysis, AnalysisError, FlowBound, ServerBound, source};
+use super::{Analysis, AnalysisError, ClassBound, FlowBound, ServerBound, source};
 use crate::network::arrival::{Bounder, Common};
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
@@ -68,17 +68,24 @@ pub(super) fn server(
 ) -> Result<ServerBound, AnalysisError> {
     let bounder = Bounder::new(common);
     let network = common.network;
-    let mut delay = Extended::ZERO;
     let all = total(&bounder, totals, server, None)?;
-    if common.multiplexing(server) == Multiplexing::StaticPriority {
-        for id in network.flows_at(server) {
-            let priority = network.flow(*id).priority;
-            delay = delay.max(total(&bounder, totals, server, Some(priority))?.delay.clone());
-        }
-    } else {
-        delay = all.delay.clone();
+    let backlog = all.backlog.clone();
+    if common.multiplexing(server) != Multiplexing::StaticPriority {
+        return Ok(ServerBound { server, delay: all.delay.clone(), backlog, classes: Vec::new() });
     }
-    Ok(ServerBound { server, delay, backlog: all.backlog.clone() })
+    let flows = network.flows_at(server).iter();
+    let priorities: BTreeSet<Priority> = flows.map(|id| network.flow(*id).priority).collect();
+    let (mut delay, mut classes) = (Extended::ZERO, Vec::with_capacity(priorities.len()));
+    for priority in priorities {
+        let of_class = total(&bounder, totals, server, Some(priority))?;
+        delay = delay.max(of_class.delay.clone());
+        classes.push(ClassBound {
+            priority,
+            delay: of_class.delay.clone(),
+            backlog: of_class.backlog.clone(),
+        });
+    }
+    Ok(ServerBound { server, delay, backlog, classes })
 }
 
 /// Bounds all flows of a server, or those of one priority at a server that serves by priority.

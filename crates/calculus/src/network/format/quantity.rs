@@ -96,7 +96,7 @@ fn is_not_finite(text: &str) -> bool {
 }
 
 /// Where the number ends: at the first letter that is no exponent.
-fn split(text: &str) -> (&str, &str) {
+pub(super) fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let mut end = 0;
     while let Some(byte) = bytes.get(end) {

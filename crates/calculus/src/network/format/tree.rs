@@ -117,7 +117,7 @@ impl<'t> Node<'t> {
     }
 
     /// The name of a field; empty for what is none.
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         if let Step::Field(name) = &self.place.step { name } else { "" }
     }
 
@@ -170,6 +170,22 @@ impl<'t> Node<'t> {
         match &self.value {
             Tree::Array(nodes) => Ok(nodes),
             _ => Err(self.fault(format!("is {}; a list is needed", self.kind()))),
+        }
+    }
+
+    /// A field, to be changed.
+    pub(super) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
+        match &mut self.value {
+            Tree::Object(nodes) => nodes.iter_mut().find(|node| node.name() == name),
+            _ => None,
+        }
+    }
+
+    /// An element of a list, to be changed.
+    pub(super) fn element_mut(&mut self, index: usize) -> Option<&mut Self> {
+        match &mut self.value {
+            Tree::Array(nodes) => nodes.get_mut(index),
+            _ => None,
         }
     }
 

@@ -1,0 +1,381 @@
+//! Bounds while one quantity of the network varies: a table, `result.json`, `sweep.csv`, a page with plots.
+
+use calculus::network::{Analysis, Assessed, Settings, Unit, describe};
+use calculus::{Extended, Rational};
+use serde_json::{Value, json};
+
+use super::json::{number, seen};
+use super::table::{conventions_of, figure_in};
+use super::{in_unit, scaled};
+use crate::csv::{Cell as CsvCell, Text};
+use crate::format::{command_line, plural, printable};
+use crate::page::{Block, Cell, Column, FIGURE_FILES, Figure, Note, Page, Table, Tone};
+use crate::plot::{self, Axis, Line, Plot, Point, Style};
+use crate::terminal::{self, Grid, Layout, Paint};
+
+/// The JSON schema of what [`Sweep::to_json`] gives.
+pub const SWEEP_SCHEMA: &str = include_str!("../../schemas/bounds-sweep.v1.schema.json");
+
+/// Flows of which a figure has lines, at most.
+const DRAWN: usize = 8;
+
+/// Bounds at each value of a quantity.
+#[derive(Debug)]
+pub struct Sweep<'a> {
+    /// Name of the network; may be empty.
+    pub network: &'a str,
+    /// What varies: `video.rate`.
+    pub place: &'a str,
+    /// Unit of the values; empty for that of the file.
+    pub unit: &'a str,
+    /// What was asked for.
+    pub analyses: &'a [Analysis],
+    /// Conventions.
+    pub settings: &'a Settings,
+    /// Orders of service in the network, for words about it.
+    pub orders: &'a str,
+    /// Names of the flows that were asked for.
+    pub flows: &'a [String],
+    /// At least one.
+    pub points: &'a [SweepPoint],
+    /// Unit of times.
+    pub time_unit: Unit,
+    /// Unit of data.
+    pub data_unit: Unit,
+}
+
+/// Bounds at one value.
+#[derive(Debug)]
+pub struct SweepPoint {
+    /// The value.
+    pub value: Rational,
+    /// For each flow a bound for each analysis.
+    pub flows: Vec<Vec<Assessed>>,
+    /// Flows without a bound, as sentences.
+    pub unbounded: Vec<String>,
+    /// Bounds below a run, as sentences.
+    pub contradictions: Vec<String>,
+}
+
+/// What a figure shows of a bound.
+#[derive(Clone, Copy)]
+enum What {
+    Delay,
+    Backlog,
+}
+
+impl What {
+    fn bound(self, assessed: &Assessed) -> &Extended {
+        match self {
+            Self::Delay => &assessed.bound.delay,
+            Self::Backlog => &assessed.bound.backlog,
+        }
+    }
+
+    fn run(self, assessed: &Assessed) -> Option<&Rational> {
+        let run = assessed.run.as_ref()?;
+        Some(match self {
+            Self::Delay => &run.delay,
+            Self::Backlog => &run.backlog,
+        })
+    }
+}
+
+impl Sweep<'_> {
+    /// A row for each value, a column for each flow: delay bounds. Ends with a newline.
+    #[must_use]
+    pub fn table(&self, layout: Layout) -> String {
+        let mut out = layout.paragraph("", &self.title(), Paint::Strong);
+        out.push_str(&layout.paragraph(
+            "",
+            &conventions_of(self.orders, self.analyses, self.settings),
+            Paint::Plain,
+        ));
+        let unit = &self.time_unit;
+        out.push_str(&layout.heading(&format!("Delay bounds in {}", unit.name)));
+        let mut columns = vec![terminal::Column::right(self.axis()).indent(2)];
+        let names = self.columns();
+        columns.extend(names.iter().enumerate().map(|(number, (_, _, name))| {
+            let rank = u8::try_from(number).unwrap_or(u8::MAX);
+            terminal::Column::right(printable(name)).rank(rank)
+        }));
+        let mut grid = Grid::new(columns);
+        for point in self.points {
+            let mut row = vec![terminal::Cell::new(describe::number(&point.value))];
+            row.extend(names.iter().map(|(flow, analysis, _)| {
+                let Some(assessed) = point.flows.get(*flow).and_then(|row| row.get(*analysis))
+                else {
+                    return terminal::Cell::new("");
+                };
+                let text = figure_in(&assessed.bound.delay, unit, describe::Round::Up);
+                let paint =
+                    if assessed.contradiction().is_some() { Paint::Bad } else { Paint::Plain };
+                terminal::Cell::painted(text, paint)
+            }));
+            grid.row(row);
+        }
+        out.push_str(&grid.render(layout));
+        out.push('\n');
+        let rest = "Bounds rounded up. Backlogs, runs and columns that find no room: --csv, --json or --output.";
+        out.push_str(&layout.paragraph("", rest, Paint::Faint));
+        let notes = self.notes();
+        if !notes.is_empty() {
+            out.push_str(&layout.heading("Notes"));
+            for note in notes {
+                out.push_str(&layout.paragraph("  - ", &note.text, note.tone.into()));
+            }
+        }
+        out
+    }
+
+    /// A row for each value, flow and analysis, in seconds and bits, the value in its own unit. A bound that is infinite is
+    /// empty.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut out = format!(
+            "{},flow,analysis,by,delay_s,run_delay_s,backlog_bits,run_backlog_bits\n",
+            Text(&self.axis())
+        );
+        for point in self.points {
+            let up = |value: &Extended| CsvCell(value.finite().map(Rational::to_f64_up));
+            let down = |value: Option<&Rational>| CsvCell(value.map(Rational::to_f64_down));
+            for (name, row) in self.flows.iter().zip(&point.flows) {
+                for (assessed, asked) in row.iter().zip(self.analyses) {
+                    out.push_str(&format!(
+                        "{},{},{},{},{},{},{},{}\n",
+                        CsvCell(Some(point.value.to_f64())),
+                        Text(name),
+                        asked.name(),
+                        assessed.bound.delay_by.analysis.name(),
+                        up(&assessed.bound.delay),
+                        down(What::Delay.run(assessed)),
+                        up(&assessed.bound.backlog),
+                        down(What::Backlog.run(assessed)),
+                    ));
+                }
+            }
+        }
+        out
+    }
+
+    /// Every number exact, as text, and as a double: bounds rounded up, runs rounded down; in seconds and bits.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let point = |point: &SweepPoint| {
+            let flows = self.flows.iter().zip(&point.flows).map(|(name, row)| {
+                let bounds = row.iter().zip(self.analyses).map(|(assessed, asked)| {
+                    json!({
+                        "analysis": asked.name(),
+                        "by": assessed.bound.delay_by.analysis.name(),
+                        "delay": number(&assessed.bound.delay),
+                        "backlog": number(&assessed.bound.backlog),
+                    })
+                });
+                let run = row.first().and_then(|first| first.run.as_ref());
+                json!({
+                    "name": name,
+                    "run": run.map(|run| json!({"delay": seen(&run.delay), "backlog": seen(&run.backlog)})),
+                    "bounds": bounds.collect::<Vec<Value>>(),
+                })
+            });
+            json!({
+                "value": {"exact": point.value.to_string(), "value": point.value.to_f64()},
+                "flows": flows.collect::<Vec<Value>>(),
+                "unbounded": point.unbounded,
+                "contradictions": point.contradictions,
+            })
+        };
+        let value = json!({
+            "schema": "planimeter-bounds-sweep.v1",
+            "network": self.network,
+            "varies": self.place,
+            "unit": self.unit,
+            "units": {"time": "s", "data": "b"},
+            "conventions": conventions_of(self.orders, self.analyses, self.settings),
+            "points": self.points.iter().map(point).collect::<Vec<Value>>(),
+        });
+        format!("{value:#}\n")
+    }
+
+    /// The report.
+    #[must_use]
+    pub fn page(&self, command: &[String], started_at: &str, version: &str) -> Page {
+        let kicker = format!("Planimeter {} · delay and backlog bounds", printable(version));
+        let mut page = Page::new(kicker, self.title());
+        page.fact(plural(self.points.len() as u64, "value", "values"));
+        page.fact(started_at);
+        page.lead(Block::Paragraph(
+            conventions_of(self.orders, self.analyses, self.settings).into(),
+        ));
+        page.lead(Block::Notes(self.notes()));
+        page.lead(Block::Command(command_line(command)));
+        let figures = vec![self.figure(What::Delay), self.figure(What::Backlog)];
+        let mut blocks = vec![Block::Figures(figures)];
+        if self.flows.len() > DRAWN {
+            let text = format!(
+                "The first {DRAWN} of {} flows; name others with --flow. sweep.csv has all.",
+                self.flows.len()
+            );
+            blocks.push(Block::Remark(text.into()));
+        }
+        page.section("bounds", "Bounds", blocks);
+        page.section("values", "At each value", vec![self.page_table()]);
+        let files = Block::files([
+            ("result.json", "everything here, exactly, by a versioned schema"),
+            ("sweep.csv", "a row for each value, flow and analysis, in seconds and bits"),
+            FIGURE_FILES,
+        ]);
+        page.section("method", "Method", vec![Block::definitions(super::page::DEFINITIONS), files]);
+        page
+    }
+
+    /// Values at which a flow has no bound, or a bound is below a run.
+    fn notes(&self) -> Vec<Note> {
+        let bad = |text: String| Note { tone: Tone::Bad, text: printable(&text) };
+        let contradictions = self.ranges(|point| &point.contradictions).into_iter().map(bad);
+        let unbounded = self.ranges(|point| &point.unbounded).into_iter().map(Note::warning);
+        contradictions.chain(unbounded).collect()
+    }
+
+    /// Sentences with the values from and to which they hold.
+    fn ranges(&self, of: impl Fn(&SweepPoint) -> &Vec<String>) -> Vec<String> {
+        let mut found: Vec<(&str, &Rational, &Rational)> = Vec::new();
+        for point in self.points {
+            for text in of(point) {
+                match found.iter_mut().find(|(known, ..)| known == text) {
+                    Some((_, _, to)) => *to = &point.value,
+                    None => found.push((text, &point.value, &point.value)),
+                }
+            }
+        }
+        let sentence = |(text, from, to): (&str, &Rational, &Rational)| {
+            let (from, to) = (self.with_unit(from), self.with_unit(to));
+            let at = if from == to { format!("At {from}") } else { format!("From {from} to {to}") };
+            printable(&format!("{at}: {text}"))
+        };
+        found.into_iter().map(sentence).collect()
+    }
+
+    fn with_unit(&self, value: &Rational) -> String {
+        format!("{} {}", describe::number(value), self.unit).trim_end().to_owned()
+    }
+
+    fn title(&self) -> String {
+        let name = if self.network.is_empty() { "a network" } else { self.network };
+        let ends = [self.points.first(), self.points.last()]
+            .map(|point| point.map_or_else(String::new, |point| self.with_unit(&point.value)));
+        printable(&format!("Bounds of {name}, {} from {} to {}", self.place, ends[0], ends[1]))
+    }
+
+    /// What varies, with its unit.
+    fn axis(&self) -> String {
+        match self.unit {
+            "" => self.place.to_owned(),
+            unit => format!("{} in {unit}", self.place),
+        }
+    }
+
+    /// Flow, analysis and name of each column.
+    fn columns(&self) -> Vec<(usize, usize, String)> {
+        let mut columns = Vec::new();
+        for (flow, name) in self.flows.iter().enumerate() {
+            for (index, analysis) in self.analyses.iter().enumerate() {
+                let name = match self.analyses.len() {
+                    1 => name.clone(),
+                    _ => format!("{name}, {analysis}"),
+                };
+                columns.push((flow, index, name));
+            }
+        }
+        columns
+    }
+
+    fn page_table(&self) -> Block {
+        let (time, data) = (&self.time_unit, &self.data_unit);
+        let mut table = Table::new(
+            "",
+            [
+                Column::figures(self.axis()),
+                Column::words("flow"),
+                Column::words("analysis"),
+                Column::figures(format!("delay, {}", time.name)),
+                Column::figures(format!("in a run, {}", time.name)),
+                Column::figures(format!("backlog, {}", data.name)),
+                Column::figures(format!("in a run, {}", data.name)),
+            ],
+        );
+        let run = |value: Option<&Rational>, unit: &Unit| match value {
+            Some(value) => figure_in(&Extended::from(value), unit, describe::Round::Down),
+            None => "–".to_owned(),
+        };
+        let rows = self.points.iter().flat_map(|point| {
+            let flows = self.flows.iter().zip(&point.flows);
+            flows.flat_map(move |(name, row)| {
+                row.iter()
+                    .zip(self.analyses)
+                    .map(move |(assessed, asked)| (point, name, assessed, asked))
+            })
+        });
+        for (point, name, assessed, asked) in rows.take(super::table::ROWS) {
+            let tone = if assessed.contradiction().is_some() { Tone::Bad } else { Tone::Plain };
+            table.row([
+                Cell::from(describe::number(&point.value)),
+                printable(name).into(),
+                asked.to_string().into(),
+                Cell::toned(tone, figure_in(&assessed.bound.delay, time, describe::Round::Up)),
+                run(What::Delay.run(assessed), time).into(),
+                figure_in(&assessed.bound.backlog, data, describe::Round::Up).into(),
+                run(What::Backlog.run(assessed), data).into(),
+            ]);
+        }
+        Block::Table(table)
+    }
+
+    fn figure(&self, what: What) -> Figure {
+        let (name, unit) = match what {
+            What::Delay => ("delay", &self.time_unit),
+            What::Backlog => ("backlog", &self.data_unit),
+        };
+        let mut lines = Vec::new();
+        let columns = self.columns();
+        let drawn = columns.iter().filter(|(flow, ..)| *flow < DRAWN).enumerate();
+        for (number, (flow, analysis, title)) in drawn {
+            let cells = || {
+                self.points.iter().filter_map(|point| {
+                    Some((point.value.to_f64(), point.flows.get(*flow)?.get(*analysis)?))
+                })
+            };
+            // What has no bound interrupts the line.
+            let bounds = cells().map(|(x, assessed)| {
+                let y = scaled(what.bound(assessed), unit);
+                Point::new(x, y.finite().map_or(f64::NAN, Rational::to_f64_up))
+            });
+            lines.push(Line::new(title.clone(), bounds.collect(), Style::series(number).filled()));
+            if *analysis > 0 {
+                continue;
+            }
+            let runs: Vec<Point> = cells()
+                .filter_map(|(x, assessed)| {
+                    let run = in_unit(what.run(assessed)?, unit);
+                    Some(Point::new(x, run.to_f64_down()))
+                })
+                .collect();
+            if !runs.is_empty() {
+                let title = format!("{title}, in a run");
+                lines.push(Line::new(title, runs, Style::series(number).hollow()));
+            }
+        }
+        let plot = Plot::new(
+            format!("Bounds of {name}"),
+            format!(
+                "Bounds of {name} for each flow while {} varies. Dashed, below: the worst run that was found. A line ends \
+                 where there is no bound.",
+                self.place
+            ),
+            Axis { from_zero: false, ..Axis::linear(self.axis(), plot::Unit::Index) },
+            Axis::linear(format!("{name} in {}", unit.name), plot::Unit::Index),
+        );
+        let remark = "Solid: bounds, which nothing exceeds. Dashed: the worst run that was found; the worst case lies between.";
+        Figure::plot(Plot { lines, ..plot }, remark).with_data(crate::page::Data::Elsewhere)
+    }
+}
