@@ -13,7 +13,7 @@ use provenance::Began;
 use ranks::{Group, Rank, Received};
 use rustix::process::{Pid, Signal};
 
-use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
+use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol, SweepRates};
 use crate::cores::{NoPrecedence, Precedence};
 use crate::engine::p4runtime::HeldPorts;
 use crate::engine::{self, Live};
@@ -275,7 +275,10 @@ fn run_all(
     }
     runner.result.notes.extend(onos::keeps(config));
     match &config.plan.kind {
-        PlanKind::Point => runner.sweep(&[config.traffic.rate], &[config.switches.count])?,
+        PlanKind::Point => {
+            let rate = SweepRates::PerSwitch(vec![config.traffic.rate]);
+            runner.sweep(&rate, &[config.switches.count])?;
+        }
         PlanKind::Sweep { rates, switches } => runner.sweep(rates, switches)?,
         PlanKind::Search { low, high, precision, loss } => {
             let search = LossFreeSearch::new(*low, *high, *precision, *loss);
@@ -304,14 +307,14 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    fn sweep(&mut self, rates: &[f64], switches: &[u32]) -> Result<(), RunError> {
+    fn sweep(&mut self, rates: &SweepRates, switches: &[u32]) -> Result<(), RunError> {
         let repetitions = self.config.plan.repetitions;
-        self.planned = u32::try_from(rates.len() * switches.len())
+        self.planned = u32::try_from(rates.count() * switches.len())
             .ok()
             .and_then(|points| points.checked_mul(repetitions));
         for switches in switches {
-            for rate in rates {
-                self.point(*switches, *rate)?;
+            for rate in rates.per_switch(*switches) {
+                self.point(*switches, rate)?;
                 if self.is_interrupted() || self.out_of_reach {
                     return Ok(());
                 }

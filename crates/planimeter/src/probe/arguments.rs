@@ -100,6 +100,9 @@ Examples:
     planimeter probe --plan sweep --sweep-rates 100..1000:100 --sweep-switches 1,16,64 \\
         --repetitions 10 -o runs/sweep
 
+  What the number of switches alone costs: 5,000 packet-ins per second, shared among them:
+    planimeter probe --plan sweep --total-rate 5k --sweep-switches 1,10,100
+
   P4Runtime switches that ONOS is told to dial:
     planimeter probe -p p4runtime -n 100 --onos-rest http://127.0.0.1:8181
 

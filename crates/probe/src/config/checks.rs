@@ -328,16 +328,32 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
     let plan = &draft.plan;
     let open = draft.traffic.mode == ModeName::Open;
     if plan.kind == PlanName::Sweep {
-        if plan.rates.0.is_empty() && plan.switches.0.is_empty() {
+        let (rates, total) = (!plan.rates.0.is_empty(), !plan.total_rates.0.is_empty());
+        if rates && total {
             report.conflict(
-                &["plan.kind", "plan.rates", "plan.switches"],
+                &["plan.total-rates", "plan.rates"],
+                "rates are of each switch or of all together, not both".to_owned(),
+                "one of plan.rates and plan.total-rates".to_owned(),
+            );
+        }
+        if !rates && !total && plan.switches.0.is_empty() {
+            report.conflict(
+                &["plan.kind", "plan.rates", "plan.total-rates", "plan.switches"],
                 "a sweep needs something to vary".to_owned(),
                 "plan.rates = \"100..1000:100\", plan.switches = \"1,16,64\" or both".to_owned(),
             );
         }
-        if !plan.rates.0.is_empty() && !open {
+        if total && draft.sweep_rates().per_switch(draft.most_switches()).any(|rate| rate < 0.001) {
             report.conflict(
-                &["plan.rates", "traffic.mode", "plan.kind"],
+                &["plan.total-rates", count_key(draft)],
+                "leaves a switch less than 0.001 packet-ins per second".to_owned(),
+                "a higher rate, or fewer switches".to_owned(),
+            );
+        }
+        if (rates || total) && !open {
+            let key = if rates { "plan.rates" } else { "plan.total-rates" };
+            report.conflict(
+                &[key, "traffic.mode", "plan.kind"],
                 format!(
                     "rates can be set in open mode only, and traffic.mode is {}",
                     draft.traffic.mode.text()
@@ -370,7 +386,7 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
     if report.is_given("plan.kind") {
         return;
     }
-    let sweep = ["plan.rates", "plan.switches"].map(|key| (key, "sweep"));
+    let sweep = ["plan.rates", "plan.total-rates", "plan.switches"].map(|key| (key, "sweep"));
     let search =
         ["plan.low", "plan.high", "plan.precision", "plan.loss"].map(|key| (key, "search"));
     for (key, kind) in sweep.into_iter().chain(search) {

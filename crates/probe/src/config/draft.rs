@@ -12,8 +12,8 @@ use super::value::{
 };
 use super::{
     Addresses, Arrivals, Config, Controller, FlowTables, Frame, Generator, Load, Matching, Mode,
-    Output, P4Runtime, Plan, PlanKind, PortForm, Protocol, Rfc8456, Switches, Timing, Tls,
-    TopologySource, Traffic,
+    Output, P4Runtime, Plan, PlanKind, PortForm, Protocol, Rfc8456, SweepRates, Switches, Timing,
+    Tls, TopologySource, Traffic,
 };
 use crate::topology;
 
@@ -108,6 +108,7 @@ pub(super) struct PlanDraft {
     pub(super) repetitions: u32,
     pub(super) between: Unsettable,
     pub(super) rates: Rates,
+    pub(super) total_rates: Rates,
     pub(super) switches: Counts,
     pub(super) low: f64,
     pub(super) high: f64,
@@ -175,6 +176,15 @@ impl Draft {
         }
     }
 
+    /// The rates of a sweep.
+    pub(super) fn sweep_rates(&self) -> SweepRates {
+        match (&self.plan.rates.0[..], &self.plan.total_rates.0[..]) {
+            ([], []) => SweepRates::PerSwitch(vec![self.traffic.rate]),
+            ([], total) => SweepRates::Total(total.to_vec()),
+            (rates, _) => SweepRates::PerSwitch(rates.to_vec()),
+        }
+    }
+
     /// The largest of them.
     pub(super) fn most_switches(&self) -> u32 {
         self.switch_counts().into_iter().max().unwrap_or_default()
@@ -217,8 +227,13 @@ impl Draft {
     fn offered(&self) -> Option<f64> {
         let rate = match (self.plan.kind, self.traffic.mode) {
             (PlanName::Search, _) | (_, ModeName::Closed | ModeName::Flood) => return None,
-            (PlanName::Sweep, _) if !self.plan.rates.0.is_empty() => {
-                self.plan.rates.0.iter().copied().fold(0.0, f64::max)
+            (PlanName::Sweep, _) => {
+                let counts = self.switch_counts();
+                let all = |count: &u32| {
+                    let most = self.sweep_rates().per_switch(*count).fold(0.0, f64::max);
+                    most * f64::from(*count)
+                };
+                return Some(counts.iter().map(all).fold(0.0, f64::max));
             }
             _ => self.traffic.rate,
         };
@@ -253,13 +268,9 @@ impl Draft {
         let plan = Plan {
             kind: match self.plan.kind {
                 PlanName::Point => PlanKind::Point,
-                PlanName::Sweep => PlanKind::Sweep {
-                    rates: match self.plan.rates.0.is_empty() {
-                        true => vec![self.traffic.rate],
-                        false => self.plan.rates.0.clone(),
-                    },
-                    switches: self.switch_counts(),
-                },
+                PlanName::Sweep => {
+                    PlanKind::Sweep { rates: self.sweep_rates(), switches: self.switch_counts() }
+                }
                 PlanName::Search => search.clone(),
                 PlanName::Rfc8456(tests) => PlanKind::Rfc8456(tests),
             },

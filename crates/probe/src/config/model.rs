@@ -443,10 +443,10 @@ pub struct Plan {
 pub enum PlanKind {
     /// One point.
     Point,
-    /// Every combination of rates (per switch) and switch counts.
+    /// Every combination of rates and switch counts.
     Sweep {
-        /// Packet-ins per second and switch.
-        rates: Vec<f64>,
+        /// Packet-ins per second.
+        rates: SweepRates,
         /// Numbers of switches.
         switches: Vec<u32>,
     },
@@ -463,6 +463,34 @@ pub enum PlanKind {
     },
     /// Tests of RFC 8456.
     Rfc8456(Tests),
+}
+
+/// The rates of a sweep, in packet-ins per second.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SweepRates {
+    /// Of each switch.
+    PerSwitch(Vec<f64>),
+    /// Of all switches together, shared equally among them.
+    Total(Vec<f64>),
+}
+
+impl SweepRates {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self {
+            Self::PerSwitch(rates) | Self::Total(rates) => rates.len(),
+        }
+    }
+
+    /// Each as the rate of one of so many switches.
+    pub fn per_switch(&self, switches: u32) -> impl Iterator<Item = f64> {
+        let (rates, share) = match self {
+            Self::PerSwitch(rates) => (rates, 1.0),
+            Self::Total(rates) => (rates, f64::from(switches.max(1))),
+        };
+        rates.iter().map(move |rate| rate / share)
+    }
 }
 
 /// What the tests of RFC 8456 need to know beside all else.

@@ -363,6 +363,16 @@ fn a_sweep_varies_something() {
          write traffic.mode = \"open\", or plan.switches alone",
     );
     config("plan = { kind = \"sweep\", switches = [1] }\ntraffic.mode = \"closed\"\n");
+    refused(
+        "plan = { kind = \"sweep\", rates = [1], total-rates = [2] }\n",
+        "probe.toml:1: plan.total-rates: rates are of each switch or of all together, not both; write \
+         one of plan.rates and plan.total-rates",
+    );
+    refused(
+        "plan = { kind = \"sweep\", switches = [1, 500], total-rates = [0.1] }\n",
+        "probe.toml:1: plan.total-rates: leaves a switch less than 0.001 packet-ins per second; write \
+         a higher rate, or fewer switches",
+    );
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{complaints, config, resolve, resolve_in};
-use crate::config::{Arrivals, Frame, Mode, Origin, PlanKind, Settings, TopologySource};
+use crate::config::{
+    Arrivals, Frame, Mode, Origin, PlanKind, Settings, SweepRates, TopologySource,
+};
 
 fn legacy() -> Origin {
     Origin::Legacy { file: PathBuf::from("config.ini"), line: 3 }
@@ -89,12 +91,19 @@ fn a_sweep_varies_one_thing_or_two() {
     let kind = |toml: &str| config(toml).plan.kind;
     assert_eq!(
         kind("plan = { kind = \"sweep\", rates = [100, \"200..400:100\"] }\n"),
-        PlanKind::Sweep { rates: vec![100.0, 200.0, 300.0, 400.0], switches: vec![16] }
+        PlanKind::Sweep {
+            rates: SweepRates::PerSwitch(vec![100.0, 200.0, 300.0, 400.0]),
+            switches: vec![16]
+        }
     );
     assert_eq!(
         kind("plan = { kind = \"sweep\", switches = \"1,4\" }\ntraffic.rate = \"1k\"\n"),
-        PlanKind::Sweep { rates: vec![1000.0], switches: vec![1, 4] }
+        PlanKind::Sweep { rates: SweepRates::PerSwitch(vec![1000.0]), switches: vec![1, 4] }
     );
+    let total = kind("plan = { kind = \"sweep\", total-rates = \"1k,2k\", switches = \"1,4\" }\n");
+    let PlanKind::Sweep { rates, switches } = total else { panic!("{total:?}") };
+    assert_eq!((rates.count(), switches), (2, vec![1, 4]));
+    assert_eq!(rates.per_switch(4).collect::<Vec<_>>(), [250.0, 500.0]);
     assert_eq!(
         kind("plan = { kind = \"search\", low = 5, high = \"1k\", loss = 0.01 }\n"),
         PlanKind::Search { low: 5.0, high: 1000.0, precision: 0.05, loss: 0.01 }
