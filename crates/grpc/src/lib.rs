@@ -10,6 +10,29 @@
 //! * [`Outbox`]: where the messages of such a call wait, and from where they leave in one frame.
 //!
 //! Nothing here knows of a service.
+//!
+//! ```no_run
+//! use grpc::client::{DialOptions, Line};
+//! use std::time::Duration;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = DialOptions { tls: None, timeout: Duration::from_secs(5), response_limit: 4 << 20 };
+//! // A client that tonic generated takes the line in the place of a channel.
+//! let line = Line::connect("127.0.0.1:9559", &options).await?;
+//! println!("connected to {}", line.origin());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What waits in an outbox is limited, and what does not fit is told:
+//!
+//! ```
+//! use grpc::{Outbox, QueueLimit, When};
+//!
+//! let (outbox, _reader) = Outbox::<String>::new(QueueLimit::of_messages(2));
+//! let queued = outbox.push_all(["one", "two", "three"].map(str::to_owned), When::InTurn);
+//! assert_eq!((queued, outbox.waiting()), (2, 2));
+//! ```
 
 pub mod client;
 mod http2;

@@ -10,6 +10,34 @@
 //! * [`framing`] and [`handshake`]: what lies between a byte stream and those messages, as state
 //!   machines that are handed bytes and time and hand bytes back.
 //!
+//! A switch and a controller that agree on a version, with no more than bytes between them:
+//!
+//! ```
+//! use openflow::framing::Framer;
+//! use openflow::handshake::{Handshake, SwitchIdentity};
+//! use openflow::v1_0::{FragmentHandling, SwitchConfig};
+//! use openflow::{DatapathId, Version};
+//!
+//! let mut switch = Handshake::switch(&[Version::V1_0, Version::V1_3], SwitchIdentity::new(DatapathId(1)));
+//! let config = SwitchConfig { flags: FragmentHandling::NORMAL, miss_send_len: 128 };
+//! let mut controller = Handshake::controller(&[Version::V1_3], config);
+//! let (mut to_controller, mut to_switch) = (Vec::new(), Vec::new());
+//! switch.start(&mut to_controller);
+//! controller.start(&mut to_switch);
+//! while !(to_controller.is_empty() && to_switch.is_empty()) {
+//!     let (at_controller, at_switch) = (std::mem::take(&mut to_controller), std::mem::take(&mut to_switch));
+//!     for frame in Framer::new().frames(&at_controller) {
+//!         controller.receive(frame?, &mut to_switch)?;
+//!     }
+//!     for frame in Framer::new().frames(&at_switch) {
+//!         switch.receive(frame?, &mut to_controller)?;
+//!     }
+//! }
+//! assert_eq!(switch.version(), Some(Version::V1_3));
+//! assert_eq!(controller.features().map(|features| features.datapath_id), Some(DatapathId(1)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Nothing here panics on bad bytes or allocates more than in proportion to what it was given;
 //! errors name the field and its offset in the message.
 

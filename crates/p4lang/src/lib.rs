@@ -5,6 +5,37 @@
 //! ([`ir`]) of both; BMv2 JSON becomes the same form ([`bmv2`]). P4Info ([`p4info`]) comes from there.
 //! [`compile_file`] does all that in one call. What any pass has to say goes into [`diagnostic::Diagnostics`] with
 //! positions in a [`source::SourceMap`].
+//!
+//! ```
+//! use p4lang::diagnostic::Style;
+//! use p4lang::preprocess::{MemoryFiles, Options};
+//!
+//! let text = "
+//!     #include <core.p4>
+//!     #include <v1model.p4>
+//!     header ethernet_t { bit<48> destination; bit<48> source; bit<16> type; }
+//!     struct headers_t { ethernet_t ethernet; }
+//!     struct metadata_t {}
+//!     parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+//!         state start { p.extract(h.ethernet); transition accept; }
+//!     }
+//!     control V(inout headers_t h, inout metadata_t m) { apply {} }
+//!     control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+//!         action forward(bit<9> port) { s.egress_spec = port; }
+//!         table stations { key = { h.ethernet.destination: exact; } actions = { forward; NoAction; } }
+//!         apply { stations.apply(); }
+//!     }
+//!     control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
+//!     control D(packet_out p, in headers_t h) { apply { p.emit(h.ethernet); } }
+//!     V1Switch(P(), V(), I(), E(), V(), D()) main;
+//! ";
+//! let compiled = p4lang::compile_text("switch.p4", text, &Options::default(), &MemoryFiles::default());
+//! let program = compiled.program.as_ref().ok_or_else(|| compiled.messages(Style::Plain))?;
+//! assert_eq!(program.tables[0].name, "I.stations");
+//! let p4info = p4lang::p4info::generate(program).map_err(|errors| format!("{errors:?}"))?;
+//! assert_eq!(p4info.tables[0].match_fields[0].bitwidth, 48);
+//! # Ok::<(), String>(())
+//! ```
 
 pub mod arch;
 pub mod ast;

@@ -11,6 +11,44 @@
 //! * [`arbitration`], [`packet_io`], [`session`]: who may write, and what a switch answers.
 //! * `decoding`: what a request takes in memory, before it is decoded.
 //! * [`server`], [`client`]: the two ends over gRPC.
+//!
+//! A controller that becomes primary and reads what is in the tables:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use p4runtime::arbitration::ElectionId;
+//! use p4runtime::client::{Client, ClientOptions};
+//! use p4runtime::proto::v1::{Entity, TableEntry, entity};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut client = Client::connect("127.0.0.1:9559", 1, &ClientOptions::default()).await?;
+//! let patience = Duration::from_secs(5);
+//! let (_sender, mut stream) = client.become_primary("", ElectionId(1), patience).await?;
+//! // A table id of zero selects all tables.
+//! let all = Entity { entity: Some(entity::Entity::TableEntry(TableEntry::default())) };
+//! println!("{} entries", client.read(vec![all]).await?.len());
+//! while let Some(message) = stream.next().await? {
+//!     println!("{message:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A P4Info becomes a schema, which checks what is written to a switch:
+//!
+//! ```
+//! use p4runtime::p4info::Schema;
+//! use p4runtime::proto::config::{P4Info, Preamble, Table};
+//!
+//! let preamble = Preamble { id: 0x0200_0001, name: "ingress.routes".to_owned(), ..Preamble::default() };
+//! let table = Table { preamble: Some(preamble), size: 1024, ..Table::default() };
+//! let schema = Schema::new(P4Info { tables: vec![table.clone()], ..P4Info::default() })?;
+//! assert_eq!(schema.p4info().tables[0].size, 1024);
+//! // Two tables with one id are refused.
+//! assert!(Schema::new(P4Info { tables: vec![table.clone(), table], ..P4Info::default() }).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod arbitration;
 pub mod client;

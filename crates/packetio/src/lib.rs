@@ -6,6 +6,21 @@
 //! worker's own buffers ([`Burst`]), where headers may grow in front, and what a kernel or a card
 //! left undone (checksums, segments, stripped VLAN tags) is done by then: a program sees frames as
 //! they are on a wire.
+//!
+//! Two ports in memory, joined by a line; [`open()`] gives those of interfaces, which are used in the same way:
+//!
+//! ```
+//! use packetio::{Burst, Transmitted, memory};
+//!
+//! let [mut one, mut other] = memory::line("test", 64);
+//! let frame = [0xff; 60];
+//! assert_eq!(one.queues[0].transmit(&frame), Transmitted::Taken);
+//! assert!(one.queues[0].flush());
+//! let mut burst = Burst::new(32);
+//! assert_eq!(other.queues[0].receive(&mut burst)?, 1);
+//! assert_eq!(burst.frames()[0].bytes(), frame);
+//! # Ok::<(), packetio::PortDown>(())
+//! ```
 
 pub mod af_packet;
 mod burst;
