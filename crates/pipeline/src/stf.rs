@@ -3,9 +3,12 @@
 //! A script is read ([`Script::parse`]), then run against a [`crate::Switch`] ([`run`]). What passes with
 //! p4c's runner over BMv2 passes here: outputs are compared port by port, in order, at the end;
 //! ports that the script does not name are not looked at, and what the switch refuses is a note.
-//! What p4c's runner skips (counters, `wait`, `remove`, `no_packet`) is done here.
+//! What p4c's runner skips (counters, `wait`, `remove`, `no_packet`) is done here. [`run_network`] runs a script against
+//! several switches.
 
+mod books;
 mod compare;
+mod network;
 mod number;
 mod parse;
 mod report;
@@ -15,6 +18,7 @@ mod script;
 #[cfg(test)]
 mod tests;
 
+pub use network::{End, Network, run_network};
 pub use number::Number;
 pub use parse::SyntaxError;
 pub use run::{Options, Report, run};
@@ -109,6 +113,11 @@ pub enum StfError {
     /// A packet with an odd number of digits.
     #[error("the packet has half a byte: the number of digits is odd")]
     HalfByte,
+    /// A statement for one switch, in a network of several.
+    #[error(
+        "a network has packet, expect, no_packet and wait; what its switches hold is in their runtime files"
+    )]
+    NotInNetwork,
     /// The switch refuses.
     #[error(transparent)]
     Control(#[from] ControlError),
@@ -171,16 +180,28 @@ pub enum Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.write(f, &|port| format!("port {port}"))
+    }
+}
+
+impl Failure {
+    /// In words; `name` says what a port is called.
+    fn write(
+        &self,
+        f: &mut std::fmt::Formatter<'_>,
+        name: &dyn Fn(u32) -> String,
+    ) -> std::fmt::Result {
         match self {
             Self::Different { line, port, expected, got, cause } => {
                 writeln!(
                     f,
-                    "line {line}: the packet on port {port} (sent at line {cause}) differs"
+                    "line {line}: the packet on {} (sent at line {cause}) differs",
+                    name(*port)
                 )?;
                 f.write_str(&report::beside(expected, got))
             }
             Self::Missing { line, port, expected } => {
-                writeln!(f, "line {line}: no packet came on port {port}")?;
+                writeln!(f, "line {line}: no packet came on {}", name(*port))?;
                 match expected {
                     Some(expected) => writeln!(f, "        expected {expected}"),
                     None => Ok(()),
@@ -189,7 +210,8 @@ impl std::fmt::Display for Failure {
             Self::Unexpected { port, got, cause } => {
                 writeln!(
                     f,
-                    "line {cause}: this packet gave one on port {port} that nothing expects"
+                    "line {cause}: this packet gave one on {} that nothing expects",
+                    name(*port)
                 )?;
                 writeln!(f, "        got      {}", report::hex(got))
             }

@@ -1,6 +1,7 @@
 //! `planimeter stf`: run a P4 program against an STF script.
 
 mod entries;
+mod topology;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,6 +15,7 @@ use ir::Program;
 use packetio::pcap::{CaptureReader, CaptureWriter, LinkType};
 use pipeline::Switch;
 use pipeline::stf::{Options, Report, Script, run as run_script};
+use topology::Topology;
 
 use crate::failure::Failure;
 use crate::program;
@@ -72,6 +74,9 @@ Examples:
   Install the entries of a switch of the p4lang tutorials, then send packets:
     planimeter stf --entries s1-runtime.json --trace basic.p4 ping.stf
 
+  Send packets between the hosts of a topology of the tutorials:
+    planimeter stf --topology examples/mininet/tunnel/topology.json programs/tunnel.p4
+
   Keep what arrived and what left, one capture for each port and direction:
     planimeter stf --pcap-out captures programs/router.p4
 
@@ -114,6 +119,17 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help(
                     "Before the script, install what this file says: a runtime.json of the p4lang tutorials",
+                ),
+        )
+        .arg(
+            Arg::new("topology")
+                .long("topology")
+                .value_name("FILE")
+                .conflicts_with_all(["entries", "pcap-in", "pcap-out"])
+                .value_parser(value_parser!(PathBuf))
+                .help(
+                    "Run the program on every switch of a topology.json of the p4lang tutorials, with their entries; scripts \
+                     then say `packet h1 HEX` and `expect h2 HEX`",
                 ),
         )
         .arg(
@@ -197,24 +213,34 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let path = matches
         .get_one::<PathBuf>("program")
         .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
+    let topology = matches.get_one::<PathBuf>("topology");
+    let topology = topology.map(|path| Topology::read(path)).transpose()?;
     let mut scripts: Vec<PathBuf> =
         matches.get_many::<PathBuf>("script").unwrap_or_default().cloned().collect();
     if scripts.is_empty() {
-        scripts.push(path.with_extension("stf"));
+        let beside = matches.get_one::<PathBuf>("topology").unwrap_or(path);
+        scripts.push(beside.with_extension("stf"));
     }
-    let parsed = scripts.iter().map(|path| script(path)).collect::<Result<Vec<_>, _>>()?;
+    let read = |path: &PathBuf| match &topology {
+        Some(topology) => topology.script(path),
+        None => script(path),
+    };
+    let read = scripts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let mut program = program::load(path, matches)?;
     crate::storage::choose(&mut program, matches)?;
     let mut failed = false;
-    for (path, script) in scripts.iter().zip(&parsed) {
-        failed |= !one_script(&program, path, script, matches)?;
+    for (path, script) in scripts.iter().zip(&read) {
+        failed |= !one_script(&program, topology.as_ref(), path, script, matches)?;
     }
     Ok(ExitCode::from(u8::from(failed)))
 }
 
 fn script(path: &Path) -> Result<Script, Failure> {
-    let text = program::read(path)?;
-    Script::parse(&text).map_err(|errors| {
+    parsed(path, &program::read(path)?)
+}
+
+fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
+    Script::parse(text).map_err(|errors| {
         for error in &errors {
             eprintln!(
                 "{}:{}:{}: error: {}",
@@ -231,24 +257,11 @@ fn script(path: &Path) -> Result<Script, Failure> {
 /// Whether everything came as expected.
 fn one_script(
     program: &Program,
+    topology: Option<&Topology>,
     path: &Path,
     script: &Script,
     matches: &ArgMatches,
 ) -> Result<bool, Failure> {
-    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(0);
-    let mut switch = Switch::with_seed(program.clone(), seed).map_err(Failure::input)?;
-    if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
-        if matches.get_flag("trace") {
-            return Err(Failure::input("--trace needs --path interpreter: code tells no events"));
-        }
-        switch.follow_psa_switch(!matches.get_flag("specification"));
-        let code = switch.compile().map_err(Failure::input)?;
-        if !matches.get_flag("quiet") {
-            for (place, what) in code.interpreted() {
-                println!("{place}: note: {what} is left to the interpreter");
-            }
-        }
-    }
     let options = Options {
         every_port: matches.get_flag("every-port"),
         strict: matches.get_flag("strict"),
@@ -256,13 +269,29 @@ fn one_script(
         priority_queues: matches.get_one::<u32>("priority-queues").copied().unwrap_or(1),
         trace: matches.get_flag("trace"),
     };
-    install(&mut switch, program, options, matches)?;
-    let mut report = run_script(&mut switch, script, options)
-        .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))?;
-    for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default() {
-        replay(&mut switch, *port, capture, &mut report)?;
-    }
     let quiet = matches.get_flag("quiet");
+    let report = match topology {
+        Some(topology) => topology.run(program, path, script, options, matches)?,
+        None => {
+            let files: Vec<PathBuf> =
+                matches.get_many("entries").unwrap_or_default().cloned().collect();
+            let mut switch = with_entries(program, &files, options, matches)?;
+            for (place, what) in switch.compiled().into_iter().flat_map(|code| code.interpreted()) {
+                if !quiet {
+                    println!("{place}: note: {what} is left to the interpreter");
+                }
+            }
+            let mut report =
+                run_script(&mut switch, script, options).map_err(|(line, error)| {
+                    Failure::input(format!("{}:{line}: {error}", path.display()))
+                })?;
+            for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default()
+            {
+                replay(&mut switch, *port, capture, &mut report)?;
+            }
+            report
+        }
+    };
     print(path, &report, quiet);
     if let Some(directory) = matches.get_one::<PathBuf>("pcap-out") {
         captures(directory, &report)?;
@@ -270,14 +299,36 @@ fn one_script(
     Ok(report.failures.is_empty())
 }
 
-/// Installs the entries of `--entries`.
+/// A fresh switch on the path that was asked for, with the entries of these files.
+fn with_entries(
+    program: &Program,
+    files: &[PathBuf],
+    options: Options,
+    matches: &ArgMatches,
+) -> Result<Switch, Failure> {
+    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(0);
+    let mut switch = Switch::with_seed(program.clone(), seed).map_err(Failure::input)?;
+    if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
+        if options.trace {
+            return Err(Failure::input("--trace needs --path interpreter: code tells no events"));
+        }
+        switch.follow_psa_switch(!options.specification);
+        switch.compile().map_err(Failure::input)?;
+    }
+    install(&mut switch, program, options, files)?;
+    Ok(switch)
+}
+
+/// Installs the entries of runtime files.
 fn install(
     switch: &mut Switch,
     program: &Program,
     options: Options,
-    matches: &ArgMatches,
+    files: &[PathBuf],
 ) -> Result<(), Failure> {
-    let Some(files) = matches.get_many::<PathBuf>("entries") else { return Ok(()) };
+    if files.is_empty() {
+        return Ok(());
+    }
     let p4info = p4lang::p4info::generate(program).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Failure::input(format!("the program has no P4Info: {}", errors.join("; ")))
@@ -295,8 +346,11 @@ fn install(
 
 fn print(path: &Path, report: &Report, quiet: bool) {
     let path = path.display();
-    for (line, events) in &report.trace {
-        println!("{path}:{line}:");
+    for (index, (line, events)) in report.trace.iter().enumerate() {
+        match report.passed.get(index) {
+            Some(switch) => println!("{path}:{line}: {switch}:"),
+            None => println!("{path}:{line}:"),
+        }
         for event in events {
             println!("  {event}");
         }
@@ -310,11 +364,17 @@ fn print(path: &Path, report: &Report, quiet: bool) {
         }
     }
     for failure in &report.failures {
-        print!("{path}: {failure}");
+        print!("{path}: {}", report.describe(failure));
     }
     let packets = match report.received.len() {
         1 => "1 packet".to_owned(),
         packets => format!("{packets} packets"),
+    };
+    let idle = report.notes.iter().filter(|(_, note)| note.starts_with("without effect")).count();
+    let packets = match idle {
+        0 => packets,
+        1 => format!("{packets}, 1 statement without effect"),
+        idle => format!("{packets}, {idle} statements without effect"),
     };
     match report.failures.len() {
         0 if quiet => {}

@@ -287,3 +287,69 @@ fn a_script_passes_as_machine_code_and_what_the_interpreter_does_is_said() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--trace needs --path interpreter"));
 }
+
+#[test]
+fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
+    let topology = program("../examples/mininet/tunnel/topology.json");
+    let tunnel = program("tunnel.p4");
+    for path in ["interpreter", "compiled"] {
+        let output = planimeter(&["stf", "--path", path, "--topology", &topology, &tunnel]);
+        assert_eq!(output.status.code(), Some(0), "{path}: {}", text(&output.stdout));
+        let said = text(&output.stdout);
+        for way in
+            ["h1 > s1 > s2 > h2", "h1 > s1 > s2 > s3 > h3", "h1 > s1, where it left by no port"]
+        {
+            assert!(said.contains(way), "{path}: {said}");
+        }
+    }
+    let folder = scratch();
+    let packet = "020000000100 020000000101 0800 4500001400000000 40 11 66d7 0a000101 0a000202";
+    let script = file(&folder, "wrong.stf", &format!("packet h1 {packet}\nexpect h3 02\n"));
+    let output = planimeter(&["stf", "--topology", &topology, &tunnel, &script]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.contains("line 2: no packet came on h3"), "{said}");
+    assert!(
+        said.contains("note: this packet gave one on h2, which the script does not name"),
+        "{said}"
+    );
+    for (script, error) in [
+        ("packet h9 00\n", "'h9' is no port of"),
+        ("packet s1-p2 00\n", "'s1-p2' is no port of"),
+        ("packet h1 00\nremove all\n", "a network has packet, expect, no_packet and wait"),
+        ("pakcet h1 00\n", "`pakcet` is no statement; `packet` is"),
+    ] {
+        let script = file(&folder, "wrong.stf", script);
+        let output = planimeter(&["stf", "--topology", &topology, &tunnel, &script]);
+        assert_eq!(output.status.code(), Some(2), "{script}");
+        assert!(text(&output.stderr).contains(error), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_packet_that_goes_round_in_a_circle_is_noted() {
+    let folder = scratch();
+    let forward = file(
+        &folder,
+        "forward.p4",
+        "#include <core.p4>\n#include <v1model.p4>\nstruct h {} struct m {}\n\
+         parser P(packet_in p, out h x, inout m y, inout standard_metadata_t s) { state start { transition accept; } }\n\
+         control V(inout h x, inout m y) { apply {} }\n\
+         control I(inout h x, inout m y, inout standard_metadata_t s) { apply { s.egress_spec = 2; } }\n\
+         control E(inout h x, inout m y, inout standard_metadata_t s) { apply {} }\n\
+         control D(packet_out p, in h x) { apply {} }\n\
+         V1Switch(P(), V(), I(), E(), V(), D()) main;\n",
+    );
+    // What s1 sends by its port 2 comes to port 2 of s2, which sends it back by that.
+    let topology = file(
+        &folder,
+        "circle.json",
+        r#"{"hosts": {"h1": {}}, "switches": {"s1": {}, "s2": {}},
+            "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2"]]}"#,
+    );
+    file(&folder, "circle.stf", "packet h1 00\n");
+    let output = planimeter(&["stf", "--topology", &topology, &forward]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("passed 64 switches: it goes round in a circle"), "{said}");
+}

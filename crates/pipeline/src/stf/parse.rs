@@ -22,7 +22,8 @@ impl Script {
     /// Reads a script.
     ///
     /// Lines that begin with no statement are kept for [`super::run`] to tell of, as p4c's runner
-    /// passes over them; in a text that sends and expects nothing they are errors.
+    /// passes over them; in a text that sends and expects nothing they are errors, and so is a word that is a statement but for
+    /// one slip.
     ///
     /// # Errors
     /// Every statement that is not complete or has more than it should.
@@ -39,16 +40,16 @@ impl Script {
         let is_script = statements.iter().any(|statement: &Statement| {
             matches!(statement.kind, StatementKind::Packet { .. } | StatementKind::Expect { .. })
         });
-        if !is_script {
-            errors.extend(statements.iter().filter_map(|Statement { line, kind }| match kind {
-                StatementKind::Unknown { word } => {
-                    let message = super::StfError::NoStatement(word.clone()).to_string();
-                    Some(SyntaxError { line: *line, column: 1, message })
-                }
-                _ => None,
-            }));
-            errors.sort_by_key(|error| error.line);
-        }
+        errors.extend(statements.iter().filter_map(|Statement { line, kind }| {
+            let StatementKind::Unknown { word } = kind else { return None };
+            let message = match meant(word) {
+                Some(meant) => format!("`{word}` is no statement; `{meant}` is"),
+                None if is_script => return None,
+                None => super::StfError::NoStatement(word.clone()).to_string(),
+            };
+            Some(SyntaxError { line: *line, column: 1, message })
+        }));
+        errors.sort_by_key(|error| error.line);
         if errors.is_empty() { Ok(Self { statements }) } else { Err(errors) }
     }
 }
@@ -86,6 +87,28 @@ const KEYWORDS: [&str; 31] = [
     "act_prof_add_member_to_group",
     "act_prof_remove_member_from_group",
 ];
+
+/// The statement that a word is but for one letter too many, too few or wrong, or two in the wrong order.
+fn meant(word: &str) -> Option<&'static str> {
+    let word: Vec<char> = word.to_lowercase().chars().collect();
+    // Of short words many others are near.
+    let near = |keyword: &&str| {
+        let keyword: Vec<char> = keyword.chars().collect();
+        let same = word.iter().zip(&keyword).take_while(|(a, b)| a == b).count();
+        let (a, b) =
+            (word.get(same..).unwrap_or_default(), keyword.get(same..).unwrap_or_default());
+        let behind = |rest: &[char], skip: usize| rest.get(skip..).unwrap_or_default().to_vec();
+        keyword.len() >= 5
+            && (behind(a, 1) == b
+                || behind(b, 1) == a
+                || behind(a, 1) == behind(b, 1)
+                || a.len() >= 2
+                    && a.first() == b.get(1)
+                    && a.get(1) == b.first()
+                    && behind(a, 2) == behind(b, 2))
+    };
+    KEYWORDS.into_iter().find(near)
+}
 
 /// Lines of one statement, comments taken off.
 struct Source {

@@ -5,9 +5,9 @@ mod arrays;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use super::compare::{Expectation, Output, compare, in_order_of_expectations};
+use super::books::Books;
 use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
-use super::{Failure, StfError, report, resolve};
+use super::{Failure, StfError, resolve};
 use crate::{
     CloneSession, ControlError, EntryAction, EntryHandle, Event, FieldMatch, Group, GroupMember,
     Replica, Switch, TableEntry, Trace,
@@ -48,6 +48,30 @@ pub struct Report {
     pub received: Vec<(Duration, u32, Vec<u8>)>,
     /// Packets as they left: time, port, data.
     pub sent: Vec<(Duration, u32, Vec<u8>)>,
+    /// In a network: the switch of each element of `trace`.
+    pub passed: Vec<String>,
+    /// In a network: what its ports to the outside are called.
+    pub port_names: BTreeMap<u32, String>,
+}
+
+impl Report {
+    /// A port as messages have it: by its name, or else by its number.
+    #[must_use]
+    pub fn port(&self, number: u32) -> String {
+        self.port_names.get(&number).cloned().unwrap_or_else(|| format!("port {number}"))
+    }
+
+    /// A failure with the names of ports. Ends with a newline.
+    #[must_use]
+    pub fn describe(&self, failure: &Failure) -> String {
+        struct Named<'r>(&'r Report, &'r Failure);
+        impl std::fmt::Display for Named<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.1.write(f, &|port| self.0.port(port))
+            }
+        }
+        Named(self, failure).to_string()
+    }
 }
 
 /// Runs a script against a switch that was just loaded, on whichever path it is.
@@ -72,10 +96,10 @@ pub fn run(
             if options.strict || !is_tolerated(kind, &error) {
                 return Err((*line, error));
             }
-            runner.report.notes.push((*line, format!("without effect: {error}")));
+            runner.books.report.notes.push((*line, format!("without effect: {error}")));
         }
     }
-    Ok(runner.finish())
+    Ok(runner.books.finish(options))
 }
 
 /// Whether p4c's runner would go on. It looks up tables, keys, actions and parameters itself, and
@@ -109,27 +133,12 @@ struct MulticastNode {
 struct Runner<'s> {
     switch: &'s mut Switch,
     options: Options,
-    now: Duration,
-    /// Whether something other than a packet came last.
-    after_command: bool,
-    /// Of the packet before; a command ends it.
-    batch: usize,
-    report: Report,
-    expected: BTreeMap<u32, Vec<Expectation>>,
-    got: BTreeMap<u32, Vec<Output>>,
-    /// Ports that the script names.
-    ports: BTreeSet<u32>,
+    books: Books,
     handles: HashMap<String, (TableId, EntryHandle)>,
     nodes: Vec<MulticastNode>,
     groups: BTreeMap<u32, Vec<usize>>,
     /// Ports of each link aggregation group.
     lags: BTreeMap<u32, Vec<u32>>,
-    /// Of the last packet: port and position in `got`.
-    last_outputs: Vec<(u32, usize)>,
-    /// Packets that left by no port.
-    gone: Vec<usize>,
-    /// Whether the script says anything about what leaves.
-    expects: bool,
 }
 
 impl<'s> Runner<'s> {
@@ -137,20 +146,11 @@ impl<'s> Runner<'s> {
         Self {
             switch,
             options,
-            now: Duration::ZERO,
-            after_command: true,
-            batch: 0,
-            report: Report::default(),
-            expected: BTreeMap::new(),
-            got: BTreeMap::new(),
-            ports: BTreeSet::new(),
+            books: Books::new(),
             handles: HashMap::new(),
             nodes: Vec::new(),
             groups: BTreeMap::new(),
             lags: BTreeMap::new(),
-            last_outputs: Vec::new(),
-            gone: Vec::new(),
-            expects: false,
         }
     }
 
@@ -163,7 +163,7 @@ impl<'s> Runner<'s> {
                 ExternType::IpsecAccelerator | ExternType::CryptoAccelerator
             ) {
                 let text = format!("packets pass the accelerator {} as they are", instance.name);
-                self.report.notes.push((first, text));
+                self.books.report.notes.push((first, text));
             }
         }
     }
@@ -172,16 +172,13 @@ impl<'s> Runner<'s> {
         match kind {
             StatementKind::Packet { port, data } => self.packet(line, *port, data),
             StatementKind::Expect { port, pattern } => {
-                self.expects = true;
-                self.ports.insert(*port);
-                let expectation = Expectation { line, pattern: pattern.clone() };
-                self.expected.entry(*port).or_default().push(expectation);
+                self.books.expect(line, *port, pattern.clone());
             }
-            StatementKind::NoPacket => self.no_packet(),
+            StatementKind::NoPacket => self.books.no_packet(),
             StatementKind::HalfByte => return Err(StfError::HalfByte),
             StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
             other => {
-                self.after_command = true;
+                self.books.after_command = true;
                 self.command(line, other)?;
             }
         }
@@ -189,56 +186,25 @@ impl<'s> Runner<'s> {
     }
 
     fn packet(&mut self, line: usize, port: u32, data: &[u8]) {
-        self.ports.insert(port);
-        self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
-        self.batch += usize::from(self.after_command);
-        self.after_command = false;
-        self.switch.expire(self.now);
-        self.report.received.push((self.now, port, data.to_vec()));
-        self.last_outputs.clear();
+        self.books.arrives(port, data);
+        let now = self.books.now;
+        self.switch.expire(now);
         let outputs = if self.options.trace {
             let mut events: Vec<Event> = Vec::new();
             let outputs =
-                self.switch.process_traced(port, data, self.now, &mut events as &mut dyn Trace);
-            self.report.trace.push((line, events));
+                self.switch.process_traced(port, data, now, &mut events as &mut dyn Trace);
+            self.books.report.trace.push((line, events));
             outputs
         } else {
-            self.switch.process(port, data, self.now)
+            self.switch.process(port, data, now)
         };
         match outputs {
             Ok(outputs) => {
-                if outputs.is_empty() {
-                    self.gone.push(line);
-                }
-                for output in outputs {
-                    self.report.sent.push((self.now, output.port, output.packet.clone()));
-                    let of_port = self.got.entry(output.port).or_default();
-                    self.last_outputs.push((output.port, of_port.len()));
-                    of_port.push(Output {
-                        cause: line,
-                        packet: output.packet,
-                        batch: self.batch,
-                        went_round: output.generation > 0,
-                    });
-                }
+                let of =
+                    |output: crate::Output| (output.port, output.packet, output.generation > 0);
+                self.books.leaves(line, outputs.into_iter().map(of).collect());
             }
-            Err(error) => self.report.failures.push(Failure::Run { line, error }),
-        }
-    }
-
-    fn no_packet(&mut self) {
-        self.expects = true;
-        // From the end, so that positions stay right.
-        for (port, position) in std::mem::take(&mut self.last_outputs).into_iter().rev() {
-            let Some(of_port) = self.got.get_mut(&port) else { continue };
-            if position < of_port.len() {
-                let output = of_port.remove(position);
-                self.report.failures.push(Failure::Unexpected {
-                    port,
-                    got: output.packet,
-                    cause: output.cause,
-                });
-            }
+            Err(error) => self.books.report.failures.push(Failure::Run { line, error }),
         }
     }
 
@@ -265,7 +231,7 @@ impl<'s> Runner<'s> {
             }
             StatementKind::Remove { handle } => self.remove(handle),
             StatementKind::Wait => {
-                self.now += Duration::from_secs(1);
+                self.books.now += Duration::from_secs(1);
                 Ok(())
             }
             StatementKind::CheckCounter { counter, cell, condition } => {
@@ -372,10 +338,10 @@ impl<'s> Runner<'s> {
             return Err(ControlError::Constant("the list of entries").into());
         }
         let entry = TableEntry { matches, priority, action, idle_timeout: None };
-        match self.switch.add_entry(id, entry, self.now) {
+        match self.switch.add_entry(id, entry, self.books.now) {
             Ok(handle) => Ok(Some(handle)),
             Err(ControlError::Duplicate) => {
-                self.report.notes.push((line, "this entry is there already".to_owned()));
+                self.books.report.notes.push((line, "this entry is there already".to_owned()));
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -435,7 +401,7 @@ impl<'s> Runner<'s> {
                         format!("clone session {session}: ports [{}]{group}", ports.join(", "))
                     }
                 };
-                self.report.values.push((line, text));
+                self.books.report.values.push((line, text));
             }
             StatementKind::GroupCreate { group } => {
                 self.groups.entry(*group).or_default();
@@ -545,54 +511,6 @@ impl<'s> Runner<'s> {
             .find(|(id, _)| *id == group)
             .map(|(_, group)| group.clone())
             .ok_or(not_made)
-    }
-
-    fn finish(mut self) -> Report {
-        if !self.expects {
-            // Whoever expects nothing wants to know what became of the packets.
-            let gone = self.gone.iter();
-            let notes = gone.map(|line| (*line, "the packet left by no port".to_owned()));
-            self.report.notes.extend(notes);
-        }
-        let mut failures = Vec::new();
-        for port in &self.ports {
-            let expected = self.expected.get(port).map_or(&[][..], Vec::as_slice);
-            let got = self.got.get(port).map_or(&[][..], Vec::as_slice);
-            let takes_any = expected.iter().find(|expected| expected.pattern.is_none());
-            if let (Some(any), false) = (takes_any, self.options.strict) {
-                if got.is_empty() {
-                    let text = format!(
-                        "no packet came on port {port}; an `expect` without data takes any number"
-                    );
-                    self.report.notes.push((any.line, text));
-                }
-                continue;
-            }
-            let reordered = match self.options.strict {
-                true => None,
-                false => in_order_of_expectations(expected, got),
-            };
-            compare(*port, expected, reordered.as_deref().unwrap_or(got), &mut failures);
-        }
-        for (port, outputs) in self.got.iter().filter(|(port, _)| !self.ports.contains(port)) {
-            for output in outputs {
-                if self.options.every_port {
-                    failures.push(Failure::Unexpected {
-                        port: *port,
-                        got: output.packet.clone(),
-                        cause: output.cause,
-                    });
-                } else {
-                    let text = format!(
-                        "this packet gave one on port {port}, which the script does not name: {}",
-                        report::hex(&output.packet)
-                    );
-                    self.report.notes.push((output.cause, text));
-                }
-            }
-        }
-        self.report.failures.append(&mut failures);
-        self.report
     }
 }
 

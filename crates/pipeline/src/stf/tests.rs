@@ -647,3 +647,25 @@ fn any_text_is_read_or_refused() {
         let _ = Script::parse(&text);
     }
 }
+
+#[test]
+fn a_word_that_is_a_statement_but_for_one_slip_is_an_error() {
+    for (word, meant) in [
+        ("pakcet", "packet"),
+        ("Packe", "packet"),
+        ("packett", "packet"),
+        ("pecket", "packet"),
+        ("exepct", "expect"),
+        ("no_packets", "no_packet"),
+        ("setdefaul", "setdefault"),
+    ] {
+        let errors = Script::parse(&format!("packet 1 00\n{word} 1 00\n")).expect_err(word);
+        let message = &errors[0].message;
+        assert_eq!((errors[0].line, errors.len()), (2, 1), "{word}");
+        assert!(message.contains(&format!("`{meant}` is")), "{word}: {message}");
+    }
+    // Others are for p4c's runner to pass over.
+    for word in ["bogus", "ad", "wai", "pact", "packing"] {
+        assert!(Script::parse(&format!("packet 1 00\n{word} 1 00\n")).is_ok(), "{word}");
+    }
+}

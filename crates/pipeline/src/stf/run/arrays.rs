@@ -55,7 +55,7 @@ impl Runner<'_> {
         if !condition.operator.holds(got, condition.value) {
             let instance = self.switch.program().externs.get(counter.id.index());
             let counter = instance.map_or_else(String::new, |instance| instance.name.clone());
-            self.report.failures.push(Failure::Counter { line, counter, condition, got });
+            self.books.report.failures.push(Failure::Counter { line, counter, condition, got });
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Runner<'_> {
                 let counter = self.instance("counter", &COUNTERS, name)?;
                 let CounterValue { packets, bytes } = self.counter(counter, *index)?;
                 let text = format!("{name}[{index}] = {packets} packets, {bytes} bytes");
-                self.report.values.push((line, text));
+                self.books.report.values.push((line, text));
             }
             StatementKind::CounterWrite { counter, index, packets, bytes } => {
                 let Instance { id, table } = self.instance("counter", &COUNTERS, counter)?;
@@ -81,7 +81,7 @@ impl Runner<'_> {
             StatementKind::RegisterRead { register, index } => {
                 let Instance { id, .. } = self.instance("register", &REGISTERS, register)?;
                 let value = self.switch.register(id, *index)?;
-                self.report.values.push((line, format!("{register}[{index}] = {value}")));
+                self.books.report.values.push((line, format!("{register}[{index}] = {value}")));
             }
             StatementKind::RegisterWrite { register, index, value } => {
                 let Instance { id, .. } = self.instance("register", &REGISTERS, register)?;
@@ -101,7 +101,7 @@ impl Runner<'_> {
                     Some(config) => format!("{meter}[{index}] = {config:?}"),
                     None => format!("{meter}[{index}]: not configured"),
                 };
-                self.report.values.push((line, text));
+                self.books.report.values.push((line, text));
             }
             StatementKind::MeterSetRates { meter, index, rates } => {
                 let meter = self.instance("meter", &METERS, meter)?;
@@ -139,7 +139,7 @@ impl Runner<'_> {
         index: Option<u64>,
         config: MeterConfig,
     ) -> Result<(), StfError> {
-        let (id, now, config) = (meter.id, self.now, Some(config));
+        let (id, now, config) = (meter.id, self.books.now, Some(config));
         match (meter.table, index) {
             (Some(table), Some(index)) => {
                 self.switch.configure_direct_meter(table, entry(index), id, config, now)?;

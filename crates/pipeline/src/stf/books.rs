@@ -1,0 +1,143 @@
+//! What a script expects and what came, by port, until both are held against each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::compare::{Expectation, Output, compare, in_order_of_expectations};
+use super::run::{Options, Report};
+use super::script::Pattern;
+use super::{Failure, report};
+
+/// The books of one script.
+pub(super) struct Books {
+    pub(super) now: Duration,
+    /// Whether something other than a packet came last.
+    pub(super) after_command: bool,
+    /// Of the packet before; a command ends it.
+    batch: usize,
+    pub(super) report: Report,
+    expected: BTreeMap<u32, Vec<Expectation>>,
+    got: BTreeMap<u32, Vec<Output>>,
+    /// Ports that the script names.
+    ports: BTreeSet<u32>,
+    /// Of the last packet: port and position in `got`.
+    last_outputs: Vec<(u32, usize)>,
+    /// Packets that left by no port.
+    gone: Vec<usize>,
+    /// Whether the script says anything about what leaves.
+    expects: bool,
+}
+
+impl Books {
+    pub(super) fn new() -> Self {
+        Self {
+            now: Duration::ZERO,
+            after_command: true,
+            batch: 0,
+            report: Report::default(),
+            expected: BTreeMap::new(),
+            got: BTreeMap::new(),
+            ports: BTreeSet::new(),
+            last_outputs: Vec::new(),
+            gone: Vec::new(),
+            expects: false,
+        }
+    }
+
+    /// A packet arrives; the time is then that of its arrival.
+    pub(super) fn arrives(&mut self, port: u32, data: &[u8]) {
+        self.ports.insert(port);
+        self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
+        self.batch += usize::from(self.after_command);
+        self.after_command = false;
+        self.report.received.push((self.now, port, data.to_vec()));
+        self.last_outputs.clear();
+    }
+
+    /// It left as these: port, packet, and whether it went round inside the switch.
+    pub(super) fn leaves(&mut self, line: usize, outputs: Vec<(u32, Vec<u8>, bool)>) {
+        if outputs.is_empty() {
+            self.gone.push(line);
+        }
+        for (port, packet, went_round) in outputs {
+            self.report.sent.push((self.now, port, packet.clone()));
+            let of_port = self.got.entry(port).or_default();
+            self.last_outputs.push((port, of_port.len()));
+            of_port.push(Output { cause: line, packet, batch: self.batch, went_round });
+        }
+    }
+
+    pub(super) fn expect(&mut self, line: usize, port: u32, pattern: Option<Pattern>) {
+        self.expects = true;
+        self.ports.insert(port);
+        self.expected.entry(port).or_default().push(Expectation { line, pattern });
+    }
+
+    /// The last packet should not have left.
+    pub(super) fn no_packet(&mut self) {
+        self.expects = true;
+        // From the end, so that positions stay right.
+        for (port, position) in std::mem::take(&mut self.last_outputs).into_iter().rev() {
+            let Some(of_port) = self.got.get_mut(&port) else { continue };
+            if position < of_port.len() {
+                let output = of_port.remove(position);
+                self.report.failures.push(Failure::Unexpected {
+                    port,
+                    got: output.packet,
+                    cause: output.cause,
+                });
+            }
+        }
+    }
+
+    /// Holds what came against what was expected.
+    pub(super) fn finish(mut self, options: Options) -> Report {
+        if !self.expects {
+            // Whoever expects nothing wants to know what became of the packets.
+            let gone = self.gone.iter();
+            let notes = gone.map(|line| (*line, "the packet left by no port".to_owned()));
+            self.report.notes.extend(notes);
+        }
+        let mut failures = Vec::new();
+        for port in &self.ports {
+            let expected = self.expected.get(port).map_or(&[][..], Vec::as_slice);
+            let got = self.got.get(port).map_or(&[][..], Vec::as_slice);
+            let takes_any = expected.iter().find(|expected| expected.pattern.is_none());
+            if let (Some(any), false) = (takes_any, options.strict) {
+                if got.is_empty() {
+                    let text = format!(
+                        "no packet came on {}; an `expect` without data takes any number",
+                        self.report.port(*port)
+                    );
+                    self.report.notes.push((any.line, text));
+                }
+                continue;
+            }
+            let reordered = match options.strict {
+                true => None,
+                false => in_order_of_expectations(expected, got),
+            };
+            compare(*port, expected, reordered.as_deref().unwrap_or(got), &mut failures);
+        }
+        for (port, outputs) in self.got.iter().filter(|(port, _)| !self.ports.contains(port)) {
+            for output in outputs {
+                if options.every_port {
+                    failures.push(Failure::Unexpected {
+                        port: *port,
+                        got: output.packet.clone(),
+                        cause: output.cause,
+                    });
+                } else {
+                    let text = format!(
+                        "this packet gave one on {}, which the script does not name: {}",
+                        self.report.port(*port),
+                        report::hex(&output.packet)
+                    );
+                    self.report.notes.push((output.cause, text));
+                }
+            }
+        }
+        self.report.failures.append(&mut failures);
+        self.report
+    }
+}

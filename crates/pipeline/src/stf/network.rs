@@ -1,0 +1,203 @@
+//! Scripts for several switches that links join.
+//!
+//! The network is one thing with ports: those of its switches at which no link ends. A packet goes from switch to switch at
+//! one point of time; links take none and lose nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::books::Books;
+use super::run::{Options, Report};
+use super::script::{Script, Statement, StatementKind};
+use super::{Failure, StfError};
+use crate::{Event, Switch, Trace};
+use ir::Architecture;
+
+/// Switches that a packet passes, at most: what passes more goes round in circles.
+const MOST_HOPS: usize = 64;
+
+/// Copies of one packet, at most: circles of copies double with each round.
+const MOST_COPIES: usize = 4096;
+
+/// A port of a switch of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct End {
+    /// The switch, by its place in the network.
+    pub switch: usize,
+    /// Its port.
+    pub port: u32,
+}
+
+/// Switches and links.
+#[derive(Default)]
+pub struct Network {
+    switches: Vec<(String, Switch)>,
+    /// Both ways.
+    links: BTreeMap<End, End>,
+    /// Numbers by which scripts name ports to the outside, and what people call them.
+    outside: BTreeMap<u32, (End, String)>,
+}
+
+impl Network {
+    /// Adds a switch that was just loaded.
+    pub fn switch(&mut self, name: impl Into<String>, switch: Switch) -> usize {
+        self.switches.push((name.into(), switch));
+        self.switches.len() - 1
+    }
+
+    /// Adds a link.
+    pub fn link(&mut self, one: End, other: End) {
+        self.links.insert(one, other);
+        self.links.insert(other, one);
+    }
+
+    /// Gives a port to the outside the number by which a script means it, and a name for messages.
+    pub fn outside(&mut self, number: u32, end: End, name: impl Into<String>) {
+        self.outside.insert(number, (end, name.into()));
+    }
+
+    /// A switch, to be configured.
+    pub fn switch_mut(&mut self, index: usize) -> Option<&mut Switch> {
+        self.switches.get_mut(index).map(|(_, switch)| switch)
+    }
+
+    fn name(&self, switch: usize) -> &str {
+        self.switches.get(switch).map_or("", |(name, _)| name)
+    }
+
+    /// The number of a port to the outside; one without is told by its switch and port.
+    fn number(&self, end: End) -> Option<u32> {
+        self.outside.iter().find(|(_, (known, _))| *known == end).map(|(number, _)| *number)
+    }
+}
+
+/// Runs a script against a network. Statements for one switch are refused: what switches hold is there before.
+///
+/// # Errors
+/// The line that says something else, and what.
+pub fn run_network(
+    network: &mut Network,
+    script: &Script,
+    options: Options,
+) -> Result<Report, (usize, StfError)> {
+    for (_, switch) in &mut network.switches {
+        let is_psa = switch.program().architecture == Architecture::Psa;
+        switch.follow_psa_switch(is_psa && !options.specification);
+        switch.set_priority_queues(options.priority_queues);
+    }
+    let mut books = Books::new();
+    let names = network.outside.iter().map(|(number, (_, name))| (*number, name.clone()));
+    books.report.port_names = names.collect();
+    for Statement { line, kind } in &script.statements {
+        match kind {
+            StatementKind::Packet { port, data } => {
+                let Some((end, _)) = network.outside.get(port) else {
+                    return Err((*line, StfError::NotInNetwork));
+                };
+                let end = *end;
+                books.arrives(*port, data);
+                let came = forward(network, *line, (*port, end), data, &mut books, options);
+                books.leaves(*line, came);
+            }
+            StatementKind::Expect { port, pattern } => books.expect(*line, *port, pattern.clone()),
+            StatementKind::NoPacket => books.no_packet(),
+            StatementKind::Wait => {
+                books.after_command = true;
+                books.now += Duration::from_secs(1);
+            }
+            StatementKind::HalfByte => return Err((*line, StfError::HalfByte)),
+            StatementKind::Unknown { word } => {
+                return Err((*line, StfError::NoStatement(word.clone())));
+            }
+            _ => return Err((*line, StfError::NotInNetwork)),
+        }
+    }
+    Ok(books.finish(options))
+}
+
+/// A packet before a switch, and how it came there.
+struct Travelling {
+    at: End,
+    packet: Vec<u8>,
+    way: Vec<usize>,
+    went_round: bool,
+}
+
+/// Lets a packet travel until all of it has left or is gone: port, packet, whether it went round in a switch.
+fn forward(
+    network: &mut Network,
+    line: usize,
+    (number, at): (u32, End),
+    data: &[u8],
+    books: &mut Books,
+    options: Options,
+) -> Vec<(u32, Vec<u8>, bool)> {
+    let now = books.now;
+    let from = books.report.port(number);
+    let first = Travelling { at, packet: data.to_vec(), way: Vec::new(), went_round: false };
+    let mut queue = VecDeque::from([first]);
+    let (mut out, mut copies) = (Vec::new(), 0_usize);
+    let say = |network: &Network, way: &[usize], end: &str| {
+        let mut text = from.clone();
+        for switch in way {
+            text.push_str(" > ");
+            text.push_str(network.name(*switch));
+        }
+        format!("{text}{end}")
+    };
+    while let Some(Travelling { at, packet, mut way, went_round }) = queue.pop_front() {
+        copies += 1;
+        if way.len() >= MOST_HOPS || copies > MOST_COPIES {
+            let text = match copies > MOST_COPIES {
+                true => {
+                    format!("the packet became more than {MOST_COPIES} copies: is there a circle?")
+                }
+                false => {
+                    format!("the packet passed {MOST_HOPS} switches: it goes round in a circle")
+                }
+            };
+            books.report.notes.push((line, text));
+            break;
+        }
+        way.push(at.switch);
+        let name = network.name(at.switch).to_owned();
+        let Some(switch) = network.switch_mut(at.switch) else { continue };
+        switch.expire(now);
+        let outputs = if options.trace {
+            let mut events: Vec<Event> = Vec::new();
+            let outputs =
+                switch.process_traced(at.port, &packet, now, &mut events as &mut dyn Trace);
+            books.report.trace.push((line, events));
+            books.report.passed.push(name);
+            outputs
+        } else {
+            switch.process(at.port, &packet, now)
+        };
+        let outputs = match outputs {
+            Ok(outputs) => outputs,
+            Err(error) => {
+                books.report.failures.push(Failure::Run { line, error });
+                continue;
+            }
+        };
+        if outputs.is_empty() {
+            books.report.values.push((line, say(network, &way, ", where it left by no port")));
+        }
+        for output in outputs {
+            let end = End { switch: at.switch, port: output.port };
+            let went_round = went_round || output.generation > 0;
+            if let Some(next) = network.links.get(&end) {
+                let (at, way) = (*next, way.clone());
+                queue.push_back(Travelling { at, packet: output.packet, way, went_round });
+            } else if let Some(number) = network.number(end) {
+                let text = say(network, &way, &format!(" > {}", books.report.port(number)));
+                books.report.values.push((line, text));
+                out.push((number, output.packet, went_round));
+            } else {
+                let end = format!(", whose port {} leads nowhere", output.port);
+                books.report.notes.push((line, say(network, &way, &end)));
+            }
+        }
+    }
+    out
+}
