@@ -42,7 +42,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let settings = arguments::settings(matches);
     if let Some(variation) = matches.get_one::<Variation>("vary") {
-        return sweep::run(matches, variation, (file, &text, format), &settings);
+        return sweep::run(matches, &began, variation, (file, &text, format), &settings);
     }
     let network = format::read(&text, format).map_err(|error| in_file(&error))?;
     let analyses = arguments::analyses(matches);

@@ -67,7 +67,6 @@ pub(crate) fn command() -> Command {
     Command::new("compile")
         .about(ABOUT)
         .long_about(LONG_ABOUT)
-        .term_width(0)
         .max_term_width(WIDTH)
         .after_long_help(format!("{OUTPUTS}\n\n{EXAMPLES}"))
         .arg(

@@ -90,7 +90,6 @@ pub(crate) fn command() -> Command {
     Command::new("stf")
         .about(ABOUT)
         .long_about(LONG_ABOUT)
-        .term_width(0)
         .max_term_width(WIDTH)
         .after_long_help(format!("{STATEMENTS}\n\n{EXAMPLES}"))
         .arg(

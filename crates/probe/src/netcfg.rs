@@ -97,6 +97,21 @@ pub fn list(devices: &[DeviceAddress]) -> String {
     text
 }
 
+/// A `faucet.yaml` for OpenFlow switches: one VLAN over all ports of each. Faucet would ignore every tenth packet-in of a
+/// burst, and learn 255 hosts per port and 256 per VLAN; 0 lifts these limits (its documentation, "Configuration").
+pub fn faucet(first_id: u64, switches: u32, ports: u16) -> String {
+    let mut text = String::from("vlans:\n  hosts: {vid: 100, max_hosts: 0}\ndps:\n");
+    for id in (first_id..).take(switches as usize) {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "  s{id}:\n    dp_id: {id}\n    ignore_learn_ins: 0\n    interface_ranges:\n      1-{ports}: \
+             {{native_vlan: hosts, max_hosts: 0}}\n"
+        );
+    }
+    text
+}
+
 /// Posts a network configuration to ONOS, whose REST interface has the base `base`, such as
 /// `http://127.0.0.1:8181`. Waits at most `patience`. Goes through no proxy and follows no
 /// redirection, because it carries a password.
@@ -175,6 +190,18 @@ mod tests {
     fn device(device_id: u64, dial: &str) -> DeviceAddress {
         let dial: SocketAddr = dial.parse().expect("an address");
         DeviceAddress { device_id, number: device_id, listen: dial, dial }
+    }
+
+    #[test]
+    fn faucet_knows_each_switch_by_its_datapath_id() {
+        let text = faucet(7, 2, 4);
+        let switches: Vec<&str> = text.lines().filter(|line| line.contains("dp_id")).collect();
+        assert_eq!(switches, ["    dp_id: 7", "    dp_id: 8"]);
+        assert_eq!(text.matches("1-4: {native_vlan: hosts, max_hosts: 0}").count(), 2);
+        assert!(
+            text.starts_with("vlans:\n  hosts: {vid: 100, max_hosts: 0}\ndps:\n  s7:\n"),
+            "{text}"
+        );
     }
 
     /// A server that takes one request and gives one answer. Returns what it was sent.

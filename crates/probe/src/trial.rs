@@ -569,6 +569,11 @@ fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, Tria
     }
     if config.protocol == Protocol::P4Runtime {
         tell_of_devices(config, interrupt)?;
+    } else {
+        // Of all switches that the run will have: Faucet reads it once.
+        let switches = &config.switches;
+        let text = || netcfg::faucet(switches.first_id, config.most_switches(), switches.ports);
+        write_file(&config.controller.faucet_file, text)?;
     }
     if let Some(onos) = onos {
         // Where it was just restarted, its applications come up one by one.
@@ -588,22 +593,25 @@ fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, Tria
     Ok(notes)
 }
 
+fn write_file(file: &Option<PathBuf>, text: impl FnOnce() -> String) -> Result<(), TrialError> {
+    match file {
+        Some(file) => std::fs::write(file, text())
+            .map_err(|cause| TrialError::File { file: file.clone(), cause }),
+        None => Ok(()),
+    }
+}
+
 fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialError> {
     let devices = engine::p4runtime::addresses(config);
     let controller = &config.controller;
-    let write = |file: &Option<PathBuf>, text: String| match file {
-        Some(file) => std::fs::write(file, text)
-            .map_err(|cause| TrialError::File { file: file.clone(), cause }),
-        None => Ok(()),
-    };
     let netcfg = netcfg::onos_netcfg(
         &devices,
         config.switches.ports,
         &controller.onos_driver,
         &controller.onos_pipeconf,
     );
-    write(&controller.netcfg_file, format!("{netcfg:#}\n"))?;
-    write(&controller.list_file, netcfg::list(&devices))?;
+    write_file(&controller.netcfg_file, || format!("{netcfg:#}\n"))?;
+    write_file(&controller.list_file, || netcfg::list(&devices))?;
     let Some(base) = &controller.onos_rest else { return Ok(()) };
     let (user, password) = &controller.onos_credentials;
     let deadline = Instant::now() + config.timing.connect_timeout;

@@ -41,6 +41,12 @@ impl Layout {
         format!("\n{}", self.paragraph("", text, Paint::Strong))
     }
 
+    /// Text that is wrapped to fit, behind a lead; further lines are indented as far. Ends with a newline.
+    #[must_use]
+    pub fn text(self, lead: &str, text: &str) -> String {
+        self.paragraph(lead, text, Paint::Plain)
+    }
+
     /// Wrapped text with a hanging indent: `lead` stands before the first line.
     pub(crate) fn paragraph(self, lead: &str, text: &str, paint: Paint) -> String {
         let indent = lead.chars().count();

@@ -248,10 +248,47 @@ fn joined(mut lines: Vec<String>) -> String {
 }
 
 fn cut(line: &str) -> String {
+    let line = hexadecimal(line);
     if line.chars().count() <= MOST_CHARACTERS {
-        return line.to_owned();
+        return line;
     }
     let mut short: String = line.chars().take(MOST_CHARACTERS - 3).collect();
     short.push_str("...");
     short
+}
+
+/// Numbers with a width as people know them from protocols, `16w0x800`; those of one digit as they are.
+fn hexadecimal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+        let (before, word) = rest.split_at(at);
+        let end = word.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let (word, behind) = word.split_at(end.unwrap_or(word.len()));
+        out.push_str(before);
+        let number = word.split_once('w').and_then(|(width, value)| {
+            let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+            let value: u128 = (digits(width) && digits(value)).then(|| value.parse().ok())??;
+            (value > 9).then(|| format!("{width}w{value:#x}"))
+        });
+        out.push_str(number.as_deref().unwrap_or(word));
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_with_a_width_are_hexadecimal() {
+        for (text, label) in [
+            ("16w2048", "16w0x800"),
+            ("(type == 16w34525) && (x < 8w9)", "(type == 16w0x86dd) && (x < 8w9)"),
+            ("now2048 12 w10 8wide", "now2048 12 w10 8wide"),
+            ("48w281474976710655", "48w0xffffffffffff"),
+        ] {
+            assert_eq!(super::hexadecimal(text), label);
+        }
+    }
 }

@@ -108,7 +108,7 @@ pub(crate) fn command() -> Command {
     Command::new("bound")
         .about(ABOUT)
         .long_about(LONG_ABOUT)
-        .term_width(WIDTH)
+        .max_term_width(WIDTH)
         .after_help(short)
         .after_long_help(format!("{ANALYSES}\n\n{FILES}\n\n{EXAMPLES}\n\n{EXIT_STATUS}"))
         .arg(

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use calculus::Rational;
 use calculus::network::format::Variation;
 use calculus::network::{Format, Settings};
 use clap::ArgMatches;
+use provenance::{Began, Provenance};
 use report::RunDirectory;
 use report::bounds::{Sweep, SweepPoint, orders};
 
@@ -17,6 +17,7 @@ use crate::probe::layout;
 
 pub(super) fn run(
     matches: &ArgMatches,
+    began: &Began,
     variation: &Variation,
     (file, text, format): (&Path, &str, Format),
     settings: &Settings,
@@ -59,7 +60,7 @@ pub(super) fn run(
         time_unit,
         data_unit,
     };
-    show(matches, &sweep)?;
+    show(matches, &sweep, &began.provenance())?;
     let never = (0..names.len()).any(|flow| {
         points.iter().all(|point| {
             point.flows.get(flow).is_none_or(|row| {
@@ -72,8 +73,8 @@ pub(super) fn run(
     Ok(ExitCode::from(u8::from(wrong || never && !matches.get_flag("allow-unbounded"))))
 }
 
-fn show(matches: &ArgMatches, sweep: &Sweep<'_>) -> Result<(), Failure> {
-    let (json, csv) = (sweep.to_json(), sweep.to_csv());
+fn show(matches: &ArgMatches, sweep: &Sweep<'_>, provenance: &Provenance) -> Result<(), Failure> {
+    let (json, csv) = (sweep.to_json(provenance), sweep.to_csv());
     if matches.get_flag("json") {
         print!("{json}");
     } else if matches.get_flag("csv") {
@@ -83,9 +84,7 @@ fn show(matches: &ArgMatches, sweep: &Sweep<'_>) -> Result<(), Failure> {
     }
     let Some(folder) = matches.get_one::<PathBuf>("output") else { return Ok(()) };
     let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;
-    let command: Vec<String> = std::env::args().collect();
-    let started = report::timestamp(SystemTime::now());
-    let page = sweep.page(&command, &started, env!("CARGO_PKG_VERSION"));
+    let page = sweep.page(provenance);
     let files = [("result.json", json.as_str()), ("sweep.csv", csv.as_str())];
     directory.write_page(&page, &files).map_err(Failure::run)?;
     eprintln!("Report: {}", directory.path().join("report.html").display());

@@ -121,7 +121,6 @@ pub(crate) fn command() -> Command {
     Command::new("switch")
         .about(ABOUT)
         .long_about(LONG_ABOUT)
-        .term_width(0)
         .max_term_width(WIDTH)
         .version(env!("CARGO_PKG_VERSION"))
         .disable_version_flag(true)

@@ -11,6 +11,7 @@ use ir::{Action, MatchKind, Program, Table, TableId};
 
 use super::arguments;
 use crate::failure::Failure;
+use crate::probe;
 use crate::program;
 
 /// Entries of a table whose program does not say how many, as p4c has it.
@@ -54,36 +55,40 @@ impl Question {
     fn answer(&self, subject: &Subject) -> String {
         let layout = match &subject.layout {
             Ok(layout) => layout,
-            Err(reason) => return format!("{}: {reason}", subject.name),
+            Err(reason) => {
+                let text = probe::layout().text("", &format!("{}: {reason}", subject.name));
+                return text.trim_end().to_owned();
+            }
         };
         let model = Model::new(*layout);
         let filled = (self.fill.share() * layout.size() as f64).round() as usize;
         let mut text = format!(
-            "{}: key of {} bits, parameters of {} B, {} entries, {} filled\n\n",
+            "{}\n  key of {} bits, parameters of {} B, {} entries, {} filled\n\n",
             subject.name,
             layout.key_bits(),
             layout.parameter_bytes(),
             grouped(layout.size()),
             grouped(filled)
         );
-        let _ = write!(text, "  {:<10}{:>16}{:>14}", "storage", "memory, B", "B per entry");
+        let _ = write!(text, "  {:<10}{:>14}{:>13}", "storage", "memory, B", "B per entry");
         for (name, _) in &self.caches {
-            let _ = write!(text, "{:>16}", format!("fit in {name}"));
+            let _ = write!(text, "{:>13}", format!("fit in {name}"));
         }
         for storage in Storage::ALL {
             let bytes = model.memory(storage, filled);
             let each = if filled == 0 { 0.0 } else { bytes as f64 / filled as f64 };
-            let _ = write!(text, "\n  {storage:<10}{:>16}{each:>14.1}", grouped(bytes));
+            let _ = write!(text, "\n  {storage:<10}{:>14}{each:>13.1}", grouped(bytes));
             for (_, cache) in &self.caches {
-                let _ = write!(text, "{:>16}", grouped(model.entries_in_cache(storage, *cache)));
+                let _ = write!(text, "{:>13}", grouped(model.entries_in_cache(storage, *cache)));
             }
         }
         let even = model.break_even_fill().share() * 100.0;
-        let _ = writeln!(
-            text,
-            "\n\n  static takes no more than dynamic from a fill of {even:.0} % on.\n  Keys, pointers and \
-             entries of one replica; the hash index of all but inline is not counted."
+        let remark = format!(
+            "static takes no more than dynamic from a fill of {even:.0} % on. Keys, pointers and entries of one replica; the \
+             hash index of all but inline is not counted."
         );
+        text.push_str("\n\n");
+        text.push_str(&probe::layout().text("  ", &remark));
         text.push('\n');
         text.push_str(&self.recommend(&model, layout, subject.asks, filled));
         text
@@ -120,41 +125,41 @@ impl Question {
                 },
             )
         };
-        let mut text = format!("  Recommended: {design}\n    {why}.\n");
-        match design.check(asks) {
-            Ok(()) => {}
-            // A recommendation that the house itself refuses would be worse than none.
-            Err(error) => return format!("  No design fits: {error}"),
+        // A recommendation that the house itself refuses would be worse than none.
+        if let Err(error) = design.check(asks) {
+            return format!("  No design fits: {error}");
         }
         let (inline, dynamic) =
             (model.memory(Storage::Inline, filled), model.memory(Storage::Dynamic, filled));
-        let _ = writeln!(
-            text,
-            "    Inline storage finds key, action and parameters together: {} B in place of {} B for \
-             dynamic storage at this fill.",
-            grouped(inline),
-            grouped(dynamic)
-        );
+        let mut remarks = vec![
+            format!("{why}."),
+            format!(
+                "Inline storage finds key, action and parameters together: {} B in place of {} B for dynamic storage at \
+                 this fill.",
+                grouped(inline),
+                grouped(dynamic)
+            ),
+        ];
         if inline > dynamic {
-            text.push_str(
-                "    It reserves the declared size; if memory is what you lack, dynamic storage takes \
-                 less here.\n",
-            );
+            let text = "It reserves the declared size; if memory is what you lack, dynamic storage takes less here.";
+            remarks.push(text.to_owned());
         }
-        if let Some((name, _)) = self
-            .caches
-            .iter()
-            .find(|(_, bytes)| model.entries_in_cache(Storage::Inline, *bytes) >= layout.size())
-        {
-            let _ = writeln!(text, "    The whole table fits {name}.");
+        let fits = |(_, bytes): &&(String, usize)| {
+            model.entries_in_cache(Storage::Inline, *bytes) >= layout.size()
+        };
+        if let Some((name, _)) = self.caches.iter().find(fits) {
+            remarks.push(format!("The whole table fits {name}."));
         } else if !self.caches.is_empty() {
-            text.push_str(
-                "    The whole table fits no cache: batches with prefetch hide the misses.\n",
-            );
+            let text = "The whole table fits no cache: batches with prefetch hide the misses.";
+            remarks.push(text.to_owned());
         }
         let seed = Design::double_buffer(Storage::Dynamic, Wait::PAPER);
         if let Err(error) = seed.check(asks) {
-            let _ = writeln!(text, "    Not {seed}: {error}.");
+            remarks.push(format!("Not {seed}: {error}."));
+        }
+        let mut text = format!("  Recommended: {design}\n");
+        for remark in remarks {
+            text.push_str(&probe::layout().text("    ", &remark));
         }
         text.truncate(text.trim_end().len());
         text

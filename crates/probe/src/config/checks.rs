@@ -546,7 +546,8 @@ fn tls(draft: &Draft, report: &mut Report<'_>) {
 
 /// Files that would be written over each other, or over what is read.
 fn outputs(draft: &Draft, report: &mut Report<'_>) {
-    let written: [(&'static str, &Option<PathBuf>); 2] = [
+    let written: [(&'static str, &Option<PathBuf>); 3] = [
+        ("controller.faucet-file", &draft.controller.faucet_file.0),
         ("controller.netcfg-file", &draft.controller.netcfg_file.0),
         ("controller.list-file", &draft.controller.list_file.0),
     ];

@@ -46,6 +46,7 @@ pub(super) struct ControllerDraft {
     pub(super) onos_pipeconf: String,
     pub(super) onos_forget: bool,
     pub(super) netcfg_file: OutputFile,
+    pub(super) faucet_file: OutputFile,
     pub(super) list_file: OutputFile,
 }
 
@@ -334,6 +335,7 @@ impl ControllerDraft {
             onos_pipeconf: self.onos_pipeconf,
             onos_forget: self.onos_forget,
             netcfg_file: self.netcfg_file.0,
+            faucet_file: self.faucet_file.0,
             list_file: self.list_file.0,
         }
     }

@@ -130,6 +130,8 @@ pub struct Controller {
     pub onos_forget: bool,
     /// File that receives the generated netcfg JSON.
     pub netcfg_file: Option<PathBuf>,
+    /// File that receives a `faucet.yaml` for the OpenFlow switches.
+    pub faucet_file: Option<PathBuf>,
     /// File that receives one line per switch: id and address.
     pub list_file: Option<PathBuf>,
 }

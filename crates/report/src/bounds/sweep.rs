@@ -2,14 +2,16 @@
 
 use calculus::network::{Analysis, Assessed, Settings, Unit, describe};
 use calculus::{Extended, Rational};
+use provenance::Provenance;
 use serde_json::{Value, json};
 
 use super::json::{number, seen};
 use super::table::{conventions_of, figure_in};
 use super::{in_unit, scaled};
 use crate::csv::{Cell as CsvCell, Text};
-use crate::format::{command_line, plural, printable};
-use crate::page::{Block, Cell, Column, FIGURE_FILES, Figure, Note, Page, Table, Tone};
+use crate::format::{plural, printable};
+use crate::json::result;
+use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Tone};
 use crate::plot::{self, Axis, Line, Plot, Point, Style};
 use crate::terminal::{self, Grid, Layout, Paint};
 
@@ -160,7 +162,7 @@ impl Sweep<'_> {
 
     /// Every number exact, as text, and as a double: bounds rounded up, runs rounded down; in seconds and bits.
     #[must_use]
-    pub fn to_json(&self) -> String {
+    pub fn to_json(&self, provenance: &Provenance) -> String {
         let point = |point: &SweepPoint| {
             let flows = self.flows.iter().zip(&point.flows).map(|(name, row)| {
                 let bounds = row.iter().zip(self.analyses).map(|(assessed, asked)| {
@@ -194,21 +196,18 @@ impl Sweep<'_> {
             "conventions": conventions_of(self.orders, self.analyses, self.settings),
             "points": self.points.iter().map(point).collect::<Vec<Value>>(),
         });
-        format!("{value:#}\n")
+        result(provenance, value)
     }
 
     /// The report.
     #[must_use]
-    pub fn page(&self, command: &[String], started_at: &str, version: &str) -> Page {
-        let kicker = format!("Planimeter {} · delay and backlog bounds", printable(version));
-        let mut page = Page::new(kicker, self.title());
+    pub fn page(&self, provenance: &Provenance) -> Page {
+        let mut page = Page::of_run(provenance, "delay and backlog bounds", self.title());
         page.fact(plural(self.points.len() as u64, "value", "values"));
-        page.fact(started_at);
         page.lead(Block::Paragraph(
             conventions_of(self.orders, self.analyses, self.settings).into(),
         ));
         page.lead(Block::Notes(self.notes()));
-        page.lead(Block::Command(command_line(command)));
         let figures = vec![self.figure(What::Delay), self.figure(What::Backlog)];
         let mut blocks = vec![Block::Figures(figures)];
         if self.flows.len() > DRAWN {
@@ -219,13 +218,17 @@ impl Sweep<'_> {
             blocks.push(Block::Remark(text.into()));
         }
         page.section("bounds", "Bounds", blocks);
-        page.section("values", "At each value", vec![self.page_table()]);
-        let files = Block::files([
+        let rows = Block::Folded {
+            id: None,
+            summary: "The bounds at each value".into(),
+            blocks: vec![self.page_table()],
+        };
+        page.section("values", "At each value", vec![rows]);
+        let files = [
             ("result.json", "everything here, exactly, by a versioned schema"),
             ("sweep.csv", "a row for each value, flow and analysis, in seconds and bits"),
-            FIGURE_FILES,
-        ]);
-        page.section("method", "Method", vec![Block::definitions(super::page::DEFINITIONS), files]);
+        ];
+        page.method(Vec::new(), Some(&provenance.host), super::page::DEFINITIONS, files);
         page
     }
 
@@ -365,6 +368,10 @@ impl Sweep<'_> {
                 lines.push(Line::new(title, runs, Style::series(number).hollow()));
             }
         }
+        // Near an overload a delay grows without end, and others would lie flat on the axis.
+        let label = format!("{name} in {}", unit.name);
+        let values = lines.iter().flat_map(|line| line.points.iter().map(|point| point.y));
+        let y = Axis::fitting(label, plot::Unit::Index, values.filter(|y| y.is_finite()));
         let plot = Plot::new(
             format!("Bounds of {name}"),
             format!(
@@ -373,7 +380,7 @@ impl Sweep<'_> {
                 self.place
             ),
             Axis { from_zero: false, ..Axis::linear(self.axis(), plot::Unit::Index) },
-            Axis::linear(format!("{name} in {}", unit.name), plot::Unit::Index),
+            y,
         );
         let remark = "Solid: bounds, which nothing exceeds. Dashed: the worst run that was found; the worst case lies between.";
         Figure::plot(Plot { lines, ..plot }, remark).with_data(crate::page::Data::Elsewhere)

@@ -11,6 +11,9 @@ use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 /// Digits of a figure that is not exact.
 const DIGITS: u32 = 7;
 
+/// Analyses side by side, at most.
+const BESIDE: usize = 5;
+
 /// Flows and servers shown at most; the rest is in the JSON.
 pub(super) const ROWS: usize = 200;
 
@@ -32,10 +35,18 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
         "Flows, delay in {}, backlog in {}",
         bounds.time_unit.name, bounds.data_unit.name
     )));
-    out.push_str(&match bounds.analyses {
-        [_] => of_one(bounds).render(layout),
-        _ => of_several(bounds).render(layout),
-    });
+    match bounds.analyses {
+        [_] => out.push_str(&of_one(bounds).render(layout)),
+        _ => {
+            // As many side by side as fit beside names of some length.
+            for (number, start) in (0..bounds.analyses.len()).step_by(BESIDE).enumerate() {
+                if number > 0 {
+                    out.push('\n');
+                }
+                out.push_str(&of_several(bounds, start).render(layout));
+            }
+        }
+    }
     let rest = |text: Option<String>| {
         text.map_or_else(String::new, |text| layout.paragraph("  ", &text, Paint::Faint))
     };
@@ -134,10 +145,11 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
     grid
 }
 
-/// A row per flow, a column per analysis.
-fn of_several(bounds: &Bounds<'_>) -> Grid {
+/// A row per flow, a column for each of some analyses.
+fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
+    let analyses = bounds.analyses.iter().skip(start).take(BESIDE);
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
-    columns.extend(bounds.analyses.iter().map(|analysis| Column::right(analysis.name())));
+    columns.extend(analyses.map(|analysis| Column::right(analysis.name())));
     columns.push(Column::right("in a run").rank(1));
     let mut grid = Grid::new(columns);
     for row in bounds.flows.iter().take(ROWS) {
@@ -147,7 +159,7 @@ fn of_several(bounds: &Bounds<'_>) -> Grid {
             Cell::new("delay"),
         ];
         let mut backlogs = vec![Cell::new(""), Cell::new("backlog")];
-        for assessed in row {
+        for assessed in row.iter().skip(start).take(BESIDE) {
             let paint = match assessed.contradiction() {
                 Some(_) => Paint::Bad,
                 None => Paint::Strong,

@@ -125,6 +125,17 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         ..BASE
     },
     Setting {
+        key: "controller.faucet-file",
+        flag: "faucet-file",
+        value_name: "FILE",
+        example: "faucet.yaml",
+        summary: "Write a faucet.yaml for the OpenFlow switches to this file",
+        manual: "One VLAN over all ports of each switch, and Faucet's limits of learning lifted, for \
+            FAUCET_CONFIG. It is written before the switches dial, so that Faucet can start then.",
+        slot: |draft| &mut draft.controller.faucet_file,
+        ..BASE
+    },
+    Setting {
         key: "controller.list-file",
         flag: "list-file",
         value_name: "FILE",
