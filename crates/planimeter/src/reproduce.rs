@@ -103,12 +103,14 @@ fn choose<'p>(
 }
 
 fn list(papers: &[Paper]) -> String {
+    let layout = layout();
     let mut out = String::new();
     for paper in papers {
-        out.push_str(&format!("{}\n", paper.citation));
+        out.push_str(&layout.text("", &paper.citation));
         for one in &paper.exhibits {
             let (quick, full) = one.experiment.about_how_long();
-            out.push_str(&format!("  {:<19} {}: {}\n", one.id, one.name, one.title));
+            let what = format!("{}: {}", one.name, one.title);
+            out.push_str(&layout.text(&format!("  {:<19} ", one.id), &what));
             out.push_str(&format!("  {:<19} about {full}, with --quick {quick}\n", ""));
         }
     }
