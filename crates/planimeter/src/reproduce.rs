@@ -103,7 +103,7 @@ fn choose<'p>(
 }
 
 fn list(papers: &[Paper]) -> String {
-    let layout = layout();
+    let layout = output::layout();
     let mut out = String::new();
     for paper in papers {
         out.push_str(&layout.text("", &paper.citation));

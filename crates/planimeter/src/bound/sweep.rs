@@ -13,7 +13,7 @@ use report::bounds::{Sweep, SweepPoint, orders};
 
 use super::{arguments, assess, bounds_of};
 use crate::failure::Failure;
-use crate::probe::layout;
+use crate::output::layout;
 
 pub(super) fn run(
     matches: &ArgMatches,

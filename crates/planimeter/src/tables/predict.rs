@@ -11,7 +11,7 @@ use ir::{Action, MatchKind, Program, Table, TableId};
 
 use super::arguments;
 use crate::failure::Failure;
-use crate::probe;
+use crate::output;
 use crate::program;
 
 /// Entries of a table whose program does not say how many, as p4c has it.
@@ -56,7 +56,7 @@ impl Question {
         let layout = match &subject.layout {
             Ok(layout) => layout,
             Err(reason) => {
-                let text = probe::layout().text("", &format!("{}: {reason}", subject.name));
+                let text = output::layout().text("", &format!("{}: {reason}", subject.name));
                 return text.trim_end().to_owned();
             }
         };
@@ -88,7 +88,7 @@ impl Question {
              hash index of all but inline is not counted."
         );
         text.push_str("\n\n");
-        text.push_str(&probe::layout().text("  ", &remark));
+        text.push_str(&output::layout().text("  ", &remark));
         text.push('\n');
         text.push_str(&self.recommend(&model, layout, subject.asks, filled));
         text
@@ -159,7 +159,7 @@ impl Question {
         }
         let mut text = format!("  Recommended: {design}\n");
         for remark in remarks {
-            text.push_str(&probe::layout().text("    ", &remark));
+            text.push_str(&output::layout().text("    ", &remark));
         }
         text.truncate(text.trim_end().len());
         text
