@@ -122,7 +122,7 @@ impl Trace {
     pub fn mean_rate(&self) -> Option<Rate> {
         let [first, .., last] = &self.packets[..] else { return None };
         let bits: i128 = self.packets.iter().map(|packet| packet.bits).sum();
-        let rate = (bits - first.bits) * SECOND / (last.arrived - first.arrived).max(1);
+        let rate = ((bits - first.bits) * SECOND).checked_div(last.arrived - first.arrived)?;
         Rate::new(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
