@@ -228,7 +228,8 @@ fn what_a_slower_machine_measured_is_measured_again() {
 #[test]
 fn a_machine_that_stays_slower_is_waited_for_only_so_long() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut bench = Synthetic { slow: vec![8..u32::MAX], ..Synthetic::default() };
+    let slow = std::iter::once(8..u32::MAX).collect();
+    let mut bench = Synthetic { slow, ..Synthetic::default() };
     let (ending, campaign) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
     assert!(matches!(ending, Ok(Ending::Complete)), "{ending:?}");
     // The eighth run and those after it are slower, and each of the 32 blocks may be measured twice on the average.
