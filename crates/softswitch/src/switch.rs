@@ -156,21 +156,15 @@ impl Switch {
             Server::new(running.iter().map(|device| device.handle.clone()), server_options)?;
 
         let stop = Arc::new(AtomicBool::new(false));
-        let mut threads = Vec::with_capacity(workers);
-        for (number, mailbox) in mailboxes.iter().enumerate() {
+        let worker = |(number, mailbox): (usize, &Arc<Mailbox>)| {
             let lanes = running.iter().map(|device| {
                 let (shared, ports) = (Arc::clone(&device.shared), Arc::clone(&device.ports));
                 Lane::new(number, shared, device.handle.clone(), &device.plane, ports)
             });
-            let worker = Worker {
-                mailbox: Arc::clone(mailbox),
-                lanes: lanes.collect(),
-                stop: Arc::clone(&stop),
-            };
-            let thread = thread::Builder::new().name(format!("worker-{number}"));
-            // Programs nest, and the interpreter with them.
-            threads.push(thread.stack_size(8 << 20).spawn(move || worker.run())?);
-        }
+            let (mailbox, stop) = (Arc::clone(mailbox), Arc::clone(&stop));
+            Worker { mailbox, lanes: lanes.collect(), stop }
+        };
+        let ready: Vec<Worker> = mailboxes.iter().enumerate().map(worker).collect();
         let served = running.iter().map(|device| Served {
             shared: Arc::clone(&device.shared),
             handle: device.handle.clone(),
@@ -185,9 +179,16 @@ impl Switch {
         let metrics_listener = metrics_listener.map(|listener| (listener, look));
         let server = ServerThread::start(listener, server, served, metrics_listener)?;
         let devices = running;
-        let switch = Self { address, metrics, devices, mailboxes, stop, workers: threads, server };
+        let workers = Vec::with_capacity(ready.len());
+        let mut switch = Self { address, metrics, devices, mailboxes, stop, workers, server };
         for (device, number, port) in ports {
             switch.attach(device, number, port)?;
+        }
+        // When all ports are there: a packet that came by one would find no other to leave by.
+        for (number, worker) in ready.into_iter().enumerate() {
+            let thread = thread::Builder::new().name(format!("worker-{number}"));
+            // Programs nest, and the interpreter with them.
+            switch.workers.push(thread.stack_size(8 << 20).spawn(move || worker.run())?);
         }
         Ok(switch)
     }
