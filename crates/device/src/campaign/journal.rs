@@ -144,6 +144,18 @@ pub struct Counts {
     pub clock_steps: u64,
 }
 
+/// What a person is told of a file that was read.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sent, received, lost, reordered, duplicated, unmatched, clock_steps } = self;
+        write!(
+            f,
+            "{received} of {sent} packets, {lost} lost, {reordered} reordered, {duplicated} duplicated, {unmatched} \
+             unmatched, {clock_steps} clock steps"
+        )
+    }
+}
+
 impl Add for Counts {
     type Output = Self;
 

@@ -116,17 +116,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
         (Some(_), _) => return Err(Failure::input("a server has one rate: give --rate once")),
         (None, rates) => {
-            let counts = imported.counts;
-            println!(
-                "{} of {} packets, {} lost, {} reordered, {} duplicated, {} unmatched; longest delay {}",
-                counts.received,
-                counts.sent,
-                counts.lost,
-                counts.reordered,
-                counts.duplicated,
-                counts.unmatched,
-                trace.longest()
-            );
+            println!("{}; longest delay {}", imported.counts, trace.longest());
             println!(
                 "{:>17} {:>13} {:>13} {:>13} {:>13}",
                 "R", "T minimum", "T maximum", "burst", "delay bound"

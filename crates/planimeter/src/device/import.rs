@@ -150,19 +150,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                 eprintln!("planimeter: {text}");
                 writer.note(&Note { at_ns: started_ns, text }).map_err(Failure::run)?;
             }
-            let counts = block.counts;
-            println!(
-                "{} {}: {} of {} packets, {} lost, {} reordered, {} duplicated, {} unmatched, {} clock steps",
-                description.cells[cell as usize],
-                name.display(),
-                counts.received,
-                counts.sent,
-                counts.lost,
-                counts.reordered,
-                counts.duplicated,
-                counts.unmatched,
-                counts.clock_steps
-            );
+            let cell = &description.cells[cell as usize];
+            println!("{cell} {}: {}", name.display(), block.counts);
             started_ns += block.duration_ns.max(1);
         }
     }
