@@ -150,6 +150,14 @@ impl Row {
         compiled.program.expect("the program compiles")
     }
 
+    /// How many of the addresses have an entry: services are fewer than flows.
+    fn addresses(&self, entries: u32) -> u32 {
+        match self.name {
+            "balancer" => entries.min(1 << 16),
+            _ => entries,
+        }
+    }
+
     fn fill(&self, switch: &mut Switch, entries: u32) {
         let exact = |width, number| FieldMatch::Exact(Bits::unsigned(width, number));
         if self.tables.contains(&ROUTES) {
@@ -173,7 +181,7 @@ impl Row {
         if self.tables.contains(&LIST) {
             rules(switch);
         }
-        for number in 0..entries {
+        for number in 0..self.addresses(entries) {
             let (key, wide) = (u128::from(address(number)), u128::from(number));
             match self.name {
                 "cache" => {
@@ -190,7 +198,7 @@ impl Row {
                     let key = [key, vec![exact(8, 17)]].concat();
                     add_entry(switch, "flows", (key, 0), "seen", &[0, 0]);
                 }
-                "balancer" if number < 1 << 16 => {
+                "balancer" => {
                     add_entry(switch, "services", (vec![exact(32, key)], 0), "serve", &[0]);
                 }
                 _ => {}
@@ -296,7 +304,7 @@ pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
         let (mut switch, mut oracle) = (switch()?, switch()?);
         let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
         let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
-        let mut traffic = Traffic::new(entries);
+        let mut traffic = Traffic::new(row.addresses(entries));
         let mut run = |traffic: &Traffic, switch: &Switch, batch: &mut Batch| {
             let packets: [(u32, &[u8]); BATCH] =
                 std::array::from_fn(|index| (1, traffic.buffers[index].as_slice()));
