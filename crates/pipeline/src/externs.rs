@@ -5,6 +5,7 @@
 //! leaves alone (a register read beyond its end) keep what they held, as in BMv2.
 
 pub(crate) mod calls;
+pub(crate) mod crc;
 pub(crate) mod hash;
 pub(crate) mod meter;
 mod methods;

@@ -38,8 +38,8 @@ pub use data_plane::{
 };
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, LoadError, RunError};
-pub use externs::hash::{CrcParameters, internet_checksum};
 pub use externs::meter::{Color, MeterConfig};
+pub use externs::{crc::CrcParameters, hash::internet_checksum};
 pub use state::{CloneSession, Digest, Replica};
 pub use switch::{Core, Path, Processor, Switch};
 pub use table::{

@@ -2,7 +2,7 @@
 
 use super::{Done, unknown};
 use crate::error::ControlError;
-use crate::externs::hash::CrcParameters;
+use crate::externs::crc::{Crc, CrcParameters};
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::externs::{Counters, ExternState, Meters, Registers};
 use crate::switch::Core;
@@ -11,6 +11,7 @@ use crate::table::{CounterValue, EntryHandle, counter_in, fit, meter_in};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternId, TableId};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Counters, meters and registers.
@@ -241,7 +242,7 @@ impl Core {
 
     /// Sets what `crc16_custom` computes.
     pub fn set_crc16(&self, parameters: CrcParameters) {
-        write(&self.state.hashes).custom_crcs.crc16 = parameters;
+        write(&self.state.hashes).custom_crcs.crc16 = Arc::new(Crc::new(parameters));
     }
 
     /// Sets the key of Toeplitz hashes (PNA on DPDK); all zeros at first, so that every hash is zero.
@@ -251,7 +252,7 @@ impl Core {
 
     /// Sets what `crc32_custom` computes.
     pub fn set_crc32(&self, parameters: CrcParameters) {
-        write(&self.state.hashes).custom_crcs.crc32 = parameters;
+        write(&self.state.hashes).custom_crcs.crc32 = Arc::new(Crc::new(parameters));
     }
 }
 
