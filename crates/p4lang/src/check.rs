@@ -33,6 +33,7 @@ mod instance;
 mod limits;
 mod method_call;
 mod operator;
+mod overload;
 mod parameter;
 mod parser_state;
 mod size;

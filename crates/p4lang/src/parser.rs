@@ -76,6 +76,8 @@ struct Parser<'run> {
     alternatives: usize,
     /// Binary operators so far in the outermost expression around the current place; `None` outside of all.
     operators: Option<usize>,
+    /// Within the angle brackets of a width, outside of inner brackets: `>` closes and compares nothing.
+    in_width: bool,
     expressions: u32,
     types: u32,
     declarations: u32,
@@ -101,6 +103,7 @@ impl<'run> Parser<'run> {
             depth: 0,
             alternatives: 0,
             operators: None,
+            in_width: false,
             expressions: 0,
             types: 0,
             declarations: 0,

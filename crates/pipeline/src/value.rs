@@ -225,6 +225,7 @@ impl Value {
             Self::Struct(fields) | Self::Header { fields, .. } => {
                 fields.iter().map(Self::width_in_bits).sum()
             }
+            Self::Stack { elements, .. } => elements.iter().map(Self::width_in_bits).sum(),
             other => other.to_pattern().map_or(0, |bits| u64::from(bits.width())),
         }
     }

@@ -17,6 +17,7 @@ const WITHOUT_ARGUMENTS: &[&str] = &[
     "disable_optimization",
     "hidden",
     "likely",
+    "metadata",
     "noSideEffects",
     "nounroll",
     "optional",
@@ -25,6 +26,21 @@ const WITHOUT_ARGUMENTS: &[&str] = &[
     "unlikely",
     "unroll",
 ];
+
+/// Annotations that hold one string.
+const WITH_STRING: &[&str] = &[
+    "alias",
+    "brief",
+    "controller_header",
+    "deprecated",
+    "description",
+    "name",
+    "noWarn",
+    "selector_size_semantics",
+];
+
+/// Annotations that hold one number.
+const WITH_NUMBER: &[&str] = &["id", "max_group_size", "max_member_weight", "priority"];
 
 impl Checker<'_, '_> {
     pub(super) fn annotations(&mut self, annotations: &[Annotation]) {
@@ -55,8 +71,7 @@ impl Checker<'_, '_> {
 
     fn annotation_name(&mut self, annotation: &Annotation, all: &[Annotation]) {
         let name = annotation.name.as_str();
-        let takes_string = matches!(name, "name" | "deprecated" | "noWarn");
-        if takes_string && annotation.string().is_none() {
+        if WITH_STRING.contains(&name) && annotation.string().is_none() {
             self.report(
                 Diagnostic::error(
                     "annotation",
@@ -75,6 +90,14 @@ impl Checker<'_, '_> {
             .take_while(|other| !std::ptr::eq(*other, annotation))
             .find(|other| other.name == annotation.name);
         if let Some(first) = earlier
+            && name == "name"
+        {
+            self.report(
+                Diagnostic::error("duplicate", annotation.span, "a second `@name`")
+                    .secondary(first.span, "the first one")
+                    .note("what the control plane sees has one name"),
+            );
+        } else if let Some(first) = earlier
             && (is_structured(first) || is_structured(annotation))
         {
             self.report(
@@ -100,6 +123,9 @@ impl Checker<'_, '_> {
         let (takes, fits) = match name {
             name if WITHOUT_ARGUMENTS.contains(&name) => ("no arguments", arguments.is_empty()),
             "length" => ("one expression", arguments.len() == 1),
+            name if WITH_NUMBER.contains(&name) => {
+                ("one number", matches!(arguments.as_slice(), [tokens] if is_number(tokens)))
+            }
             "pkginfo" => ("`key = value` pairs", arguments.iter().all(pair)),
             _ => return,
         };
@@ -261,6 +287,16 @@ impl Checker<'_, '_> {
         }
         configuration
     }
+}
+
+/// A number as it is written, with a sign or without.
+fn is_number(tokens: &[AnnotationToken]) -> bool {
+    let digits = match tokens {
+        [digits] => digits,
+        [sign, digits] if matches!(&*sign.text, "-" | "+") => digits,
+        _ => return false,
+    };
+    digits.string.is_none() && digits.text.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// `@name[...]`, which stands once.

@@ -259,16 +259,17 @@ impl<'program> Checker<'program, '_> {
                 self.convert(&argument.value, &ty);
             }
         }
+        // What a nameless instance is an argument of may tell more.
+        let open = signature.style == Style::Constructor && self.constructing.depth > 0;
+        let known = |ty: &Type| if open { self.resolved(ty) } else { self.settled(ty) };
         let matched = Matched {
             type_arguments: signature
                 .type_parameters
                 .iter()
-                .map(|parameter| {
-                    bindings.get(parameter.id).map_or(Type::Unknown, |ty| self.settled(ty))
-                })
+                .map(|parameter| bindings.get(parameter.id).map_or(Type::Unknown, known))
                 .collect(),
-            parameter_types: types.iter().map(|ty| self.settled(ty)).collect(),
-            return_type: self.settled(&signature.return_type.substitute(&bindings)),
+            parameter_types: types.iter().map(known).collect(),
+            return_type: known(&signature.return_type.substitute(&bindings)),
             arguments: bound,
         };
         let huge =
@@ -277,7 +278,7 @@ impl<'program> Checker<'program, '_> {
             self.error("type-not-allowed", span, "a type in this call has too many parts");
             return None;
         }
-        if good && type_arguments.is_empty() {
+        if good && type_arguments.is_empty() && !open {
             self.must_be_inferred(signature, &matched, span);
         }
         Some(matched)
@@ -400,7 +401,12 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Says which type parameter nothing tells about.
-    fn must_be_inferred(&mut self, signature: &Signature<'program>, matched: &Matched, span: Span) {
+    pub(super) fn must_be_inferred(
+        &mut self,
+        signature: &Signature<'program>,
+        matched: &Matched,
+        span: Span,
+    ) {
         for (parameter, ty) in signature.type_parameters.iter().zip(&matched.type_arguments) {
             if ty.any(&mut |part| *part == Type::Integer) {
                 self.report(

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::arguments::{Signature, Style, could_match};
+use super::arguments::{Signature, Style};
 use super::checker::{Checker, Info, Wanted};
+use super::overload::Overloaded;
 use super::{Bindings, Call, Callee, Node, Type};
 use crate::ast::{
     self, Argument, DeclarationId, DeclarationKind, Expression, ExpressionKind, Parameter,
 };
 use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn call(
@@ -58,45 +58,24 @@ impl<'program> Checker<'program, '_> {
         if self.is_type(first) {
             return self.construct_named(expression, callee, path, type_arguments, arguments);
         }
-        let fitting: Vec<DeclarationId> = found
-            .iter()
-            .copied()
-            .filter(|id| found.len() == 1 || could_match(self.parameters_of(*id), arguments))
-            .collect();
-        let id = match fitting.as_slice() {
-            [id] => *id,
-            [] => {
-                self.argument_infos(arguments);
-                self.no_overload(&found, path.span(), path.name.as_str());
-                return Info::unknown();
-            }
-            [first, second, ..] => {
-                self.argument_infos(arguments);
-                let (first, second) = (self.span_of(*first), self.span_of(*second));
-                self.report(
-                    Diagnostic::error(
-                        "ambiguous",
-                        path.span(),
-                        format!("more than one `{path}` fits this call"),
-                    )
-                    .secondary(first, "this one")
-                    .secondary(second, "and this one"),
-                );
-                return Info::unknown();
-            }
+        let no_bindings = Bindings::new();
+        let overloaded = Overloaded {
+            name: path.name.as_str(),
+            span: path.span(),
+            bindings: &no_bindings,
+            arguments,
         };
+        let Some((id, infos)) = self.choose(overloaded, &found) else { return Info::unknown() };
         let info = self.declared(callee, id);
         self.record(callee, &info);
         let Some(declaration) = self.out.index.get_declaration(id) else {
-            return self.not_callable(callee, arguments);
+            return self.not_callable(callee);
         };
-        let no_bindings = Bindings::new();
         match &declaration.kind {
             DeclarationKind::Function { prototype, .. }
             | DeclarationKind::ExternFunction(prototype) => {
                 let is_extern = matches!(declaration.kind, DeclarationKind::ExternFunction(_));
                 if self.context.function.as_ref().is_some_and(|(function, _)| *function == id) {
-                    self.argument_infos(arguments);
                     self.error("recursion", callee.span, format!("`{path}` calls itself"));
                     return Info::unknown();
                 }
@@ -112,7 +91,7 @@ impl<'program> Checker<'program, '_> {
                     return_type: self.out.type_at(prototype.return_type.id).clone(),
                     style: Style::Function,
                 };
-                self.finish_call(expression, &signature, type_arguments, arguments)
+                self.finish_call(expression, &signature, type_arguments, arguments, &infos)
             }
             DeclarationKind::Action { parameters, .. } => {
                 let signature = Signature {
@@ -130,9 +109,9 @@ impl<'program> Checker<'program, '_> {
                 } else if self.context.function.is_some() {
                     self.error("misplaced", callee.span, "actions cannot be called in functions");
                 }
-                self.finish_call(expression, &signature, type_arguments, arguments)
+                self.finish_call(expression, &signature, type_arguments, arguments, &infos)
             }
-            _ => self.not_callable(callee, arguments),
+            _ => self.not_callable(callee),
         }
     }
 
@@ -153,8 +132,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    fn not_callable(&mut self, callee: &Expression, arguments: &[Argument]) -> Info {
-        self.argument_infos(arguments);
+    fn not_callable(&mut self, callee: &Expression) -> Info {
         let ty = self.out.type_of(callee.id).clone();
         if !ty.is_unknown() {
             let mut diagnostic = Diagnostic::error(
@@ -170,19 +148,6 @@ impl<'program> Checker<'program, '_> {
         Info::unknown()
     }
 
-    pub(super) fn no_overload(&mut self, found: &[DeclarationId], span: Span, name: &str) {
-        let mut diagnostic =
-            Diagnostic::error("arguments", span, format!("no `{name}` takes these arguments"))
-                .label("by their number and names");
-        for id in found.iter().take(4) {
-            let names: Vec<&str> =
-                self.parameters_of(*id).iter().map(|parameter| parameter.name.as_str()).collect();
-            diagnostic =
-                diagnostic.secondary(self.span_of(*id), format!("takes ({})", names.join(", ")));
-        }
-        self.report(diagnostic);
-    }
-
     /// Checks the arguments, records the call, and says what the call gives.
     pub(super) fn finish_call(
         &mut self,
@@ -190,13 +155,13 @@ impl<'program> Checker<'program, '_> {
         signature: &Signature<'program>,
         type_arguments: &[ast::Type],
         arguments: &[Argument],
+        infos: &[Info],
     ) -> Info {
-        let infos = self.argument_infos(arguments);
         if self.context.in_key_set {
             self.error("misplaced", expression.span, "nothing can be called in a key set");
         }
         let Some(matched) =
-            self.match_arguments(signature, type_arguments, arguments, &infos, expression.span)
+            self.match_arguments(signature, type_arguments, arguments, infos, expression.span)
         else {
             return Info::unknown();
         };

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::add_on_miss::AddEntryCall;
+use super::construct::Constructing;
 use super::direct_externs::DirectCall;
 use super::{Checked, Node, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Expression, ExpressionId, Name};
@@ -23,6 +24,7 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) marks: Marks,
     pub(super) members: Members,
     pub(super) postponed: Postponed,
+    pub(super) constructing: Constructing<'program>,
     /// A local of a parser or control is declared next: it may hide the parameters.
     pub(super) hides_parameters: bool,
 }
@@ -133,6 +135,7 @@ impl<'program, 'run> Checker<'program, 'run> {
             marks: Marks::default(),
             members: Members::default(),
             postponed: Postponed::default(),
+            constructing: Constructing::default(),
             hides_parameters: false,
         }
     }
@@ -248,8 +251,9 @@ impl<'program, 'run> Checker<'program, 'run> {
             let uncallable = overloads && self.is_function(id) && self.is_function(other);
             let message = format!("`{name}` is declared twice");
             let diagnostic = if uncallable {
-                Diagnostic::warning("duplicate", name.span, message)
-                    .note("it cannot be called: neither number nor names of parameters differ")
+                Diagnostic::warning("duplicate", name.span, message).note(
+                    "it cannot be called: neither number, names nor types of parameters differ",
+                )
             } else {
                 Diagnostic::error("duplicate", name.span, message)
             };
@@ -337,9 +341,7 @@ impl<'program, 'run> Checker<'program, 'run> {
             self.out.index.get_declaration(id).and_then(|declaration| parameters(&declaration.kind))
         };
         match (of(one), of(other)) {
-            (Some(a), Some(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name)
-            }
+            (Some(a), Some(b)) => super::overload::same_parameters(a, b),
             _ => true,
         }
     }

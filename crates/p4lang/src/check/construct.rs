@@ -2,12 +2,30 @@
 
 use std::sync::Arc;
 
-use super::arguments::{Signature, Style, could_match};
+use super::arguments::{Matched, Signature, Style, could_match};
 use super::checker::{Checker, Info, Wanted};
+use super::overload::Overloaded;
 use super::{Bindings, Call, Callee, Named, Resolution, Type};
-use crate::ast::{self, Argument, DeclarationId, DeclarationKind, Expression, Name, Parameter};
+use crate::ast::{
+    self, Argument, DeclarationId, DeclarationKind, Expression, ExpressionId, Parameter,
+};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
+
+/// Constructors whose arguments are being looked at.
+#[derive(Default)]
+pub(super) struct Constructing<'program> {
+    /// How many stand around the current place.
+    pub(super) depth: u32,
+    /// Nameless instances whose type arguments may follow from what they are arguments of.
+    open: Vec<Open<'program>>,
+}
+
+struct Open<'program> {
+    expression: ExpressionId,
+    signature: Signature<'program>,
+    span: Span,
+}
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn construct_named(
@@ -104,7 +122,7 @@ impl<'program> Checker<'program, '_> {
         if self.context.action.is_some() {
             self.error("misplaced", expression.span, "instances cannot be made in actions");
         }
-        match self.construction(ty, span, expression.span, arguments) {
+        match self.construction(ty, span, expression.span, arguments, Some(expression.id)) {
             Some(call) => {
                 let ty = call.return_type.clone();
                 self.not_abstract(&ty, expression.span);
@@ -115,15 +133,66 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a constructor's arguments; the call's return type is the type of the instance.
+    /// Checks a constructor's arguments; the call's return type is the type of the instance. A nameless instance among
+    /// the arguments of another constructor, `expression`, may leave type arguments to be inferred from what it is an
+    /// argument of; they are known when the outermost constructor is done.
     pub(super) fn construction(
         &mut self,
         ty: Type,
         type_span: Span,
         span: Span,
         arguments: &[Argument],
+        expression: Option<ExpressionId>,
     ) -> Option<Call> {
+        self.constructing.depth += 1;
         let infos = self.argument_infos(arguments);
+        self.constructing.depth -= 1;
+        let call = self.constructed(ty, type_span, span, arguments, &infos, expression);
+        if self.constructing.depth == 0 {
+            self.settle_open(call.is_some());
+        }
+        call
+    }
+
+    /// Puts in what inference left open in nameless instances, now that all had its say.
+    fn settle_open(&mut self, good: bool) {
+        for open in std::mem::take(&mut self.constructing.open) {
+            let Some(mut call) = self.out.calls.remove(&open.expression) else { continue };
+            let written = call.type_arguments.clone();
+            for ty in call.type_arguments.iter_mut().chain(&mut call.parameter_types) {
+                *ty = self.settled(ty);
+            }
+            call.return_type = self.settled(&call.return_type);
+            if let Callee::Constructor { object, .. } = &mut call.callee {
+                *object = call.return_type.clone();
+            }
+            if let Some(place) = self.out.expression_types.get_mut(open.expression.index()) {
+                *place = call.return_type.clone();
+            }
+            let left_open =
+                written.iter().any(|ty| ty.any(&mut |part| matches!(part, Type::Inferred(_))));
+            if good && left_open {
+                let matched = Matched {
+                    type_arguments: call.type_arguments.clone(),
+                    arguments: call.arguments.clone(),
+                    parameter_types: call.parameter_types.clone(),
+                    return_type: call.return_type.clone(),
+                };
+                self.must_be_inferred(&open.signature, &matched, open.span);
+            }
+            self.out.calls.insert(open.expression, call);
+        }
+    }
+
+    fn constructed(
+        &mut self,
+        ty: Type,
+        type_span: Span,
+        span: Span,
+        arguments: &[Argument],
+        infos: &[Info],
+        expression: Option<ExpressionId>,
+    ) -> Option<Call> {
         if ty.is_unknown() {
             return None;
         }
@@ -164,11 +233,14 @@ impl<'program> Checker<'program, '_> {
         let (constructor, parameters): (Option<DeclarationId>, &'program [Parameter]) =
             match &declaration.kind {
                 DeclarationKind::ExternObject(object) => {
-                    match self.constructor(object, &declaration.name, arguments, span) {
-                        Some(Some(constructor)) => (Some(constructor.id), &constructor.parameters),
-                        Some(None) => (None, &[]),
-                        None => return None,
-                    }
+                    let overloaded = Overloaded {
+                        name: declaration.name.as_str(),
+                        span,
+                        bindings: &self.out.bindings(&named),
+                        arguments,
+                    };
+                    let constructor = self.constructor(object, overloaded, infos)?;
+                    (Some(constructor.id), &constructor.parameters)
                 }
                 _ => (None, self.parameters_of(named.declaration)),
             };
@@ -206,8 +278,13 @@ impl<'program> Checker<'program, '_> {
             return_type: generic.substitute(&bindings),
             style: Style::Constructor,
         };
-        let matched = self.match_arguments(&signature, &[], arguments, &infos, span)?;
+        let matched = self.match_arguments(&signature, &[], arguments, infos, span)?;
         let object = matched.return_type.clone();
+        if self.constructing.depth > 0
+            && let Some(expression) = expression
+        {
+            self.constructing.open.push(Open { expression, signature, span });
+        }
         let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
         // The blocks of a package may be left out, and what they would tell with them.
         let may_be_open = matches!(ty, Type::Package(_));
@@ -234,51 +311,24 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// The constructor of an extern that these arguments are for. `Some(None)`: an extern without constructor that
-    /// is given no arguments.
-    #[expect(clippy::option_option, reason = "the outer one is: an error was said")]
-    pub(super) fn constructor(
+    /// The constructor of an extern that these arguments are for.
+    fn constructor(
         &mut self,
         object: &'program ast::ExternObject,
-        name: &Name,
-        arguments: &[Argument],
-        span: Span,
-    ) -> Option<Option<&'program ast::Constructor>> {
-        let fitting: Vec<&'program ast::Constructor> = object
-            .constructors
-            .iter()
-            .filter(|constructor| could_match(&constructor.parameters, arguments))
-            .collect();
-        match fitting.as_slice() {
-            [constructor] => Some(Some(constructor)),
-            [] if object.constructors.len() == 1 => Some(object.constructors.first()),
-            [] if object.constructors.is_empty() => {
-                self.error(
-                    "not-callable",
-                    span,
-                    format!("`{name}` has no constructor: no instance can be made of it"),
-                );
-                None
-            }
-            [] => {
-                let ids: Vec<DeclarationId> =
-                    object.constructors.iter().map(|constructor| constructor.id).collect();
-                self.no_overload(&ids, span, name.as_str());
-                None
-            }
-            [first, second, ..] => {
-                let (first, second) = (first.span, second.span);
-                self.report(
-                    Diagnostic::error(
-                        "ambiguous",
-                        span,
-                        format!("more than one constructor of `{name}` fits"),
-                    )
-                    .secondary(first, "this one")
-                    .secondary(second, "and this one"),
-                );
-                None
-            }
+        overloaded: Overloaded<'_>,
+        infos: &[Info],
+    ) -> Option<&'program ast::Constructor> {
+        if object.constructors.is_empty() {
+            self.error(
+                "not-callable",
+                overloaded.span,
+                format!("`{}` has no constructor: no instance can be made of it", overloaded.name),
+            );
+            return None;
         }
+        let ids: Vec<DeclarationId> =
+            object.constructors.iter().map(|constructor| constructor.id).collect();
+        let chosen = self.choose_for(overloaded, &ids, infos)?;
+        object.constructors.iter().find(|constructor| constructor.id == chosen)
     }
 }

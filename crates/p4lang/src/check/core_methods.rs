@@ -20,6 +20,17 @@ impl Checker<'_, '_> {
         match &call.callee {
             Callee::Method { method, object: Type::Extern(object) } => {
                 let (object, method) = (self.out.name(object.declaration), self.out.name(*method));
+                if matches!(
+                    (&*object, &*method),
+                    ("packet_in", "extract" | "lookahead" | "advance")
+                ) && (self.context.control.is_some() || self.context.action.is_some())
+                {
+                    self.error(
+                        "misplaced",
+                        expression.span,
+                        format!("`{method}` of a packet can only be called in parsers"),
+                    );
+                }
                 match (&*object, &*method) {
                     ("packet_in", "extract") => self.extract(arguments),
                     ("packet_in", "lookahead") => {
@@ -90,9 +101,20 @@ impl Checker<'_, '_> {
                 return;
             }
         }
-        let has_varbit =
-            self.out.fields(&ty).iter().any(|field| matches!(field.ty, Type::Varbit { .. }));
-        if arguments.len() == 1 && has_varbit {
+        let fields = self.out.fields(&ty);
+        let mut varbits = fields.iter().filter(|field| matches!(field.ty, Type::Varbit { .. }));
+        let has_varbit = varbits.next().is_some();
+        if let Some(second) = varbits.next() {
+            self.report(
+                Diagnostic::error(
+                    "arguments",
+                    first.value.span,
+                    format!("`{}` has more than one `varbit` field", self.out.show(&ty)),
+                )
+                .secondary(second.field.name.span, "the second one")
+                .note("`extract` takes the width of one: packets cannot have such a header"),
+            );
+        } else if arguments.len() == 1 && has_varbit {
             self.report(
                 Diagnostic::error(
                     "arguments",

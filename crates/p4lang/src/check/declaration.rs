@@ -3,6 +3,7 @@
 use num_bigint::BigInt;
 
 use super::checker::{Checker, Context};
+use super::overload::same_names;
 use super::parameter::ParametersOf;
 use super::{Constant, Named, Type};
 use crate::ast::{
@@ -106,7 +107,15 @@ impl<'program> Checker<'program, '_> {
                 self.enumeration(declaration, underlying.as_ref(), members);
             }
             DeclarationKind::Typedef(ty) => {
-                let resolved = self.resolve_type(ty);
+                let mut resolved = self.resolve_type(ty);
+                if resolved == Type::String {
+                    self.error(
+                        "type-not-allowed",
+                        ty.span,
+                        format!("`{}` cannot have another name", self.out.show(&resolved)),
+                    );
+                    resolved = Type::Unknown;
+                }
                 self.set_declared_type(id, resolved);
                 self.declare(id, &declaration.name);
             }
@@ -348,22 +357,20 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Calls tell methods and constructors of a name apart by number and names of arguments (§7.2.10.2).
+    /// Calls tell methods and constructors of a name apart (§7.2.10.2).
     fn methods_differ(&mut self, object: &'program ExternObject) {
-        fn same(one: &[ast::Parameter], other: &[ast::Parameter]) -> bool {
-            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name == b.name)
-        }
         let mut twice: Vec<(Span, Span)> = Vec::new();
         for (position, method) in object.methods.iter().enumerate() {
             let earlier = object.methods.iter().take(position).find(|other| {
                 other.name == method.name
-                    && same(&other.prototype.parameters, &method.prototype.parameters)
+                    && same_names(&other.prototype.parameters, &method.prototype.parameters)
             });
             twice.extend(earlier.map(|first| (method.name.span, first.name.span)));
         }
         for (position, constructor) in object.constructors.iter().enumerate() {
             let mut earlier = object.constructors.iter().take(position);
-            let first = earlier.find(|other| same(&other.parameters, &constructor.parameters));
+            let first =
+                earlier.find(|other| same_names(&other.parameters, &constructor.parameters));
             twice.extend(first.map(|first| (constructor.span, first.span)));
         }
         for (again, first) in twice {

@@ -273,17 +273,15 @@ impl Evaluator<'_, '_> {
             ExpressionKind::Slice { base, high, low } => {
                 let high = u32::try_from(self.converted(high, next)?.to_integer()?).ok()?;
                 let low = u32::try_from(self.converted(low, next)?.to_integer()?).ok()?;
-                let bits = self.bits(base, next)?;
-                (low <= high && high < bits.width()).then(|| Constant::Bits(bits.slice(high, low)))
+                self.slice(base, high, low, next)
             }
             ExpressionKind::PartSelect { base, low, width } => {
                 let low = u32::try_from(self.converted(low, next)?.to_integer()?).ok()?;
                 let width = u32::try_from(self.converted(width, next)?.to_integer()?).ok()?;
-                let bits = self.bits(base, next)?;
                 let Some(high) = low.checked_add(width)?.checked_sub(1) else {
                     return Some(Constant::Bits(Bits::zero(0, false)));
                 };
-                (low <= high && high < bits.width()).then(|| Constant::Bits(bits.slice(high, low)))
+                self.slice(base, high, low, next)
             }
             ExpressionKind::Cast { target, operand } => {
                 let target = self.ty(self.checked.type_at(target.id));
@@ -388,10 +386,14 @@ impl Evaluator<'_, '_> {
     }
 
     fn enum_member(&self, id: DeclarationId) -> Option<Constant> {
-        Some(match self.checked.enum_value(id) {
-            Some(value) => Constant::SerializableEnum { member: Some(id), value: value.clone() },
-            None => Constant::Enum(id),
-        })
+        match self.checked.enum_value(id) {
+            Some(value) => {
+                Some(Constant::SerializableEnum { member: Some(id), value: value.clone() })
+            }
+            // One that comes later in its enum has no value yet.
+            None => matches!(self.checked.declared_type(id), Type::Enum(_))
+                .then_some(Constant::Enum(id)),
+        }
     }
 
     fn member(&self, expression: &Expression, base: &Expression, depth: u32) -> Option<Constant> {
@@ -439,12 +441,21 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// The bits of a `bit<W>`, `int<W>` or represented enum member.
-    fn bits(&self, expression: &Expression, depth: u32) -> Option<Bits> {
-        match self.converted(expression, depth)? {
-            Constant::Bits(bits) | Constant::SerializableEnum { value: bits, .. } => Some(bits),
-            _ => None,
+    /// Bits of a value; an `int` has as many as are asked for (§8.9).
+    fn slice(&self, base: &Expression, high: u32, low: u32, depth: u32) -> Option<Constant> {
+        if low > high {
+            return None;
         }
+        let bits = match self.converted(base, depth)? {
+            Constant::Integer(number) => {
+                let width = high - low + 1;
+                self.checked.budget.integer(u64::from(width).max(number.bits()), base.span)?;
+                return Some(Constant::Bits(Bits::from_bigint(width, false, &(number >> low))));
+            }
+            Constant::Bits(bits) | Constant::SerializableEnum { value: bits, .. } => bits,
+            _ => return None,
+        };
+        (high < bits.width()).then(|| Constant::Bits(bits.slice(high, low)))
     }
 
     /// The value, as bits where it is a represented enum member.

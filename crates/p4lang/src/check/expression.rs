@@ -6,6 +6,7 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 
 use super::checker::{Checker, Info, Wanted};
+use super::type_reference::WIDEST;
 use super::{Builtin, Constant, Node, Resolution, Type};
 use crate::ast::{
     self, DeclarationId, DeclarationKind, Direction, Expression, ExpressionKind, IntegerLiteral,
@@ -477,12 +478,14 @@ impl Checker<'_, '_> {
         }
         match self.representation(&info.ty) {
             Type::Bits { width, .. } => Some((info, width)),
+            // A number without bound has as many bits as are asked for (§8.9).
+            Type::Integer => Some((info, u32::MAX)),
             _ => {
                 self.error(
                     "type-mismatch",
                     base.span,
                     format!(
-                        "a slice is taken of `bit<W>` or `int<W>`, not of `{}`",
+                        "a slice is taken of `bit<W>`, `int<W>` or `int`, not of `{}`",
                         self.out.show(&info.ty)
                     ),
                 );
@@ -534,6 +537,10 @@ impl Checker<'_, '_> {
             self.error("out-of-range", span, message);
             return Info::unknown();
         }
+        if top - bottom >= WIDEST {
+            self.error("bad-width", high.span, format!("a slice of {} bits", top - bottom + 1));
+            return Info::unknown();
+        }
         Info { ty: Type::bit(top - bottom + 1), place: info.place, known: info.known }
     }
 
@@ -552,11 +559,12 @@ impl Checker<'_, '_> {
         }
         let size = self.slice_bound(width, "the width");
         let (Some((info, whole)), Some(size)) = (sliced, size) else { return Info::unknown() };
-        let Some(size) = u32::try_from(&size).ok().filter(|size| *size <= whole) else {
+        let widest = whole.min(WIDEST);
+        let Some(size) = u32::try_from(&size).ok().filter(|size| *size <= widest) else {
             self.error(
                 "out-of-range",
                 width.span,
-                format!("{size} bits of a value with {whole} bits"),
+                format!("{size} bits of a value with {widest} bits"),
             );
             return Info::unknown();
         };
@@ -608,14 +616,16 @@ impl Checker<'_, '_> {
             self.convert(operand, &to);
             return Info { ty: to, place: false, known: info.known };
         }
-        let castable = matches!(
-            to,
-            Type::Bits { .. }
-                | Type::Bool
-                | Type::NewType(_)
-                | Type::SerializableEnum(_)
-                | Type::Integer
-        );
+        // A value of a struct, header or the like can only be said to be what it is.
+        let castable = (composite && to == info.ty)
+            || matches!(
+                to,
+                Type::Bits { .. }
+                    | Type::Bool
+                    | Type::NewType(_)
+                    | Type::SerializableEnum(_)
+                    | Type::Integer
+            );
         if !castable || !self.may_cast(&to, &info.ty) {
             let mut diagnostic = Diagnostic::error(
                 "bad-cast",

@@ -22,6 +22,7 @@ impl<'program> Checker<'program, '_> {
             instantiation.ty.span,
             declaration.span,
             &instantiation.arguments,
+            None,
         );
         let Some(call) = call else {
             self.set_declared_type(declaration.id, Type::Unknown);

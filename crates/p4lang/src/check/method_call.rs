@@ -1,10 +1,10 @@
 //! Calls of methods: those of externs, and those that the language defines (§8.17 to §8.19, §9).
 
-use super::arguments::{Formal, Signature, Style, could_match};
+use super::arguments::{Formal, Signature, Style};
 use super::checker::{Checker, Info};
+use super::overload::Overloaded;
 use super::{BoundArgument, Builtin, Call, Callee, Named, Resolution, Type};
 use crate::ast::{self, Argument, DeclarationId, DeclarationKind, Expression, Name};
-use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
@@ -154,7 +154,8 @@ impl<'program> Checker<'program, '_> {
     ) -> Info {
         self.out.resolutions.insert(callee.id, Resolution::Builtin(Builtin::Apply));
         let signature = self.apply_signature(object, callee.span);
-        self.finish_call(expression, &signature, &[], arguments)
+        let infos = self.argument_infos(arguments);
+        self.finish_call(expression, &signature, &[], arguments, &infos)
     }
 
     /// The signature of `apply` of a parser or control; says if it cannot be called here.
@@ -208,38 +209,16 @@ impl<'program> Checker<'program, '_> {
             self.argument_infos(arguments);
             return self.no_member(&ty, member);
         }
-        let fitting: Vec<&&ast::Method> = candidates
-            .iter()
-            .filter(|method| {
-                candidates.len() == 1 || could_match(&method.prototype.parameters, arguments)
-            })
-            .collect();
-        let method = match fitting.as_slice() {
-            [method] => **method,
-            [] => {
-                self.argument_infos(arguments);
-                let ids: Vec<DeclarationId> = candidates.iter().map(|method| method.id).collect();
-                self.no_overload(&ids, member.span, member.as_str());
-                return Info::unknown();
-            }
-            [first, second, ..] => {
-                let (first, second) = (first.name.span, second.name.span);
-                self.argument_infos(arguments);
-                self.report(
-                    Diagnostic::error(
-                        "ambiguous",
-                        member.span,
-                        format!("more than one `{member}` fits this call"),
-                    )
-                    .secondary(first, "this one")
-                    .secondary(second, "and this one"),
-                );
-                return Info::unknown();
-            }
+        let ids: Vec<DeclarationId> = candidates.iter().map(|method| method.id).collect();
+        let bindings = self.out.bindings(named);
+        let overloaded =
+            Overloaded { name: member.as_str(), span: member.span, bindings: &bindings, arguments };
+        let Some((id, infos)) = self.choose(overloaded, &ids) else { return Info::unknown() };
+        let Some(method) = candidates.into_iter().find(|method| method.id == id) else {
+            return Info::unknown();
         };
         self.marks.used.insert(method.id);
         self.out.resolutions.insert(callee.id, Resolution::Method(method.id));
-        let bindings = self.out.bindings(named);
         let signature = Signature {
             callee: Callee::Method { method: method.id, object: ty },
             name: member.to_string(),
@@ -248,7 +227,7 @@ impl<'program> Checker<'program, '_> {
             return_type: self.out.type_at(method.prototype.return_type.id).substitute(&bindings),
             style: Style::Function,
         };
-        self.finish_call(expression, &signature, type_arguments, arguments)
+        self.finish_call(expression, &signature, type_arguments, arguments, &infos)
     }
 
     fn builtin_call(

@@ -227,7 +227,7 @@ impl<'program> Checker<'program, '_> {
             );
             return;
         }
-        let Some(instance) = self.construction(ty, target.span, target.span, &[]) else {
+        let Some(instance) = self.construction(ty, target.span, target.span, &[], None) else {
             self.argument_infos(arguments);
             return;
         };
@@ -373,6 +373,12 @@ impl<'program> Checker<'program, '_> {
         let mut seen_actions: Vec<(ast::DeclarationId, Span)> = Vec::new();
         let mut ends = true;
         for case in cases {
+            if let (Some(default), SwitchLabel::Expression(label)) = (default, &case.label) {
+                self.report(
+                    Diagnostic::error("misplaced", label.span, "a case behind `default`")
+                        .secondary(default, "this one must be the last"),
+                );
+            }
             match &case.label {
                 SwitchLabel::Default => {
                     if let Some(first) = default {
@@ -482,8 +488,8 @@ impl<'program> Checker<'program, '_> {
         if let Some(value) = value {
             if let Some((_, first)) = seen.iter().find(|(other, _)| *other == value) {
                 let first = *first;
-                self.warn(
-                    Diagnostic::warning(
+                self.report(
+                    Diagnostic::error(
                         "duplicate",
                         label.span,
                         "a second case for the same value: it never runs",

@@ -614,8 +614,8 @@ impl<'program> Checker<'program, '_> {
                 } else if let Some(number) = number {
                     match u64::try_from(&number) {
                         Ok(number) if name == "size" => facts.size = Some(number),
-                        Ok(_) => {}
-                        Err(_) => {
+                        Ok(1..) => {}
+                        _ => {
                             self.error(
                                 "out-of-range",
                                 value.span,
@@ -803,6 +803,17 @@ impl<'program> Checker<'program, '_> {
                     part.span,
                     format!("a key that matches `{kind}` cannot be asked for {shape}"),
                 ));
+            } else if let ExpressionKind::Binary { operator: BinaryOperator::Range, left, right } =
+                &part.kind
+                && let (Some(low), Some(high)) = (self.bound(left), self.bound(right))
+                && low > high
+            {
+                // The language has it for the empty set (§8.15.4); no control plane has such an entry.
+                self.postponed.misfit_entries.push(Diagnostic::error(
+                    "match-kind",
+                    part.span,
+                    format!("no value is from {low} to {high}: the entry could never match"),
+                ));
             } else if let (
                 "lpm",
                 ExpressionKind::Binary { operator: BinaryOperator::Mask, right, .. },
@@ -821,6 +832,13 @@ impl<'program> Checker<'program, '_> {
                 );
             }
         }
+    }
+}
+
+impl Checker<'_, '_> {
+    /// The end of a range, in the type of its key.
+    fn bound(&self, end: &Expression) -> Option<BigInt> {
+        self.out.evaluate(end, &super::Environment::default())?.to_integer()
     }
 }
 

@@ -61,7 +61,6 @@ impl<'program> Checker<'program, '_> {
         self.scoped(|checker| {
             checker.declare_type_parameters(type_parameters);
             let mut seen: Vec<&Name> = Vec::new();
-            let mut varbit: Option<Span> = None;
             for field in fields {
                 checker.annotations(&field.annotations);
                 if let Some(first) = seen.iter().find(|other| ***other == field.name) {
@@ -92,19 +91,6 @@ impl<'program> Checker<'program, '_> {
                     }
                     _ => checker.fits_struct(&resolved),
                 };
-                if let (Type::Header(_), Type::Varbit { .. }) = (&ty, &resolved) {
-                    if let Some(first) = varbit {
-                        checker.report(
-                            Diagnostic::error(
-                                "type-not-allowed",
-                                field.name.span,
-                                "a header has at most one `varbit` field",
-                            )
-                            .secondary(first, "the first one"),
-                        );
-                    }
-                    varbit = Some(field.name.span);
-                }
                 checker.set_declared_type(field.id, resolved.clone());
                 if !allowed {
                     let noun = declaration.kind.noun();
@@ -142,7 +128,9 @@ impl<'program> Checker<'program, '_> {
             | Type::SerializableEnum(_)
             | Type::Variable(_)
             | Type::Unknown => true,
-            inner @ Type::Struct(_) => self.only_bits(&inner, &mut { MOST_PARTS }),
+            inner @ (Type::Struct(_) | Type::Stack { .. }) => {
+                self.only_bits(&inner, &mut { MOST_PARTS })
+            }
             _ => false,
         }
     }
@@ -159,6 +147,7 @@ impl<'program> Checker<'program, '_> {
             inner @ Type::Struct(_) => {
                 self.out.fields(&inner).iter().all(|field| self.only_bits(&field.ty, budget))
             }
+            Type::Stack { element, .. } => self.only_bits(&element, budget),
             _ => false,
         }
     }
@@ -209,6 +198,9 @@ impl<'program> Checker<'program, '_> {
             resolved
         });
         let own = if underlying.is_some() { Type::SerializableEnum(id) } else { Type::Enum(id) };
+        // The values of members may be computed from those of members before them.
+        self.set_declared_type(id, own.clone());
+        self.declare(id, &declaration.name);
         let mut seen: Vec<(&Name, DeclarationId)> = Vec::new();
         for member in members {
             self.annotations(&member.annotations);
@@ -242,8 +234,6 @@ impl<'program> Checker<'program, '_> {
         if members.is_empty() {
             self.error("enum-value", declaration.name.span, "an enum needs at least one member");
         }
-        self.set_declared_type(id, own);
-        self.declare(id, &declaration.name);
     }
 
     pub(super) fn enum_member(&mut self, member: &EnumMember, ty: &Type, value: &ast::Expression) {

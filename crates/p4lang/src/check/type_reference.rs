@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 /// p4c's limit for `bit<W>` and `int<W>`.
-const WIDEST: u32 = 2048;
+pub(super) const WIDEST: u32 = 2048;
 /// No `varbit` of a real protocol comes near.
 const WIDEST_VARBIT: u32 = 1 << 20;
 /// A stack of more headers than this cannot be meant.
@@ -287,8 +287,10 @@ impl Checker<'_, '_> {
     fn resolve_stack(&mut self, element: &ast::Type, size: &Expression) -> Type {
         let ty = self.resolve_type(element);
         let size = self.width(size, 0, LARGEST_STACK);
-        // The working draft of the specification, and p4c, have arrays of all that a struct may hold.
-        if !self.fits_struct(&ty) {
+        // The working draft of the specification, and p4c, have arrays of all that a struct may hold (§7.2.8), header
+        // stacks excepted.
+        let of_stacks = matches!(&ty, Type::Stack { element, .. } if is_stack_element(element));
+        if !self.fits_struct(&ty) || of_stacks {
             self.error(
                 "type-not-allowed",
                 element.span,
@@ -342,4 +344,9 @@ impl Checker<'_, '_> {
             }
         }
     }
+}
+
+/// Whether an array of this type is a header stack.
+fn is_stack_element(ty: &Type) -> bool {
+    matches!(ty, Type::Header(_) | Type::HeaderUnion(_))
 }

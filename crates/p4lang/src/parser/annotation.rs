@@ -34,7 +34,10 @@ impl Parser<'_> {
             TokenKind::LeftParenthesis => {
                 self.advance();
                 let tokens = self.annotation_tokens()?;
-                let takes_string = matches!(name.as_str(), "name" | "deprecated" | "noWarn");
+                let takes_string = matches!(
+                    name.as_str(),
+                    "brief" | "deprecated" | "description" | "name" | "noWarn"
+                );
                 AnnotationBody::Unstructured(match concatenated(&tokens) {
                     Some(token) if takes_string => vec![token],
                     _ => tokens,

@@ -10,9 +10,20 @@ use crate::lexer::TokenKind;
 impl Parser<'_> {
     /// Any expression.
     pub(super) fn any_expression(&mut self) -> Parse<Expression> {
+        self.whole_expression(false)
+    }
+
+    /// The width in `bit<W + 1>`: an expression that `>` ends, unless it stands in brackets of its own.
+    pub(super) fn width_expression(&mut self) -> Parse<Expression> {
+        self.whole_expression(true)
+    }
+
+    fn whole_expression(&mut self, in_width: bool) -> Parse<Expression> {
         let outermost = self.operators.is_none();
         self.operators.get_or_insert(0);
+        let around = std::mem::replace(&mut self.in_width, in_width);
         let result = self.inner_expression();
+        self.in_width = around;
         if outermost {
             self.operators = None;
         }
@@ -78,6 +89,7 @@ impl Parser<'_> {
             K::NotEqual => (B::NotEqual, 3, 1),
             K::Less => (B::Less, 4, 1),
             K::LessOrEqual => (B::LessOrEqual, 4, 1),
+            K::Greater if self.in_width => return None,
             K::Greater => match adjacent {
                 K::Assign => (B::GreaterOrEqual, 4, 2),
                 // `>>=` is an assignment.

@@ -158,14 +158,25 @@ impl Parser<'_> {
         Some(end)
     }
 
-    /// The index after `<W>` or `<(expression)>`.
+    /// The index after `<expression>`: the first `>` outside of brackets ends it, other than that of types and calls
+    /// with arguments of their own.
     fn width_end(&self, open: usize) -> Option<usize> {
-        let end = match self.token_at(open + 1).kind {
-            TokenKind::LeftParenthesis => self.closing(open + 1)? + 1,
-            TokenKind::Number | TokenKind::Identifier => open + 2,
-            _ => return None,
-        };
-        (self.token_at(end).kind == TokenKind::Greater).then_some(end + 1)
+        let mut at = open + 1;
+        loop {
+            at = match self.token_at(at).kind {
+                TokenKind::Greater => return (at > open + 1).then_some(at + 1),
+                TokenKind::LeftParenthesis | TokenKind::LeftBracket | TokenKind::LeftBrace => {
+                    self.closing(at)? + 1
+                }
+                TokenKind::Less => self.type_arguments_end(at, 0).unwrap_or(at + 1),
+                TokenKind::End
+                | TokenKind::Semicolon
+                | TokenKind::RightParenthesis
+                | TokenKind::RightBracket
+                | TokenKind::RightBrace => return None,
+                _ => at + 1,
+            };
+        }
     }
 
     /// The index after the `>` that closes the type arguments whose `<` stands at `open`.

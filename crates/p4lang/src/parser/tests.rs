@@ -355,7 +355,7 @@ fn what_is_wrong_is_said_where_it_is() {
         ("missing_value", "const int a = ;"),
         ("missing_operand", "const int a = 3 + * 4;"),
         ("missing_parenthesis", "const int a = (3 + 4;"),
-        ("bad_width", "const bit<W> a = 1; const bit<8 b = 2;"),
+        ("bad_width", "const bit<> a = 1; const bit<8 b = 2; const bit<W > 3> c = 3;"),
         ("bad_number", "const int a = 0b12; const int b = 8w; const int c = 12ab;"),
         ("open_string", "const string s = \"abc;\nconst int a = 1;\n"),
         ("open_comment", "const int a = 1; /* and so on"),

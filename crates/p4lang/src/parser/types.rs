@@ -119,20 +119,14 @@ impl Parser<'_> {
         kind
     }
 
-    /// `<W>` or `<(expression)>`.
+    /// `<W>`, `<(expression)>`, and `<expression>` without parentheses, which is newer than version 1.2.5.
     fn optional_width(&mut self) -> Parse<Option<Box<Expression>>> {
         if !self.take(TokenKind::Less) {
             return Ok(None);
         }
         let width = match self.kind() {
-            TokenKind::Number => self.number()?,
-            TokenKind::LeftParenthesis => {
-                self.advance();
-                let width = self.any_expression()?;
-                self.expect(TokenKind::RightParenthesis)?;
-                width
-            }
-            _ => return Err(self.expected("a number or an expression in parentheses as the width")),
+            TokenKind::Greater => return Err(self.expected("the width")),
+            _ => self.width_expression()?,
         };
         self.expect(TokenKind::Greater)?;
         Ok(Some(Box::new(width)))

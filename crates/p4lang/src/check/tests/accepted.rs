@@ -273,7 +273,6 @@ fn switches_look_at_what_can_be_compared() {
     accepts(&statements(
         "switch (q) { true: { v = 1; } false: { v = 2; } } switch (m.p) { (Port) 3: { v = 1; } default: {} }",
     ));
-    super::warns(&statements("switch (v) { 1: { w = 1; } 1: { w = 2; } }"), "duplicate");
 }
 
 #[test]

@@ -48,6 +48,14 @@ fn arguments_meet_parameters() {
         ),
         "arguments",
     );
+    let by_type = |call: &str| {
+        program(&format!(
+            "extern void e(in bit<8> x); extern void e(in bit<16> x); control X(in bit<8> v, in bool q) {{ apply {{ {call} }} }}"
+        ))
+    };
+    accepts(&by_type("e(v); e(v ++ v); e(x = v);"));
+    refuses(&by_type("e(1);"), "ambiguous");
+    refuses(&by_type("e(q);"), "arguments");
     refuses(&statements("random(v, 0, w);"), "type-mismatch");
     refuses(&statements("hash(v, HashAlgorithm.crc16, 0, { w });"), "arguments");
 }

@@ -52,7 +52,8 @@ fn slices_and_indices_stay_inside() {
     refuses(&statements("v = w[v+:v];"), "not-constant");
     refuses(&statements("v = w[9+:8];"), "out-of-range");
     refuses(&statements("q = q[0:0];"), "type-mismatch");
-    refuses(&statements("v = 5[3:0] ++ 4w0;"), "type-mismatch");
+    accepts(&statements("v = 5[3:0] ++ 4w0; w = (0-1)[15:0]; static_assert((0-3)[3:1] == 6);"));
+    refuses(&statements("w = 5[5000:0];"), "bad-width");
     refuses(&statements("hdr.hs[4].a = 1;"), "out-of-range");
     refuses(&statements("hdr.hs[q].a = 1;"), "type-mismatch");
     refuses(&statements("hdr.h[0].a = 1;"), "type-mismatch");

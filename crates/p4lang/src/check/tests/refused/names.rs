@@ -38,9 +38,12 @@ fn a_name_is_declared_once() {
     accepts(&program(
         "extern X { X(bit<8> n); X(bit<8> m); void f(in bit<8> x); void f(in bit<8> y); void f(); }",
     ));
-    let twice = "void f(in bit<8> x) {} void f(in bit<16> x) {}";
+    let twice = "void f(in bit<8> x) {} void f(in bit<8> x) {}";
     warns(&program(twice), "duplicate");
     refuses(&program(&format!("{twice} void g() {{ f(8w1); }}")), "ambiguous");
+    let by_type = "void f(in bit<8> x) {} void f(in bit<16> x) {}";
+    accepts(&program(&format!("{by_type} void g() {{ f(8w1); f(16w1); }}")));
+    refuses(&program(&format!("{by_type} void g() {{ f(1); }}")), "ambiguous");
     refuses(&program("void f(in bit<8> x, in bit<8> x) {}"), "duplicate");
     refuses(&control("action a() {} action a() {}", ""), "duplicate");
     refuses(

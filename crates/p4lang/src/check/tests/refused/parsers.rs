@@ -86,3 +86,20 @@ fn packets_are_read_and_written_in_headers() {
         "type-mismatch",
     );
 }
+
+#[test]
+fn packets_are_taken_apart_in_parsers_only() {
+    let with = |call: &str| {
+        program(&format!("control X(packet_in p, inout Headers h) {{ apply {{ {call} }} }}"))
+    };
+    refuses(&with("p.extract(h.h);"), "misplaced");
+    refuses(&with("p.advance(8);"), "misplaced");
+    accepts(&with("h.h.a = (bit<8>) p.length();"));
+    let two = "header X { varbit<8> a; varbit<8> b; }";
+    refuses(
+        &program(&format!(
+            "{two} parser P(packet_in p, out X x) {{ state start {{ p.extract(x, 8); transition accept; }} }}"
+        )),
+        "arguments",
+    );
+}

@@ -71,6 +71,15 @@ fn annotations_without_arguments_have_none() {
     }
     accepts(&program("@pkginfo(name=\"x\", version=\"1\") struct X { @length(8) bit<8> a; }"));
     refuses(&program("@pkginfo(1) struct X { bit<8> a; }"), "annotation");
+    for text in
+        ["@brief(1)", "@description", "@alias(x)", "@id(\"1\")", "@priority()", "@priority(1, 2)"]
+    {
+        refuses(&program(&format!("{text} struct X {{ bit<8> a; }}")), "annotation");
+    }
+    for text in ["@brief(\"a\" ++ \"b\")", "@id(0x10)", "@priority(-1)"] {
+        accepts(&program(&format!("{text} struct X {{ bit<8> a; }}")));
+    }
+    refuses(&program("@name(\"a\") @name(\"b\") struct X { bit<8> a; }"), "duplicate");
     refuses(&program("struct X { @length(1, 2) bit<8> a; }"), "annotation");
     refuses(&program("struct X { @length bit<8> a; }"), "annotation");
 }
@@ -80,4 +89,12 @@ fn actions_do_not_switch() {
     refuses(&control("action a() { switch (m.m) { 1: {} } }", "a();"), "misplaced");
     accepts(&statements("switch (v) { 1: { v = 2; } }"));
     accepts(&program("bit<8> f(in bit<8> x) { switch (x) { 1: { return 2; } } return 3; }"));
+}
+
+#[test]
+fn cases_differ_and_default_is_the_last() {
+    refuses(&statements("switch (v) { 1: { w = 1; } 1: { w = 2; } }"), "duplicate");
+    refuses(&statements("switch (v) { 1: { w = 1; } E8.A: { w = 2; } }"), "duplicate");
+    refuses(&statements("switch (m.e) { E8.A: { w = 1; } E8.A: { w = 2; } }"), "duplicate");
+    refuses(&statements("switch (v) { default: { w = 1; } 1: { w = 2; } }"), "misplaced");
 }

@@ -234,3 +234,21 @@ fn arguments_of_a_default_action_are_those_of_the_list() {
     refuses(&table("{ x = 1, y = m.w }", "{ x = 1, y = m.s.y }"), "arguments");
     refuses(&table("{ x = 1, y = 2 }", "{ x = 1, ... }"), "arguments");
 }
+
+#[test]
+fn entries_can_match() {
+    let with = |set: &str| {
+        control(
+            &format!(
+                "table t {{ key = {{ m.m : range; }} actions = {{ NoAction; }} const entries = {{ {set} : NoAction; }} }}"
+            ),
+            "t.apply();",
+        )
+    };
+    accepts(&with("3 .. 3"));
+    refuses(&with("4 .. 3"), "match-kind");
+    refuses(
+        &control("table t { actions = { NoAction; } priority_delta = 0; }", ""),
+        "out-of-range",
+    );
+}

@@ -18,12 +18,15 @@ fn composite_types_hold_what_they_may() {
     refuses(&program("header X { H[2] h; }"), "type-not-allowed");
     refuses(&program("header X { error e; }"), "type-not-allowed");
     refuses(&program("header X { Suits s; }"), "type-not-allowed");
-    refuses(&program("header X { varbit<8> a; varbit<8> b; }"), "type-not-allowed");
     refuses(&program("struct Y { H h; } header X { Y y; }"), "type-not-allowed");
     refuses(&program("header_union X { bit<8> a; }"), "type-not-allowed");
     refuses(&program("struct X { packet_in p; }"), "type-not-allowed");
     refuses(&program("struct X { packet_in[2] p; }"), "type-not-allowed");
-    refuses(&program("header X { bit<8>[4] b; }"), "type-not-allowed");
+    accepts(&program("header X { bit<8>[4] b; S[2] s; bit<4>[2][3] c; }"));
+    refuses(&program("header X { varbit<8>[4] b; }"), "type-not-allowed");
+    refuses(&program("header X { Suits[4] b; }"), "type-not-allowed");
+    refuses(&program("struct X { H[2][3] h; }"), "type-not-allowed");
+    refuses(&program("typedef string X;"), "type-not-allowed");
     refuses(&program("type S X;"), "type-not-allowed");
     refuses(&program("struct X { X x; }"), "recursion");
     refuses(&program("typedef tuple<packet_in> X;"), "type-not-allowed");
@@ -37,6 +40,8 @@ fn enums_have_values_exactly_if_they_have_a_representation() {
     refuses(&program("enum bit<8> X { A = -1 }"), "out-of-range");
     refuses(&program("enum bool X { A = true }"), "type-not-allowed");
     refuses(&program("enum int X { A = 1 }"), "type-not-allowed");
+    refuses(&program("enum bit<8> X { A = X.B, B = 1 }"), "not-constant");
+    refuses(&program("enum bit<8> X { A = X.A }"), "not-constant");
     refuses(&statements("m.e = 1;"), "type-mismatch");
     refuses(&statements("m.su = 1;"), "type-mismatch");
 }
@@ -100,7 +105,7 @@ fn only_some_casts_exist() {
         "m.e = (E8) w;",
         "w = (bit<16>) m.p;",
         "q = (bool) 2;",
-        "hdr.h = (H) hdr.hs[0];",
+        "hdr.h = (H) m.s;",
     ] {
         refuses(&statements(text), "bad-cast");
     }

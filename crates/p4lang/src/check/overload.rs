@@ -1,0 +1,156 @@
+//! Which of several declarations of a name a call means.
+//!
+//! Number and names of the arguments decide (§7.2.10.2, §10.1). Where they leave several, types do, as in p4c: a
+//! declaration that takes all arguments as they are goes before one that converts some.
+
+use super::arguments::could_match;
+use super::checker::{Checker, Info};
+use super::{Bindings, Type};
+use crate::ast::{Argument, DeclarationId, Direction, Parameter};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// Whether two lists of parameters have the same number and names, which must differ in methods and constructors.
+pub(super) fn same_names(one: &[Parameter], other: &[Parameter]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name == b.name)
+}
+
+/// Whether no call can tell them apart: types are the same too, as they are written.
+pub(super) fn same_parameters(one: &[Parameter], other: &[Parameter]) -> bool {
+    same_names(one, other)
+        && one.iter().zip(other).all(|(a, b)| a.ty.to_string() == b.ty.to_string())
+}
+
+/// A call by a name that several declarations have.
+#[derive(Clone, Copy)]
+pub(super) struct Overloaded<'call> {
+    pub(super) name: &'call str,
+    pub(super) span: Span,
+    /// What the type parameters of the object stand for that the method belongs to.
+    pub(super) bindings: &'call Bindings,
+    pub(super) arguments: &'call [Argument],
+}
+
+impl Checker<'_, '_> {
+    /// The declaration that is meant, and what is known of the arguments; says if it is none, or more than one.
+    pub(super) fn choose(
+        &mut self,
+        call: Overloaded<'_>,
+        candidates: &[DeclarationId],
+    ) -> Option<(DeclarationId, Vec<Info>)> {
+        let infos = self.argument_infos(call.arguments);
+        let chosen = self.choose_for(call, candidates, &infos)?;
+        Some((chosen, infos))
+    }
+
+    /// The same, where the arguments were looked at already.
+    pub(super) fn choose_for(
+        &mut self,
+        call: Overloaded<'_>,
+        candidates: &[DeclarationId],
+        infos: &[Info],
+    ) -> Option<DeclarationId> {
+        if let [only] = candidates {
+            return Some(*only);
+        }
+        let fitting: Vec<DeclarationId> = candidates
+            .iter()
+            .copied()
+            .filter(|id| could_match(self.parameters_of(*id), call.arguments))
+            .collect();
+        let fitting = match fitting.as_slice() {
+            [_, _, ..] => self.choose_by_type(call, &fitting, infos),
+            _ => fitting,
+        };
+        match fitting.as_slice() {
+            [] => {
+                self.no_overload(candidates, call.span, call.name);
+                None
+            }
+            [only] => Some(*only),
+            [first, second, ..] => {
+                let (first, second) = (self.span_of(*first), self.span_of(*second));
+                self.report(
+                    Diagnostic::error(
+                        "ambiguous",
+                        call.span,
+                        format!("more than one `{}` fits this call", call.name),
+                    )
+                    .secondary(first, "this one")
+                    .secondary(second, "and this one"),
+                );
+                None
+            }
+        }
+    }
+
+    fn choose_by_type(
+        &mut self,
+        call: Overloaded<'_>,
+        candidates: &[DeclarationId],
+        infos: &[Info],
+    ) -> Vec<DeclarationId> {
+        let mut exact = Vec::new();
+        let mut converting = Vec::new();
+        for id in candidates {
+            match self.takes(call, *id, infos) {
+                Some(Fit::AsTheyAre) => exact.push(*id),
+                Some(Fit::Converted) => converting.push(*id),
+                None => {}
+            }
+        }
+        if exact.is_empty() { converting } else { exact }
+    }
+
+    /// How a declaration takes the arguments; nothing is said or recorded.
+    fn takes(&mut self, call: Overloaded<'_>, id: DeclarationId, infos: &[Info]) -> Option<Fit> {
+        let before = self.inferred.clone();
+        let own = self.fresh_bindings(self.out.type_parameters(id));
+        let formals = self.formals(self.parameters_of(id), call.bindings);
+        let mut fit = Some(Fit::AsTheyAre);
+        for (position, (argument, info)) in call.arguments.iter().zip(infos).enumerate() {
+            let formal = match &argument.name {
+                Some(name) => formals.iter().find(|formal| formal.parameter.name == *name),
+                None => formals.get(position),
+            };
+            let Some(formal) = formal else {
+                fit = None;
+                break;
+            };
+            let writes = matches!(formal.parameter.direction, Direction::Out | Direction::InOut);
+            let wanted = formal.ty.substitute(&own);
+            if (writes && !info.place) || !self.unify(&wanted, &info.ty, !writes) {
+                fit = None;
+                break;
+            }
+            let same = self.resolved(&wanted) == self.resolved(&info.ty) || info.ty == Type::Any;
+            if !same {
+                fit = Some(Fit::Converted);
+            }
+        }
+        self.inferred = before;
+        fit
+    }
+
+    /// Says that no declaration of a name takes the arguments of a call.
+    fn no_overload(&mut self, found: &[DeclarationId], span: Span, name: &str) {
+        let mut diagnostic =
+            Diagnostic::error("arguments", span, format!("no `{name}` takes these arguments"))
+                .label("by their number, names and types");
+        for id in found.iter().take(4) {
+            let parameters: Vec<String> = self
+                .parameters_of(*id)
+                .iter()
+                .map(|parameter| format!("{} {}", parameter.ty, parameter.name))
+                .collect();
+            let takes = format!("takes ({})", parameters.join(", "));
+            diagnostic = diagnostic.secondary(self.span_of(*id), takes);
+        }
+        self.report(diagnostic);
+    }
+}
+
+enum Fit {
+    AsTheyAre,
+    Converted,
+}
