@@ -62,6 +62,23 @@ macro_rules! names {
     };
 }
 
+impl ExternFunction {
+    /// Whether v1model's asks for the packet, or a copy of it, to go through blocks of the program once more.
+    #[must_use]
+    pub fn asks_for_another_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Clone
+                | Self::Clone3
+                | Self::ClonePreservingFieldList
+                | Self::Resubmit
+                | Self::ResubmitPreservingFieldList
+                | Self::Recirculate
+                | Self::RecirculatePreservingFieldList
+        )
+    }
+}
+
 names! {
     /// An extern function.
     ExternFunction {

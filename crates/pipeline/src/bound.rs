@@ -631,19 +631,12 @@ fn can_repeat(program: &ir::Program) -> bool {
         })
     });
     crate::layout::each_statement(program, &mut |statement| {
-        use ir::{ExternCallee, ExternFunction as Of, StatementKind};
+        use ir::{ExternCallee, StatementKind};
         repeats |= match &statement.kind {
             StatementKind::For { .. } => true,
-            StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => matches!(
-                function,
-                Of::Clone
-                    | Of::Clone3
-                    | Of::ClonePreservingFieldList
-                    | Of::Resubmit
-                    | Of::ResubmitPreservingFieldList
-                    | Of::Recirculate
-                    | Of::RecirculatePreservingFieldList
-            ),
+            StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => {
+                function.asks_for_another_pass()
+            }
             _ => false,
         };
     });

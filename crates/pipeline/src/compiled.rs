@@ -123,7 +123,7 @@ impl Compiled {
     }
 
     /// Whether machine code has the entries of a table itself, stored as the program asks (`@tableconfig`). It has none
-    /// with counters, meters, members, groups or time-outs, and none whose keys or data are too wide.
+    /// with meters, members, groups or time-outs, and none whose keys or data are too wide.
     #[must_use]
     pub fn stores(&self, table: ir::TableId) -> bool {
         self.bound.natives.contains(&table.index())

@@ -6,10 +6,12 @@
 mod alone;
 mod names;
 mod queue_depth;
+mod touched;
 
 use alone::Alone;
 use names::Names;
 pub(crate) use names::{CoreError, Member, MetadataField, PacketPath};
+pub(crate) use touched::Touched;
 
 use crate::dialect::Dialect;
 use crate::error::LoadError;

@@ -21,7 +21,8 @@ pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
 pub(crate) use stored::{
-    ActionCell, Direct, Directs, EntryState, GroupCell, Note, Runs, Stored, counter_in, meter_in,
+    ActionCell, Direct, Directs, EntryState, GroupCell, Note, Runs, Stored, Tally, counter_in,
+    meter_in,
 };
 
 use self::search::Search;
@@ -352,6 +353,9 @@ impl TableState {
         let mut entries = write(&self.entries);
         let is_there = entries.by_handle.contains_key(&entry.handle);
         let mut state = entry.state();
+        if let Some(native) = &entries.native {
+            native.settle(entry, &mut state);
+        }
         let before = state.one_shot_size();
         let ran = state.runs.cell().cloned();
         change(&mut state);
@@ -471,7 +475,17 @@ impl TableState {
         if handle == EntryHandle::DEFAULT {
             return Some(use_them(&mut self.default().directs));
         }
-        Some(use_them(&mut self.get(handle)?.state().directs))
+        Some(use_them(&mut self.settled(&*self.get(handle)?).directs))
+    }
+
+    /// The state of an entry, with all in its counters that packets have counted.
+    pub(crate) fn settled<'e>(&self, entry: &'e Stored) -> MutexGuard<'e, EntryState> {
+        let native = self.native();
+        let mut state = entry.state();
+        if let Some(native) = native {
+            native.settle(entry, &mut state);
+        }
+        state
     }
 
     /// Configures a direct meter for all entries, also those to come; `false` if the table has none such.

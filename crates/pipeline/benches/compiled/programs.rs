@@ -1,7 +1,8 @@
 //! Realistic programs beside the simple one that writes an entry: what each of their parts costs.
 //!
 //! All get the same 84 B packets of UDP over IPv4, copied in with random keys, 32 at once, and all packets leave. `router` looks a route
-//! up by longest prefix, its next hop exactly, and counts the time to live down; `router, checksums` verifies and updates
+//! up by longest prefix, its next hop exactly, and counts the time to live down; `router, counters` has a counter for
+//! each route, `router, checksums` verifies and updates
 //! the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
 //! `firewall` writes the state of a flow of five fields; `balancer` looks an address up, hashes the flow and looks the
 //! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits.
@@ -43,6 +44,16 @@ const ROUTES: &str = "action route(bit<32> next_hop, bit<9> port) {
         h.ethernet.source = source; h.ethernet.destination = destination; }
     table routes { key = { h.ipv4.destination: lpm; } actions = { route; drop; }
         default_action = drop(); size = 2097152; }
+    table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
+    ";
+
+const COUNTED_ROUTES: &str = "direct_counter(CounterType.packets_and_bytes) per_route;
+    action route(bit<32> next_hop, bit<9> port) {
+        m.next_hop = next_hop; s.egress_spec = port; h.ipv4.ttl = h.ipv4.ttl - 1; per_route.count(); }
+    action rewrite(bit<48> source, bit<48> destination) {
+        h.ethernet.source = source; h.ethernet.destination = destination; }
+    table routes { key = { h.ipv4.destination: lpm; } actions = { route; drop; }
+        default_action = drop(); size = 2097152; counters = per_route; }
     table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
     ";
 
@@ -94,7 +105,7 @@ struct Row {
     checksums: bool,
 }
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     Row { name: "cache", tables: &[CACHE], apply: "values.apply();", checksums: false },
     Row { name: "firewall", tables: &[FIREWALL], apply: "flows.apply();", checksums: false },
     Row {
@@ -106,6 +117,12 @@ const ROWS: [Row; 7] = [
     Row {
         name: "router",
         tables: &[ROUTES],
+        apply: "if (routes.apply().hit) { next_hops.apply(); }",
+        checksums: false,
+    },
+    Row {
+        name: "router, counters",
+        tables: &[COUNTED_ROUTES],
         apply: "if (routes.apply().hit) { next_hops.apply(); }",
         checksums: false,
     },
@@ -160,7 +177,7 @@ impl Row {
 
     fn fill(&self, switch: &mut Switch, entries: u32) {
         let exact = |width, number| FieldMatch::Exact(Bits::unsigned(width, number));
-        if self.tables.contains(&ROUTES) {
+        if self.tables.iter().any(|tables| [ROUTES, COUNTED_ROUTES].contains(tables)) {
             for number in 0..entries {
                 let value = Bits::unsigned(32, u128::from(address(number)));
                 let key = vec![FieldMatch::Lpm { value, prefix_length: 24 }];

@@ -12,8 +12,9 @@ use super::place::constant_index;
 use super::shape::{DATA, Shape};
 use super::{Binder, Block, Expression, Field, Offset, Outcome, Statement, temporary};
 use crate::bound::Address;
+use crate::layout::Touched;
 use ir::{
-    Argument, ExpressionKind, ExternCallee, ExternFunction, KeySet, Place, Projection, SelectCase,
+    ExpressionKind, ExternCallee, ExternFunction, KeySet, Place, Projection, SelectCase,
     StatementKind, TypeId, VariableId,
 };
 
@@ -51,13 +52,6 @@ pub(crate) enum StepKind {
     Select(Vec<ir::Expression>, Vec<SelectCase>, Field),
 }
 
-/// Places that something reads and writes.
-#[derive(Default)]
-pub(super) struct Touched<'p> {
-    read: Vec<&'p Place>,
-    written: Vec<&'p Place>,
-}
-
 impl Binder<'_> {
     /// Leaves a statement to the interpreter; `why` is what code cannot do.
     pub(super) fn interpreted(
@@ -93,7 +87,7 @@ impl Binder<'_> {
                 // The message is what it is at the end of the block.
                 let mut message = Touched::default();
                 arguments.iter().for_each(|argument| message.argument(argument));
-                let moves = self.moves(&message.read)?;
+                let moves = self.moves(message.reads())?;
                 self.messages.extend(moves);
             }
             _ => {}
@@ -189,10 +183,10 @@ impl Binder<'_> {
         emits: u32,
         out: &mut Block,
     ) -> Outcome {
-        let mut all = touched.read.clone();
-        all.extend(&touched.written);
+        let mut all = touched.reads().to_vec();
+        all.extend(touched.writes());
         let loads = self.moves(&all)?;
-        let stores = self.moves(&touched.written)?;
+        let stores = self.moves(touched.writes())?;
         let place = self.layout.place_in_source(self.here);
         let number = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         self.steps.push(Step { kind, loads, stores, place, what });
@@ -325,102 +319,5 @@ fn is_multiple_of_eight(value: &ir::Expression) -> bool {
             is_multiple_of_eight(left) || is_multiple_of_eight(right)
         }
         _ => false,
-    }
-}
-
-impl<'p> Touched<'p> {
-    pub(super) fn reads(&self) -> &[&'p Place] {
-        &self.read
-    }
-
-    fn reads_place(&mut self, place: &'p Place) {
-        self.read.push(place);
-        self.indexes(place);
-    }
-
-    /// What is not written keeps its value, so that it is read too.
-    fn writes_place(&mut self, place: &'p Place) {
-        self.written.push(place);
-        self.indexes(place);
-    }
-
-    fn indexes(&mut self, place: &'p Place) {
-        for projection in &place.path {
-            if let Projection::Element(index) = projection {
-                self.expression(index);
-            }
-        }
-    }
-
-    pub(super) fn expression(&mut self, expression: &'p ir::Expression) {
-        match &expression.kind {
-            ExpressionKind::Constant(_)
-            | ExpressionKind::Invalid
-            | ExpressionKind::PacketLength => {}
-            ExpressionKind::Read(place)
-            | ExpressionKind::IsValid(place)
-            | ExpressionKind::LastIndex(place) => self.reads_place(place),
-            ExpressionKind::Unary(_, operand)
-            | ExpressionKind::Cast(operand)
-            | ExpressionKind::Slice { operand, .. } => self.expression(operand),
-            ExpressionKind::Binary(_, left, right) => {
-                self.expression(left);
-                self.expression(right);
-            }
-            ExpressionKind::Conditional { condition, then, otherwise } => {
-                self.expression(condition);
-                self.expression(then);
-                self.expression(otherwise);
-            }
-            ExpressionKind::Composite(parts) | ExpressionKind::Stack(parts) => {
-                parts.iter().for_each(|part| self.expression(part));
-            }
-        }
-    }
-
-    fn argument(&mut self, argument: &'p Argument) {
-        match argument {
-            Argument::In(value) => self.expression(value),
-            Argument::Out(place) | Argument::InOut(place) => self.writes_place(place),
-            Argument::Saved { place, value } => {
-                self.expression(value);
-                self.writes_place(place);
-            }
-            Argument::Extern(_) | Argument::Action(_) | Argument::Absent => {}
-        }
-    }
-
-    fn statement(&mut self, statement: &'p StatementKind) {
-        match statement {
-            StatementKind::Assign { place, value } => {
-                self.expression(value);
-                self.writes_place(place);
-            }
-            StatementKind::Reset(place)
-            | StatementKind::SetValidity { header: place, .. }
-            | StatementKind::PushFront { stack: place, .. }
-            | StatementKind::PopFront { stack: place, .. } => self.writes_place(place),
-            StatementKind::CallExtern { arguments, result, .. } => {
-                arguments.iter().for_each(|argument| self.argument(argument));
-                if let Some(place) = result {
-                    self.writes_place(place);
-                }
-            }
-            StatementKind::Extract { header, varbit_width, .. } => {
-                if let Some(width) = varbit_width {
-                    self.expression(width);
-                }
-                if let Some(place) = header {
-                    self.writes_place(place);
-                }
-            }
-            StatementKind::Lookahead { result, .. } => self.writes_place(result),
-            StatementKind::Advance(value) | StatementKind::Emit(value) => self.expression(value),
-            StatementKind::Verify { condition, error } => {
-                self.expression(condition);
-                self.expression(error);
-            }
-            _ => {}
-        }
     }
 }

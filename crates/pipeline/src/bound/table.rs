@@ -1,11 +1,10 @@
 //! Tables: what is looked up, and what runs for an entry.
 
-use super::moves::Touched;
 use super::statement::Formal;
 use super::{Binder, Expression, Field, General, Key, Offset, Outcome, Table, TableAction};
 use crate::bound::shape::Shape;
 use crate::dialect::Dialect;
-use crate::layout::field_of_key;
+use crate::layout::{Touched, field_of_key};
 use crate::table::EntryLayout;
 use ir::{ExpressionKind, ExternType, TableId};
 use std::sync::Arc;

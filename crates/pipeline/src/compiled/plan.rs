@@ -387,18 +387,10 @@ impl Walk<'_> {
             Of::VerifyChecksumWithPayload | Of::UpdateChecksumWithPayload => {
                 Err("the interpreter reads the payload")
             }
-            Of::Clone
-            | Of::Clone3
-            | Of::ClonePreservingFieldList
-            | Of::Resubmit
-            | Of::ResubmitPreservingFieldList
-            | Of::Recirculate
-            | Of::RecirculatePreservingFieldList
-            | Of::Digest => {
-                self.plan.asks = true;
+            function => {
+                self.plan.asks |= *function == Of::Digest || function.asks_for_another_pass();
                 Ok(())
             }
-            _ => Ok(()),
         }
     }
 

@@ -171,7 +171,7 @@ impl Entries<'_> {
         if !selection.selects_key(&key) {
             return None;
         }
-        let mut state = stored.state().clone();
+        let mut state = self.state.settled(stored).clone();
         if self.state.is_gone_in(&state, self.time) {
             return None;
         }

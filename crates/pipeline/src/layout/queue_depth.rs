@@ -3,14 +3,12 @@
 
 use super::each_statement_in;
 use super::names::{MetadataField, Names};
-use ir::{
-    Argument, Expression, ExpressionKind, Place, Program, Projection, Statement, StatementKind,
-    Type,
-};
+use super::touched::Touched;
+use ir::{Place, Program, Projection, Type};
 
 /// Whether any block reads one of the fields.
 pub(super) fn is_read(program: &Program, names: &Names) -> bool {
-    let mut search = Search { program, names, found: false };
+    let mut touched = Touched::default();
     let bodies = program.actions.iter().map(|action| &action.body);
     let bodies = bodies.chain(program.functions.iter().map(|function| &function.body));
     let bodies = bodies.chain(program.controls.iter().map(|control| &control.body));
@@ -18,118 +16,37 @@ pub(super) fn is_read(program: &Program, names: &Names) -> bool {
     let arguments = tables.clone().flat_map(|table| &table.actions);
     let before = arguments.clone().map(|reference| &reference.before_arguments);
     let blocks = bodies.chain(tables.clone().map(|table| &table.before_keys)).chain(before);
-    each_statement_in(blocks.collect(), &mut |statement| search.statement(statement));
-    tables.flat_map(|table| &table.keys).for_each(|key| search.expression(&key.expression));
-    arguments.for_each(|reference| search.arguments(&reference.arguments));
-    search.found
+    each_statement_in(blocks.collect(), &mut |statement| touched.statement(&statement.kind));
+    tables.flat_map(|table| &table.keys).for_each(|key| touched.expression(&key.expression));
+    arguments.flat_map(|one| &one.arguments).for_each(|argument| touched.argument(argument));
+    touched.reads().iter().any(|place| is_depth(program, names, place))
 }
 
-struct Search<'p> {
-    program: &'p Program,
-    names: &'p Names,
-    found: bool,
-}
-
-impl Search<'_> {
-    fn statement(&mut self, statement: &Statement) {
-        match &statement.kind {
-            StatementKind::Assign { value: read, .. }
-            | StatementKind::If { condition: read, .. }
-            | StatementKind::Switch { subject: read, .. }
-            | StatementKind::For { condition: read, .. }
-            | StatementKind::Extract { varbit_width: Some(read), .. }
-            | StatementKind::Advance(read)
-            | StatementKind::Emit(read)
-            | StatementKind::Return(Some(read)) => self.expression(read),
-            StatementKind::Verify { condition, error } => {
-                self.expression(condition);
-                self.expression(error);
+/// Looks at each step of the place, whatever struct it goes into.
+fn is_depth(program: &Program, names: &Names, place: &Place) -> bool {
+    let Some(variable) = program.variables.get(place.variable.index()) else { return false };
+    let mut current = variable.type_id;
+    for step in &place.path {
+        let next = match (step, program.types.find(current)) {
+            (Projection::Field(position), Some(Type::Composite(id))) => {
+                let fields = [MetadataField::EnqQdepth, MetadataField::DeqQdepth];
+                let slots = fields.map(|field| names.slot(current, field));
+                if slots.contains(&Some(*position as usize)) {
+                    return true;
+                }
+                let composite = program.types.composites.get(id.index());
+                composite
+                    .and_then(|composite| composite.fields.get(*position as usize))
+                    .map(|field| field.type_id)
             }
-            StatementKind::CallAction { arguments, .. }
-            | StatementKind::CallFunction { arguments, .. }
-            | StatementKind::CallControl { arguments, .. }
-            | StatementKind::CallParser { arguments, .. }
-            | StatementKind::CallExtern { arguments, .. } => self.arguments(arguments),
-            StatementKind::Reset(_)
-            | StatementKind::Break
-            | StatementKind::Continue
-            | StatementKind::ApplyTable { .. }
-            | StatementKind::Extract { varbit_width: None, .. }
-            | StatementKind::Lookahead { .. }
-            | StatementKind::SetValidity { .. }
-            | StatementKind::PushFront { .. }
-            | StatementKind::PopFront { .. }
-            | StatementKind::Return(None)
-            | StatementKind::Exit => {}
-        }
+            (
+                Projection::Element(_) | Projection::Next | Projection::Last,
+                Some(Type::Stack { element, .. }),
+            ) => Some(element),
+            _ => None,
+        };
+        let Some(next) = next else { return false };
+        current = next;
     }
-
-    fn arguments(&mut self, arguments: &[Argument]) {
-        for argument in arguments {
-            match argument {
-                Argument::In(read) => self.expression(read),
-                Argument::InOut(place) => self.place(place),
-                Argument::Saved { place, value } => {
-                    self.place(place);
-                    self.expression(value);
-                }
-                Argument::Out(_) | Argument::Extern(_) | Argument::Action(_) | Argument::Absent => {
-                }
-            }
-        }
-    }
-
-    fn expression(&mut self, expression: &Expression) {
-        match &expression.kind {
-            ExpressionKind::Read(place)
-            | ExpressionKind::IsValid(place)
-            | ExpressionKind::LastIndex(place) => self.place(place),
-            ExpressionKind::Unary(_, operand)
-            | ExpressionKind::Cast(operand)
-            | ExpressionKind::Slice { operand, .. } => self.expression(operand),
-            ExpressionKind::Binary(_, left, right) => {
-                self.expression(left);
-                self.expression(right);
-            }
-            ExpressionKind::Conditional { condition, then, otherwise } => {
-                [condition, then, otherwise].into_iter().for_each(|one| self.expression(one));
-            }
-            ExpressionKind::Composite(parts) | ExpressionKind::Stack(parts) => {
-                parts.iter().for_each(|part| self.expression(part));
-            }
-            ExpressionKind::Constant(_)
-            | ExpressionKind::Invalid
-            | ExpressionKind::PacketLength => {}
-        }
-    }
-
-    /// Looks at each step of the place, whatever struct it goes into.
-    fn place(&mut self, place: &Place) {
-        let program = self.program;
-        let Some(variable) = program.variables.get(place.variable.index()) else { return };
-        let mut current = variable.type_id;
-        for step in &place.path {
-            let next = match (step, program.types.find(current)) {
-                (Projection::Field(position), Some(Type::Composite(id))) => {
-                    let fields = [MetadataField::EnqQdepth, MetadataField::DeqQdepth];
-                    let slots = fields.map(|field| self.names.slot(current, field));
-                    self.found |= slots.contains(&Some(*position as usize));
-                    let composite = program.types.composites.get(id.index());
-                    composite
-                        .and_then(|composite| composite.fields.get(*position as usize))
-                        .map(|field| field.type_id)
-                }
-                (Projection::Element(index), Some(Type::Stack { element, .. })) => {
-                    self.expression(index);
-                    Some(element)
-                }
-                (Projection::Next | Projection::Last, Some(Type::Stack { element, .. })) => {
-                    Some(element)
-                }
-                _ => None,
-            };
-            let Some(next) = next else { return };
-            current = next;
-        }
-    }
+    false
 }

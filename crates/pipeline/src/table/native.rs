@@ -13,7 +13,7 @@
 //! against each other only. A worker inside the gate waits for nobody who may be closing it.
 
 use super::packing::EntryLayout;
-use super::{ActionCall, Stored};
+use super::{ActionCall, EntryState, Stored};
 use crate::sync::lock;
 use crate::value::Value;
 use ir::{ActionId, EntryStore, TableStorage};
@@ -144,7 +144,8 @@ impl NativeTable {
 
     /// Puts an action in where its entry is found; gives the key under which it is stored, if there was room.
     pub(super) fn insert(&self, entry: &Stored, call: &ActionCall) -> Option<u128> {
-        let (action, bytes) = self.layout.pack(call)?;
+        let (action, mut bytes) = self.layout.pack(call)?;
+        self.layout.set_owner(&mut bytes, entry);
         let _closed = self.natives.close_for_change();
         let mut entries = lock(&self.entries);
         let key = entries.key(&self.layout, entry)?;
@@ -174,10 +175,11 @@ impl NativeTable {
 
     /// Gives an entry another action; the one before.
     pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
-        let (position, packed) = self.layout.pack(call)?;
+        let (position, mut packed) = self.layout.pack(call)?;
         let _closed = self.natives.close();
         let table = &mut lock(&self.entries).table;
         let (action, bytes) = table.read(key)?;
+        self.layout.keep_owner(&mut packed, &bytes);
         table.replace(key, tables::ActionId(position), self.parameters(&packed));
         self.layout.unpack(action.0, &bytes)
     }
@@ -190,6 +192,14 @@ impl NativeTable {
         if self.layout.position(action) == Some(position.0) {
             self.layout.write(position.0, &mut bytes, values);
             table.replace(key, position, &bytes);
+        }
+    }
+
+    /// Adds what code counted of an entry since the last time to its counters.
+    pub(super) fn settle(&self, entry: &Stored, state: &mut EntryState) {
+        if self.layout.owner.is_some() {
+            let _closed = self.natives.close();
+            entry.tally.settle(&mut state.directs);
         }
     }
 

@@ -3,11 +3,11 @@
 //! Where a key is not matched exactly, the number of the best entry is found first, and that is the key of the entry.
 //! Machine code and the store of entries that it shares with the interpreter ([`super::native`]) read the same layout.
 
-use super::{ActionCall, FieldMatch, KeyShape, entry};
+use super::{ActionCall, FieldMatch, KeyShape, Stored, entry};
 use crate::layout::Layout;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{ActionId, MatchKind};
+use ir::{ActionId, ExternId, ExternType, MatchKind};
 use tables::{Finder, MatchField};
 
 /// Most bits of a packed key.
@@ -16,6 +16,8 @@ const MAXIMUM_KEY: u32 = 128;
 const NUMBER: u32 = 32;
 /// Most bytes of packed parameters.
 const MAXIMUM_PARAMETERS: u32 = 32;
+/// Bytes of an address.
+const ADDRESS: u32 = size_of::<*const Stored>() as u32;
 /// Most actions: each has a bit in a word.
 const MAXIMUM_ACTIONS: usize = 63;
 
@@ -31,6 +33,8 @@ pub(crate) struct EntryLayout {
     pub(crate) parameter_bytes: u32,
     /// By position in the table's actions.
     pub(crate) actions: Vec<ActionLayout>,
+    /// Where an entry that code counts has its owner's address, behind all parameters.
+    pub(crate) owner: Option<u32>,
 }
 
 /// An action's parameters in an entry.
@@ -56,8 +60,12 @@ impl EntryLayout {
         if table.implementation.is_some() {
             return Err("entries refer to members or groups");
         }
-        if !table.direct_externs.is_empty() {
-            return Err("entries have counters or meters");
+        let is_counter = |id: &ExternId| {
+            let instance = layout.program.externs.get(id.index());
+            instance.is_some_and(|one| one.extern_type == ExternType::V1DirectCounter)
+        };
+        if !table.direct_externs.iter().all(is_counter) {
+            return Err("entries have meters, or counters that not every hit counts");
         }
         if table.idle_timeout.is_some() {
             return Err("entries time out");
@@ -84,13 +92,22 @@ impl EntryLayout {
         if table.actions.len() > MAXIMUM_ACTIONS {
             return Err("there are more than 63 actions");
         }
+        let mut data = 0;
         for reference in &table.actions {
             let (action, end) = ActionLayout::new(layout, reference.action)?;
-            packed.parameter_bytes = packed.parameter_bytes.max(end);
+            data = data.max(end);
             packed.actions.push(action);
         }
+        if !table.direct_externs.is_empty() {
+            let owner = data.next_multiple_of(ADDRESS);
+            packed.owner = Some(owner);
+            data = owner + ADDRESS;
+        }
+        packed.parameter_bytes = data.max(1);
         if packed.parameter_bytes > MAXIMUM_PARAMETERS {
-            return Err("an action has more than 32 bytes of data");
+            return Err(
+                "an action has more than 32 bytes of data, or 24 where entries are counted",
+            );
         }
         Ok(packed)
     }
@@ -98,7 +115,8 @@ impl EntryLayout {
     /// Without actions.
     fn of_keys(shapes: &[KeyShape]) -> Result<Self, &'static str> {
         let with = |keys, fields, key_bits| {
-            Ok(Self { keys, fields, key_bits, parameter_bytes: 1, actions: Vec::new() })
+            let (parameter_bytes, actions, owner) = (1, Vec::new(), None);
+            Ok(Self { keys, fields, key_bits, parameter_bytes, actions, owner })
         };
         let too_wide = "the key has more than 128 bits";
         if shapes.iter().all(|shape| shape.kind == MatchKind::Exact) {
@@ -181,6 +199,28 @@ impl EntryLayout {
             packed.write(&mut bytes, argument)?;
         }
         Some((u16::try_from(position).ok()?, bytes))
+    }
+
+    /// Gives what was packed its owner, where code counts its hits: the entry keeps its place in memory while it is in a
+    /// table.
+    pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Stored) {
+        let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
+        if let Some(place) = place {
+            place.copy_from_slice(&std::ptr::from_ref(entry).addr().to_ne_bytes());
+        }
+    }
+
+    /// Gives what was packed the owner that another action of the entry had.
+    pub(crate) fn keep_owner(&self, bytes: &mut [u8], before: &[u8]) {
+        let place = self.owner_in(bytes.len().min(before.len()));
+        if let Some(place) = place {
+            bytes[place.clone()].copy_from_slice(&before[place]);
+        }
+    }
+
+    fn owner_in(&self, length: usize) -> Option<std::ops::Range<usize>> {
+        let start = self.owner? as usize;
+        Some(start..start + ADDRESS as usize).filter(|place| place.end <= length)
     }
 
     /// The action that was packed.

@@ -18,6 +18,8 @@ use crate::sync::lock;
 use crate::value::Value;
 use entities::OneShot;
 use ir::{ActionId, ExternId};
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -215,6 +217,32 @@ pub(crate) enum Direct {
     Other,
 }
 
+/// What machine code counted of an entry and nobody has added to its counters yet. Code adds to it inside of the gate;
+/// who takes it has closed that.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct Tally {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Tally {
+    pub(crate) const PACKETS: usize = offset_of!(Stored, tally) + offset_of!(Self, packets);
+    pub(crate) const BYTES: usize = offset_of!(Stored, tally) + offset_of!(Self, bytes);
+
+    /// Takes what was counted into the counters of the entry.
+    pub(super) fn settle(&self, directs: &mut Directs) {
+        let packets = self.packets.swap(0, Ordering::Relaxed);
+        let bytes = self.bytes.swap(0, Ordering::Relaxed);
+        for (_, direct) in directs {
+            if let Direct::Counter(value) = direct {
+                value.packets = value.packets.wrapping_add(packets);
+                value.bytes = value.bytes.wrapping_add(bytes);
+            }
+        }
+    }
+}
+
 /// Counters and meters of an entry by their instances.
 pub(crate) type Directs = Vec<(ExternId, Direct)>;
 
@@ -250,6 +278,8 @@ pub(crate) struct Stored {
     pub(crate) matches: Vec<FieldMatch>,
     pub(crate) priority: u32,
     pub(crate) is_const: bool,
+    /// Where machine code counts.
+    pub(super) tally: Tally,
     state: Mutex<EntryState>,
 }
 
@@ -273,9 +303,11 @@ impl Stored {
         is_const: bool,
         state: EntryState,
     ) -> Arc<Self> {
-        Arc::new(Self { handle, matches, priority, is_const, state: Mutex::new(state) })
+        let (tally, state) = (Tally::default(), Mutex::new(state));
+        Arc::new(Self { handle, matches, priority, is_const, tally, state })
     }
 
+    /// What machine code counted may not be in the counters yet; see [`super::TableState::settled`].
     pub(crate) fn state(&self) -> MutexGuard<'_, EntryState> {
         lock(&self.state)
     }

@@ -25,6 +25,8 @@ pub(crate) struct Both {
     pub(crate) compiled: Switch,
     code: Compiled,
     worker: Processor,
+    /// Have joined the tables, and process nothing.
+    others: Vec<Processor>,
     now: Duration,
 }
 
@@ -34,7 +36,8 @@ impl Both {
         let compiled = Switch::new(program.clone()).expect("a program that can be run");
         let code = Compiled::new(&compiled).unwrap_or_else(|error| panic!("{error}"));
         let worker = Processor::with_seed(0);
-        Self { interpreted, compiled, code, worker, now: Duration::from_secs(1) }
+        let (others, now) = (Vec::new(), Duration::from_secs(1));
+        Self { interpreted, compiled, code, worker, others, now }
     }
 
     /// Why packets do not go in bursts.
@@ -45,6 +48,16 @@ impl Both {
     /// How many steps code leaves to the interpreter.
     pub(crate) fn interpreted_steps(&self) -> usize {
         self.code.interpreted().count()
+    }
+
+    /// Has another worker come, or all such go.
+    pub(crate) fn share(&mut self, shares: bool) {
+        self.others.clear();
+        if shares {
+            let (mut other, mut batch) = (Processor::with_seed(1), Batch::default());
+            self.code.process_batch(&self.compiled, &mut other, &[], self.now, &mut batch);
+            self.others.push(other);
+        }
     }
 
     /// Does the same to both states.

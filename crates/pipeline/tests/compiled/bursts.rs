@@ -91,6 +91,23 @@ fn full_buckets_and_deleted_entries_are_as_with_the_interpreter() {
     assert!(there > 400, "{there} entries");
 }
 
+/// Packets of port 3 with random bytes, shorter than `longest`; two of three have another first byte.
+fn packets(
+    random: &mut ChaCha8Rng,
+    longest: usize,
+    first: impl Fn(u8) -> u8,
+) -> Vec<(u32, Vec<u8>)> {
+    let mut packet = || {
+        let length = random.random_range(0..longest);
+        let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
+        if let Some(byte) = packet.first_mut().filter(|_| random.random_range(0..3) > 0) {
+            *byte = first(*byte);
+        }
+        (3, packet)
+    };
+    (0..50).map(|_| packet()).collect()
+}
+
 const HEADERS: &str = "header T { bit<8> kind; bit<16> number; } header U { bit<40> tag; }
     struct H { U tag; T outer; U mark; T inner; U last; }
     struct M { T kept; bit<8> kind; }";
@@ -138,13 +155,7 @@ fn headers_that_come_and_go_between_packets_for_groups() {
     let mut random = ChaCha8Rng::seed_from_u64(6);
     let mut left = 0;
     for _ in 0..60 {
-        let packets: Vec<(u32, Vec<u8>)> = (0..50)
-            .map(|_| {
-                let length = random.random_range(0..150);
-                (3, (0..length).map(|_| random.random()).collect())
-            })
-            .collect();
-        left += both.batch(&packets);
+        left += both.batch(&packets(&mut random, 150, |kind| kind));
     }
     assert!(left > 2500, "{left} packets left");
 }
@@ -196,17 +207,7 @@ fn headers_that_end_with_a_varbit_stay_in_bursts() {
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let mut left = 0;
     for _ in 0..60 {
-        let packets: Vec<(u32, Vec<u8>)> = (0..50)
-            .map(|_| {
-                let length = random.random_range(0..150);
-                let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
-                if let Some(first) = packet.first_mut().filter(|_| random.random_range(0..3) > 0) {
-                    *first &= 0x13;
-                }
-                (3, packet)
-            })
-            .collect();
-        left += both.batch(&packets);
+        left += both.batch(&packets(&mut random, 150, |first| first & 0x13));
     }
     assert!(left > 3000, "{left} packets left");
 }
@@ -289,17 +290,8 @@ fn packets_that_ask_for_more_leave_the_burst_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(8);
     let (mut left, mut told) = (0, 0);
     for round in 0..60 {
-        let packets: Vec<(u32, Vec<u8>)> = (0..50)
-            .map(|_| {
-                let length = random.random_range(0..90);
-                let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
-                // Most packets ask for nothing.
-                if let Some(kind) = packet.first_mut().filter(|_| random.random_range(0..3) > 0) {
-                    *kind |= 0x5a;
-                }
-                (3, packet)
-            })
-            .collect();
+        // Most packets ask for nothing.
+        let packets = packets(&mut random, 90, |kind| kind | 0x5a);
         if round % 3 == 0 {
             left += packets
                 .iter()

@@ -3,7 +3,7 @@
 
 use crate::both::{Both, V1model};
 use ir::bits::Bits;
-use pipeline::{EntryAction, FieldMatch, TableEntry};
+use pipeline::{CounterValue, EntryAction, FieldMatch, TableEntry};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
@@ -30,13 +30,17 @@ const TABLES: &str = "
     action mark(bit<32> value) { h.k.value = h.k.value + value; }
     action leave() { h.k.value = 1; exit; }
     action nothing() { h.k.value = h.k.value ^ 0x5a; }
-    table routes { key = { h.k.address: lpm; } actions = { exchange; mark; nothing; } default_action = nothing(); }
+    direct_counter(CounterType.packets_and_bytes) in_routes;
+    direct_counter(CounterType.packets) in_within;
+    direct_counter(CounterType.bytes) in_rules;
+    table routes { key = { h.k.address: lpm; } actions = { exchange; mark; nothing; } default_action = nothing();
+        counters = in_routes; }
     @tableconfig(impl = \"dpdk\", synced = true)
     table within { key = { h.k.address: lpm; h.k.tag: exact; } actions = { exchange; mark; leave; nothing; }
-        default_action = mark(5); }
+        default_action = mark(5); counters = in_within; }
     table wide { key = { h.k.wide: exact; h.k.other: lpm; } actions = { mark; nothing; } default_action = nothing(); }
     table rules { key = { h.k.address: ternary; h.k.low: range; h.k.high: range; h.k.few: optional; h.k.sign: ternary;
-        h.k.tag: exact; } actions = { exchange; mark; leave; nothing; } default_action = nothing(); }
+        h.k.tag: exact; } actions = { exchange; mark; leave; nothing; } default_action = nothing(); counters = in_rules; }
     table prefixes { key = { h.k.address: lpm; h.k.low: exact; h.k.few: ternary; } actions = { mark; nothing; }
         default_action = nothing(); }
     table fixed { key = { h.k.address: lpm; } actions = { mark; nothing; } default_action = nothing();
@@ -158,6 +162,27 @@ fn change(both: &mut Both, random: &mut ChaCha8Rng, known: &mut Vec<Known>) {
     }
 }
 
+/// Packets that the counters of a table's entries have counted, which are the same in both; one counter of them is set.
+fn same_counts(both: &Both, name: &str, round: u64) -> u64 {
+    let Ok(counter) = both.compiled.extern_named(&format!("I.in_{name}")) else { return 0 };
+    let table = both.compiled.table_named(name).expect("a table");
+    let mut packets = 0;
+    let entries = both.compiled.entries(table).expect("entries");
+    for (position, (handle, _)) in entries.enumerate() {
+        let [expected, found] = [&both.interpreted, &both.compiled]
+            .map(|switch| switch.direct_counter(table, handle, counter).expect("a counter"));
+        assert_eq!(expected, found, "{name}, round {round}, {handle:?}");
+        packets += found.packets;
+        if position as u64 == round % 16 {
+            let value = CounterValue { packets: found.packets / 2, bytes: round };
+            for switch in [&both.interpreted, &both.compiled] {
+                switch.set_direct_counter(table, handle, counter, value).expect("a counter");
+            }
+        }
+    }
+    packets
+}
+
 fn packet(random: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend((value(random, 32) as u32).to_be_bytes());
@@ -181,7 +206,7 @@ fn compare(parser: &str, goes_in_bursts: bool) {
     let mut both = program.both();
     assert_eq!(both.one_by_one().is_none(), goes_in_bursts, "{:?}", both.one_by_one());
     let mut known = Vec::new();
-    let mut sent = 0;
+    let (mut sent, mut counted) = (0, 0);
     for round in 0..120 {
         let mut random = ChaCha8Rng::seed_from_u64(round);
         for _ in 0..random.random_range(0..10) {
@@ -197,8 +222,11 @@ fn compare(parser: &str, goes_in_bursts: bool) {
             };
             let (expected, found) = (entries(&both.interpreted), entries(&both.compiled));
             assert_eq!(expected, found, "{name}, round {round}");
+            counted += same_counts(&both, name, round);
         }
+        both.share(round % 3 == 0);
     }
+    assert!(counted > 10_000, "{counted} packets are in counters");
     assert!(sent > 2500 && known.len() > 60, "{sent} sent, {} entries", known.len());
 }
 

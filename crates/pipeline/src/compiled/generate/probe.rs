@@ -17,7 +17,7 @@ const FIND: i32 = of_access(offset_of!(Access, find));
 const PREFETCH: i32 = of_access(offset_of!(Access, prefetch));
 const BUCKETS: i32 = of_access(offset_of!(Access, buckets));
 const MASK: i32 = of_access(offset_of!(Access, mask));
-const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
+pub(super) const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
 const HITS: i32 = of_access(offset_of!(Access, hits));
 const MISSES: i32 = of_access(offset_of!(Access, misses));
 

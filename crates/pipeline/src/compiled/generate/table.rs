@@ -5,16 +5,16 @@
 //! values. For all others the lookup is a call-out into the interpreter's tables.
 
 use super::memory::Pointer;
-use super::probe::Lookup;
+use super::probe::{IS_ALONE, Lookup};
 use super::{CallOut, Function, context_offset, flow};
 use crate::bound::shape::Storage;
 use crate::bound::{Callee, Field, Offset, Table, TableAction};
 use crate::compiled::context::{HIT, NO_ACTION};
 use crate::compiled::tables::{BY_CALL_OUT, TableAccess};
-use crate::table::EntryLayout;
+use crate::table::{EntryLayout, Tally};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
+    AbiParam, AtomicRmwOp, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_frontend::Switch;
 use std::mem::offset_of;
@@ -185,7 +185,15 @@ impl Function<'_, '_> {
         let join = self.builder.create_block();
         let values = self.builder.append_block_param(join, types::I64);
         let position = self.builder.append_block_param(join, types::I64);
-        self.builder.ins().brif(is_hit, join, &[address.into(), action.into()], miss, &[]);
+        let hit = self.builder.create_block();
+        self.builder.ins().brif(is_hit, hit, &[], miss, &[]);
+
+        self.builder.switch_to_block(hit);
+        if let Some(owner) = layout.owner {
+            let owner = self.load(Pointer { base: address, offset: owner as i32 }, 8);
+            self.count_entry(access, owner);
+        }
+        self.builder.ins().jump(join, &[address.into(), action.into()]);
 
         self.builder.switch_to_block(miss);
         let position_of = Pointer { base: access, offset: DEFAULT_ACTION as i32 };
@@ -206,6 +214,33 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
         let is_hit = self.builder.ins().uextend(types::I64, is_hit);
         (position, is_hit, Some(Entry { layout, access, values, is_hit }))
+    }
+
+    /// Counts the packet in the entry with this address.
+    fn count_entry(&mut self, access: Value, entry: Value) {
+        let length = self.context_field(context_offset::RECEIVED_LENGTH);
+        let one = self.number(1);
+        let is_alone = self.load(Pointer { base: access, offset: IS_ALONE }, 8);
+        let (alone, shared) = (self.builder.create_block(), self.builder.create_block());
+        let counted = self.builder.create_block();
+        let parts = [(Tally::PACKETS, one), (Tally::BYTES, length)];
+        self.builder.ins().brif(is_alone, alone, &[], shared, &[]);
+        self.builder.switch_to_block(alone);
+        for (offset, by) in parts {
+            let at = Pointer { base: entry, offset: offset as i32 };
+            let sum = self.load(at, 8);
+            let sum = self.builder.ins().iadd(sum, by);
+            self.store(at, 8, sum);
+        }
+        self.builder.ins().jump(counted, &[]);
+        self.builder.switch_to_block(shared);
+        for (offset, by) in parts {
+            let at = self.builder.ins().iadd_imm(entry, offset as i64);
+            let flags = MemFlags::new().with_notrap();
+            self.builder.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Add, at, by);
+        }
+        self.builder.ins().jump(counted, &[]);
+        self.builder.switch_to_block(counted);
     }
 
     /// Asks the cache for the entry of a table that a packet will want. What is sought by a prefix is found already, and
