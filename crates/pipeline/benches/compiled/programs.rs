@@ -1,8 +1,8 @@
 //! Realistic programs beside the simple one that writes an entry: what each of their parts costs.
 //!
 //! All get the same 84 B packets of UDP over IPv4, copied in with random keys, 32 at once, and all packets leave. `router` looks a route
-//! up by longest prefix, its next hop exactly, and counts the time to live down; `router, counters` has a counter for
-//! each route, `router, checksums` verifies and updates
+//! up by longest prefix, its next hop exactly, and counts the time to live down; `router, counters` has a counter for each
+//! route, `router, checksums` verifies and updates
 //! the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
 //! `firewall` writes the state of a flow of five fields; `balancer` looks an address up, hashes the flow and looks the
 //! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits.
