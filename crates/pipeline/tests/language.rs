@@ -290,8 +290,6 @@ fn switches() {
     assert_eq!(on("switch (h.h.b) { 2: 3: { h.h.a = 8; } default: { h.h.a = 9; } }"), [8, 2, 3, 4]);
     assert_eq!(on("switch (h.h.b) { 7: { h.h.a = 8; } default: { h.h.a = 9; } }"), [9, 2, 3, 4]);
     assert_eq!(on("switch (h.h.b) { 7: { h.h.a = 8; } }"), [1, 2, 3, 4]);
-    // Of two cases for one value, the first runs.
-    assert_eq!(on("switch (h.h.b) { 2: { h.h.a = 8; } 2: { h.h.a = 9; } }"), [8, 2, 3, 4]);
     assert_eq!(
         on("bool q = h.h.b > 1; switch (q) { true: { h.h.a = 8; } false: { h.h.a = 9; } }"),
         [8, 2, 3, 4]
