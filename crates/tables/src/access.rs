@@ -10,7 +10,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::region::prefetch;
+use crate::hash;
+use crate::region::{LINE, prefetch};
 
 /// Finds an entry by its key, the low word first.
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
@@ -83,6 +84,15 @@ impl Access {
         if let Some(leave) = self.leave.filter(|_| !self.line.is_null()) {
             // SAFETY: the line is only set while the table that it belongs to is in use, under the contract of `find`.
             unsafe { leave(self) };
+        }
+    }
+
+    /// Asks the cache for the bucket of a key of 32 bits, if the table may be looked into without `find`.
+    #[inline]
+    pub fn ask_for(&self, key: u32) {
+        if self.is_alone == 1 {
+            let bucket = hash::fixed(&key.to_le_bytes(), hash::DEFAULT_SEED) & self.mask;
+            prefetch(self.buckets.wrapping_add(bucket as usize * LINE));
         }
     }
 

@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
 use crate::quiescence::Domain;
 use crate::search::{Link, Search, SearchWriter, has_priorities};
+use crate::store::BATCH;
 use crate::ternary_tree::Waiting;
 
 /// Most bits of a packed key.
@@ -41,6 +42,7 @@ pub struct Finder {
 pub struct Searcher {
     /// Finds the number of the best entry for a key, the low word first; 0 if there is none.
     pub find: unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64,
+    all: FindAll,
     body: *const c_void,
     stack: Vec<Waiting>,
 }
@@ -163,8 +165,8 @@ impl Finder {
     /// A thread's way to search. It may be used as long as the finder is alive.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
-        let find = self.search.way();
-        Searcher { find, body: ptr::from_ref(&*self.search).cast(), stack: Vec::new() }
+        let (find, all) = self.search.way();
+        Searcher { find, all, body: ptr::from_ref(&*self.search).cast(), stack: Vec::new() }
     }
 }
 
@@ -180,7 +182,17 @@ impl Searcher {
     /// Finds nothing; for tables whose keys are exact.
     #[must_use]
     pub fn none() -> Self {
-        Self { find: nothing, body: ptr::null(), stack: Vec::new() }
+        Self { find: nothing, all: nothing_at_all, body: ptr::null(), stack: Vec::new() }
+    }
+
+    /// What `find` gives for each key, the low word first, with the searches side by side where entries are prefixes, so
+    /// that the memory which one waits for does not keep the others.
+    ///
+    /// # Safety
+    /// As for `find`: the finder is alive, and nobody changes it.
+    pub unsafe fn find_all(&mut self, keys: &[[u64; 2]], found: &mut [u32]) {
+        // SAFETY: as promised to this function.
+        unsafe { (self.all)(self, keys, found) }
     }
 }
 
@@ -191,9 +203,10 @@ impl fmt::Debug for Searcher {
 }
 
 type Find = unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64;
+type FindAll = unsafe fn(&mut Searcher, &[[u64; 2]], &mut [u32]);
 
 impl Search {
-    fn way(&self) -> Find {
+    fn way(&self) -> (Find, FindAll) {
         let bits = match self {
             Self::Prefix { packing, .. } => packing.bits(),
             Self::Ternary(_) => 0,
@@ -205,15 +218,15 @@ impl Search {
             && is_x86_feature_detected!("bmi2")
         {
             return match bits {
-                0 => counting::<RULES>,
-                1..=64 => counting::<SHORT>,
-                _ => counting::<MEDIUM>,
+                0 => (counting::<RULES>, all_counting::<RULES>),
+                1..=64 => (counting::<SHORT>, all_counting::<SHORT>),
+                _ => (counting::<MEDIUM>, all_counting::<MEDIUM>),
             };
         }
         match bits {
-            0 => plain::<RULES>,
-            1..=64 => plain::<SHORT>,
-            _ => plain::<MEDIUM>,
+            0 => (plain::<RULES>, all_plain::<RULES>),
+            1..=64 => (plain::<SHORT>, all_plain::<SHORT>),
+            _ => (plain::<MEDIUM>, all_plain::<MEDIUM>),
         }
     }
 }
@@ -238,6 +251,55 @@ unsafe extern "C" fn plain<const HOW: u8>(searcher: *mut Searcher, low: u64, hig
 unsafe extern "C" fn counting<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
     // SAFETY: as promised to this function.
     unsafe { find::<HOW>(searcher, low, high) }
+}
+
+unsafe fn nothing_at_all(_: &mut Searcher, _: &[[u64; 2]], found: &mut [u32]) {
+    found.fill(0);
+}
+
+unsafe fn all_plain<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
+    // SAFETY: as promised to this function.
+    unsafe { find_all::<HOW>(searcher, keys, found) }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
+unsafe fn all_counting<const HOW: u8>(
+    searcher: &mut Searcher,
+    keys: &[[u64; 2]],
+    found: &mut [u32],
+) {
+    // SAFETY: as promised to this function.
+    unsafe { find_all::<HOW>(searcher, keys, found) }
+}
+
+/// # Safety
+/// As for [`find`].
+#[inline(always)]
+unsafe fn find_all<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
+    // SAFETY: as in `find`.
+    let search = unsafe { &*searcher.body.cast::<Search>() };
+    for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+        match search {
+            Search::Prefix { trie, .. } if HOW == SHORT => {
+                let mut short = [0; BATCH];
+                short.iter_mut().zip(keys).for_each(|(to, [low, _])| *to = *low);
+                trie.find(&short[..keys.len()], found);
+            }
+            Search::Prefix { trie, .. } if HOW == MEDIUM => {
+                let mut medium = [0; BATCH];
+                let wide = |[low, high]: &[u64; 2]| u128::from(*high) << 64 | u128::from(*low);
+                medium.iter_mut().zip(keys).for_each(|(to, key)| *to = wide(key));
+                trie.find(&medium[..keys.len()], found);
+            }
+            _ => {
+                for ([low, high], found) in keys.iter().zip(found) {
+                    // SAFETY: as promised to this function.
+                    *found = unsafe { find::<HOW>(searcher, *low, *high) } as u32;
+                }
+            }
+        }
+    }
 }
 
 /// # Safety
@@ -344,13 +406,17 @@ mod tests {
         Some(length)
     }
 
-    fn search(searcher: &mut Searcher, places: &[u32], key: &[u64]) -> u32 {
+    fn pack(places: &[u32], key: &[u64]) -> [u64; 2] {
         let packed = places
             .iter()
             .zip(key)
             .fold(0, |packed, (above, key)| packed | u128::from(*key) << above);
+        [packed as u64, (packed >> 64) as u64]
+    }
+
+    fn search(searcher: &mut Searcher, [low, high]: [u64; 2]) -> u32 {
         // SAFETY: the finder is alive and unchanged during the call.
-        let found = unsafe { (searcher.find)(searcher, packed as u64, (packed >> 64) as u64) };
+        let found = unsafe { (searcher.find)(searcher, low, high) };
         found as u32
     }
 
@@ -377,7 +443,7 @@ mod tests {
             let places = Finder::places(&fields).unwrap();
             let mut searcher = finder.searcher();
             let mut known: Vec<Known> = Vec::new();
-            let mut hits = 0;
+            let (mut hits, mut packed) = (0, Vec::new());
             for order in 0..if cfg!(miri) { 40 } else { 600 } {
                 if known.len() > 40 || random.below(4) == 0 && !known.is_empty() {
                     let gone = known.swap_remove(random.below(known.len() as u64) as usize);
@@ -408,10 +474,18 @@ mod tests {
                         (known.priority, length, std::cmp::Reverse(known.order))
                     })
                     .map_or(0, |(_, known)| known.number);
-                assert_eq!(search(&mut searcher, &places, &key), best, "{kinds:?} {key:x?}");
+                packed.push(pack(&places, &key));
+                let found = search(&mut searcher, pack(&places, &key));
+                assert_eq!(found, best, "{kinds:?} {key:x?}");
                 hits += u32::from(best != 0);
             }
             assert!(hits > 5, "{kinds:?}: {hits} hits");
+            let one_by_one: Vec<u32> =
+                packed.iter().map(|key| search(&mut searcher, *key)).collect();
+            let mut together = vec![u32::MAX; packed.len()];
+            // SAFETY: the finder is alive and unchanged during the call.
+            unsafe { searcher.find_all(&packed, &mut together) };
+            assert_eq!(together, one_by_one, "{kinds:?}");
         }
     }
 

@@ -150,6 +150,7 @@ impl Run<'_, '_> {
             // `SLACK` behind it; there is a frame as the plan has it for each; parsers call nothing out; the accesses
             // were given for the batch, in the gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
+            self.seek(tables, packets.len());
             let parsed = self.clock();
             self.passed(plan, stages, &mut burst, (tables, packets));
             if let Some(timed) = self.timed {
@@ -157,6 +158,26 @@ impl Run<'_, '_> {
                 times.packets += packets.len() as u64;
                 times.parser += parsed.wrapping_sub(begin);
                 times.behind_parser += (timed.clock)().wrapping_sub(parsed);
+            }
+        }
+    }
+
+    /// Finds for all packets of a burst what they seek by a prefix, and asks the cache for the entries.
+    fn seek(&mut self, tables: &mut [TableAccess], packets: usize) {
+        for (number, place) in &self.code.machine.sought {
+            let Some(table) = tables.get_mut(*number as usize) else { continue };
+            let place = *place as usize / 8;
+            let mut keys = [[0; 2]; BURST];
+            let frames = self.frames.chunks_exact(self.words).take(packets);
+            for (key, frame) in keys.iter_mut().zip(frames) {
+                key.copy_from_slice(&frame[place..place + 2]);
+            }
+            let mut found = [0; BURST];
+            // SAFETY: the accesses were given for the batch, in the gate.
+            unsafe { table.searcher.find_all(&keys[..packets], &mut found[..packets]) };
+            for (found, frame) in found.iter().zip(self.frames.chunks_exact_mut(self.words)) {
+                frame[place + 2] = u64::from(*found);
+                table.access.ask_for(*found);
             }
         }
     }

@@ -91,6 +91,8 @@ pub(super) struct Machine {
     blocks: Vec<Code>,
     /// Of packets that go in bursts.
     pub(super) stages: Option<Stages>,
+    /// The native tables in which a whole burst is sought between both stages, and where in its frame a packet's key lies.
+    pub(super) sought: Vec<(u32, crate::bound::Offset)>,
     /// Bytes of code.
     pub(super) size: usize,
 }
@@ -187,7 +189,9 @@ impl Machine {
             [parse, pass] => Some(Stages { parse: stage(*parse), pass: stage(*pass) }),
             _ => None,
         };
-        Ok(Self { blocks, stages, module: Some(module), size })
+        let sought = planned.map(|(straight, plan)| burst::sought(bound, straight, plan));
+        let sought = sought.unwrap_or_default();
+        Ok(Self { blocks, stages, sought, module: Some(module), size })
     }
 
     /// Runs a block of the package by its position there.

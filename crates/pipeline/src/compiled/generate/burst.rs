@@ -616,6 +616,12 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
+/// The native tables with prefixes whose keys are known behind the parser, and where in the frame it leaves them.
+pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<(u32, Offset)> {
+    let known = known_tables(bound, straight, plan);
+    known.filter_map(|(number, ..)| Some((number, *plan.ahead.get(&number)?))).collect()
+}
+
 /// Native tables whose keys are known behind the parser.
 fn known_tables<'b>(
     bound: &'b Bound,

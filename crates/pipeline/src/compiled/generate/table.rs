@@ -243,8 +243,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(counted);
     }
 
-    /// Asks the cache for the entry of a table that a packet will want. What is sought by a prefix is found already, and
-    /// left for when the table is applied.
+    /// Asks the cache for the entry of a table that a packet will want. What is sought by a prefix is left for the search
+    /// of the whole burst.
     pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
         let Some(probe) = layout.probe() else { return };
         let ahead = self.plan().and_then(|plan| plan.ahead.get(&number).copied());
@@ -252,14 +252,10 @@ impl Function<'_, '_> {
             return;
         }
         let key = self.key(number, table, layout);
-        let lookup = if layout.fields().is_some() { self.search(key) } else { key };
-        if let Some(place) = ahead {
-            let words = [key.low, key.high, lookup.low];
-            for (at, word) in (place..).step_by(8).zip(words) {
-                self.store(Pointer { base: self.frame, offset: at as i32 }, 8, word);
-            }
+        let Some(place) = ahead else { return self.prefetch_bucket(probe, key) };
+        for (at, word) in (place..).step_by(8).zip([key.low, key.high]) {
+            self.store(Pointer { base: self.frame, offset: at as i32 }, 8, word);
         }
-        self.prefetch_bucket(probe, lookup);
     }
 
     /// The way to a packet's entry.
