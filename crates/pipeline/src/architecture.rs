@@ -86,7 +86,7 @@ impl Driver {
         }
     }
 
-    /// v1model: goes on with a packet that code brought to the end of ingress or egress.
+    /// Goes on with a packet that code brought to the end of ingress or egress, or of PNA's main control.
     pub(crate) fn go_on<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -96,6 +96,7 @@ impl Driver {
     ) -> Result<(), RunError> {
         match self {
             Self::V1model(blocks) => blocks.go_on(machine, packet, arguments, outputs),
+            Self::Pna(blocks) => blocks.go_on(machine, packet.1, arguments, outputs),
             _ => Err(RunError::Malformed("package")),
         }
     }

@@ -26,6 +26,7 @@ mod place;
 pub(crate) mod shape;
 mod statement;
 mod table;
+mod unrolled;
 
 use crate::error::CompileError;
 use crate::layout::{CoreError, Layout, MetadataField};
@@ -277,6 +278,10 @@ pub(crate) enum Statement {
     },
     Return,
     Exit,
+    /// PNA: the packet goes to a port, or nowhere.
+    SendTo(Option<Expression>),
+    /// PNA: the timer of the entry whose action runs starts again, with the timeout of a profile if there is one.
+    RestartTimer(Option<Expression>),
     /// A step that the interpreter does; it emits so many bytes at most.
     Interpret {
         step: u32,
@@ -403,7 +408,10 @@ pub(crate) struct General {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
+    /// Its lowest 64 bits.
     pub(crate) value: Expression,
+    /// The others, of a wider one; only tables that code has natively have such.
+    pub(crate) high: Option<Expression>,
     pub(crate) width: u32,
     pub(crate) signed: bool,
     /// In the packed key.
@@ -420,6 +428,8 @@ pub(crate) struct TableAction {
     pub(crate) references: Vec<usize>,
     pub(crate) before: Block,
     pub(crate) after: Block,
+    /// It has externs of the interpreter's that want to know what was looked up.
+    pub(crate) asks_for_lookup: bool,
 }
 
 /// See the module.
@@ -520,6 +530,8 @@ pub(crate) struct Binder<'p> {
     messages: Vec<Move>,
     /// Whether a packet can come to the limit of steps: the program has loops, or packets go through it again.
     counts: bool,
+    /// Next indexes of stacks, while a parser is bound for which they are known.
+    next: Option<unrolled::NextIndexes>,
     /// The last refusal is one that the interpreter cannot help with.
     is_final: std::cell::Cell<bool>,
 }
@@ -548,6 +560,7 @@ impl Bound {
             gathers: Vec::new(),
             messages: Vec::new(),
             counts: can_repeat(program),
+            next: None,
             is_final: std::cell::Cell::new(false),
         };
         let package = binder.package()?;

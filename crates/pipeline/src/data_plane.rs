@@ -224,16 +224,16 @@ impl Shared {
         let state = self.core.state.tables.get(bound.id.index())?;
         let mut next = None::<Duration>;
         for stored in state.iter() {
-            let mut entry = stored.state();
-            let Some(timeout) = entry.idle_timeout else { continue };
-            let mut quiet_since = entry.restarted.max(entry.told.unwrap_or_default());
+            let timer = &stored.timer;
+            let Some(timeout) = timer.timeout() else { continue };
+            let mut quiet_since = timer.restarted().max(timer.told().unwrap_or_default());
             if quiet_since.saturating_add(timeout) <= now {
                 let fields = &table.match_fields;
                 let key = values::match_key(fields, bound, &stored.matches, stored.priority);
                 let Some(key) = key else { continue };
                 quiet_since = now;
-                entry.told = Some(now);
-                let note = entry.note.as_deref().cloned().unwrap_or_default();
+                timer.tell(now);
+                let note = stored.state().note.as_deref().cloned().unwrap_or_default();
                 expired.push(TableEntry {
                     controller_metadata: note.controller_metadata,
                     metadata: note.metadata,

@@ -96,10 +96,11 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Whether the architecture has more to do for the packet than to send it, in v1model.
+    /// Whether the architecture has more to do for the packet than to send it, in v1model and PNA.
     pub(crate) fn ask(&self) -> bool {
-        let Self { clone, resubmit, recirculate, digest, .. } = self;
-        clone.is_some() || resubmit.is_some() || recirculate.is_some() || digest.is_some()
+        let Self { clone, resubmit, recirculate, digest, mirrors, .. } = self;
+        let other_pass = clone.is_some() || resubmit.is_some() || recirculate.is_some();
+        other_pass || digest.is_some() || !mirrors.is_empty()
     }
 
     /// What copies of the last `clone` keep.
@@ -211,6 +212,7 @@ impl<'p> Machine<'p> {
     /// Forgets what was counted for the packet before, where machine code goes from packet to packet.
     pub(crate) fn begin_packet_of_code(&mut self, received_length: u64) {
         self.begin_pass_of_code(received_length);
+        self.clear_checksums();
         self.scratch.lookups.clear();
         self.steps = 0;
         self.work.set(0);

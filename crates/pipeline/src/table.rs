@@ -13,6 +13,7 @@ mod packing;
 mod profile;
 mod search;
 mod stored;
+mod timer;
 
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
@@ -24,6 +25,7 @@ pub(crate) use stored::{
     ActionCell, Direct, Directs, EntryState, GroupCell, Note, Runs, Stored, Tally, counter_in,
     meter_in,
 };
+pub(crate) use timer::Timer;
 
 use self::search::Search;
 use crate::error::{ControlError, RunError};
@@ -102,6 +104,16 @@ pub(crate) enum Ageing {
     Delete,
 }
 
+impl Ageing {
+    fn of(table: &ir::Table) -> Self {
+        match table.idle_timeout {
+            None => Self::None,
+            Some(IdleTimeout::AutoDelete) => Self::Delete,
+            Some(IdleTimeout::NotifyControl) => Self::Notify,
+        }
+    }
+}
+
 /// An entry that timed out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleEntry {
@@ -175,11 +187,7 @@ impl TableState {
             None => None,
         };
         let needs_priority = keys.iter().any(KeyShape::needs_priority);
-        let ageing = match table.idle_timeout {
-            None => Ageing::None,
-            Some(IdleTimeout::AutoDelete) => Ageing::Delete,
-            Some(IdleTimeout::NotifyControl) => Ageing::Notify,
-        };
+        let ageing = Ageing::of(table);
         let shape = table
             .direct_externs
             .iter()
@@ -538,11 +546,7 @@ impl TableState {
     /// Whether an entry has timed out in a table that deletes such entries: it is there no more,
     /// though it may not have been taken out yet.
     pub(crate) fn is_gone(&self, entry: &Stored, now: Duration) -> bool {
-        self.ageing == Ageing::Delete && entry.state().is_idle(now)
-    }
-
-    pub(crate) fn is_gone_in(&self, state: &EntryState, now: Duration) -> bool {
-        self.ageing == Ageing::Delete && state.is_idle(now)
+        self.ageing == Ageing::Delete && entry.timer.is_idle(now)
     }
 
     /// Entries whose timers ran out by `now`: each is reported once per timeout, or removed.
@@ -552,15 +556,8 @@ impl TableState {
             return reported;
         }
         for entry in self.iter() {
-            let is_new = {
-                let mut state = entry.state();
-                let is_new = state.told.is_none() && state.is_idle(now);
-                if is_new {
-                    state.told = Some(now);
-                }
-                is_new
-            };
-            if is_new {
+            if entry.timer.told().is_none() && entry.timer.is_idle(now) {
+                entry.timer.tell(now);
                 let deletes = self.ageing == Ageing::Delete;
                 if deletes {
                     self.unlink(&entry);
@@ -606,15 +603,8 @@ impl Entries {
     ) -> Arc<Stored> {
         let handle = EntryHandle(self.next_handle);
         self.next_handle += 1;
-        let state = EntryState {
-            runs,
-            idle_timeout,
-            directs: self.shape.clone(),
-            restarted: now,
-            told: None,
-            note: None,
-        };
-        Stored::new(handle, key, is_const, state)
+        let state = EntryState { runs, directs: self.shape.clone(), note: None };
+        Stored::new(handle, key, is_const, Timer::new(idle_timeout, now), state)
     }
 
     /// Whether there was room for it where machine code has it.
@@ -625,7 +615,7 @@ impl Entries {
         self.pack(entry)
     }
 
-    fn pack(&self, entry: &Stored) -> bool {
+    fn pack(&self, entry: &Arc<Stored>) -> bool {
         let Some(native) = &self.native else { return true };
         let cell = entry.state().runs.cell().cloned();
         cell.is_some_and(|cell| cell.pack(native, entry))

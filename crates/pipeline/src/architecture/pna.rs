@@ -43,9 +43,34 @@ impl Blocks {
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
+        self.passes(machine, port, (packet.to_vec(), 0), PassBudget::default(), outputs)
+    }
+
+    /// Goes on behind the main control: with headers, metadata, and what it said of the packet.
+    pub(super) fn go_on<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        port: u32,
+        arguments: [E::Value; 3],
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         let mut budget = PassBudget::default();
-        let mut packet = packet.to_vec();
-        let mut generation = 0;
+        budget.take(0)?;
+        match self.behind_control(machine, arguments, 0, outputs)? {
+            Some(again) => self.passes(machine, port, (again, 1), budget, outputs),
+            None => Ok(()),
+        }
+    }
+
+    /// All passes from one on.
+    fn passes<'p>(
+        &self,
+        machine: &mut impl Engine<'p>,
+        port: u32,
+        (mut packet, mut generation): (Vec<u8>, u32),
+        mut budget: PassBudget,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         loop {
             budget.take(generation)?;
             match self.pass(machine, port, packet, generation, outputs)? {
@@ -130,7 +155,18 @@ impl Blocks {
         ];
         machine.run_control(self.control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
-        machine.run_control(self.deparser.id, &mut [headers, metadata, decisions])?;
+        self.behind_control(machine, [headers, metadata, decisions], generation, outputs)
+    }
+
+    /// Deparser, and what becomes of the packet; gives it if it is recirculated.
+    fn behind_control<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        mut arguments: [E::Value; 3],
+        generation: u32,
+        outputs: &mut Vec<Output>,
+    ) -> Result<Option<Vec<u8>>, RunError> {
+        machine.run_control(self.deparser.id, &mut arguments)?;
         let packet = machine.take_deparsed_packet();
         let received = machine.take_packet();
 

@@ -192,6 +192,10 @@ impl Binder<'_> {
     }
 
     fn parser(&mut self, parser: &ir::Parser) -> Outcome<Parser> {
+        // What cannot be bound that way is bound, or refused, the other way.
+        if let Ok(Some(unrolled)) = self.unrolled(parser) {
+            return Ok(unrolled);
+        }
         let prologue = self.block(&parser.prologue)?;
         let mut states = Vec::with_capacity(parser.states.len());
         for state in &parser.states {
@@ -203,7 +207,11 @@ impl Binder<'_> {
         Ok(Parser { prologue, states, start: parser.start.0 })
     }
 
-    fn transition(&mut self, body: super::Block, transition: &Transition) -> Outcome<State> {
+    pub(super) fn transition(
+        &mut self,
+        body: super::Block,
+        transition: &Transition,
+    ) -> Outcome<State> {
         let (written, written_cases) = match transition {
             Transition::Direct(to) => {
                 let otherwise = Ok(target(to));

@@ -95,7 +95,12 @@ impl Binder<'_> {
             ExpressionKind::LastIndex(place) => {
                 let found = self.resolve(place)?;
                 match (found.shape, found.address.element) {
-                    (Shape::Stack { .. }, None) => Ok(Expression::LastIndex(found.address.offset)),
+                    (Shape::Stack { .. }, None) => {
+                        let stack = found.address.offset;
+                        let known = self.next_index(stack).map(|next| next.wrapping_sub(1));
+                        let constant = known.map(|last| Expression::Constant(u64::from(last)));
+                        Ok(constant.unwrap_or(Expression::LastIndex(stack)))
+                    }
                     _ => self.refuse("lastIndex of something that is no stack"),
                 }
             }

@@ -40,6 +40,23 @@ pub(crate) struct Step {
     pub(crate) what: String,
 }
 
+impl Step {
+    /// Whether it adds an entry to a table.
+    pub(crate) fn adds_entry(&self) -> bool {
+        use ExternFunction::{AddEntry, AddEntryIf};
+        match &self.kind {
+            StepKind::Statement(statement) => matches!(
+                statement.kind,
+                StatementKind::CallExtern {
+                    callee: ExternCallee::Function(AddEntry | AddEntryIf),
+                    ..
+                }
+            ),
+            _ => false,
+        }
+    }
+}
+
 /// What the interpreter does.
 #[derive(Clone, Debug)]
 pub(crate) enum StepKind {

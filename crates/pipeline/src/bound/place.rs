@@ -138,6 +138,16 @@ impl Binder<'_> {
                 }
                 let is_last = matches!(step, Projection::Last);
                 let next = address.offset;
+                if let Some(known) = self.next_index(next) {
+                    let index = if is_last { known.checked_sub(1) } else { Some(known) };
+                    let Some(index) = index.filter(|index| *index < size) else {
+                        return self.refuse("an element beyond the ends of a stack");
+                    };
+                    let address = Address::fixed(next + DATA + index * element.size());
+                    let (header, shape) = (Some(address), Shape::Header(element));
+                    let next = (!is_last).then_some(next);
+                    return Ok(Resolved { address, shape, header, slice: None, next, is_member });
+                }
                 let found = Element { next, stride: element.size(), size, is_last };
                 let address = Address { offset: next + DATA, element: Some(found) };
                 let shape = Shape::Header(element);

@@ -6,7 +6,8 @@ mod copy;
 pub(super) use call::Formal;
 
 use super::shape::{DATA, Header, Scalar, Shape, Storage};
-use super::{Address, Binder, Block, Callee, Field, Outcome, Statement};
+use super::{Address, Binder, Block, Callee, Expression, Field, Outcome, Statement};
+use crate::layout::CoreError;
 use ir::{ExternCallee, ExternFunction, Place, StatementKind, SwitchCase};
 
 impl Binder<'_> {
@@ -100,10 +101,21 @@ impl Binder<'_> {
                 return self.refuse("extraction of a varbit to nowhere");
             }
             StatementKind::Extract { header: Some(place), .. } => {
+                if self.is_full(place)? {
+                    let error = self.layout.names.error(CoreError::StackOutOfBounds);
+                    let error = Expression::Constant(u64::from(error));
+                    out.push(Statement::Verify { condition: Expression::Constant(0), error });
+                    return Ok(());
+                }
                 let (found, header) = self.header(place)?;
                 let bytes = self.whole_bytes(&header)?;
                 self.no_member(&found)?;
-                Statement::Extract { header: Some(found.address), bytes, next: found.next }
+                let header = Some(found.address);
+                if let Some(counted) = found.next.and_then(|stack| self.counted_up(stack)) {
+                    out.extend([Statement::Extract { header, bytes, next: None }, counted]);
+                    return Ok(());
+                }
+                Statement::Extract { header, bytes, next: found.next }
             }
             StatementKind::Extract { header: None, header_type, .. } => {
                 let Shape::Header(header) = self.shape(*header_type) else {
@@ -291,6 +303,30 @@ impl Binder<'_> {
             ExternFunction::Truncate => {
                 let length = self.input(arguments, 0)?;
                 out.push(Statement::Truncate(length));
+                Ok(())
+            }
+            ExternFunction::SendToPort => {
+                let Some(ir::Argument::In(port)) = arguments.first() else {
+                    return self.refuse("a packet that is sent to no port");
+                };
+                let port = self.computed(port, out)?;
+                out.push(Statement::SendTo(Some(port)));
+                Ok(())
+            }
+            ExternFunction::DropPacket => {
+                out.push(Statement::SendTo(None));
+                Ok(())
+            }
+            ExternFunction::RestartExpireTimer => {
+                out.push(Statement::RestartTimer(None));
+                Ok(())
+            }
+            ExternFunction::SetEntryExpireTime => {
+                let Some(ir::Argument::In(profile)) = arguments.first() else {
+                    return self.refuse("a timeout without a profile");
+                };
+                let profile = self.computed(profile, out)?;
+                out.push(Statement::RestartTimer(Some(profile)));
                 Ok(())
             }
             ExternFunction::VerifyChecksum

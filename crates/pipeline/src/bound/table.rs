@@ -2,11 +2,11 @@
 
 use super::statement::Formal;
 use super::{Binder, Expression, Field, General, Key, Offset, Outcome, Table, TableAction};
-use crate::bound::shape::Shape;
+use crate::bound::shape::{DATA, Scalar, Shape, Storage};
 use crate::dialect::Dialect;
-use crate::layout::{Touched, field_of_key};
+use crate::layout::{Touched, each_statement_in, field_of_key};
 use crate::table::EntryLayout;
-use ir::{ExpressionKind, ExternType, TableId};
+use ir::{ExpressionKind, ExternCallee, ExternType, StatementKind, TableId};
 use std::sync::Arc;
 
 impl Binder<'_> {
@@ -38,8 +38,11 @@ impl Binder<'_> {
         if table.implementation.is_some() {
             return self.refuse("a table with an action profile or selector");
         }
-        // Externs of such tables ask for the entry.
-        if layout.dialect == Dialect::Pna && (table.add_on_miss || table.idle_timeout.is_some()) {
+        let packed = EntryLayout::new(layout, table);
+        // Externs of such tables ask for the entry, which only packed ones tell.
+        let tells =
+            layout.dialect == Dialect::Pna && (table.add_on_miss || table.idle_timeout.is_some());
+        if tells && packed.is_err() {
             return self.refuse("a table that packets add entries to");
         }
         for instance in &table.direct_externs {
@@ -52,14 +55,29 @@ impl Binder<'_> {
         let mut keys = Vec::with_capacity(table.keys.len());
         let mut offset = 0;
         for key in &table.keys {
-            let (width, signed) = self.number(key.expression.type_id)?;
-            let value = self.key(&key.expression)?;
-            keys.push(Key { value, width, signed, offset });
+            let Shape::Wide { width, signed } = self.shape(key.expression.type_id) else {
+                let (width, signed) = self.number(key.expression.type_id)?;
+                let value = self.key(&key.expression)?;
+                keys.push(Key { value, high: None, width, signed, offset });
+                offset += width.div_ceil(8);
+                continue;
+            };
+            if packed.is_err() {
+                return self.refuse("a key of more than 64 bits in a table that is not packed");
+            }
+            let (value, high) = self.wide_key(&key.expression)?;
+            keys.push(Key { value, high: Some(high), width, signed, offset });
             offset += width.div_ceil(8);
         }
         let mut actions = Vec::with_capacity(table.actions.len());
         for reference in &table.actions {
             let (mut action, data) = self.table_action(reference)?;
+            action.asks_for_lookup = tells && self.asks_for_lookup(reference.action);
+            // Who adds an entry leaves the gate for that, and may hold none.
+            if action.asks_for_lookup && !action.references.is_empty() {
+                return self
+                    .refuse("a table whose entries are written by an action that may add some");
+            }
             for (offset, shape) in data {
                 let Shape::Scalar(scalar) = shape else {
                     return self.refuse("action data of more than 64 bits, or with parts");
@@ -68,7 +86,7 @@ impl Binder<'_> {
             }
             actions.push(action);
         }
-        let native = EntryLayout::new(layout, table).ok().map(|layout| {
+        let native = packed.ok().map(|layout| {
             self.natives.push(id.index());
             (self.natives.len() as u32 - 1, Arc::new(layout))
         });
@@ -110,6 +128,33 @@ impl Binder<'_> {
         Ok(value)
     }
 
+    /// The lowest 64 bits of a wider field of a header, and the others.
+    fn wide_key(&mut self, key: &ir::Expression) -> Outcome<(Expression, Expression)> {
+        let too_wide = "a key of more than 64 bits that is not a field of a header in whole bytes";
+        let ExpressionKind::Read(place) = &key.kind else { return self.refuse(too_wide) };
+        let mut header = place.clone();
+        let Some(ir::Projection::Field(position)) = header.path.pop() else {
+            return self.refuse(too_wide);
+        };
+        let found = self.resolve(&header)?;
+        let Shape::Header(of) = &found.shape else { return self.refuse(too_wide) };
+        let field = of.fields.get(position as usize);
+        let Some(field) = field.filter(|field| (65..=128).contains(&field.width)) else {
+            return self.refuse(too_wide);
+        };
+        let above = field.width - 64;
+        if !(field.bit + above).is_multiple_of(8) || field.bit % 8 + above > 64 {
+            return self.refuse(too_wide);
+        }
+        let part = |bit, width| {
+            let storage = Storage::Packed { bit };
+            let scalar = Scalar { width, signed: false, storage };
+            let value = Expression::Load(Field { address: found.address.plus(DATA), scalar });
+            Expression::LoadIfValid { header: found.address, value: Box::new(value) }
+        };
+        Ok((part(field.bit + above, 64), part(field.bit, above)))
+    }
+
     /// An action, and where the control plane's parameters of it are.
     fn table_action(
         &mut self,
@@ -139,7 +184,41 @@ impl Binder<'_> {
                 references.push(position);
             }
         }
-        let action = TableAction { action: id, data: Vec::new(), references, before, after };
+        let action = TableAction {
+            action: id,
+            data: Vec::new(),
+            references,
+            before,
+            after,
+            asks_for_lookup: false,
+        };
         Ok((action, data))
+    }
+
+    /// Whether the interpreter's externs in an action of PNA may want to know what was looked up.
+    fn asks_for_lookup(&self, id: ir::ActionId) -> bool {
+        use ir::ExternFunction as Of;
+        let Some(action) = self.layout.program.actions.get(id.index()) else { return false };
+        let mut asks = false;
+        each_statement_in(vec![&action.body], &mut |statement| {
+            asks |= match &statement.kind {
+                StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => {
+                    matches!(
+                        function,
+                        Of::AddEntry
+                            | Of::AddEntryIf
+                            | Of::SetEntryExpireTimeIf
+                            | Of::UpdateExpireInfo
+                            | Of::Other(_)
+                    )
+                }
+                // Such as direct counters and meters, and what is in what is called.
+                StatementKind::CallExtern { callee: ExternCallee::Method { .. }, .. }
+                | StatementKind::CallAction { .. }
+                | StatementKind::CallFunction { .. } => true,
+                _ => false,
+            };
+        });
+        asks
     }
 }

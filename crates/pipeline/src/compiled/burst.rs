@@ -1,4 +1,4 @@
-//! Packets of v1model in bursts, each stage one function that loops over them: see [`super::plan`].
+//! Packets of v1model and PNA in bursts, each stage one function that loops over them: see [`super::plan`].
 //!
 //! A burst is parsed, each packet in a frame of its own, and the cache is asked for the entries that headers name; then
 //! packets come to their end one after the other, so that what one leaves in an entry the next one finds. Packets leave
@@ -10,7 +10,7 @@ use super::engine::{self, Image, fault};
 use super::plan::Plan;
 use super::step::Steps;
 use super::straight::{Run, Sent};
-use super::tables::TableAccess;
+use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
 use crate::error::RunError;
 use std::sync::atomic::Ordering;
@@ -40,13 +40,20 @@ pub(super) struct Packet {
     pub(super) input: *const u8,
     pub(super) length: u64,
     pub(super) port: u64,
+    /// PNA: from the host or from the network, if the program wants to know.
+    pub(super) direction: u64,
     /// Where it is copied to.
     pub(super) output: *mut u8,
 }
 
 impl Packet {
-    const NONE: Self =
-        Self { input: std::ptr::null(), length: 0, port: 0, output: std::ptr::null_mut() };
+    const NONE: Self = Self {
+        input: std::ptr::null(),
+        length: 0,
+        port: 0,
+        direction: 0,
+        output: std::ptr::null_mut(),
+    };
 }
 
 /// What code works on.
@@ -110,14 +117,16 @@ impl Run<'_, '_> {
     pub(super) fn bursts(
         &mut self,
         (plan, stages): (&Plan, Stages),
-        tables: &mut [TableAccess],
+        mut inside: Option<&mut Inside<'_>>,
         packets: &[(u32, &[u8])],
     ) {
         let emitted = (self.code.bound.emitted as usize + SLACK).next_multiple_of(CHUNK);
         let slot = |length: usize| emitted + (length + SLACK).next_multiple_of(CHUNK);
         let slots: usize = packets.iter().map(|(_, packet)| slot(packet.len())).sum();
         self.batch.make_room(emitted + slots, packets.len());
-        self.context.set_tables(tables);
+        if let Some(inside) = inside.as_deref_mut() {
+            self.context.set_tables(inside);
+        }
         let now = self.host.now.as_micros() as u64;
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
         let mut taken = emitted;
@@ -129,7 +138,11 @@ impl Run<'_, '_> {
                 let output = bytes.wrapping_add(taken + emitted);
                 taken += slot(packet.len());
                 let (input, length) = (packet.as_ptr(), packet.len() as u64);
-                *record = Packet { input, length, port: u64::from(*port), output };
+                let direction = match self.straight.tells_direction {
+                    true => self.host.direction(*port),
+                    false => 0,
+                };
+                *record = Packet { input, length, port: u64::from(*port), direction, output };
             }
             let mut burst = Burst {
                 packets: records.as_ptr(),
@@ -150,9 +163,11 @@ impl Run<'_, '_> {
             // `SLACK` behind it; there is a frame as the plan has it for each; parsers call nothing out; the accesses
             // were given for the batch, in the gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
-            self.seek(tables, packets.len());
+            if let Some(inside) = inside.as_deref_mut() {
+                self.seek(inside.accesses(), packets.len());
+            }
             let parsed = self.clock();
-            self.passed(plan, stages, &mut burst, (tables, packets));
+            self.passed(plan, stages, &mut burst, (inside.as_deref_mut(), packets));
             if let Some(timed) = self.timed {
                 let times = &mut timed.times;
                 times.packets += packets.len() as u64;
@@ -163,9 +178,9 @@ impl Run<'_, '_> {
     }
 
     /// Finds for all packets of a burst what they seek by a prefix, and asks the cache for the entries.
-    fn seek(&mut self, tables: &mut [TableAccess], packets: usize) {
+    fn seek(&mut self, accesses: &mut [TableAccess], packets: usize) {
         for (number, place) in &self.code.machine.sought {
-            let Some(table) = tables.get_mut(*number as usize) else { continue };
+            let Some(table) = accesses.get_mut(*number as usize) else { continue };
             let place = *place as usize / 8;
             let mut keys = [[0; 2]; BURST];
             let frames = self.frames.chunks_exact(self.words).take(packets);
@@ -193,7 +208,7 @@ impl Run<'_, '_> {
         plan: &Plan,
         stages: Stages,
         burst: &mut Burst,
-        (tables, packets): (&mut [TableAccess], &[(u32, &[u8])]),
+        (mut inside, packets): (Option<&mut Inside<'_>>, &[(u32, &[u8])]),
     ) {
         let mut from = 0;
         while from < packets.len() {
@@ -233,7 +248,8 @@ impl Run<'_, '_> {
                 self.frame().fill(0);
             }
             if let Err(error) = outcome {
-                self.failed(tables, before_packet(&self.batch.sent, self.packet), error);
+                let sent = before_packet(&self.batch.sent, self.packet);
+                self.failed(inside.as_deref_mut(), sent, error);
             }
             from = at + 1;
         }
@@ -247,7 +263,8 @@ impl Run<'_, '_> {
         self.multicast(packet.len() as u64, length_change, payload)
     }
 
-    /// A packet that asked for more than to leave, or goes to a group of a program with which it may ask there, as code left it: the driver has it from there on.
+    /// A packet that asked for more than to leave, or goes to a group of a program with which it may ask there, as code left
+    /// it: the driver has it from there on.
     fn goes_on(&mut self, behind: Behind, port: u32, packet: &[u8]) -> Result<(), RunError> {
         let position = match behind {
             Behind::Ingress => 0,
@@ -264,6 +281,9 @@ impl Run<'_, '_> {
         machine.add_length_change(std::mem::take(&mut context.length_change));
         let truncate = std::mem::replace(&mut context.truncate, u64::MAX);
         machine.effects.truncate = (truncate < u64::MAX).then_some(truncate);
+        if let Some(destination) = context.take_destination() {
+            machine.effects.destination = destination;
+        }
         match behind {
             Behind::Ingress => {
                 machine.load_packet(packet.to_vec());

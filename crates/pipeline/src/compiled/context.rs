@@ -6,9 +6,12 @@
 
 use super::host::Host;
 use super::step::Steps;
-use super::tables::TableAccess;
+use super::tables::{Inside, TableAccess};
 use crate::machine::Machine;
+use crate::table::{Stored, Timer};
 use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// How a block of code ended.
 pub(super) mod flow {
@@ -39,6 +42,12 @@ pub(super) const ASKED: u64 = 1;
 /// The machine still has what it counted for the packet before.
 pub(super) const NEW_PACKET: u64 = 2;
 
+/// No block has said where the packet is to go.
+const UNTOUCHED: u64 = u64::MAX;
+
+/// The packet is to be dropped.
+pub(super) const NOWHERE: u64 = u64::MAX - 1;
+
 /// See the module.
 #[derive(Debug)]
 #[repr(C)]
@@ -57,6 +66,12 @@ pub(super) struct Context {
     /// Bytes by which headers that became valid or invalid change the packet.
     pub(super) length_change: i64,
     pub(super) truncate: u64,
+    /// PNA: the port of the last `send_to_port`, or [`NOWHERE`], or [`UNTOUCHED`].
+    pub(super) destination: u64,
+    /// Address of the entry whose action runs, if entries of its table time out; or zero.
+    pub(super) timed: u64,
+    /// Nanoseconds, as timers have them.
+    pub(super) now: u64,
     /// Not zero if a checksum was verified and is wrong.
     pub(super) checksum_error: u64,
     /// Of the packet as it was received, in bytes, for counters.
@@ -66,6 +81,7 @@ pub(super) struct Context {
     pub(super) asked: u64,
     /// One for each table that code has natively.
     pub(super) tables: *mut TableAccess,
+    inside: *mut c_void,
     host: *mut c_void,
     /// If the interpreter has steps; it is apart from the host.
     machine: *mut c_void,
@@ -76,7 +92,7 @@ pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
 
 impl Context {
     /// For one packet, without a host.
-    pub(super) fn new(steps: i64) -> Self {
+    pub(super) fn new(steps: i64, now: Duration) -> Self {
         Self {
             packet: std::ptr::null(),
             length: 0,
@@ -88,18 +104,32 @@ impl Context {
             fault: 0,
             length_change: 0,
             truncate: u64::MAX,
+            destination: UNTOUCHED,
+            timed: 0,
+            now: Timer::moment(now),
             checksum_error: 0,
             received_length: 0,
             asked: 0,
             tables: std::ptr::null_mut(),
+            inside: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
             machine: std::ptr::null_mut(),
         }
     }
 
     /// Says how tables are reached until it is said again.
-    pub(super) fn set_tables(&mut self, tables: &mut [TableAccess]) {
-        self.tables = tables.as_mut_ptr();
+    pub(super) fn set_tables(&mut self, inside: &mut Inside<'_>) {
+        self.tables = inside.accesses().as_mut_ptr();
+        self.inside = std::ptr::from_mut(inside).cast();
+    }
+
+    /// Where the packet is to go that code has run blocks for, if they said so; forgets it.
+    pub(super) fn take_destination(&mut self) -> Option<Option<u32>> {
+        match std::mem::replace(&mut self.destination, UNTOUCHED) {
+            UNTOUCHED => None,
+            NOWHERE => Some(None),
+            port => Some(Some(port as u32)),
+        }
     }
 
     /// Says what the call-outs work on until it is said again.
@@ -133,6 +163,97 @@ unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
     let machine = unsafe { (*context).machine.cast::<Machine<'h>>().as_mut() };
     // SAFETY: by the contract; the host is another object than the machine.
     machine.map(|machine| Steps { host: unsafe { host(context) }, machine })
+}
+
+/// What the worker has inside of the gate; nothing if the program has no tables that code uses natively.
+///
+/// # Safety
+/// As [`host`], for what [`Context::set_tables`] borrowed.
+unsafe fn inside<'i>(context: *mut Context) -> Option<&'i mut Inside<'i>> {
+    // SAFETY: by the contract, the pointer is what `Context::set_tables` borrowed, or null.
+    unsafe { (*context).inside.cast::<Inside<'i>>().as_mut() }
+}
+
+/// The entry with an address that code took from a table.
+///
+/// # Safety
+/// The worker has been inside of the gate since code took it, so that the entry is still in its table; or zero.
+unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
+    // SAFETY: by the contract; whoever takes an entry out of its table closes the gate before it is dropped.
+    unsafe { std::ptr::with_exposed_provenance::<Stored>(address as usize).as_ref() }
+}
+
+/// As [`entry`], to be kept.
+///
+/// # Safety
+/// As [`entry`].
+unsafe fn owned(address: u64) -> Option<Arc<Stored>> {
+    let pointer = std::ptr::with_exposed_provenance::<Stored>(address as usize);
+    (!pointer.is_null()).then(|| {
+        // SAFETY: the address is what `Arc::as_ptr` gave, and by the contract the table has the entry, which it counts.
+        unsafe {
+            Arc::increment_strong_count(pointer);
+            Arc::from_raw(pointer)
+        }
+    })
+}
+
+/// A packet found an entry that has timed out: it goes, and was not found.
+pub(super) unsafe extern "C" fn expire(
+    context: *mut Context,
+    table: u64,
+    address: u64,
+    access: *mut TableAccess,
+) {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    // SAFETY: as in `owned`: code took the address a moment ago. The access is one of the context's, which code does not
+    // use during the call.
+    let (entry, inside) = unsafe {
+        (*access).access.abandon();
+        (*access).access.hits -= 1;
+        (*access).access.misses += 1;
+        (owned(address), inside(context))
+    };
+    if let (Some(inside), Some(entry), Some(table)) = (inside, entry, host.table(table)) {
+        inside.outside(host.state, || table.unlink(&entry));
+    }
+}
+
+/// Says to the interpreter which table is applied, with which key, and which entry was found, if one was.
+pub(super) unsafe extern "C" fn begin_look_up(
+    context: *mut Context,
+    table: u64,
+    low: u64,
+    high: u64,
+    address: u64,
+) {
+    // SAFETY: as in `apply`.
+    let Some(mut steps) = (unsafe { steps(context) }) else { return };
+    // SAFETY: as in `interpret`.
+    steps.prepare(unsafe { &mut *context });
+    // SAFETY: as in `expire`.
+    let entry = unsafe { owned(address) };
+    steps.begin_look_up(table, u128::from(high) << 64 | u128::from(low), entry);
+}
+
+/// Restarts the timer of the entry whose action runs; a profile that is not all ones sets its timeout too.
+pub(super) unsafe extern "C" fn restart_timer(context: *mut Context, profile: u64) {
+    let profile = (profile != u64::MAX).then_some(profile);
+    // SAFETY: an address in the context is of the lookup at hand.
+    let found = unsafe { entry((*context).timed) };
+    if let Some(entry) = found {
+        // SAFETY: as in `apply`.
+        let host = unsafe { host(context) };
+        entry.restart_timer(host.now, profile.map(|profile| host.state.expire_time(profile)));
+        return;
+    }
+    // SAFETY: as in `apply`.
+    if let Some(mut steps) = unsafe { steps(context) } {
+        // SAFETY: as in `interpret`.
+        steps.prepare(unsafe { &mut *context });
+        steps.machine.restart_timer(profile);
+    }
 }
 
 /// Looks a packed key up and puts the data of the action that was found into the frame.
@@ -214,7 +335,16 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
     // SAFETY: as in `apply`; the pointers in the context are not used while this reference lives.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
     steps.prepare(context);
-    let outcome = steps.step(frame, context, step);
+    // SAFETY: as in `apply`.
+    let inside = unsafe { inside(std::ptr::from_mut(context)) };
+    let inside = inside.filter(|_| steps.changes_tables(step));
+    let outcome = match inside {
+        Some(inside) => {
+            let state = steps.host.state;
+            inside.outside(state, || steps.step(frame, context, step))
+        }
+        None => steps.step(frame, context, step),
+    };
     context.asked |= if steps.machine.effects.ask() { ASKED } else { 0 };
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }

@@ -89,7 +89,7 @@ impl Compiled {
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let mut machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
         let mut host = Host::new(&self.bound, core, now, kept);
-        let mut context = Context::new(MAXIMUM_STEPS);
+        let mut context = Context::new(MAXIMUM_STEPS, now);
         let mut run = Run {
             code: self,
             core,
@@ -101,8 +101,8 @@ impl Compiled {
         let outcome = if self.bound.natives.is_empty() {
             core.driver.process(&mut run, port, packet, outputs)
         } else {
-            Joined::of(joined, &self.bound, &core.state)?.inside(&core.state, |tables| {
-                run.context.set_tables(tables);
+            Joined::of(joined, &self.bound, &core.state)?.inside(&core.state, |inside| {
+                run.context.set_tables(inside);
                 core.driver.process(&mut run, port, packet, outputs)
             })
         };
@@ -221,6 +221,9 @@ impl Run<'_, '_> {
         if truncate < u64::MAX {
             let before = machine.effects.truncate.unwrap_or(u64::MAX);
             machine.effects.truncate = Some(before.min(truncate));
+        }
+        if let Some(destination) = context.take_destination() {
+            machine.effects.destination = destination;
         }
         let emitted = usize::try_from(context.emitted_length).unwrap_or(0);
         let room = &mut machine.scratch.emitted;

@@ -47,6 +47,9 @@ mod context_offset {
     pub(super) const FAULT: usize = offset_of!(Context, fault);
     pub(super) const LENGTH_CHANGE: usize = offset_of!(Context, length_change);
     pub(super) const TRUNCATE: usize = offset_of!(Context, truncate);
+    pub(super) const DESTINATION: usize = offset_of!(Context, destination);
+    pub(super) const TIMED: usize = offset_of!(Context, timed);
+    pub(super) const NOW: usize = offset_of!(Context, now);
     pub(super) const CHECKSUM_ERROR: usize = offset_of!(Context, checksum_error);
     pub(super) const ASKED: usize = offset_of!(Context, asked);
     pub(super) const RECEIVED_LENGTH: usize = offset_of!(Context, received_length);
@@ -54,7 +57,7 @@ mod context_offset {
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 10] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 13] {
     [
         ("apply", context::apply as *const u8, 4, true),
         ("default_action", context::default_action as *const u8, 3, true),
@@ -66,6 +69,9 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 10] {
         ("look_up", context::look_up as *const u8, 3, true),
         ("end_look_up", context::end_look_up as *const u8, 3, true),
         ("hash", context::hash as *const u8, 4, true),
+        ("expire", context::expire as *const u8, 4, false),
+        ("begin_look_up", context::begin_look_up as *const u8, 5, false),
+        ("restart_timer", context::restart_timer as *const u8, 2, false),
     ]
 }
 
@@ -81,6 +87,9 @@ enum CallOut {
     LookUp,
     EndLookUp,
     Hash,
+    Expire,
+    BeginLookUp,
+    RestartTimer,
 }
 
 /// The code of a program.

@@ -109,7 +109,7 @@ fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
         fault: None,
     };
     machine.load_packet(packet.to_vec());
-    let mut context = Context::new(1_000_000);
+    let mut context = Context::new(1_000_000, Duration::ZERO);
     context.packet = input.pointer();
     context.length = packet.len() as u64;
     let mut ran = 0;

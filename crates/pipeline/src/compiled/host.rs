@@ -13,7 +13,7 @@ use crate::externs::ExternState;
 use crate::layout::Layout;
 use crate::state::State;
 use crate::switch::Core;
-use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored};
+use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored, TableState};
 use crate::value::Value;
 use ir::ActionId;
 use ir::bits::Bits;
@@ -113,7 +113,7 @@ impl<'s> Host<'s> {
     }
 }
 
-impl Host<'_> {
+impl<'s> Host<'s> {
     pub(super) fn frame_length(&self) -> usize {
         self.bound.frame as usize
     }
@@ -174,12 +174,21 @@ impl Host<'_> {
         }
     }
 
+    /// PNA: whether a port is of the host or of the network, as programs see it.
+    pub(super) fn direction(&self, port: u32) -> u64 {
+        self.layout.names.direction(self.state.is_host_port(port)).into()
+    }
+
+    pub(super) fn table(&self, table: u64) -> Option<&'s TableState> {
+        self.state.tables.get(usize::try_from(table).ok()?)
+    }
+
     /// Idle timer and counters of a hit; gives what the entry runs.
     fn hit(&self, entry: &Stored, restarts: bool) -> Option<Arc<ActionCell>> {
-        let mut stored = entry.state();
         if restarts {
-            stored.restart(self.now);
+            entry.timer.restart(self.now);
         }
+        let mut stored = entry.state();
         // BMv2 counts each hit, and only its architecture is compiled.
         for (_, direct) in &mut stored.directs {
             if let Direct::Counter(value) = direct {

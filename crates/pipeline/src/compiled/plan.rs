@@ -3,16 +3,21 @@
 //! In such a function (`generate::burst`) calls are written out, numbers and validity flags are variables of the
 //! function, and a header that was extracted stays where it is in the packet: code has a pointer to it. Only a header
 //! that the program makes by itself lies in the frame. For this every number must be reached by its own fixed offset,
-//! so stacks, whose elements are chosen while a packet is parsed, are left to the blocks of code over the frame.
+//! so stacks whose elements are chosen while a packet is parsed, and not by the way through the states alone
+//! (`bound::unrolled`), are left to the blocks of code over the frame.
 
 use crate::bound::gather::Piece;
-use crate::bound::moves::StepKind;
+use crate::bound::moves::{Step, StepKind};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
 use crate::bound::{
     Address, Body, Bound, Callee, Expression, Field, Offset, Set, Statement, Table,
 };
-use ir::{ExternCallee, ExternFunction, StatementKind};
+use crate::table::Ageing;
+use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of the next index of a stack, which is where the stack is.
+const NEXT_INDEX: u32 = 4;
 
 /// Most statements of a stage, all calls written out: more take longer to compile than they gain.
 const MAXIMUM_STATEMENTS: usize = 4096;
@@ -70,22 +75,35 @@ pub(super) type Refusal = &'static str;
 type Outcome = Result<(), Refusal>;
 
 impl Plan {
-    /// The plan for a program with the six blocks of v1model, whose parser is the first, and the offset of the group
-    /// that a packet goes to.
+    /// The plan for a program with the blocks of v1model or PNA, whose parser is the first and whose deparser the last, and
+    /// the offset of the group that a packet goes to.
     pub(super) fn new(bound: &Bound, group: Option<Offset>) -> Result<Self, Refusal> {
         let mut walk = Walk {
             bound,
             plan: Self::default(),
             in_parser: true,
             left: MAXIMUM_STATEMENTS,
+            asked: false,
+            sums: false,
             parsed: BTreeSet::new(),
             later: BTreeSet::new(),
             changed: BTreeSet::new(),
             moves: Vec::new(),
         };
+        let mut sums = 0;
         for block in &bound.blocks {
+            (walk.asked, walk.sums) = (false, false);
             walk.callee(block.callee)?;
             walk.in_parser = false;
+            sums += u32::from(walk.sums);
+        }
+        // Who goes on with a packet that asks runs the deparser.
+        if walk.asked {
+            return Err("the deparser asks for a copy or another pass");
+        }
+        // Each block begins its own.
+        if sums > 1 {
+            return Err("checksums are computed step by step in two blocks");
         }
         for message in &bound.messages {
             walk.shape(message.offset, &message.shape, Use::Read)?;
@@ -127,6 +145,10 @@ struct Walk<'b> {
     plan: Plan,
     in_parser: bool,
     left: usize,
+    /// Of the block at hand: a step may ask for a copy, for another pass or for a message.
+    asked: bool,
+    /// Of the block at hand: a checksum is computed step by step.
+    sums: bool,
     /// Slots that the parser writes.
     parsed: BTreeSet<Offset>,
     /// Slots that a later block touches.
@@ -295,6 +317,9 @@ impl Walk<'_> {
                 self.expression(length)
             }
             Statement::Advance(bits) => self.expression(bits),
+            Statement::SendTo(value) | Statement::RestartTimer(value) => {
+                value.iter().try_for_each(|value| self.expression(value))
+            }
             Statement::Verify { condition, error } => {
                 self.expression(condition)?;
                 self.expression(error)
@@ -343,8 +368,12 @@ impl Walk<'_> {
                 self.shape(*offset, shape, Use::Write)?;
             }
         }
-        table.keys.iter().try_for_each(|key| self.expression(&key.value))?;
+        for key in &table.keys {
+            self.expression(&key.value)?;
+            key.high.iter().try_for_each(|high| self.expression(high))?;
+        }
         for action in &table.actions {
+            self.plan.interprets |= action.asks_for_lookup;
             self.block(&action.before)?;
             for field in &action.data {
                 self.field(*field, Use::Write)?;
@@ -369,6 +398,13 @@ impl Walk<'_> {
                 StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => {
                     self.calls(function)?
                 }
+                StatementKind::CallExtern {
+                    callee: ExternCallee::Method { method, .. }, ..
+                } => {
+                    use ExternMethod::{Add, Clear, Get, GetState, SetState, Subtract};
+                    self.sums |=
+                        matches!(method, Add | Clear | Get | GetState | SetState | Subtract);
+                }
                 _ => {}
             },
             StepKind::Evaluate(_, offset, shape) => self.shape(*offset, shape, Use::Write)?,
@@ -388,7 +424,11 @@ impl Walk<'_> {
                 Err("the interpreter reads the payload")
             }
             function => {
-                self.plan.asks |= *function == Of::Digest || function.asks_for_another_pass();
+                let copies = [Of::Digest, Of::MirrorPacket].contains(function);
+                if copies || function.asks_for_another_pass() {
+                    self.plan.asks = true;
+                    self.asked = true;
+                }
                 Ok(())
             }
         }
@@ -423,7 +463,17 @@ impl Walk<'_> {
             Shape::Struct(parts, _) => {
                 parts.iter().try_for_each(|(at, part)| self.shape(offset + at, part, how))
             }
-            Shape::Stack { .. } | Shape::Row { .. } => Err("a stack goes to the interpreter"),
+            Shape::Stack { element, size } => {
+                self.slot(offset, NEXT_INDEX)?;
+                if how == Use::Write {
+                    self.wrote(offset);
+                }
+                let header = Shape::Header(element.clone());
+                (0..*size).try_for_each(|index| {
+                    self.shape(offset + DATA + index * element.size(), &header, how)
+                })
+            }
+            Shape::Row { .. } => Err("a stack of unions goes to the interpreter"),
             Shape::Union(..) => Err("a header union goes to the interpreter"),
             Shape::Loose(..) | Shape::Varbit { .. } | Shape::None(_) => {
                 Err("a header that is not bit behind bit goes to the interpreter")
@@ -434,9 +484,6 @@ impl Walk<'_> {
     fn gather(&mut self, gather: u32) -> Outcome {
         let bound = self.bound;
         let gather = bound.gathers.get(gather as usize).ok_or("a hash is not there")?;
-        if gather.payload {
-            return Err("a checksum is over the payload");
-        }
         for piece in &gather.pieces {
             match *piece {
                 Piece::Bits { flag, offset, bit, width } => {
@@ -484,7 +531,7 @@ impl Walk<'_> {
                 self.header(fixed(*header)?, 0, Use::Read);
                 Ok(())
             }
-            Expression::LastIndex(_) => Err("a stack is used"),
+            Expression::LastIndex(next) => self.slot(*next, NEXT_INDEX),
         }
     }
 
@@ -516,6 +563,16 @@ impl Walk<'_> {
                 let bytes = width.div_ceil(8);
                 self.plan.wide.extend([(from, bytes), (to, bytes)]);
                 Ok(())
+            }
+            Shape::Stack { element, size } => {
+                self.slot(from, NEXT_INDEX)?;
+                self.slot(to, NEXT_INDEX)?;
+                self.wrote(to);
+                let header = Shape::Header(element.clone());
+                (0..*size).try_for_each(|index| {
+                    let at = DATA + index * element.size();
+                    self.assigned(to + at, from + at, &header)
+                })
             }
             _ => Err("a value with other parts than numbers and headers is copied"),
         }
@@ -650,8 +707,11 @@ impl Walk<'_> {
         }
         (plan.cursor, plan.error) = (place(), place());
         (plan.length_change, plan.steps) = (place(), place());
+        let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
+        let ages = layouts.any(|(_, layout)| layout.ageing == Ageing::Delete);
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
-            if layout.is_prefix() {
+            // What is found ahead stands as long as no packet changes a table.
+            if layout.is_prefix() && !bound.steps.iter().any(Step::adds_entry) && !ages {
                 let [first, ..] = [place(), place(), place()];
                 plan.ahead.insert(*number, first);
             }

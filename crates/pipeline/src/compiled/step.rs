@@ -3,11 +3,15 @@
 use super::context::{Context, NEW_PACKET};
 use super::exchange::{load, load_move, store, store_move};
 use super::host::Host;
+use crate::bound::Bound;
 use crate::bound::moves::{Move, Step, StepKind};
 use crate::error::RunError;
-use crate::machine::{Flow, Machine, Stop, damaged};
+use crate::machine::{Flow, Lookup, Machine, Stop, damaged};
+use crate::table::Stored;
 use crate::value::Value;
+use ir::bits::Bits;
 use ir::{Statement, StatementKind};
+use std::sync::Arc;
 
 /// Host and machine, where the interpreter has steps.
 pub(super) struct Steps<'h, 's> {
@@ -22,6 +26,30 @@ impl Steps<'_, '_> {
             context.asked = 0;
             self.machine.begin_packet_of_code(context.received_length);
         }
+    }
+
+    /// Whether a step adds the entry that the packet missed where code has it: the packet holds no entry then.
+    pub(super) fn changes_tables(&self, number: u64) -> bool {
+        let Bound { steps, tables, .. } = self.host.bound;
+        let step = usize::try_from(number).ok().and_then(|number| steps.get(number));
+        let missed = self.machine.lookups().last().filter(|lookup| lookup.entry.is_none());
+        let table = missed.and_then(|lookup| tables.get(lookup.table.index()));
+        step.is_some_and(Step::adds_entry) && table.is_some_and(|table| table.native.is_some())
+    }
+
+    /// Says which table is applied, which code looked up.
+    pub(super) fn begin_look_up(&mut self, number: u64, key: u128, entry: Option<Arc<Stored>>) {
+        let position = usize::try_from(number).unwrap_or(usize::MAX);
+        let bound = self.host.bound.tables.get(position);
+        let Some((_, layout)) = bound.and_then(|bound| bound.native.as_ref()) else { return };
+        let keys = bound.into_iter().flat_map(|bound| &bound.keys).zip(layout.keys());
+        let keys = keys.map(|(field, (width, above))| {
+            let bits = Bits::unsigned(width, key >> above);
+            if field.signed { bits.cast(width, true) } else { bits }
+        });
+        let keys = keys.collect();
+        let table = ir::TableId(position as u32);
+        self.machine.begin_look_up(Lookup { table, keys, entry, colors: Vec::new() });
     }
 
     /// Runs a step.

@@ -1,4 +1,4 @@
-//! The straight way of a v1model packet, from the parser to the deparser without the driver of the architecture.
+//! The straight way of a packet of v1model or PNA, from the parser to the deparser without the driver of the architecture.
 //!
 //! Packets come in batches, which enter the gate of the tables once, and leave in memory that is used again. Most
 //! programs have a plan, and packets go in bursts (`burst`); a packet that asks for a copy, another pass or a message to
@@ -12,18 +12,18 @@ use super::context::{Context, flow};
 use super::engine::{MAXIMUM_STEPS, fault};
 use super::host::{Host, read, write};
 use super::plan::{Plan, Refusal};
-use super::tables::{Joined, TableAccess};
+use super::tables::{Inside, Joined};
 use super::{Compiled, Memory, Timed};
 use crate::architecture::decision::Fate;
 use crate::architecture::{MAXIMUM_PASSES, Output};
-use crate::bound::{Body, Bound, Callee, Field};
+use crate::bound::{Body, Bound, Callee, Field, PackageBlock};
 use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::layout::{Layout, MetadataField as Of, each_statement_in};
 use crate::machine::{Effects, Machine, Scratch};
 use crate::state::Replica;
 use crate::switch::{Core, Processor};
-use ir::StatementKind;
+use ir::{ExternType, StatementKind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -133,80 +133,204 @@ impl Batch {
     }
 }
 
+/// The architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    V1model,
+    Pna,
+}
+
+/// What is known of a packet when it comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    Port,
+    Length,
+    Now,
+    /// From host to network, or the other way.
+    Direction,
+}
+
 /// Where the straight way finds things.
 #[derive(Debug)]
 pub(super) struct Straight {
-    /// By the number of the field.
+    pub(super) kind: Kind,
+    /// Of v1model's standard metadata, or what PNA's main control is given of a packet, by the number of the field.
     pub(super) standard: Vec<Option<Field>>,
+    /// Where blocks find what is known when a packet comes in.
+    pub(super) received: Vec<(Given, Field)>,
+    /// Blocks want to know the direction.
+    pub(super) tells_direction: bool,
     pub(super) blocks: [Callee; 6],
     /// Blocks with statements.
     pub(super) runs: [bool; 6],
     /// Code runs the program without the interpreter.
     pub(super) is_codes_alone: bool,
-    /// Headers, metadata and standard metadata of ingress, then of egress: offset and size.
+    /// Headers, metadata and standard metadata of ingress, then of egress: offset and size. Of PNA, headers, metadata and
+    /// what the control said of the packet.
     pub(super) parameters: [Vec<(u32, u32)>; 2],
     /// How packets go in bursts, or why they do not.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
 }
 
+const MISSING: Refusal = "a block of the architecture is missing";
+
 impl Straight {
     /// Or why no packet of the program can go there.
     pub(super) fn new(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
-        if layout.dialect != Dialect::SimpleSwitch {
-            return Err("the architecture is not v1model");
-        }
+        let mut straight = match layout.dialect {
+            Dialect::SimpleSwitch => Self::of_v1model(layout, bound),
+            Dialect::Pna => Self::of_pna(layout, bound),
+            _ => Err("the architecture is neither v1model nor PNA"),
+        }?;
         if !bound.only_last_emits {
             return Err("a block in front of the deparser emits");
         }
+        let group = straight.standard.get(Of::McastGrp as usize).copied().flatten();
+        straight.plan = if parsers_are_pure(layout) {
+            Plan::new(bound, group.map(|field| field.address.offset))
+        } else {
+            Err("a parser calls something")
+        };
+        if let Ok(plan) = &straight.plan {
+            let offset = |(given, field): &(Given, Field)| (*given, field.address.offset);
+            let known = straight.received.iter().map(offset);
+            straight.tells_direction = known
+                .filter(|(given, _)| *given == Given::Direction)
+                .any(|(_, offset)| plan.slots.contains_key(&offset));
+        }
+        Ok(straight)
+    }
+
+    fn of_v1model(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
         let is_codes_alone = bound.steps.is_empty()
             && bound.messages.is_empty()
             // These read the payload.
             && bound.gathers.iter().all(|gather| !gather.payload)
             && bound.tables.iter().all(|table| table.general.is_none());
-        const MISSING: Refusal = "a block of the architecture is missing";
         let parser = bound.blocks.first().filter(|_| bound.blocks.len() == 6).ok_or(MISSING)?;
-        let Callee::Parser(id) = parser.callee else { return Err(MISSING) };
         // Headers, metadata and standard metadata stay where they are.
         for block in &bound.blocks {
             let mut together = block.parameters.iter().zip(&parser.parameters);
             if together.any(|(one, other)| one.offset != other.offset) {
-                return Err("blocks have headers or metadata of different types");
+                return Err(MOVED);
             }
         }
-        let [_, _, standard] = parser.parameters.as_slice() else { return Err(MISSING) };
-        let known = layout.program.parsers.get(id.index()).and_then(|parser| {
-            let variable = parser.parameters.last()?.variable;
-            let type_id = layout.program.variables.get(variable.index())?.type_id;
-            bound.parameter_type(type_id)
-        });
-        let known = known.ok_or(MISSING)?;
-        let in_frame =
-            |field: Field| Field { address: field.address.plus(standard.offset), ..field };
-        let standard: Vec<Option<Field>> =
-            known.fields().iter().map(|field| field.map(in_frame)).collect();
-        let is_empty = |callee: Callee| {
-            let body = bound.bodies.iter().find(|(known, _)| *known == callee);
-            matches!(body, Some((_, Body::Block(block))) if block.is_empty())
-        };
+        let standard = fields_of(layout, bound, PARSER, 2)?;
+        let given = [
+            (Given::Port, Of::IngressPort),
+            (Given::Length, Of::PacketLength),
+            (Given::Now, Of::IngressGlobalTimestamp),
+        ];
+        let received =
+            given.iter().filter_map(|(given, of)| Some((*given, standard[*of as usize]?)));
+        let received = received.collect();
         let mut blocks = [parser.callee; 6];
         let mut runs = [true; 6];
         for ((runs, callee), block) in runs.iter_mut().zip(&mut blocks).zip(&bound.blocks) {
-            (*callee, *runs) = (block.callee, !is_empty(block.callee));
+            (*callee, *runs) = (block.callee, !is_empty(bound, block.callee));
         }
-        let group = standard.get(Of::McastGrp as usize).copied().flatten();
-        let plan = if parsers_are_pure(layout) {
-            Plan::new(bound, group.map(|field| field.address.offset))
-        } else {
-            Err("a parser calls something")
-        };
-        let parameters = [INGRESS, EGRESS].map(|block| {
-            let parameters = bound.blocks.get(block).map_or(&[][..], |block| &block.parameters);
-            parameters.iter().map(|parameter| (parameter.offset, parameter.size)).collect()
-        });
-        let drop_port = layout.drop_port.into();
-        Ok(Self { standard, blocks, runs, is_codes_alone, parameters, plan, drop_port })
+        Ok(Self {
+            kind: Kind::V1model,
+            standard,
+            received,
+            tells_direction: false,
+            blocks,
+            runs,
+            is_codes_alone,
+            parameters: [places(bound, INGRESS), places(bound, EGRESS)],
+            plan: Err(MISSING),
+            drop_port: layout.drop_port.into(),
+        })
     }
+
+    /// Parser, main control and deparser have the places of v1model's parser, ingress and deparser here.
+    fn of_pna(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
+        let [parser, control, deparser] = bound.blocks.as_slice() else {
+            return Err("there is a pre control");
+        };
+        let offset = |block: &PackageBlock, position: usize| {
+            block.parameters.get(position).map(|parameter| parameter.offset)
+        };
+        // Headers, metadata, and what the control says of the packet.
+        let stays = [0, 1].iter().all(|position| {
+            let places = [parser, control, deparser].map(|block| offset(block, *position));
+            places[0] == places[1] && places[1] == places[2]
+        });
+        if !stays || offset(control, 3) != offset(deparser, 2) {
+            return Err(MOVED);
+        }
+        let is_accelerator = |instance: &ir::ExternInstance| {
+            let kind = &instance.extern_type;
+            matches!(kind, ExternType::IpsecAccelerator | ExternType::CryptoAccelerator)
+        };
+        if layout.program.externs.iter().any(is_accelerator) {
+            return Err("an inline accelerator is used");
+        }
+        let given = [
+            (Given::Port, Of::InputPort),
+            (Given::Now, Of::Timestamp),
+            (Given::Direction, Of::Direction),
+        ];
+        let mut received = Vec::new();
+        for block in [0, 1] {
+            let fields = fields_of(layout, bound, block, 2)?;
+            let known =
+                given.iter().filter_map(|(given, of)| Some((*given, fields[*of as usize]?)));
+            received.extend(known);
+        }
+        let mut blocks = [parser.callee; 6];
+        (blocks[INGRESS], blocks[DEPARSER]) = (control.callee, deparser.callee);
+        let mut runs = [false; 6];
+        (runs[PARSER], runs[DEPARSER]) = (true, true);
+        runs[INGRESS] = !is_empty(bound, control.callee);
+        Ok(Self {
+            kind: Kind::Pna,
+            standard: fields_of(layout, bound, 1, 2)?,
+            received,
+            tells_direction: false,
+            blocks,
+            runs,
+            is_codes_alone: false,
+            parameters: [places(bound, 2), Vec::new()],
+            plan: Err(MISSING),
+            drop_port: 0,
+        })
+    }
+}
+
+const MOVED: Refusal = "blocks have headers or metadata of different types";
+
+/// Fields that the architecture knows of a parameter of a block, where they are in the frame; by their numbers.
+fn fields_of(
+    layout: &Layout,
+    bound: &Bound,
+    block: usize,
+    position: usize,
+) -> Result<Vec<Option<Field>>, Refusal> {
+    let block = bound.blocks.get(block).ok_or(MISSING)?;
+    let place = block.parameters.get(position).ok_or(MISSING)?;
+    let program = &layout.program;
+    let parameters = match block.callee {
+        Callee::Parser(id) => program.parsers.get(id.index()).map(|one| &one.parameters),
+        Callee::Control(id) => program.controls.get(id.index()).map(|one| &one.parameters),
+        Callee::Action(_) | Callee::Function(_) => None,
+    };
+    let parameter = parameters.and_then(|parameters| parameters.get(position)).ok_or(MISSING)?;
+    let known = bound.parameter_type(parameter.type_id).ok_or(MISSING)?;
+    let in_frame = |field: Field| Field { address: field.address.plus(place.offset), ..field };
+    Ok(known.fields().iter().map(|field| field.map(in_frame)).collect())
+}
+
+fn is_empty(bound: &Bound, callee: Callee) -> bool {
+    let body = bound.bodies.iter().find(|(known, _)| *known == callee);
+    matches!(body, Some((_, Body::Block(block))) if block.is_empty())
+}
+
+/// Offset and size of a block's parameters.
+fn places(bound: &Bound, block: usize) -> Vec<(u32, u32)> {
+    let parameters = bound.blocks.get(block).map_or(&[][..], |block| &block.parameters);
+    parameters.iter().map(|parameter| (parameter.offset, parameter.size)).collect()
 }
 
 /// Whether parsers read and write nothing but their packet and what belongs to it.
@@ -373,23 +497,23 @@ impl Compiled {
             words,
             at: 0,
             saved,
-            context: Context::new(MAXIMUM_STEPS),
+            context: Context::new(MAXIMUM_STEPS, now),
             host,
             machine: machine.as_mut(),
             batch,
             packet: 0,
             timed,
         };
-        let mut all = |tables: &mut [TableAccess]| match bursts {
-            Some(bursts) => run.bursts(bursts, tables, packets),
-            None => run.packets(tables, packets),
+        let mut all = |inside: Option<&mut Inside<'_>>| match bursts {
+            Some(bursts) => run.bursts(bursts, inside, packets),
+            None => run.packets(inside, packets),
         };
         let outcome = if self.bound.natives.is_empty() {
-            all(&mut []);
+            all(None);
             Ok(())
         } else {
             Joined::of(joined, &self.bound, &core.state)
-                .map(|joined| joined.inside(&core.state, all))
+                .map(|joined| joined.inside(&core.state, |inside| all(Some(inside))))
         };
         let Host { key, data, .. } = run.host;
         (memory.key, memory.data) = (key, data);
@@ -401,25 +525,28 @@ impl Compiled {
 
 impl Run<'_, '_> {
     /// One packet after the other, each from the parser to the deparser.
-    fn packets(&mut self, tables: &mut [TableAccess], packets: &[(u32, &[u8])]) {
+    fn packets(&mut self, mut inside: Option<&mut Inside<'_>>, packets: &[(u32, &[u8])]) {
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
         for (position, packet) in packets.iter().enumerate() {
             self.packet = position;
             let before = self.batch.sent.len();
-            let outcome = self.parse(tables, *packet);
+            let outcome = self.parse(inside.as_deref_mut(), *packet);
             if let Err(error) = outcome.and_then(|error| self.pass(packet.1, error, queues)) {
-                self.failed(tables, before, error);
+                self.failed(inside.as_deref_mut(), before, error);
             }
         }
     }
 
     /// Nothing leaves of the packet, and what it wrote of an entry is not left there. So many left before it.
-    pub(super) fn failed(&mut self, tables: &mut [TableAccess], sent: usize, error: RunError) {
+    pub(super) fn failed(&mut self, inside: Option<&mut Inside<'_>>, sent: usize, error: RunError) {
+        self.context.timed = 0;
         self.host.found = None;
         if let Some(machine) = &mut self.machine {
             machine.effects = Effects::default();
         }
-        tables.iter_mut().for_each(|table| table.access.abandon());
+        if let Some(inside) = inside {
+            inside.abandon();
+        }
         self.batch.sent.truncate(sent);
         self.batch.errors.push((self.packet, error));
     }
@@ -427,13 +554,15 @@ impl Run<'_, '_> {
     /// Takes a packet into the frame; gives the parser's error.
     fn parse(
         &mut self,
-        tables: &mut [TableAccess],
+        inside: Option<&mut Inside<'_>>,
         (port, packet): (u32, &[u8]),
     ) -> Result<u64, RunError> {
         self.frame().fill(0);
         let length = packet.len() as u64;
-        self.context = Context::new(MAXIMUM_STEPS);
-        self.context.set_tables(tables);
+        self.context = Context::new(MAXIMUM_STEPS, self.host.now);
+        if let Some(inside) = inside {
+            self.context.set_tables(inside);
+        }
         self.context.received_length = length;
         let now = self.host.now.as_micros() as u64;
         self.set(Of::IngressPort, u64::from(port));

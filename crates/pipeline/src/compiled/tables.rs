@@ -34,9 +34,63 @@ pub(super) struct Joined {
     lane: Arc<Lane>,
     /// Where a table is in the state, and its entries.
     tables: Vec<(usize, Arc<NativeTable>)>,
-    /// Of the natives, when the accesses were made.
+    made: Made,
+}
+
+/// The accesses that a worker uses again and again.
+#[derive(Debug, Default)]
+struct Made {
+    /// Of the natives, when they were made.
     version: Option<u64>,
     accesses: Vec<TableAccess>,
+}
+
+/// What a worker has while it is inside of the gate.
+#[derive(Debug)]
+pub(super) struct Inside<'j> {
+    natives: &'j Natives,
+    lane: &'j Lane,
+    tables: &'j [(usize, Arc<NativeTable>)],
+    made: &'j mut Made,
+}
+
+impl Inside<'_> {
+    pub(super) fn accesses(&mut self) -> &mut [TableAccess] {
+        &mut self.made.accesses
+    }
+
+    /// Lets go of what an action that did not end holds.
+    pub(super) fn abandon(&mut self) {
+        self.accesses().iter_mut().for_each(|table| table.access.abandon());
+    }
+
+    /// Makes the accesses anew if tables have changed, where they are: code that runs has their address.
+    fn look_again(&mut self, state: &State) {
+        let now = self.natives.version();
+        let Made { version, accesses } = &mut *self.made;
+        if *version == Some(now) {
+            return;
+        }
+        let counts = accesses.iter().map(|TableAccess { access, .. }| (access.hits, access.misses));
+        let counts: Vec<(u64, u64)> =
+            counts.chain(std::iter::repeat((0, 0))).take(self.tables.len()).collect();
+        accesses.clear();
+        accesses.extend(self.tables.iter().zip(counts).map(|((position, table), counts)| {
+            let (default_action, default) = default_of(*position, table, state);
+            let (mut access, searcher) = table.access();
+            (access.hits, access.misses) = counts;
+            TableAccess { access, searcher, default_action, default }
+        }));
+        *version = Some(now);
+    }
+
+    /// Changes tables for the packet at hand; who wants to change others may have their turn. The packet holds no
+    /// entry.
+    pub(super) fn outside<R>(&mut self, state: &State, work: impl FnOnce() -> R) -> R {
+        let result = self.natives.gate().outside(self.lane, work);
+        self.look_again(state);
+        result
+    }
 }
 
 impl Joined {
@@ -52,7 +106,7 @@ impl Joined {
         }
         let natives = Arc::clone(&state.natives);
         let lane = natives.join();
-        Ok(Self { natives, lane, tables, version: None, accesses: Vec::new() })
+        Ok(Self { natives, lane, tables, made: Made::default() })
     }
 
     /// The worker's place among those of this state; it joins where it has none.
@@ -71,25 +125,13 @@ impl Joined {
     }
 
     /// Runs packets inside of the gate, where code may use the accesses.
-    pub(super) fn inside<R>(
-        &mut self,
-        state: &State,
-        run: impl FnOnce(&mut [TableAccess]) -> R,
-    ) -> R {
-        let Self { natives, lane, tables, version, accesses } = self;
+    pub(super) fn inside<R>(&mut self, state: &State, run: impl FnOnce(&mut Inside<'_>) -> R) -> R {
+        let Self { natives, lane, tables, made } = self;
         let _inside = natives.gate().enter(lane);
-        let now = natives.version();
-        if *version != Some(now) {
-            accesses.clear();
-            accesses.extend(tables.iter().map(|(position, table)| {
-                let (default_action, default) = default_of(*position, table, state);
-                let (access, searcher) = table.access();
-                TableAccess { access, searcher, default_action, default }
-            }));
-            *version = Some(now);
-        }
-        let outcome = run(accesses);
-        for ((position, _), TableAccess { access, .. }) in tables.iter().zip(accesses) {
+        let mut inside = Inside { natives, lane, tables, made };
+        inside.look_again(state);
+        let outcome = run(&mut inside);
+        for ((position, _), TableAccess { access, .. }) in tables.iter().zip(&mut made.accesses) {
             // What an action that failed holds.
             access.abandon();
             let (hits, misses) =

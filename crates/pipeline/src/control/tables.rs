@@ -89,8 +89,8 @@ impl Core {
         let stored = state.changeable(&matches, entry.priority)?;
         state.change(&stored, |state| {
             state.runs = runs;
-            state.idle_timeout = entry.idle_timeout;
-            state.restart(now);
+            stored.timer.set_timeout(entry.idle_timeout);
+            stored.timer.restart(now);
         });
         Ok(stored.handle)
     }
@@ -198,7 +198,7 @@ impl Core {
         entry: EntryHandle,
         now: Duration,
     ) -> Result<Duration, ControlError> {
-        Ok(now.saturating_sub(self.stored(table, entry)?.state().restarted))
+        Ok(now.saturating_sub(self.stored(table, entry)?.timer.restarted()))
     }
 
     /// The timeout that PNA's expire time profile `profile` stands for; `None`: never.

@@ -171,10 +171,10 @@ impl Entries<'_> {
         if !selection.selects_key(&key) {
             return None;
         }
-        let mut state = self.state.settled(stored).clone();
-        if self.state.is_gone_in(&state, self.time) {
+        if self.state.is_gone(stored, self.time) {
             return None;
         }
+        let mut state = self.state.settled(stored).clone();
         let note = state.note.take().map(|note| *note).unwrap_or_default();
         let action = match &state.runs {
             Runs::Action(cell) => {
@@ -184,8 +184,8 @@ impl Entries<'_> {
             Runs::Group(id, _) => Some(TableAction::Group(GroupId(*id))),
             Runs::OneShot(_) => note.one_shot.clone().map(TableAction::OneShot),
         };
-        let idle = state.idle_timeout.unwrap_or_default();
-        let elapsed = self.time.saturating_sub(state.restarted);
+        let idle = stored.timer.timeout().unwrap_or_default();
+        let elapsed = self.time.saturating_sub(stored.timer.restarted());
         let since_last_hit = self.table.idle_timeout.then_some(elapsed);
         let shown = TableEntry {
             action,

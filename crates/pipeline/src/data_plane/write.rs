@@ -166,10 +166,10 @@ impl<'a> Writer<'a> {
         let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
         let mut before = None;
         self.state(bound)?.change(&stored, |state| {
-            let old = (state.runs.clone(), state.idle_timeout, state.note.clone());
+            let old = (state.runs.clone(), stored.timer.timeout(), state.note.clone());
             if let Some(runs) = runs {
                 state.runs = runs;
-                state.idle_timeout = timeout(entry.idle_timeout_ns);
+                stored.timer.set_timeout(timeout(entry.idle_timeout_ns));
                 state.note = note(&entry);
             }
             before = Some((old, direct.set(&mut state.directs, now)));
@@ -181,7 +181,8 @@ impl<'a> Writer<'a> {
                 return;
             };
             state.change(&stored, |state| {
-                (state.runs, state.idle_timeout, state.note) = (runs, idle_timeout, note);
+                (state.runs, state.note) = (runs, note);
+                stored.timer.set_timeout(idle_timeout);
                 direct.restore(&mut state.directs);
             });
         });

@@ -77,7 +77,7 @@ impl Machine<'_> {
     }
 
     /// Restarts the timer of the entry whose action runs; a profile sets its timeout too.
-    fn restart_timer(&mut self, profile: Option<u64>) {
+    pub(crate) fn restart_timer(&mut self, profile: Option<u64>) {
         let now = self.now;
         let timeout = profile.map(|profile| self.state.expire_time(profile));
         let Some(lookup) = self.lookups().last() else { return };
@@ -86,11 +86,7 @@ impl Machine<'_> {
         if !ages.is_some_and(|table| table.ageing != Ageing::None) {
             return;
         }
-        let mut state = entry.state();
-        state.restart(now);
-        if let Some(timeout) = timeout {
-            state.idle_timeout = timeout;
-        }
+        entry.restart_timer(now, timeout);
     }
 
     /// `AddEntryErrorStatus_t`; before version 0.7 a `bool` that tells success.

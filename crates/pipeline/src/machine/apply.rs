@@ -107,6 +107,11 @@ impl<'p> Machine<'p> {
         Ok((is_hit, cell))
     }
 
+    /// A lookup that machine code made is there for externs until [`Self::end_look_up`].
+    pub(crate) fn begin_look_up(&mut self, lookup: Lookup) {
+        self.scratch.lookups.push(lookup);
+    }
+
     /// Forgets the innermost lookup.
     pub(crate) fn end_look_up(&mut self) {
         self.scratch.lookups.pop();
@@ -132,10 +137,10 @@ impl<'p> Machine<'p> {
     fn count_hit(&mut self, table: &Table, state: &TableState, entry: &Stored) -> Runs {
         let counts_every_hit = self.layout.dialect.is_bmv2();
         let runs = {
-            let mut stored = entry.state();
             if state.ageing == Ageing::Notify {
-                stored.restart(self.now);
+                entry.timer.restart(self.now);
             }
+            let mut stored = entry.state();
             if counts_every_hit {
                 for (_, direct) in &mut stored.directs {
                     if let Direct::Counter(value) = direct {

@@ -143,7 +143,7 @@ impl NativeTable {
     }
 
     /// Puts an action in where its entry is found; gives the key under which it is stored, if there was room.
-    pub(super) fn insert(&self, entry: &Stored, call: &ActionCall) -> Option<u128> {
+    pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
         let (action, mut bytes) = self.layout.pack(call)?;
         self.layout.set_owner(&mut bytes, entry);
         let _closed = self.natives.close_for_change();
@@ -197,7 +197,7 @@ impl NativeTable {
 
     /// Adds what code counted of an entry since the last time to its counters.
     pub(super) fn settle(&self, entry: &Stored, state: &mut EntryState) {
-        if self.layout.owner.is_some() {
+        if self.layout.counts {
             let _closed = self.natives.close();
             entry.tally.settle(&mut state.directs);
         }

@@ -3,11 +3,12 @@
 //! Where a key is not matched exactly, the number of the best entry is found first, and that is the key of the entry.
 //! Machine code and the store of entries that it shares with the interpreter ([`super::native`]) read the same layout.
 
-use super::{ActionCall, FieldMatch, KeyShape, Stored, entry};
+use super::{ActionCall, Ageing, FieldMatch, KeyShape, Stored, entry};
 use crate::layout::Layout;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ActionId, ExternId, ExternType, MatchKind};
+use std::sync::Arc;
 use tables::{Finder, MatchField};
 
 /// Most bits of a packed key.
@@ -33,8 +34,11 @@ pub(crate) struct EntryLayout {
     pub(crate) parameter_bytes: u32,
     /// By position in the table's actions.
     pub(crate) actions: Vec<ActionLayout>,
-    /// Where an entry that code counts has its owner's address, behind all parameters.
+    /// Where an entry that code counts, times or speaks of has its owner's address, behind all parameters.
     pub(crate) owner: Option<u32>,
+    /// A hit is counted.
+    pub(crate) counts: bool,
+    pub(crate) ageing: Ageing,
 }
 
 /// An action's parameters in an entry.
@@ -67,9 +71,6 @@ impl EntryLayout {
         if !table.direct_externs.iter().all(is_counter) {
             return Err("entries have meters, or counters that not every hit counts");
         }
-        if table.idle_timeout.is_some() {
-            return Err("entries time out");
-        }
         if table.keys.is_empty() {
             return Err("there is no key");
         }
@@ -98,7 +99,13 @@ impl EntryLayout {
             data = data.max(end);
             packed.actions.push(action);
         }
-        if !table.direct_externs.is_empty() {
+        packed.counts = !table.direct_externs.is_empty();
+        packed.ageing = Ageing::of(table);
+        let goes_and_comes = packed.ageing == Ageing::Delete || table.add_on_miss;
+        if goes_and_comes && packed.fields.is_some() {
+            return Err("packets add entries or find them gone, and keys are not exact");
+        }
+        if packed.counts || packed.ageing != Ageing::None || table.add_on_miss {
             let owner = data.next_multiple_of(ADDRESS);
             packed.owner = Some(owner);
             data = owner + ADDRESS;
@@ -106,7 +113,7 @@ impl EntryLayout {
         packed.parameter_bytes = data.max(1);
         if packed.parameter_bytes > MAXIMUM_PARAMETERS {
             return Err(
-                "an action has more than 32 bytes of data, or 24 where entries are counted",
+                "an action has more than 32 bytes of data, or 24 where entries are counted or time out",
             );
         }
         Ok(packed)
@@ -115,8 +122,16 @@ impl EntryLayout {
     /// Without actions.
     fn of_keys(shapes: &[KeyShape]) -> Result<Self, &'static str> {
         let with = |keys, fields, key_bits| {
-            let (parameter_bytes, actions, owner) = (1, Vec::new(), None);
-            Ok(Self { keys, fields, key_bits, parameter_bytes, actions, owner })
+            Ok(Self {
+                keys,
+                fields,
+                key_bits,
+                parameter_bytes: 1,
+                actions: Vec::new(),
+                owner: None,
+                counts: false,
+                ageing: Ageing::None,
+            })
         };
         let too_wide = "the key has more than 128 bits";
         if shapes.iter().all(|shape| shape.kind == MatchKind::Exact) {
@@ -201,12 +216,12 @@ impl EntryLayout {
         Some((u16::try_from(position).ok()?, bytes))
     }
 
-    /// Gives what was packed its owner, where code counts its hits: the entry keeps its place in memory while it is in a
+    /// Gives what was packed its owner where code wants to know it: the entry keeps its place in memory while it is in a
     /// table.
-    pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Stored) {
+    pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Arc<Stored>) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
         if let Some(place) = place {
-            place.copy_from_slice(&std::ptr::from_ref(entry).addr().to_ne_bytes());
+            place.copy_from_slice(&Arc::as_ptr(entry).expose_provenance().to_ne_bytes());
         }
     }
 

@@ -12,6 +12,7 @@
 //! that the control plane has put there meanwhile.
 
 use super::native::NativeTable;
+use super::timer::Timer;
 use super::{ActionCall, EntryAction, EntryHandle, FieldMatch, Group, TableEntry, WeightedAction};
 use crate::externs::meter::Meter;
 use crate::sync::lock;
@@ -60,7 +61,7 @@ impl ActionCell {
     }
 
     /// Moves the action of an entry into a table that machine code uses; whether there was room.
-    pub(super) fn pack(&self, table: &Arc<NativeTable>, entry: &Stored) -> bool {
+    pub(super) fn pack(&self, table: &Arc<NativeTable>, entry: &Arc<Stored>) -> bool {
         let mut call = lock(&self.call);
         if let Call::Here(known) = &*call {
             let Some(key) = table.insert(entry, known) else { return false };
@@ -280,6 +281,7 @@ pub(crate) struct Stored {
     pub(crate) is_const: bool,
     /// Where machine code counts.
     pub(super) tally: Tally,
+    pub(crate) timer: Timer,
     state: Mutex<EntryState>,
 }
 
@@ -287,12 +289,7 @@ pub(crate) struct Stored {
 #[derive(Clone, Debug)]
 pub(crate) struct EntryState {
     pub(crate) runs: Runs,
-    pub(crate) idle_timeout: Option<Duration>,
     pub(crate) directs: Directs,
-    /// When the idle timer started last.
-    pub(crate) restarted: Duration,
-    /// Reported as idle since then; when, for those who are told again.
-    pub(crate) told: Option<Duration>,
     pub(crate) note: Option<Box<Note>>,
 }
 
@@ -301,10 +298,11 @@ impl Stored {
         handle: EntryHandle,
         (matches, priority): (Vec<FieldMatch>, u32),
         is_const: bool,
+        timer: Timer,
         state: EntryState,
     ) -> Arc<Self> {
         let (tally, state) = (Tally::default(), Mutex::new(state));
-        Arc::new(Self { handle, matches, priority, is_const, tally, state })
+        Arc::new(Self { handle, matches, priority, is_const, tally, timer, state })
     }
 
     /// What machine code counted may not be in the counters yet; see [`super::TableState::settled`].
@@ -312,31 +310,26 @@ impl Stored {
         lock(&self.state)
     }
 
+    /// Restarts the timer, with another timeout if there is one.
+    pub(crate) fn restart_timer(&self, now: Duration, timeout: Option<Option<Duration>>) {
+        self.timer.restart(now);
+        if let Some(timeout) = timeout {
+            self.timer.set_timeout(timeout);
+        }
+    }
+
     pub(crate) fn shown(&self) -> TableEntry {
-        let (runs, idle_timeout) = {
-            let state = self.state();
-            (state.runs.clone(), state.idle_timeout)
-        };
+        let runs = self.state().runs.clone();
         TableEntry {
             matches: self.matches.clone(),
             priority: self.priority,
             action: runs.shown(),
-            idle_timeout,
+            idle_timeout: self.timer.timeout(),
         }
     }
 }
 
 impl EntryState {
-    pub(crate) fn is_idle(&self, now: Duration) -> bool {
-        self.idle_timeout.is_some_and(|timeout| now.saturating_sub(self.restarted) >= timeout)
-    }
-
-    pub(crate) fn restart(&mut self, now: Duration) {
-        // Workers do not read one clock at one time.
-        self.restarted = self.restarted.max(now);
-        self.told = None;
-    }
-
     /// The size of the group that the entry brought along, if it did.
     pub(crate) fn one_shot_size(&self) -> Option<u64> {
         Some(self.note.as_ref()?.one_shot.as_ref()?.size)

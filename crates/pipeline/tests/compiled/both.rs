@@ -60,6 +60,14 @@ impl Both {
         }
     }
 
+    pub(crate) fn now(&self) -> Duration {
+        self.now
+    }
+
+    pub(crate) fn wait(&mut self, time: Duration) {
+        self.now += time;
+    }
+
     /// Does the same to both states.
     pub(crate) fn each(&mut self, change: impl Fn(&mut Switch)) {
         change(&mut self.interpreted);

@@ -212,6 +212,91 @@ fn headers_that_end_with_a_varbit_stay_in_bursts() {
     assert!(left > 3000, "{left} packets left");
 }
 
+#[test]
+fn stacks_that_a_loop_of_the_parser_fills_stay_in_bursts() {
+    let program = V1model {
+        declarations: "header S { bit<7> label; bit<1> bottom; bit<8> more; }
+            struct H { S first; S[3] s; S last; } struct M { bit<8> count; S[3] kept; }",
+        parser: "state start { b.extract(h.first); transition select(h.first.bottom) { 1: accept; default: label; } }
+            state label { b.extract(h.s.next); transition select(h.s.last.bottom) { 1: last; default: label; } }
+            state last { m.count = (bit<8>) h.s.lastIndex + 1;
+                transition select(h.s.last.label[0:0] ++ h.first.label[1:0]) { 3: tail; 4: again; default: accept; } }
+            state again { b.extract(h.s.next); b.extract(h.s.next); transition tail; }
+            state tail { b.extract(h.last); transition accept; }",
+        ingress: "apply {
+            s.egress_spec = 1;
+            if (s.parser_error == error.StackOutOfBounds) { s.egress_spec = 7; }
+            h.first.more = h.first.more + m.count;
+            m.kept = h.s;
+            if (h.first.label[2:2] == 1) { h.s.pop_front(1); }
+            if (h.first.label[3:3] == 1) { h.s.push_front(2); h.s[1].setValid(); h.s[1].more = 5; }
+            if (h.first.label[4:4] == 1) { h.s[2] = h.s[0]; h.s[0].setInvalid(); }
+            if (h.first.label[5:5] == 1) { h.s = m.kept; h.s[1].label = h.s[1].label + 1; }
+            if (h.first.label[6:4] == 7) { s.mcast_grp = 1; } }",
+        egress: "apply { if (s.egress_rid == 3) { h.s.pop_front(2); m.kept[0] = h.s[0]; h.last = m.kept[1]; }
+            h.first.more = h.first.more + (bit<8>) s.packet_length; }",
+        ..V1model::default()
+    };
+    let mut both = program.both();
+    assert_eq!(both.one_by_one(), None);
+    both.each(|switch| {
+        let replicas = [(1, 0), (5, 3)].map(|(port, instance)| Replica { port, instance });
+        switch.set_multicast_group(1, replicas.to_vec());
+    });
+    let mut random = ChaCha8Rng::seed_from_u64(10);
+    let mut left = 0;
+    for _ in 0..60 {
+        left += both.batch(&packets(&mut random, 24, |first| first & 0xfe));
+    }
+    assert!(left > 2500, "{left} packets left");
+}
+
+/// Sums over what is behind the headers too, of which some come and go.
+const WITH_PAYLOAD: &str = "{ h.k.a, h.l.b }, h.k.sum, HashAlgorithm";
+
+#[test]
+fn checksums_over_the_payload_stay_in_bursts() {
+    let program = V1model {
+        declarations: "header K { bit<8> a; bit<16> sum; } header L { bit<16> b; }
+            struct H { K k; L l; } struct M { }",
+        parser: "state start { b.extract(h.k); transition select(h.k.a[0:0]) { 1: more; default: accept; } }
+            state more { b.extract(h.l); transition accept; }",
+        verify: &format!("apply {{ verify_checksum_with_payload(h.k.isValid(), {WITH_PAYLOAD}.csum16); }}"),
+        ingress: "apply {
+            s.egress_spec = 1 + (bit<9>) s.checksum_error;
+            if (h.k.a[1:1] == 1) { h.l.setInvalid(); }
+            if (h.k.a[2:2] == 1) { h.l.setValid(); h.l.b = 0x1234; }
+            if (h.k.a[4:3] == 3) { s.mcast_grp = 1; }
+            if (h.k.a[6:5] == 3) { truncate((bit<32>) 9); } }",
+        egress: "apply { h.l.b = h.l.b + s.egress_rid; }",
+        compute: &format!(
+            "apply {{ update_checksum_with_payload(h.k.a[7:7] == 1, {WITH_PAYLOAD}.csum16);
+                update_checksum_with_payload(h.k.a[7:7] == 0, {WITH_PAYLOAD}.crc16); }}"
+        ),
+        ..V1model::default()
+    };
+    let mut both = program.both();
+    assert_eq!((both.one_by_one(), both.interpreted_steps()), (None, 0));
+    both.each(|switch| {
+        let replicas = [(1, 0), (5, 3)].map(|(port, instance)| Replica { port, instance });
+        switch.set_multicast_group(1, replicas.to_vec());
+    });
+    let mut random = ChaCha8Rng::seed_from_u64(9);
+    let mut left = 0;
+    for _ in 0..40 {
+        let sent = packets(&mut random, 90, |first| first);
+        left += both.batch(&sent);
+        // What left has a sum that is right, or was right before it was cut off.
+        let again: Vec<(u32, Vec<u8>)> = sent
+            .iter()
+            .filter_map(|(port, packet)| both.packet(*port, packet).ok()?.pop())
+            .map(|output| (3, output.packet))
+            .collect();
+        left += both.batch(&again);
+    }
+    assert!(left > 3000, "{left} packets left");
+}
+
 const ASKING: &str = "header K { bit<8> kind; bit<8> more; bit<16> number; bit<128> wide; }
     struct H { K k; K l; }
     struct M { @field_list(1) bit<8> kept; bit<8> lost; bit<128> wide; bit<16> told; bit<2> colour; }

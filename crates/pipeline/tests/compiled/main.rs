@@ -9,6 +9,7 @@ mod differential;
 mod generated;
 mod own;
 mod pages;
+mod pna;
 #[path = "../reference/program.rs"]
 mod program;
 mod random;

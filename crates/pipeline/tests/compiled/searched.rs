@@ -10,20 +10,21 @@ use std::time::Duration;
 
 const FIELDS: &str =
     "header K { bit<32> address; bit<9> tag; bit<7> few; bit<16> low; bit<16> high; bit<64> wide;
-        bit<64> other; int<8> sign; bit<32> value; }
+        bit<64> other; int<8> sign; bit<32> value;
+        bit<128> six; bit<96> more; }
     header T { bit<8> more; }
-    struct H { K k; T[2] t; T one; } struct M { }";
+    struct H { K k; T one; } struct M { }";
 
 const BURSTS: &str =
     "state start { b.extract(h.k); transition select(h.k.low) { 7: more; default: accept; } }
     state more { b.extract(h.one); transition accept; }";
 
-/// With a stack, which takes packets out of bursts.
+/// With a state that a packet may come to again, which takes packets out of bursts.
 const ONE_BY_ONE: &str =
     "state start { b.extract(h.k); transition select(h.k.low) { 7: more; default: accept; } }
-    state more { b.extract(h.t.next); transition accept; }";
+    state more { b.extract(h.one); transition select(h.one.more) { 0xfe: more; default: accept; } }";
 
-/// Fields in the order that a search wants, and in another; keys of one word and of two; a key that changed since the
+/// Fields in the order that a search wants, and in another; keys of one word and of two, in one field too; a key that changed since the
 /// packet was parsed; a table that is not always applied; entries of the program.
 const TABLES: &str = "
     action exchange(@__ref bit<32> value) { bit<32> old = value; value = h.k.value; h.k.value = old; }
@@ -46,8 +47,12 @@ const TABLES: &str = "
     table fixed { key = { h.k.address: lpm; } actions = { mark; nothing; } default_action = nothing();
         const entries = { 0x01000000 &&& 0xff000000: mark(7); 0x01010000 &&& 0xffff0000: mark(11); _: mark(13); } }
     table optional_header { key = { h.one.more: ternary; } actions = { mark; nothing; } default_action = nothing(); }
+    table sixes { key = { h.k.six: lpm; } actions = { exchange; mark; nothing; } default_action = nothing(); }
+    table those { key = { h.k.more: exact; h.k.low: exact; } actions = { exchange; mark; } default_action = mark(3); }
+    table some { key = { h.k.six: ternary; } actions = { mark; nothing; } default_action = nothing(); }
     apply {
         s.egress_spec = 1;
+        sixes.apply(); those.apply(); some.apply();
         routes.apply();
         fixed.apply();
         if (h.k.few != 3) { rules.apply(); }
@@ -72,7 +77,7 @@ type Table = (&'static str, &'static [(u32, Kind)], bool, &'static [(&'static st
 
 use Kind::{Exact, Lpm, Optional, Range, Ternary};
 
-const ALL: [Table; 6] = [
+const ALL: [Table; 9] = [
     ("routes", &[(32, Lpm)], false, &[("exchange", true), ("mark", true), ("nothing", false)]),
     (
         "within",
@@ -89,6 +94,9 @@ const ALL: [Table; 6] = [
     ),
     ("prefixes", &[(32, Lpm), (16, Exact), (7, Ternary)], true, &[("mark", true)]),
     ("optional_header", &[(8, Ternary)], true, &[("mark", true)]),
+    ("sixes", &[(128, Lpm)], false, &[("exchange", true), ("mark", true), ("nothing", false)]),
+    ("those", &[(96, Exact), (16, Exact)], false, &[("exchange", true), ("mark", true)]),
+    ("some", &[(128, Ternary)], true, &[("mark", true), ("nothing", false)]),
 ];
 
 /// Few values, which meet: all fields of packets and of entries are made of them.
@@ -195,6 +203,8 @@ fn packet(random: &mut ChaCha8Rng) -> Vec<u8> {
     bytes.extend((value(random, 64) as u64).to_be_bytes());
     bytes.push(value(random, 8) as u8);
     bytes.extend(random.random_range(0..100_u32).to_be_bytes());
+    bytes.extend(value(random, 128).to_be_bytes());
+    bytes.extend(&value(random, 96).to_be_bytes()[4..]);
     bytes.extend(vec![1; random.random_range(0..60)]);
     // Some are too short for a header.
     bytes.truncate(if random.random_range(0..12) == 0 { random.random_range(0..30) } else { 99 });

@@ -1,4 +1,4 @@
-//! The two stages of a burst of v1model packets, each a loop over them: the parser, which asks the cache for the entries
+//! The two stages of a burst of packets, each a loop over them: the parser, which asks the cache for the entries
 //! that headers name, and all behind it, up to the packet that leaves.
 //!
 //! The parser copies each packet to where it leaves from. A deparser that emits the headers as they were extracted finds
@@ -11,11 +11,11 @@ use crate::bound::{
     Address, Block as Statements, Body, Bound, Callee, Expression, Field, Offset, Statement, Table,
 };
 use crate::compiled::burst::{ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Packet};
-use crate::compiled::context::{ASKED, NEW_PACKET};
+use crate::compiled::context::{ASKED, NEW_PACKET, NOWHERE};
 use crate::compiled::engine::MAXIMUM_STEPS;
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::{
-    DEPARSER, EGRESS, INGRESS, PARSER, Sent, Straight, UPDATE, VERIFY,
+    DEPARSER, EGRESS, Given, INGRESS, Kind, PARSER, Sent, Straight, UPDATE, VERIFY,
 };
 use crate::layout::MetadataField as Of;
 use crate::table::EntryLayout;
@@ -106,9 +106,15 @@ impl<'m> Function<'_, 'm> {
         self.set(straight, Of::ChecksumError, is_wrong);
         self.run_block(looped, INGRESS);
         self.hand_over_if_asked(looped, plan, ASKED_IN_INGRESS);
-        let port = self.decide(looped, plan);
-        self.egress(looped, plan, (port, length));
-        self.run_block(looped, UPDATE);
+        let port = match straight.kind {
+            Kind::V1model => {
+                let port = self.decide(looped, plan);
+                self.egress(looped, plan, (port, length));
+                self.run_block(looped, UPDATE);
+                Some(port)
+            }
+            Kind::Pna => None,
+        };
         self.deparse(looped, plan, port, (output, length));
         self.builder.ins().jump(looped.next, &[]);
         self.end_loop(looped);
@@ -159,6 +165,7 @@ impl<'m> Function<'_, 'm> {
     fn begin_packet(&mut self, packet: Value, length: Value) {
         use context_offset as field;
         let (zero, all) = (self.number(0), self.number(u64::MAX));
+        let nowhere = self.number(NOWHERE);
         for (field, value) in [
             (field::PACKET, packet),
             (field::LENGTH, length),
@@ -168,6 +175,7 @@ impl<'m> Function<'_, 'm> {
             (field::ERROR, zero),
             (field::LENGTH_CHANGE, zero),
             (field::TRUNCATE, all),
+            (field::DESTINATION, nowhere),
         ] {
             self.set_context_field(field, value);
         }
@@ -210,11 +218,18 @@ impl<'m> Function<'_, 'm> {
 
     /// What the architecture says of a packet that came in.
     fn received(&mut self, looped: Loop<'_>, length: Value) {
-        let port = self.word(looped.packet, offset_of!(Packet, port));
+        let [port, direction] = [offset_of!(Packet, port), offset_of!(Packet, direction)]
+            .map(|part| self.word(looped.packet, part));
         let now = self.word(looped.burst, offset_of!(Burst, now));
-        self.set(looped.straight, Of::IngressPort, port);
-        self.set(looped.straight, Of::PacketLength, length);
-        self.set(looped.straight, Of::IngressGlobalTimestamp, now);
+        for (given, field) in &looped.straight.received {
+            let value = match given {
+                Given::Port => port,
+                Given::Length => length,
+                Given::Now => now,
+                Given::Direction => direction,
+            };
+            self.set_slot(*field, value);
+        }
     }
 
     /// The error of the parser.
@@ -382,7 +397,9 @@ impl<'m> Function<'_, 'm> {
             }
         }
         use context_offset as field;
-        for field in [field::CURSOR, field::LENGTH_CHANGE, field::TRUNCATE, field::STEPS] {
+        for field in
+            [field::CURSOR, field::LENGTH_CHANGE, field::TRUNCATE, field::DESTINATION, field::STEPS]
+        {
             let value = self.context_field(field);
             self.set_word(self.context, field, value);
         }
@@ -434,12 +451,12 @@ impl<'m> Function<'_, 'm> {
         self.next_if_dropped(looped, port);
     }
 
-    /// Emits the headers of a packet and sends it.
+    /// Emits the headers of a packet and sends it: to a port, or where blocks said that it goes.
     fn deparse(
         &mut self,
         looped: Loop<'_>,
         plan: &Plan,
-        port: Value,
+        mut port: Option<Value>,
         (output, length): (Value, Value),
     ) {
         let cursor = self.context_field(context_offset::CURSOR);
@@ -447,6 +464,8 @@ impl<'m> Function<'_, 'm> {
         let join = self.builder.create_block();
         let start = self.builder.append_block_param(join, types::I64);
         if let Some(emits) = self.only_emits(looped.straight.blocks[DEPARSER]) {
+            // What leaves nowhere need not be made.
+            port = Some(port.unwrap_or_else(|| self.destination(looped)));
             let differs = self.differs(&emits, output, payload);
             let anew = self.builder.create_block();
             self.builder.ins().brif(differs, anew, &[], join, &[output.into()]);
@@ -464,6 +483,7 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(join, &[front.into()]);
         self.builder.switch_to_block(join);
 
+        let port = port.unwrap_or_else(|| self.destination(looped));
         let end = self.builder.ins().iadd(output, length);
         let mut bytes = self.builder.ins().isub(end, start);
         if plan.truncates {
@@ -487,6 +507,16 @@ impl<'m> Function<'_, 'm> {
         }
         let next = self.builder.ins().iadd_imm(sent, size_of::<Sent>() as i64);
         self.set_word(looped.burst, offset_of!(Burst, sent), next);
+    }
+
+    /// Where blocks said that the packet goes; control goes on unless that is nowhere.
+    fn destination(&mut self, looped: Loop<'_>) -> Value {
+        let to = self.context_field(context_offset::DESTINATION);
+        let leaves = self.builder.ins().icmp_imm(IntCC::NotEqual, to, NOWHERE.cast_signed());
+        let goes_on = self.builder.create_block();
+        self.builder.ins().brif(leaves, goes_on, &[], looped.next, &[]);
+        self.builder.switch_to_block(goes_on);
+        to
     }
 
     /// The headers that a deparser emits, if it does nothing else.
@@ -531,7 +561,13 @@ impl<'m> Function<'_, 'm> {
 
     /// A field of the standard metadata, if the program touches it.
     fn set(&mut self, straight: &Straight, field: Of, value: Value) {
-        if let Some((field, variable)) = self.standard(straight, field) {
+        if let Some((field, _)) = self.standard(straight, field) {
+            self.set_slot(field, value);
+        }
+    }
+
+    fn set_slot(&mut self, field: Field, value: Value) {
+        if let Some(variable) = self.slot(field.address.offset) {
             let value = self.masked(value, field.scalar.width);
             self.builder.def_var(variable, value);
         }
@@ -630,9 +666,9 @@ fn known_tables<'b>(
 ) -> impl Iterator<Item = (u32, &'b Table, &'b EntryLayout)> {
     bound.tables.iter().filter_map(move |table| {
         let (number, layout) = table.native.as_ref()?;
-        let mut keys = table.keys.iter();
+        let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
         let are_known =
-            table.before_keys.is_empty() && keys.all(|key| is_parsed(&key.value, straight, plan));
+            table.before_keys.is_empty() && keys.all(|value| is_parsed(value, straight, plan));
         are_known.then_some((*number, table, &**layout))
     })
 }
@@ -640,11 +676,10 @@ fn known_tables<'b>(
 /// Whether the value is known behind the parser.
 fn is_parsed(value: &Expression, straight: &Straight, plan: &Plan) -> bool {
     let is_known = |offset: Offset| {
-        let received = [Of::IngressPort, Of::PacketLength, Of::IngressGlobalTimestamp];
-        let mut received = received.iter().filter_map(|field| straight.standard[*field as usize]);
+        let mut received = straight.received.iter();
         plan.saved.contains(&offset)
             || plan.headers.contains_key(&offset.wrapping_sub(DATA))
-            || received.any(|field| field.address.offset == offset)
+            || received.any(|(_, field)| field.address.offset == offset)
     };
     match value {
         Expression::Constant(_) | Expression::PacketLength => true,

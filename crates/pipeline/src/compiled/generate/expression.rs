@@ -69,8 +69,13 @@ impl Function<'_, '_> {
             }
             Expression::IsValid(header) => self.is_valid(*header),
             Expression::LastIndex(next) => {
-                let at = super::memory::Pointer { base: self.frame, offset: *next as i32 };
-                let next = self.load(at, 4);
+                let next = match self.slot(*next) {
+                    Some(variable) => self.builder.use_var(variable),
+                    None => {
+                        let offset = *next as i32;
+                        self.load(super::memory::Pointer { base: self.frame, offset }, 4)
+                    }
+                };
                 let last = self.builder.ins().iadd_imm(next, -1);
                 self.masked(last, 32)
             }

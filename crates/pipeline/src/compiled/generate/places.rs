@@ -29,7 +29,7 @@ pub(super) struct Places<'p> {
 }
 
 /// Fields of the context that are variables.
-const FIELDS: [usize; 9] = [
+const FIELDS: [usize; 10] = [
     context_offset::PACKET,
     context_offset::LENGTH,
     context_offset::CURSOR,
@@ -38,6 +38,7 @@ const FIELDS: [usize; 9] = [
     context_offset::ERROR,
     context_offset::LENGTH_CHANGE,
     context_offset::TRUNCATE,
+    context_offset::DESTINATION,
     context_offset::STEPS,
 ];
 
@@ -342,6 +343,13 @@ impl<'m> Function<'_, 'm> {
             Shape::Struct(parts, _) => {
                 parts.iter().for_each(|(at, part)| self.spill_shape(offset + at, part));
             }
+            Shape::Stack { element, size } => {
+                self.spill(offset, 4);
+                let header = Shape::Header(element.clone());
+                for index in 0..*size {
+                    self.spill_shape(offset + DATA + index * element.size(), &header);
+                }
+            }
             // Wide numbers are there; a plan has nothing else.
             _ => {}
         }
@@ -364,6 +372,13 @@ impl<'m> Function<'_, 'm> {
             }
             Shape::Struct(parts, _) => {
                 parts.iter().for_each(|(at, part)| self.fetch_shape(offset + at, part));
+            }
+            Shape::Stack { element, size } => {
+                self.fetch(offset, 4);
+                let header = Shape::Header(element.clone());
+                for index in 0..*size {
+                    self.fetch_shape(offset + DATA + index * element.size(), &header);
+                }
             }
             _ => {}
         }

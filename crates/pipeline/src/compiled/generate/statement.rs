@@ -6,6 +6,7 @@ use crate::bound::gather::Piece;
 use crate::bound::moves::StepKind;
 use crate::bound::shape::{DATA, Shape};
 use crate::bound::{Address, Block, Callee, Expression, Statement};
+use crate::compiled::context::NOWHERE;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
 use ir::BinaryOperator;
@@ -171,6 +172,23 @@ impl Function<'_, '_> {
                 let before = self.context_field(context_offset::TRUNCATE);
                 let least = self.builder.ins().umin(before, length);
                 self.set_context_field(context_offset::TRUNCATE, least);
+            }
+            Statement::SendTo(port) => {
+                let to = match port {
+                    Some(port) => {
+                        let port = self.expression(port);
+                        self.masked(port, u32::BITS)
+                    }
+                    None => self.number(NOWHERE),
+                };
+                self.set_context_field(context_offset::DESTINATION, to);
+            }
+            Statement::RestartTimer(profile) => {
+                let profile = match profile {
+                    Some(profile) => self.expression(profile),
+                    None => self.number(u64::MAX),
+                };
+                self.call_out(CallOut::RestartTimer, &[self.context, profile]);
             }
             Statement::Assert { condition, fault } => {
                 let condition = self.expression(condition);
@@ -433,6 +451,11 @@ impl Function<'_, '_> {
 
     /// The next index of a stack.
     fn assign_next(&mut self, to: Address, from: Address) {
+        if let (Some(to), Some(from)) = (self.slot(to.offset), self.slot(from.offset)) {
+            let next = self.builder.use_var(from);
+            self.builder.def_var(to, next);
+            return;
+        }
         let (to, from) = (self.pointer(to), self.pointer(from));
         self.copy(to, from, 4);
     }
@@ -465,11 +488,18 @@ impl Function<'_, '_> {
     /// The host finds what it hashes in the frame.
     fn spill_pieces(&mut self, gather: u32) {
         let bound = self.bound;
-        let pieces = bound.gathers.get(gather as usize).map_or(&[][..], |gather| &gather.pieces);
+        let Some(gather) = bound.gathers.get(gather as usize) else { return };
         if self.places.is_none() {
             return;
         }
-        for piece in pieces {
+        if gather.payload {
+            use context_offset::{CURSOR, LENGTH, PACKET};
+            for field in [PACKET, LENGTH, CURSOR] {
+                let value = self.context_field(field);
+                self.store(Pointer { base: self.context, offset: field as i32 }, 8, value);
+            }
+        }
+        for piece in &gather.pieces {
             match *piece {
                 Piece::Bits { flag, bit, width, .. } => {
                     self.spill_header(flag, (bit + width).div_ceil(8));

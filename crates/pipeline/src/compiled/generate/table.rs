@@ -11,7 +11,7 @@ use crate::bound::shape::Storage;
 use crate::bound::{Callee, Field, Offset, Table, TableAction};
 use crate::compiled::context::{HIT, NO_ACTION};
 use crate::compiled::tables::{BY_CALL_OUT, TableAccess};
-use crate::table::{EntryLayout, Tally};
+use crate::table::{Ageing, EntryLayout, Tally, Timer};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, AtomicRmwOp, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
@@ -38,6 +38,9 @@ struct Entry<'l> {
     /// Where the values are.
     values: Value,
     is_hit: Value,
+    /// Address of the entry where the layout has it; zero where it has none, and if none was found.
+    owner: Value,
+    key: Lookup,
 }
 
 impl Function<'_, '_> {
@@ -59,7 +62,15 @@ impl Function<'_, '_> {
                 (self.masked(found, 32), is_hit, None)
             }
         };
+        let timed = entry.filter(|entry| entry.layout.ageing != Ageing::None);
+        if let Some(Entry { owner, .. }) = timed {
+            self.set_timed(owner);
+        }
         let mut store_results = |function: &mut Self| {
+            if timed.is_some() {
+                let none = function.number(0);
+                function.set_timed(none);
+            }
             if let Some(field) = hit {
                 function.store_field(field, is_hit);
             }
@@ -177,23 +188,39 @@ impl Function<'_, '_> {
         table: &Table,
         layout: &'l EntryLayout,
     ) -> (Value, Value, Option<Entry<'l>>) {
-        let lookup = self.lookup(number, table, layout);
+        let (key, lookup) = self.lookup(number, table, layout);
         let access = lookup.access;
         let (address, action) = self.look_up(layout.probe(), lookup);
-        let is_hit = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
+        let is_there = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
         let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
         let join = self.builder.create_block();
         let values = self.builder.append_block_param(join, types::I64);
         let position = self.builder.append_block_param(join, types::I64);
+        let is_hit = self.builder.append_block_param(join, types::I64);
+        let owner = self.builder.append_block_param(join, types::I64);
         let hit = self.builder.create_block();
-        self.builder.ins().brif(is_hit, hit, &[], miss, &[]);
+        let (yes, no) = (self.number(1), self.number(0));
+        self.builder.ins().brif(is_there, hit, &[], miss, &[]);
 
         self.builder.switch_to_block(hit);
-        if let Some(owner) = layout.owner {
-            let owner = self.load(Pointer { base: address, offset: owner as i32 }, 8);
-            self.count_entry(access, owner);
+        let found = match layout.owner {
+            Some(owner) => self.load(Pointer { base: address, offset: owner as i32 }, 8),
+            None => no,
+        };
+        match layout.ageing {
+            Ageing::None => {}
+            Ageing::Delete => self.expire_if_idle(id, (access, found), miss),
+            Ageing::Notify => {
+                self.set_timed(found);
+                let none = self.number(u64::MAX);
+                self.call_out(CallOut::RestartTimer, &[self.context, none]);
+            }
         }
-        self.builder.ins().jump(join, &[address.into(), action.into()]);
+        if layout.counts {
+            self.count_entry(access, found);
+        }
+        let known = [address, action, yes, found].map(Into::into);
+        self.builder.ins().jump(join, &known);
 
         self.builder.switch_to_block(miss);
         let position_of = Pointer { base: access, offset: DEFAULT_ACTION as i32 };
@@ -201,7 +228,7 @@ impl Function<'_, '_> {
         let default = self.builder.ins().iadd_imm(access, DEFAULT as i64);
         let is_here =
             self.builder.ins().icmp_imm(IntCC::NotEqual, default_action, BY_CALL_OUT as i64);
-        let known = [default.into(), default_action.into()];
+        let known = [default, default_action, no, no].map(Into::into);
         self.builder.ins().brif(is_here, join, &known, fetch, &[]);
 
         self.builder.switch_to_block(fetch);
@@ -209,11 +236,51 @@ impl Function<'_, '_> {
         let number = self.number(u64::from(id));
         let fetched = self.call_out(CallOut::DefaultAction, &[self.context, number, access]);
         let fetched = fetched.unwrap_or(default_action);
-        self.builder.ins().jump(join, &[default.into(), fetched.into()]);
+        let known = [default, fetched, no, no].map(Into::into);
+        self.builder.ins().jump(join, &known);
 
         self.builder.switch_to_block(join);
-        let is_hit = self.builder.ins().uextend(types::I64, is_hit);
-        (position, is_hit, Some(Entry { layout, access, values, is_hit }))
+        (position, is_hit, Some(Entry { layout, access, values, is_hit, owner, key }))
+    }
+
+    /// Goes to `miss` with an entry that has timed out.
+    fn expire_if_idle(&mut self, id: u32, (access, entry): (Value, Value), miss: Block) {
+        let [restarted, timeout] = [Timer::RESTARTED, Timer::TIMEOUT]
+            .map(|part| self.load(Pointer { base: entry, offset: part as i32 }, 8));
+        let now = self.context_field(context_offset::NOW);
+        // Workers do not read one clock at one time.
+        let now = self.builder.ins().umax(now, restarted);
+        let idle = self.builder.ins().isub(now, restarted);
+        let is_alive = self.builder.ins().icmp(IntCC::UnsignedLessThan, idle, timeout);
+        self.unless(is_alive, |function| {
+            let number = function.number(u64::from(id));
+            let arguments = [function.context, number, entry, access];
+            function.call_out(CallOut::Expire, &arguments);
+            function.builder.ins().jump(miss, &[]);
+        });
+    }
+
+    /// Says which entry's timer an action restarts.
+    fn set_timed(&mut self, entry: Value) {
+        let at = Pointer { base: self.context, offset: context_offset::TIMED as i32 };
+        self.store(at, 8, entry);
+    }
+
+    /// The interpreter's externs in an action ask for the lookup.
+    fn begin_look_up(&mut self, id: u32, entry: Option<Entry<'_>>, action: &TableAction) {
+        if let Some(Entry { key, owner, .. }) = entry.filter(|_| action.asks_for_lookup) {
+            let id = self.number(u64::from(id));
+            let arguments = [self.context, id, key.low, key.high, owner];
+            self.call_out(CallOut::BeginLookUp, &arguments);
+        }
+    }
+
+    /// The action is over.
+    fn end_look_up(&mut self, id: u32, action: &TableAction) {
+        if action.asks_for_lookup {
+            let id = self.number(u64::from(id));
+            self.call_out(CallOut::EndLookUp, &[self.frame, self.context, id]);
+        }
     }
 
     /// Counts the packet in the entry with this address.
@@ -258,13 +325,13 @@ impl Function<'_, '_> {
         }
     }
 
-    /// The way to a packet's entry.
-    fn lookup(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
+    /// A packet's key, and the way to its entry.
+    fn lookup(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> (Lookup, Lookup) {
         let key = self.key(number, table, layout);
         if layout.fields().is_none() {
-            return key;
+            return (key, key);
         }
-        let Some(place) = self.found_ahead(number) else { return self.search(key) };
+        let Some(place) = self.found_ahead(number) else { return (key, self.search(key)) };
         let [low, high, found] = [0, 8, 16]
             .map(|at| self.load(Pointer { base: self.frame, offset: (place + at) as i32 }, 8));
         let low = self.builder.ins().bxor(low, key.low);
@@ -280,7 +347,7 @@ impl Function<'_, '_> {
         self.builder.ins().jump(join, &[found.into()]);
         self.builder.switch_to_block(join);
         let high = self.number(0);
-        Lookup { low: number, high, ..key }
+        (key, Lookup { low: number, high, ..key })
     }
 
     /// Finds the number of the best entry, which is the key of that entry.
@@ -305,8 +372,13 @@ impl Function<'_, '_> {
     fn key_number(&mut self, table: &Table, layout: &EntryLayout) -> (Value, Value) {
         let mut low = self.number(0);
         let mut high = low;
-        for (key, (width, above)) in table.keys.iter().zip(layout.keys()) {
-            let value = self.expression(&key.value);
+        let parts = table.keys.iter().zip(layout.keys()).flat_map(|(key, (width, above))| {
+            let least = Some((&key.value, width.min(64), above));
+            let most = key.high.as_ref().map(|high| (high, width - 64, above + 64));
+            least.into_iter().chain(most)
+        });
+        for (value, width, above) in parts {
+            let value = self.expression(value);
             if above < 64 {
                 let placed = self.builder.ins().ishl_imm(value, i64::from(above));
                 low = self.builder.ins().bor(low, placed);
@@ -371,6 +443,7 @@ impl Function<'_, '_> {
         let (blocks, none) = self.choose(table, position);
         for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
             self.builder.switch_to_block(block);
+            self.begin_look_up(id, entry, action);
             self.values_of(entry, index, action);
             self.block(&action.before);
             let ended = self.call_block(Callee::Action(action.action));
@@ -381,6 +454,7 @@ impl Function<'_, '_> {
             if table.general.is_none() {
                 self.leave_references(id, entry, index, action);
             }
+            self.end_look_up(id, action);
             self.builder.ins().jump(join, &[ended.into()]);
         }
         self.builder.switch_to_block(none);
@@ -427,17 +501,20 @@ impl Function<'_, '_> {
         let (blocks, none) = self.choose(table, position);
         for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
             self.builder.switch_to_block(block);
+            self.begin_look_up(id, entry, action);
             self.values_of(entry, index, action);
             self.block(&action.before);
             let end = self.written_out(Callee::Action(action.action));
             self.block(&action.after);
             self.leave_references(id, entry, index, action);
+            self.end_look_up(id, action);
             self.builder.ins().jump(join, &[]);
             if let Some(block) = end.exit {
                 let exit = *exit.get_or_insert_with(|| self.builder.create_block());
                 self.builder.switch_to_block(block);
                 self.block(&action.after);
                 self.leave_references(id, entry, index, action);
+                self.end_look_up(id, action);
                 self.builder.ins().jump(exit, &[]);
             }
         }

@@ -1,0 +1,180 @@
+//! Parsers whose stacks have known next indexes: a state for each index that a packet can come to it with.
+//!
+//! A loop that fills a stack is then a chain of states, and every element has a fixed place. It works where indexes depend
+//! on the way through the states alone: stacks are those of an `out` parameter, which begin empty, and nothing but
+//! extraction moves their indexes. A loop that fills no stack stays a loop.
+
+use super::shape::{Scalar, Shape, Storage};
+use super::{
+    Address, Binder, Block, Case, Expression, Field, Offset, Outcome, Parser, State, Statement,
+    Target,
+};
+use ir::{Direction, Projection};
+use std::collections::BTreeMap;
+
+/// Most states that a parser may become.
+const MAXIMUM_STATES: usize = 256;
+
+/// Next indexes by the offset of the stack.
+pub(super) type NextIndexes = BTreeMap<Offset, u32>;
+
+/// States that packets come to, and with which indexes.
+#[derive(Default)]
+struct Ways {
+    ways: Vec<(u32, NextIndexes)>,
+}
+
+impl Ways {
+    /// The number of the state that stands for a way.
+    fn number(&mut self, state: u32, next: &NextIndexes) -> u32 {
+        let known = self.ways.iter().position(|(one, with)| *one == state && with == next);
+        let number = known.unwrap_or_else(|| {
+            self.ways.push((state, next.clone()));
+            self.ways.len() - 1
+        });
+        number as u32
+    }
+}
+
+impl Binder<'_> {
+    /// The parser without dynamic indexes; nothing if it has none, or they are not known.
+    pub(super) fn unrolled(&mut self, parser: &ir::Parser) -> Outcome<Option<Parser>> {
+        let mut next = NextIndexes::new();
+        for parameter in parser.parameters.iter().filter(|one| one.direction == Direction::Out) {
+            let (offset, shape) = self.variable(parameter.variable)?;
+            stacks_in(offset, &shape, &mut next);
+        }
+        if next.is_empty() {
+            return Ok(None);
+        }
+        let (steps, gathers) = (self.steps.len(), self.gathers.len());
+        let bodies = self.bodies.len();
+        let found = self.all_ways(parser, next);
+        self.next = None;
+        if !matches!(found, Ok(Some(_))) {
+            self.is_final.set(false);
+            self.steps.truncate(steps);
+            self.gathers.truncate(gathers);
+            // Functions that were bound meanwhile refer to those.
+            self.bodies.truncate(bodies);
+        }
+        found
+    }
+
+    fn all_ways(&mut self, parser: &ir::Parser, next: NextIndexes) -> Outcome<Option<Parser>> {
+        let (steps, gathers) = (self.steps.len(), self.gathers.len());
+        self.next = Some(next.clone());
+        let prologue = self.block(&parser.prologue)?;
+        let mut ways = Ways::default();
+        let start = ways.number(parser.start.0, &next);
+        let mut states = Vec::new();
+        while let Some((state, next)) = ways.ways.get(states.len()).cloned() {
+            let Some(of) = parser.states.get(state as usize) else { return Ok(None) };
+            if ways.ways.len() > MAXIMUM_STATES {
+                return Ok(None);
+            }
+            self.here = of.location.or(self.here);
+            self.next = Some(next.clone());
+            let body = self.block(&of.body)?;
+            self.here = of.location.or(self.here);
+            let bound = self.transition(body, &of.transition)?;
+            let Some(after) = self.next.clone() else { return Ok(None) };
+            if bound.body.iter().any(|statement| moves_otherwise(statement, &next)) {
+                return Ok(None);
+            }
+            let mut lead = |target: Target| match target {
+                Target::State(state) => Target::State(ways.number(state, &after)),
+                other => other,
+            };
+            // Nobody comes to the end of a state that finds its stack full.
+            let ends = bound.body.iter().any(|statement| {
+                matches!(statement, Statement::Verify { condition: Expression::Constant(0), .. })
+            });
+            let bound = match ends {
+                true => State {
+                    subjects: Vec::new(),
+                    cases: Vec::new(),
+                    otherwise: Ok(Target::Reject),
+                    ..bound
+                },
+                false => bound,
+            };
+            let State { body, subjects, cases, otherwise } = bound;
+            let cases =
+                cases.into_iter().map(|Case { sets, target }| Case { sets, target: lead(target) });
+            let cases = cases.collect();
+            let otherwise = otherwise.map(&mut lead);
+            states.push(State { body, subjects, cases, otherwise });
+        }
+        let is_plain = self.steps.len() == steps && self.gathers.len() == gathers;
+        let stays = !prologue.iter().any(|statement| moves_otherwise(statement, &next));
+        Ok((is_plain && stays).then_some(Parser { prologue, states, start }))
+    }
+
+    /// The next index of a stack, if it is known.
+    pub(super) fn next_index(&self, stack: Offset) -> Option<u32> {
+        self.next.as_ref()?.get(&stack).copied()
+    }
+
+    /// Whether a place is the next element of a stack that is known to be full.
+    pub(super) fn is_full(&mut self, place: &ir::Place) -> Outcome<bool> {
+        let mut stack = place.clone();
+        if self.next.is_none() || !matches!(stack.path.pop(), Some(Projection::Next)) {
+            return Ok(false);
+        }
+        let found = self.resolve(&stack)?;
+        let index = self.next_index(found.address.offset);
+        Ok(match found.shape {
+            Shape::Stack { size, .. } => index.is_some_and(|index| index >= size),
+            _ => false,
+        })
+    }
+
+    /// Counts up the next index of a stack if it is known, behind an extraction; what does so in the frame.
+    pub(super) fn counted_up(&mut self, stack: Offset) -> Option<Statement> {
+        let index = self.next.as_mut()?.get_mut(&stack)?;
+        *index += 1;
+        let value = Expression::Constant(u64::from(*index));
+        let field = Field { address: Address::fixed(stack), scalar: NEXT };
+        Some(Statement::Store { field, value })
+    }
+}
+
+/// The next index of a stack.
+const NEXT: Scalar = Scalar { width: 32, signed: false, storage: Storage::Native { bytes: 4 } };
+
+/// All stacks in a value, empty.
+fn stacks_in(offset: Offset, shape: &Shape, next: &mut NextIndexes) {
+    match shape {
+        Shape::Stack { .. } => {
+            next.insert(offset, 0);
+        }
+        Shape::Struct(parts, _) => {
+            parts.iter().for_each(|(at, part)| stacks_in(offset + at, part, next));
+        }
+        _ => {}
+    }
+}
+
+/// Whether a statement may move an index in a way that does not show in the state that it is in.
+fn moves_otherwise(statement: &Statement, next: &NextIndexes) -> bool {
+    let within =
+        |start: Offset, bytes: u32| next.range(start..start.saturating_add(bytes)).count() > 0;
+    let inside = |block: &Block| {
+        block.iter().any(|inner| {
+            let fills = matches!(inner, Statement::Store { field, .. } if next.contains_key(&field.address.offset));
+            fills || moves_otherwise(inner, next)
+        })
+    };
+    match statement {
+        Statement::Assign { to, shape, .. } => within(to.offset, shape.size()),
+        Statement::Move { to, bytes, .. } => within(*to, *bytes),
+        Statement::Clear { at, bytes } => within(at.offset, *bytes),
+        Statement::Call { .. } | Statement::Interpret { .. } | Statement::Loop { .. } => true,
+        Statement::If { then, otherwise, .. } => inside(then) || inside(otherwise),
+        Statement::Switch { cases, default, .. } => {
+            cases.iter().any(|(_, block)| inside(block)) || inside(default)
+        }
+        _ => false,
+    }
+}
