@@ -14,7 +14,29 @@ pub(crate) struct Source {
     pub(crate) ingress: Vec<String>,
     pub(crate) egress: Vec<String>,
     pub(crate) compute: Vec<String>,
+    /// The parser has nothing that the interpreter must do, so that packets may go in bursts.
+    pub(crate) plain: bool,
 }
+
+/// States of the parser behind the first, and what leads there.
+const ALL_STATES: [&str; 2] = [
+    "(0, _): accept; (1, 0 .. 9): stack; (1, _): options; (2 &&& 0xe, _): either; (4, _): wide; (5, _): ahead;
+            (_, 7): reject; (6, _): values; (7, _): skip; default: accept;",
+    "state values { transition select(h.a.c) { known: wide; _: stack; } }
+    state wide { b.extract(h.w); transition select(h.w.a) { 0: accept; 1 .. 77: options; _: either; } }
+    state either { transition select(h.a.l) { 1: one; 2: two; default: accept; } }
+    state one { b.extract(h.u.a); transition accept; }
+    state two { b.extract(h.u.b); transition accept; }
+    state ahead { m.w = b.lookahead<bit<128>>(); h.w = b.lookahead<W>(); m.k = (bit<32>) b.lookahead<bit<13>>();
+        transition accept; }",
+];
+
+const PLAIN_STATES: [&str; 2] = [
+    "(0, _): accept; (1, 0 .. 9): stack; (1, _): options; (4, _): wide; (5, _): ahead; (_, 7): reject; (7, _): skip;
+            default: accept;",
+    "state wide { b.extract(h.w); transition select(h.w.p) { 0: accept; 1 .. 77: options; _: stack; } }
+    state ahead { h.w = b.lookahead<W>(); m.k = (bit<32>) b.lookahead<bit<13>>(); transition accept; }",
+];
 
 const DECLARATIONS: &str = "header A { bit<4> v; bit<4> l; int<8> s; bit<16> c; bit<48> d; bit<64> q; }
 header W { bit<128> a; bit<96> b; bit<7> x; bit<65> y; int<72> z; bit<8> p; }
@@ -100,6 +122,7 @@ impl Source {
             ingress: some(&mut grammar, 10, Stage::Ingress),
             egress: some(&mut grammar, 5, Stage::Egress),
             compute: (0..grammar.below(3)).map(|_| grammar.checksum("update")).collect(),
+            plain: grammar.below(2) == 1,
         }
     }
 
@@ -110,27 +133,22 @@ impl Source {
 
     pub(crate) fn text(&self) -> String {
         let join = |statements: &[String]| statements.join("\n        ");
+        let [leads, states] = if self.plain { PLAIN_STATES } else { ALL_STATES };
+        let set = if self.plain { "" } else { "value_set<bit<16>>(4) known;" };
         format!(
             "#include <core.p4>
 #define V1MODEL_VERSION 20200408
 #include <v1model.p4>
 {DECLARATIONS}
 parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {{
-    value_set<bit<16>>(4) known;
+    {set}
     state start {{ b.extract(h.a);
         {}
         transition select(h.a.v, h.a.c) {{
-            (0, _): accept; (1, 0 .. 9): stack; (1, _): options; (2 &&& 0xe, _): either; (4, _): wide; (5, _): ahead;
-            (_, 7): reject; (6, _): values; (7, _): skip; default: accept; }} }}
-    state values {{ transition select(h.a.c) {{ known: wide; _: stack; }} }}
-    state wide {{ b.extract(h.w); transition select(h.w.a) {{ 0: accept; 1 .. 77: options; _: either; }} }}
+            {leads} }} }}
+    {states}
     state options {{ b.extract(h.o, (bit<32>) h.a.l << 3); transition accept; }}
-    state either {{ transition select(h.a.l) {{ 1: one; 2: two; default: accept; }} }}
-    state one {{ b.extract(h.u.a); transition accept; }}
-    state two {{ b.extract(h.u.b); transition accept; }}
     state stack {{ b.extract(h.s.next); transition select(h.s.last.t) {{ 0: stack; 1: wide; default: accept; }} }}
-    state ahead {{ m.w = b.lookahead<bit<128>>(); h.w = b.lookahead<W>(); m.k = (bit<32>) b.lookahead<bit<13>>();
-        transition accept; }}
     state skip {{ b.advance((bit<32>) h.a.l); transition stack; }}
 }}
 control V(inout H h, inout M m) {{ apply {{
