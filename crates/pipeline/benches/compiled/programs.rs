@@ -4,7 +4,8 @@
 //! up by longest prefix, its next hop exactly, and counts the time to live down; `router, counters` has a counter for each
 //! route, `router, checksums` verifies and updates
 //! the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
-//! `firewall` writes the state of a flow of five fields; `balancer` looks an address up, hashes the flow and looks the
+//! `firewall` writes the state of a flow of five fields, `firewall, adding` is one of PNA, where a hit
+//! restarts the timer of its entry and a miss would add one; `balancer` looks an address up, hashes the flow and looks the
 //! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits.
 
 use super::{Arguments, BATCH, LENGTH, add_entry, processor_time, rates, since};
@@ -17,17 +18,16 @@ use rand_chacha::ChaCha8Rng;
 use std::hint::black_box;
 use std::time::Duration;
 
-const HEAD: &str = "#include <core.p4>
-#define V1MODEL_VERSION 20200408
-#include <v1model.p4>
-header ethernet_t { bit<48> destination; bit<48> source; bit<16> ether_type; }
+const HEAD: &str = "header ethernet_t { bit<48> destination; bit<48> source; bit<16> ether_type; }
 header ipv4_t { bit<4> version; bit<4> length; bit<8> service; bit<16> total; bit<16> id; bit<3> flags;
     bit<13> fragment; bit<8> ttl; bit<8> protocol; bit<16> checksum; bit<32> source; bit<32> destination; }
 header udp_t { bit<16> source; bit<16> destination; bit<16> length; bit<16> checksum; }
 header cache_t { bit<64> key; bit<64> value; bit<8> writes; }
 struct H { ethernet_t ethernet; ipv4_t ipv4; udp_t udp; cache_t cache; }
 struct M { bit<32> next_hop; bit<16> server; }
-parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {
+";
+
+const V1MODEL: &str = "parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {
     state start { b.extract(h.ethernet);
         transition select(h.ethernet.ether_type) { 0x0800: ipv4; default: accept; } }
     state ipv4 { b.extract(h.ipv4); transition select(h.ipv4.protocol) { 17: udp; default: accept; } }
@@ -37,6 +37,26 @@ parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {
 control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
 control D(packet_out b, in H h) { apply { b.emit(h); } }
 ";
+
+/// A firewall for PNA: the first packet of a flow adds its entry, each further one restarts its timer.
+const ADDING: &str = "struct None { }
+parser P(packet_in b, out H h, inout M m, in pna_main_parser_input_metadata_t i) {
+    state start { b.extract(h.ethernet);
+        transition select(h.ethernet.ether_type) { 0x0800: ipv4; default: accept; } }
+    state ipv4 { b.extract(h.ipv4); transition select(h.ipv4.protocol) { 17: udp; default: accept; } }
+    state udp { b.extract(h.udp); transition accept; }
+}
+control I(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_output_metadata_t o) {
+    action open() { restart_expire_timer(); send_to_port((PortId_t)1); }
+    action first() { add_entry(\"open\", (None){ }, (ExpireTimeProfileId_t)1); send_to_port((PortId_t)2); }
+    table flows { key = { h.ipv4.source: exact; h.ipv4.destination: exact; h.udp.source: exact;
+        h.udp.destination: exact; h.ipv4.protocol: exact; } actions = { @tableonly open; @defaultonly first; }
+        const default_action = first(); add_on_miss = true; pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE;
+        size = 2097152; }
+    apply { flows.apply(); }
+}
+control D(packet_out b, in H h, in M m, in pna_main_output_metadata_t o) { apply { b.emit(h); } }
+PNA_NIC(P(), I(), D()) main;";
 
 const ROUTES: &str = "action route(bit<32> next_hop, bit<9> port) {
         m.next_hop = next_hop; s.egress_spec = port; h.ipv4.ttl = h.ipv4.ttl - 1; }
@@ -105,9 +125,10 @@ struct Row {
     checksums: bool,
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 9] = [
     Row { name: "cache", tables: &[CACHE], apply: "values.apply();", checksums: false },
     Row { name: "firewall", tables: &[FIREWALL], apply: "flows.apply();", checksums: false },
+    Row { name: "firewall, adding", tables: &[ADDING], apply: "", checksums: false },
     Row {
         name: "balancer",
         tables: &[BALANCER],
@@ -148,20 +169,27 @@ const ROWS: [Row; 8] = [
 
 impl Row {
     fn program(&self) -> Program {
-        let head = HEAD.replace("CACHE", if self.name == "cache" { "cache" } else { "accept" });
         let (verify, update) = match self.checksums {
             true => (format!("verify_checksum{CHECKSUM}"), format!("update_checksum{CHECKSUM}")),
             false => Default::default(),
         };
-        let text = format!(
-            "{head} control V(inout H h, inout M m) {{ apply {{ {verify} }} }}
+        let (core, v1model) =
+            ("#include <core.p4>\n", "#define V1MODEL_VERSION 20200408\n#include <v1model.p4>\n");
+        let parser =
+            V1MODEL.replace("CACHE", if self.name == "cache" { "cache" } else { "accept" });
+        let of_pna = || format!("{core}#include <pna.p4>\n{HEAD}{ADDING}");
+        let of_v1model = || {
+            format!(
+            "{core}{v1model}{HEAD}{parser} control V(inout H h, inout M m) {{ apply {{ {verify} }} }}
             control C(inout H h, inout M m) {{ apply {{ {update} }} }}
             control I(inout H h, inout M m, inout standard_metadata_t s) {{
                 action drop() {{ mark_to_drop(s); }} {} apply {{ {} }} }}
             V1Switch(P(), V(), I(), E(), C(), D()) main;",
             self.tables.concat(),
             self.apply
-        );
+        )
+        };
+        let text = if self.tables.contains(&ADDING) { of_pna() } else { of_v1model() };
         let compiled =
             p4lang::compile_text("row.p4", &text, &Options::default(), &MemoryFiles::default());
         compiled.program.expect("the program compiles")
@@ -205,7 +233,7 @@ impl Row {
                     let key = vec![exact(64, wide * 0x1_0001)];
                     add_entry(switch, "values", (key, 0), "exchange", &[wide]);
                 }
-                "firewall" => {
+                "firewall" | "firewall, adding" => {
                     let key = vec![
                         exact(32, SOURCE.into()),
                         exact(32, key),
@@ -213,7 +241,11 @@ impl Row {
                         exact(16, wide & 0xffff),
                     ];
                     let key = [key, vec![exact(8, 17)]].concat();
-                    add_entry(switch, "flows", (key, 0), "seen", &[0, 0]);
+                    let seen: (&str, &[u128]) = match self.name {
+                        "firewall" => ("seen", &[0, 0]),
+                        _ => ("open", &[]),
+                    };
+                    add_entry(switch, "flows", (key, 0), seen.0, seen.1);
                 }
                 "balancer" => {
                     add_entry(switch, "services", (vec![exact(32, key)], 0), "serve", &[0]);
@@ -315,6 +347,7 @@ pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
         let program = row.program();
         let switch = || -> Result<Switch, String> {
             let mut switch = Switch::new(program.clone()).map_err(|error| error.to_string())?;
+            switch.set_expire_time_profile(1, Some(Duration::from_secs(1)));
             row.fill(&mut switch, entries);
             Ok(switch)
         };
