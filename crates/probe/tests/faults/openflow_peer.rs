@@ -46,10 +46,12 @@ pub(crate) enum Behaviour {
     AnswerWithOtherPacket,
     /// Serves the first connection and says nothing on the others.
     ServeOne,
-    /// Serves the first connection, and closes others once their handshake is complete.
+    /// Closes the second connection once its handshake is complete, and serves the first from then on; nobody else.
     WelcomeOne,
     /// Closes once the handshake is complete.
     CloseOnceReady,
+    /// Says nothing until another connection was closed, and serves then.
+    AnswerOnceHungUp,
 }
 
 /// The controller; dropping it ends it.
@@ -122,22 +124,36 @@ impl Drop for Peer {
 
 fn accept(listener: &TcpListener, behaviour: Behaviour, stop: &Arc<AtomicBool>) {
     let accepted = AtomicU32::new(0);
+    let hung_up = Arc::new(AtomicBool::new(false));
     let mut connections = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         match listener.accept() {
             Ok((stream, _)) => {
-                let first = accepted.fetch_add(1, Ordering::Relaxed) == 0;
+                let number = accepted.fetch_add(1, Ordering::Relaxed);
+                let first = number == 0;
                 let behaviour = match behaviour {
                     Behaviour::ServeOne if first => Behaviour::Answer { copies: 1 },
                     Behaviour::ServeOne => Behaviour::Silent,
-                    Behaviour::WelcomeOne if first => Behaviour::Answer { copies: 1 },
-                    Behaviour::WelcomeOne => Behaviour::CloseOnceReady,
+                    Behaviour::WelcomeOne if first => Behaviour::AnswerOnceHungUp,
+                    Behaviour::WelcomeOne if number == 1 => Behaviour::CloseOnceReady,
+                    Behaviour::WelcomeOne => Behaviour::CloseAtOnce,
                     other => other,
                 };
-                let stop = stop.clone();
+                let (stop, hung_up) = (stop.clone(), hung_up.clone());
                 connections.push(std::thread::spawn(move || {
+                    let behaviour = match behaviour {
+                        Behaviour::AnswerOnceHungUp => {
+                            while !hung_up.load(Ordering::Acquire) && !stop.load(Ordering::Relaxed)
+                            {
+                                std::thread::sleep(Duration::from_millis(1));
+                            }
+                            Behaviour::Answer { copies: 1 }
+                        }
+                        other => other,
+                    };
                     // The switches close when the trial is over.
                     let _ = serve(stream, behaviour, &stop);
+                    hung_up.store(true, Ordering::Release);
                 }));
             }
             Err(_) => std::thread::sleep(Duration::from_millis(1)),
