@@ -31,6 +31,7 @@ pub mod dpdk;
 pub mod interface;
 mod link;
 pub mod memory;
+pub mod namespace;
 pub mod offload;
 mod open;
 pub mod pcap;

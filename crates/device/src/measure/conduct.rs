@@ -85,6 +85,9 @@ pub enum BenchError {
     /// An interface cannot be used.
     #[error(transparent)]
     Open(#[from] packetio::OpenError),
+    /// There is no network to measure in.
+    #[error(transparent)]
+    Namespace(#[from] packetio::namespace::NamespaceError),
     /// A program that is needed is not there, or failed.
     #[error("{program}: {problem}")]
     Program {

@@ -29,7 +29,7 @@ use crate::campaign::{
 };
 use manual::Manual;
 use memory::MemoryBench;
-use network::{Namespace, Wires};
+use network::Wires;
 use open_vswitch::OpenVSwitch;
 use openflow_switch::{OpenFlowSwitch, listen};
 use p4runtime_switch::P4RuntimeSwitch;
@@ -201,7 +201,7 @@ struct Ready {
     line_rate: Option<u64>,
     details: BTreeMap<String, String>,
     host: BTreeMap<String, String>,
-    _namespace: Option<Namespace>,
+    _namespace: Option<packetio::namespace::Namespace>,
 }
 
 fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
@@ -227,8 +227,8 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
             (Wires { generator: generator.clone(), device: [const { String::new() }; 2] }, None)
         }
         None => {
-            let namespace = Namespace::enter()?;
-            (namespace.wires()?, Some(namespace))
+            let (wires, namespace) = Wires::lay()?;
+            (wires, Some(namespace))
         }
     };
     let [send, receive] = &wires.generator;

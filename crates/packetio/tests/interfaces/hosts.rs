@@ -24,7 +24,7 @@ pub(crate) fn with_hosts(
         if let Some(vlan) = vlan {
             interface = format!("eth0.{vlan}");
             let link = format!("link add link eth0 name {interface} type vlan id {vlan}");
-            if let Err(reason) = host.try_ip(&link) {
+            if let Err(reason) = (**host).ip(&link) {
                 let _ = writeln!(std::io::stderr(), "SKIPPED: this kernel has no VLANs: {reason}");
                 return;
             }

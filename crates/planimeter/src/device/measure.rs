@@ -111,9 +111,9 @@ pub(crate) fn failure(error: MeasureError) -> Failure {
     match error {
         MeasureError::OtherPlan { .. }
         | MeasureError::Read(_)
-        | MeasureError::Bench(BenchError::Open(_) | BenchError::Program { .. }) => {
-            Failure::input(error)
-        }
+        | MeasureError::Bench(
+            BenchError::Open(_) | BenchError::Namespace(_) | BenchError::Program { .. },
+        ) => Failure::input(error),
         MeasureError::Bench(BenchError::Device { .. }) => Failure::OutOfReach(error.to_string()),
         _ => Failure::run(error),
     }
