@@ -47,7 +47,7 @@ impl Value {
     /// A number of `bits` bits, in canonical form; `None` if it does not fit.
     #[must_use]
     pub fn number(bits: u32, number: u128) -> Option<Self> {
-        let encoded = value::encode(number);
+        let encoded = number.to_be_bytes();
         value::unsigned(&encoded, bits).ok().map(|bytes| Self::canonical(bits, bytes))
     }
 

@@ -161,6 +161,9 @@ impl Rest {
             // The state that was read is let go before the last message is sent.
             let outcomes = going.reading.take_outcomes();
             *self = Self::Complete(outcomes);
+        } else {
+            // More likely than not the next message is as long as this one.
+            going.message.reserve(MESSAGE_BYTES + MESSAGE_BYTES / 16);
         }
         if message.is_empty() && !is_needed {
             return ReadStep::Busy;

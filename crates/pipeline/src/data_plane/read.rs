@@ -9,8 +9,8 @@ use crate::sync::lock;
 use crate::table::{Directs, EntryHandle, Note, Runs, Stored, TableState, counter_in, meter_in};
 use entities::schema::Table;
 use entities::{
-    Cells, CounterCell, Cursor, Entity, EntryKey, EntrySelection, GroupId, Member, MemberId,
-    MeterCell, Nanos, Reader, RegisterCell, Selection, TableAction, TableEntry, ValueSet,
+    Cells, CounterCell, CounterData, Cursor, Entity, EntryKey, EntrySelection, GroupId, Member,
+    MemberId, MeterCell, Nanos, Reader, RegisterCell, Selection, TableAction, TableEntry, ValueSet,
 };
 use ir::ExternId;
 use std::collections::BTreeMap;
@@ -174,9 +174,12 @@ impl Entries<'_> {
         if self.state.is_gone(stored, self.time) {
             return None;
         }
-        let mut state = self.state.settled(stored).clone();
-        let note = state.note.take().map(|note| *note).unwrap_or_default();
-        let action = match &state.runs {
+        let (runs, resources, note) = {
+            let mut state = self.state.settled(stored);
+            let note = state.note.as_deref().cloned().unwrap_or_default();
+            (state.runs.clone(), self.resources(&mut state.directs), note)
+        };
+        let action = match &runs {
             Runs::Action(cell) => {
                 shown_call(&self.bound.actions, &cell.call()).map(TableAction::Call)
             }
@@ -194,25 +197,35 @@ impl Entries<'_> {
             since_last_hit_ns: since_last_hit.map(nanoseconds),
             ..TableEntry::new(self.table.id, EntryKey::Match(key))
         };
-        self.with_note(selection, state.directs, shown, note)
+        self.with_note(selection, resources, shown, note)
     }
 
     fn default_entry(&self, selection: &EntrySelection, note: Note) -> Option<Entity> {
-        let state = self.state.default().clone();
+        let mut state = self.state.default().clone();
         let action = shown_call(&self.bound.actions, &state.cell.call());
         let shown = TableEntry {
             action: action.map(TableAction::Call),
             is_const: self.table.default_is_const,
             ..TableEntry::new(self.table.id, EntryKey::Default)
         };
-        self.with_note(selection, state.directs, shown, note)
+        self.with_note(selection, self.resources(&mut state.directs), shown, note)
+    }
+
+    /// What the table's direct counter and meter hold for an entry.
+    fn resources(
+        &self,
+        directs: &mut Directs,
+    ) -> (Option<CounterData>, Option<entities::MeterConfig>) {
+        let counter = self.bound.counter.and_then(|id| counter_in(directs, id).copied());
+        let meter = self.bound.meter.and_then(|id| meter_in(directs, id)?.config());
+        (counter, shown_meter_config(meter))
     }
 
     /// The entry with its direct resources and what its controller keeps with it, if selected.
     fn with_note(
         &self,
         selection: &EntrySelection,
-        mut directs: Directs,
+        (counter, meter): (Option<CounterData>, Option<entities::MeterConfig>),
         shown: TableEntry,
         note: Note,
     ) -> Option<Entity> {
@@ -223,13 +236,11 @@ impl Entries<'_> {
         if !selection.selects_rest(action, note.controller_metadata, &note.metadata) {
             return None;
         }
-        let counter = self.bound.counter.and_then(|id| counter_in(&mut directs, id).copied());
-        let meter = self.bound.meter.and_then(|id| meter_in(&mut directs, id)?.config());
         Some(Entity::Entry(TableEntry {
             controller_metadata: note.controller_metadata,
             metadata: note.metadata,
             counter,
-            meter: shown_meter_config(meter),
+            meter,
             ..shown
         }))
     }

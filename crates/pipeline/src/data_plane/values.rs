@@ -34,6 +34,9 @@ fn bits(value: &entities::Value) -> Bits {
 
 /// The value of a pattern; `None` if the program's type is wider than that of the control plane.
 fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
+    if let (ValueType::Bits(width), Some(number)) = (of, pattern.to_u128()) {
+        return entities::Value::number(width.get(), number);
+    }
     let mut bytes = pattern.to_be_bytes();
     if bytes.is_empty() {
         bytes.push(0);
