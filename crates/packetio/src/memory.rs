@@ -91,6 +91,18 @@ mod tests {
     use crate::Frame;
 
     #[test]
+    fn frames_of_every_length_pass() {
+        let [mut here, mut there] = line("line", 4);
+        let mut burst = Burst::new(8);
+        let sent = [0, 1, 13, 300_000].map(|length| vec![3; length]);
+        for packet in &sent {
+            assert_eq!(here.queues[0].transmit(packet), Transmitted::Taken);
+        }
+        assert_eq!(there.queues[0].receive(&mut burst).expect("it is up"), 4);
+        assert!(burst.frames().iter().map(Frame::bytes).eq(sent.iter().map(Vec::as_slice)));
+    }
+
+    #[test]
     fn what_one_end_transmits_the_other_receives() {
         let [mut here, mut there] = line("line", 2);
         let mut burst = Burst::new(8);

@@ -100,11 +100,16 @@ impl Queue for CaptureQueue {
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        if let Some(output) = &self.output
-            && output.write(packet).is_err()
-        {
-            self.counters.transmit_dropped(1);
-            return Transmitted::Full;
+        match self.output.as_ref().map(|output| output.write(packet)) {
+            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {
+                self.counters.bad_length(1);
+                return Transmitted::BadLength;
+            }
+            Some(Err(_)) => {
+                self.counters.transmit_dropped(1);
+                return Transmitted::Full;
+            }
+            Some(Ok(())) | None => {}
         }
         self.counters.transmitted(1, packet.len() as u64);
         Transmitted::Taken
@@ -153,7 +158,7 @@ impl SharedCapture {
     }
 
     /// Writes a frame. After a fault nothing is written any more, since half a record ends a
-    /// capture.
+    /// capture; a frame that no capture holds is `InvalidInput`, and the next one is written.
     pub(crate) fn write(&self, frame: &[u8]) -> io::Result<()> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut output = self.output();
@@ -162,7 +167,8 @@ impl SharedCapture {
         }
         output.waiting = true;
         let written = output.writer.write_frame(now.as_nanos() as u64, frame);
-        output.fault = written.as_ref().err().map(io::Error::kind);
+        let fault = written.as_ref().err().map(io::Error::kind);
+        output.fault = fault.filter(|fault| *fault != io::ErrorKind::InvalidInput);
         written
     }
 
@@ -242,6 +248,43 @@ mod tests {
         let error = port.queues[0].receive(&mut burst).expect_err("the other is not");
         assert!(error.to_string().contains("cut off"), "{error}");
         assert!(!port.queues[0].reopen());
+    }
+
+    /// From nothing at all to what no capture holds.
+    #[test]
+    fn frames_of_every_length_are_captured_and_longer_ones_counted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("lengths");
+        let files = Files { output: Some(path.clone()), ..Files::default() };
+        let mut port = open(&files, 1).expect("a file");
+        let longest = vec![7; 262_144];
+        let queue = &mut port.queues[0];
+        assert_eq!(queue.transmit(b""), Transmitted::Taken);
+        assert_eq!(queue.transmit(&[7; 262_145]), Transmitted::BadLength);
+        assert_eq!(queue.transmit(&longest), Transmitted::Taken);
+        queue.flush();
+        assert_eq!(captured(&path), [vec![], longest]);
+        let counters = port.counters.values();
+        let seen = (counters.transmitted_packets, counters.bad_length, counters.transmit_dropped);
+        assert_eq!(seen, (2, 1, 0));
+        assert_eq!(port.recording.expect("there is one").fault(), None);
+    }
+
+    #[test]
+    fn what_a_full_disk_does_not_take_is_counted() {
+        let files = Files { output: Some("/dev/full".into()), ..Files::default() };
+        let mut port = open(&files, 1).expect("a device");
+        let sent = 100;
+        for _ in 0..sent {
+            port.queues[0].transmit(&[1; 1_000]);
+        }
+        let counters = port.counters.values();
+        // What waits in a buffer is taken for written until the first of it is not.
+        assert!(counters.transmit_dropped > sent / 2, "{counters:?}");
+        assert_eq!(counters.transmitted_packets + counters.transmit_dropped, sent);
+        assert_eq!(port.queues[0].transmit(&[1]), Transmitted::Full);
+        let fault = port.recording.expect("there is one").fault();
+        assert_eq!(fault, Some(io::ErrorKind::StorageFull));
     }
 
     #[test]

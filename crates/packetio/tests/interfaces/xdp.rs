@@ -128,6 +128,34 @@ fn a_full_ring_is_counted() {
     });
 }
 
+/// More at once than the rings have room for: everything is counted, as taken or as refused, and what was taken arrives.
+#[test]
+fn more_than_a_queue_holds_is_counted() {
+    const SENT: u64 = 20_000;
+    with_pair(1500, false, |_, mut left, mut right| {
+        let mut refused = 0;
+        for _ in 0..SENT {
+            match left.queues[0].transmit(&frame(60, 1)) {
+                Transmitted::Taken => {}
+                Transmitted::Full => refused += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        wait_until("that everything leaves", || left.queues[0].flush());
+        let out = left.counters.values();
+        assert_eq!(out.transmit_dropped, refused);
+        assert_eq!(out.transmitted_packets + refused, SENT);
+        let mut burst = Burst::new(32);
+        wait_until("that all that left is accounted for", || {
+            right.queues[0].receive(&mut burst).expect("it is up");
+            burst.clear();
+            let into = right.counters.values();
+            into.received_packets + into.receive_dropped == out.transmitted_packets
+        });
+        exchange(&mut left, &mut right);
+    });
+}
+
 #[test]
 fn every_queue_is_somebodys() {
     let Some(namespace) = Namespace::new() else { return };
