@@ -162,18 +162,19 @@ fn log(matches: &ArgMatches) -> Result<Log, Failure> {
         Some("off") => Verbosity::Off,
         _ => Verbosity::Info,
     };
+    let packet_bytes = matches.get_one("dump-packet-data").copied().unwrap_or(0);
     let Some(name) = matches.get_one::<PathBuf>("log-file") else {
         if matches.get_flag("top") {
             // Its lines would run through the picture.
             return Ok(Log::off());
         }
-        return Ok(Log::new(verbosity, Box::new(io::stderr())));
+        return Ok(Log::new(verbosity, Box::new(io::stderr())).showing_packets(packet_bytes));
     };
     // simple_switch_grpc puts this behind the name.
     let name = PathBuf::from(format!("{}.txt", name.display()));
     let file = File::create(&name)
         .map_err(|error| Failure::input(format!("cannot write {}: {error}", name.display())))?;
-    Ok(Log::new(verbosity, Box::new(file)))
+    Ok(Log::new(verbosity, Box::new(file)).showing_packets(packet_bytes))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {

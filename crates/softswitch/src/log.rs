@@ -26,6 +26,8 @@ pub enum Verbosity {
 /// Where lines go. They are whole, whoever writes them.
 pub struct Log {
     verbosity: Verbosity,
+    /// How many bytes of packets that come and leave are shown, if any.
+    packet_bytes: usize,
     sink: Mutex<Box<dyn Write + Send>>,
 }
 
@@ -33,7 +35,14 @@ impl Log {
     /// Lines up to this verbosity go to `sink`.
     #[must_use]
     pub fn new(verbosity: Verbosity, sink: Box<dyn Write + Send>) -> Self {
-        Self { verbosity, sink: Mutex::new(sink) }
+        Self { verbosity, packet_bytes: 0, sink: Mutex::new(sink) }
+    }
+
+    /// Shows the first bytes, at most so many, of packets as they come and as they leave, whatever the verbosity but
+    /// `Off`: BMv2's `--dump-packet-data`.
+    #[must_use]
+    pub fn showing_packets(self, bytes: usize) -> Self {
+        Self { packet_bytes: bytes, ..self }
     }
 
     /// No lines.
@@ -46,6 +55,18 @@ impl Log {
     #[must_use]
     pub fn wants(&self, verbosity: Verbosity) -> bool {
         verbosity <= self.verbosity
+    }
+
+    /// Shows a packet where that was asked for; `way` is the sentence around its length and its port.
+    pub(crate) fn packet(&self, device: u64, way: [&str; 2], port: u32, packet: &[u8]) {
+        if self.packet_bytes == 0 || self.verbosity == Verbosity::Off {
+            return;
+        }
+        let (length, [did, by]) = (packet.len(), way);
+        let shown = packet.get(..self.packet_bytes).unwrap_or(packet);
+        let bytes: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+        let said = format_args!("device {device}: {did} {length} bytes {by} port {port}: {bytes}");
+        self.line(self.verbosity, said);
     }
 
     /// Writes a line, if wanted. A sink that fails is no reason to stop forwarding.

@@ -224,6 +224,9 @@ impl Lane {
         let mut from_port = [(port, &[][..]); BURST];
         from_port.iter_mut().zip(packets).for_each(|(place, packet)| place.1 = packet);
         let from_port = from_port.get(..count).unwrap_or_default();
+        for (_, packet) in from_port {
+            self.shared.log.packet(self.shared.id, ["received", "on"], port, packet);
+        }
         let now =
             Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0));
         if self.shared.log.wants(Verbosity::Debug) {
@@ -282,6 +285,7 @@ impl Lane {
     }
 
     fn send(&mut self, port: u32, packet: &[u8]) {
+        self.shared.log.packet(self.shared.id, ["transmitting", "out of"], port, packet);
         if port == self.shared.cpu_port || port == PSA_PORT_CPU {
             self.packet_ins.push(Bytes::copy_from_slice(packet));
             return;

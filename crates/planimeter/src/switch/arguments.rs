@@ -73,7 +73,7 @@ const PASSED_OVER: [(&str, &str); 10] = [
 
 /// Flags of BMv2 that would change what packets meet, how many words they take, and what does here what
 /// they are for.
-const REFUSED: [(&str, usize, &str); 7] = [
+const REFUSED: [(&str, usize, &str); 6] = [
     (
         "use-files",
         1,
@@ -91,12 +91,6 @@ const REFUSED: [(&str, usize, &str); 7] = [
         1,
         "a file of simple_switch_CLI's serialize_state cannot be read; --state FILE keeps the pipeline \
          and its entries over restarts, and --runtime-json FILE gives entries at the start",
-    ),
-    (
-        "dump-packet-data",
-        1,
-        "the log has no bytes of packets; --pcap DIR records them whole, --log-level debug names what \
-         they meet",
     ),
     (
         "trace-dir",
@@ -283,7 +277,7 @@ fn server_arguments() -> [Arg; 6] {
     ]
 }
 
-fn log_arguments() -> [Arg; 6] {
+fn log_arguments() -> [Arg; 7] {
     [
         Arg::new("log-level")
             .short('L')
@@ -301,6 +295,12 @@ fn log_arguments() -> [Arg; 6] {
             .value_parser(value_parser!(PathBuf))
             .help_heading("Log")
             .help("Write the log to NAME.txt instead of standard error"),
+        Arg::new("dump-packet-data")
+            .long("dump-packet-data")
+            .value_name("BYTES")
+            .value_parser(value_parser!(usize))
+            .help_heading("Log")
+            .help("Log the first BYTES bytes of each packet that comes or leaves; slow"),
         flag("top", "Show ports, tables, drops and controllers, once a second, instead of the log")
             .help_heading("Log"),
         Arg::new("metrics")
@@ -424,7 +424,6 @@ mod tests {
             ("--no-p4 -- --use-files 5", "pcap:"),
             ("--no-p4 --packet-in ipc:///tmp/bmv2_packets_1.ipc", "-i 1@veth0"),
             ("--no-p4 --restore-state /tmp/state", "--state FILE"),
-            ("--no-p4 --dump-packet-data 100", "--pcap DIR"),
             ("--no-p4 --trace-dir /tmp", "--log-level debug"),
             ("--no-p4 -- --load-modules counter.so", "v1model"),
         ] {

@@ -97,6 +97,18 @@ fn first_byte(data: &v1::P4Data) -> u8 {
     }
 }
 
+#[tokio::test]
+async fn packets_are_in_the_log_where_that_was_asked_for() {
+    let (mut bench, log) = Bench::logging(2);
+    let mut controller = Controller::with(&bench.switch, PROGRAM).await;
+    controller.insert([Names::new().entry(20, "forward", &[2])]).await;
+    bench.send(1, &[20, 7, 9]);
+    assert_eq!(bench.receive(2, 1), [[20, 7, 9]]);
+    let text = log.text();
+    assert!(text.contains("[I] device 7: received 3 bytes on port 1: 1407\n"), "{text}");
+    assert!(text.contains("[I] device 7: transmitting 3 bytes out of port 2: 1407\n"), "{text}");
+}
+
 /// v1model: "The clock is set to 0 every time the switch starts".
 #[tokio::test]
 async fn time_stamps_count_microseconds_since_the_start() {

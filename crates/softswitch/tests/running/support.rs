@@ -96,7 +96,7 @@ impl Bench {
     /// One that Prometheus may ask, and what it says.
     pub(crate) fn logging(ports: u32) -> (Self, Said) {
         let said = Said::default();
-        let log = Log::new(Verbosity::Info, Box::new(said.clone()));
+        let log = Log::new(Verbosity::Info, Box::new(said.clone())).showing_packets(2);
         let metrics = Some("127.0.0.1:0".parse().expect("an address"));
         (Self::start(ports, None, Options { metrics, log, ..options() }), said)
     }
