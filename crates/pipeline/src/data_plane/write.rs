@@ -4,8 +4,10 @@ use super::binding::BoundTable;
 use super::values::{call, field_match, from_data, matches, meter_config};
 use super::{Books, Shared, Undo};
 use crate::array::Array;
+use crate::dialect::Dialect;
 use crate::externs::ExternState;
 use crate::externs::meter::Meter;
+use crate::externs::v1model::SESSION_BITS;
 use crate::state::{CloneSession, Replica};
 use crate::sync::write;
 use crate::table::{
@@ -592,6 +594,8 @@ impl<'a> Writer<'a> {
         let place = |error: EntityError| error.within(format_args!("multicast group {}", id.0));
         let is_there = self.books.multicast_groups.contains_key(&id);
         check_presence(kind, is_there).map_err(place)?;
+        // `mcast_grp` has 16 bits.
+        self.check_number(id.0, u64::from(u16::MAX)).map_err(place)?;
         let runs = replicas(&group.replicas).map_err(place)?;
         let group = (kind != UpdateKind::Delete).then_some(group);
         let ran = self.shared.core.multicast_group(id.0);
@@ -609,6 +613,7 @@ impl<'a> Writer<'a> {
         let place = |error: EntityError| error.within(format_args!("clone session {}", id.0));
         let is_there = self.books.clone_sessions.contains_key(&id);
         check_presence(kind, is_there).map_err(place)?;
+        self.check_number(id.0, SESSION_BITS).map_err(place)?;
         let session = (kind != UpdateKind::Delete).then_some(session);
         let runs = match &session {
             Some(session) => Some(CloneSession {
@@ -627,6 +632,15 @@ impl<'a> Writer<'a> {
             shared.core.set_clone_session(id.0, ran);
             replace(&mut books.clone_sessions, id, previous);
         });
+        Ok(())
+    }
+
+    /// Refuses what no packet of v1model could ever name, as BMv2's server does (p4lang/PI, `pre_clone_mgr.cpp`).
+    fn check_number(&self, number: u32, most: u64) -> Done {
+        if self.shared.core.layout.dialect == Dialect::SimpleSwitch && u64::from(number) > most {
+            let problem = format!("in v1model the highest number is {most}");
+            return Err(EntityError::invalid(problem));
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use ir::bits::Bits;
 use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
 
 /// Bits of a clone session's number that count (`MIRROR_SESSION_ID_MASK` of simple_switch).
-const SESSION_BITS: u64 = 0x7fff;
+pub(crate) const SESSION_BITS: u64 = 0x7fff;
 
 impl Machine<'_> {
     /// Whether the function is one of these.
@@ -132,11 +132,10 @@ impl Machine<'_> {
             Some(Argument::InOut(place) | Argument::Saved { place, .. }) => Some(place),
             _ => None,
         };
-        if let Some(place) = place {
-            let place = self.resolve(place)?;
-            if self.is_in_invalid_header(&place) {
-                return Ok(None);
-            }
+        if let Some(place) = place
+            && self.is_in_invalid_header(place)?
+        {
+            return Ok(None);
         }
         let mut data = self.input_data(call, 1)?;
         if payload {
