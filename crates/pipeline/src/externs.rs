@@ -306,9 +306,19 @@ impl<'p> Machine<'p> {
                     self.append_data(field, data, used)?;
                 }
             }
-            ExpressionKind::Read(place)
-                if self.layout.dialect.hashes_valid_headers_only()
-                    && self.is_in_invalid_header(&self.resolve(place)?) => {}
+            ExpressionKind::Read(place) => {
+                let leaves_out = self.layout.dialect.hashes_valid_headers_only();
+                let mut append = |bits: &Bits| *used = bits.append_to_packet(data, *used);
+                match self.peek_validity(place) {
+                    Some((_, true)) if leaves_out => {}
+                    Some((value, _)) => {
+                        self.charge(self.layout.size(expression.type_id))?;
+                        value.each_pattern(&mut append);
+                    }
+                    None if leaves_out && self.is_in_invalid_header(place)? => {}
+                    None => self.evaluate(expression)?.each_pattern(&mut append),
+                }
+            }
             _ => {
                 let value = self.evaluate(expression)?;
                 value.each_pattern(&mut |bits| *used = bits.append_to_packet(data, *used));
@@ -319,7 +329,8 @@ impl<'p> Machine<'p> {
 
     /// An argument's bits, filled with zeros to whole bytes.
     pub(crate) fn input_data(&self, call: &Call<'_>, position: usize) -> Result<Vec<u8>, Stop> {
-        let mut data = Vec::new();
+        // Most headers are shorter.
+        let mut data = Vec::with_capacity(64);
         match call.arguments.get(position) {
             Some(Argument::In(expression)) => self.append_data(expression, &mut data, &mut 8)?,
             Some(Argument::InOut(_) | Argument::Saved { .. }) => {

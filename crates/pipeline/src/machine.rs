@@ -410,6 +410,16 @@ impl<'p> Machine<'p> {
         self.layout.initial(type_id).cloned().ok_or(RunError::Malformed("type"))
     }
 
+    /// As [`Self::initial`], in memory that was put by if there is some.
+    pub(crate) fn initial_again(&mut self, type_id: ir::TypeId) -> Result<Value, RunError> {
+        let Some(mut value) = self.scratch.take_spare(type_id) else {
+            return self.initial(type_id);
+        };
+        self.charge(self.layout.size(type_id))?;
+        value.copy_from(self.layout.initial(type_id).ok_or(RunError::Malformed("type"))?);
+        Ok(value)
+    }
+
     fn set_variable(&mut self, variable: VariableId, value: Value) -> Result<(), RunError> {
         *self.scratch.frame.get_mut(variable.index()).ok_or(RunError::Malformed("variable"))? =
             value;

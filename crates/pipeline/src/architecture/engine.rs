@@ -20,7 +20,10 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError>;
 
     /// The value that nothing was stored to.
-    fn initial(&self, type_id: TypeId) -> Result<Self::Value, RunError>;
+    fn initial(&mut self, type_id: TypeId) -> Result<Self::Value, RunError>;
+
+    /// Gives back a value that is needed no more, whose memory the next one of its type may have.
+    fn done_with(&mut self, type_id: TypeId, value: Self::Value);
 
     /// Another value of the same contents, which lasts.
     fn copy(&self, value: &Self::Value) -> Self::Value;
@@ -106,8 +109,12 @@ impl<'p> Engine<'p> for Interpreter<'_, 'p> {
         self.0.begin_pass(received_length)
     }
 
-    fn initial(&self, type_id: TypeId) -> Result<Value, RunError> {
-        self.0.initial(type_id)
+    fn initial(&mut self, type_id: TypeId) -> Result<Value, RunError> {
+        self.0.initial_again(type_id)
+    }
+
+    fn done_with(&mut self, type_id: TypeId, value: Value) {
+        self.0.scratch.put_by(type_id, value);
     }
 
     fn copy(&self, value: &Value) -> Value {

@@ -587,7 +587,9 @@ impl Blocks {
         let mut checked = [headers, metadata];
         machine.run_control(self.compute, &mut checked)?;
         let [headers, metadata] = checked;
-        machine.run_control(self.deparser, &mut [headers])?;
+        let mut emitted = [headers];
+        machine.run_control(self.deparser, &mut emitted)?;
+        let [headers] = emitted;
         let payload = machine.take_packet();
         let mut packet = machine.take_deparsed(&payload);
         packet.truncate(bytes(pass.most));
@@ -606,6 +608,9 @@ impl Blocks {
         }
         packet.truncate(bytes(effects.truncate).min(bytes(pass.truncated)));
         output(machine, outputs, port, packet, generation);
+        for (position, value) in [headers, metadata, standard].into_iter().enumerate() {
+            machine.done_with(self.type_of(position)?, value);
+        }
         Ok(())
     }
 

@@ -301,9 +301,11 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
         Ok(())
     }
 
-    fn initial(&self, _: TypeId) -> Result<Image, RunError> {
+    fn initial(&mut self, _: TypeId) -> Result<Image, RunError> {
         Ok(Image::Initial)
     }
+
+    fn done_with(&mut self, _: TypeId, _: Image) {}
 
     fn copy(&self, value: &Image) -> Image {
         match value {

@@ -120,9 +120,8 @@ impl<'p> Machine<'p> {
     /// The value of a key. A field of an invalid header matches as zero, as in BMv2
     /// (`src/bm_sim/match_units.cpp`), also where only a slice of it or the field under a mask is the key.
     fn key_value(&self, key: &Expression) -> Result<Value, Stop> {
-        let field = field_of_key(key);
-        if let ExpressionKind::Read(place) = &field.kind
-            && self.is_in_invalid_header(&self.resolve(place)?)
+        if let ExpressionKind::Read(place) = &field_of_key(key).kind
+            && self.is_in_invalid_header(place)?
         {
             return Ok(self.initial(key.type_id)?);
         }
@@ -185,7 +184,7 @@ impl<'p> Machine<'p> {
             // BMv2 leaves fields of invalid headers out (`calculations.cpp`).
             let left_out = self.layout.dialect.is_bmv2()
                 && match &key.expression.kind {
-                    ExpressionKind::Read(place) => self.is_in_invalid_header(&self.resolve(place)?),
+                    ExpressionKind::Read(place) => self.is_in_invalid_header(place)?,
                     _ => false,
                 };
             if key.match_kind == MatchKind::Selector && !left_out {

@@ -143,6 +143,11 @@ impl Machine<'_> {
         header_type: TypeId,
         varbit_width: Option<&Expression>,
     ) -> Result<(), Stop> {
+        if let (Some(place), None) = (header, varbit_width)
+            && let Some(outcome) = self.extract_in_place(place, header_type)
+        {
+            return outcome;
+        }
         let place = header.map(|place| self.resolve(place)).transpose()?;
         let varbits = match varbit_width {
             None => None,
@@ -173,6 +178,43 @@ impl Machine<'_> {
             self.advance_next(header)?;
         }
         Ok(())
+    }
+
+    /// Extracts a header of plain fields into the memory that it has; `None`, with nothing done, for others.
+    fn extract_in_place(&mut self, place: &Place, header_type: TypeId) -> Option<Result<(), Stop>> {
+        let (mut cursor, length) = (self.cursor, self.scratch.packet.len() as u64 * 8);
+        let Value::Header { fields, .. } = self.fields_mut(place)? else { return None };
+        let widths = fields.iter().map(|field| match field {
+            Value::Bits(bits) => Some(u64::from(bits.width())),
+            Value::Bool(_) => Some(1),
+            _ => None,
+        });
+        let width: u64 = widths.sum::<Option<u64>>()?;
+        if let Err(fault) = self.charge(self.layout.size(header_type)) {
+            return Some(Err(fault.into()));
+        }
+        if cursor.checked_add(width).is_none_or(|end| end > length) {
+            return Some(Err(self.layout.reject(CoreError::PacketTooShort)));
+        }
+        let packet = std::mem::take(&mut self.scratch.packet);
+        if let Some(Value::Header { valid, fields }) = self.fields_mut(place) {
+            *valid = true;
+            for field in fields {
+                let (width, signed) = match field {
+                    Value::Bits(bits) => (bits.width(), bits.is_signed()),
+                    _ => (1, false),
+                };
+                let Some(read) = Bits::read_packet(&packet, cursor, width, signed) else { break };
+                *field = match field {
+                    Value::Bool(_) => Value::Bool(!read.is_zero()),
+                    _ => Value::Bits(read),
+                };
+                cursor += u64::from(width);
+            }
+        }
+        self.scratch.packet = packet;
+        self.cursor = cursor;
+        Some(Ok(()))
     }
 
     /// After an extraction into `stack.next` the next index is one further.

@@ -87,6 +87,38 @@ impl Machine<'_> {
         Some(value)
     }
 
+    /// As [`Self::peek_fields`], with whether the place lies in a header that is invalid, or is one.
+    pub(crate) fn peek_validity(&self, place: &Place) -> Option<(&Value, bool)> {
+        let mut value = self.scratch.frame.get(place.variable.index())?;
+        let mut is_in_invalid = false;
+        for projection in &place.path {
+            let Projection::Field(position) = projection else { return None };
+            is_in_invalid |= matches!(value, Value::Header { valid: false, .. });
+            value = within(value, &Step::Field(*position as usize))?;
+        }
+        is_in_invalid |= matches!(value, Value::Header { valid: false, .. });
+        Some((value, is_in_invalid))
+    }
+
+    /// The value at a place that has only fields and lies in no header union, to be changed while nobody is told;
+    /// `None` for others.
+    pub(crate) fn fields_mut(&mut self, place: &Place) -> Option<&mut Value> {
+        if self.is_traced() {
+            return None;
+        }
+        let mut value = self.scratch.frame.get_mut(place.variable.index())?;
+        for projection in &place.path {
+            let Projection::Field(position) = projection else { return None };
+            value = match value {
+                Value::Struct(fields) | Value::Header { fields, .. } => {
+                    fields.get_mut(*position as usize)?
+                }
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+
     /// Reads a place; `type_id` is the type of the result.
     pub(crate) fn read(&self, place: &Resolved, type_id: TypeId) -> Result<Value, Stop> {
         if place.outside {
@@ -104,16 +136,22 @@ impl Machine<'_> {
     }
 
     /// Whether a place lies in a header that is invalid, or is one.
-    pub(crate) fn is_in_invalid_header(&self, place: &Resolved) -> bool {
-        let Some(mut value) = self.scratch.frame.get(place.variable.index()) else { return false };
+    pub(crate) fn is_in_invalid_header(&self, place: &Place) -> Result<bool, Stop> {
+        if let Some((_, is_in_invalid)) = self.peek_validity(place) {
+            return Ok(is_in_invalid);
+        }
+        let place = self.resolve(place)?;
+        let Some(mut value) = self.scratch.frame.get(place.variable.index()) else {
+            return Ok(false);
+        };
         for step in &place.steps {
             if let Value::Header { valid: false, .. } = value {
-                return true;
+                return Ok(true);
             }
-            let Some(inner) = within(value, step) else { return false };
+            let Some(inner) = within(value, step) else { return Ok(false) };
             value = inner;
         }
-        matches!(value, Value::Header { valid: false, .. })
+        Ok(matches!(value, Value::Header { valid: false, .. }))
     }
 
     /// Stores a value and tells the trace.

@@ -4,10 +4,13 @@ use super::Lookup;
 use crate::externs::ChecksumState;
 use crate::state::Digest;
 use crate::value::Value;
-use ir::ExternId;
+use ir::{ExternId, TypeId};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
+
+/// Values that are kept for the next packets: those of a few blocks.
+const SPARE_VALUES: usize = 8;
 
 /// See the module. One packet at a time uses it.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct Scratch {
     /// Messages to the control plane that nobody has taken yet.
     pub(crate) digests: Vec<Digest>,
     random: ChaCha8Rng,
+    /// Values whose memory the next ones of their types may have.
+    spare: Vec<(TypeId, Value)>,
     /// Of machine code, where the program has it.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
 }
@@ -40,8 +45,22 @@ impl Scratch {
             checksums: HashMap::new(),
             digests: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
+            spare: Vec::new(),
             compiled: None,
         }
+    }
+
+    /// Keeps a value that is needed no more.
+    pub(crate) fn put_by(&mut self, type_id: TypeId, value: Value) {
+        if self.spare.len() < SPARE_VALUES {
+            self.spare.push((type_id, value));
+        }
+    }
+
+    /// A value of this type with whatever it held, if one was put by.
+    pub(super) fn take_spare(&mut self, type_id: TypeId) -> Option<Value> {
+        let position = self.spare.iter().position(|(of, _)| *of == type_id)?;
+        Some(self.spare.swap_remove(position).1)
     }
 
     /// A number between both, ends included; `low` if the range is empty.

@@ -6,8 +6,9 @@ use crate::error::RunError;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{
-    Action, ActionId, Argument, Block, ControlId, Direction, Expression, FunctionId, Parameter,
-    ParserId, Place, Statement, StatementKind, SwitchCase, TypeId, VariableId,
+    Action, ActionId, Argument, Block, ControlId, Direction, Expression, ExpressionKind,
+    FunctionId, Parameter, ParserId, Place, Statement, StatementKind, SwitchCase, TypeId,
+    VariableId,
 };
 
 /// A parameter of anything that is called.
@@ -67,6 +68,12 @@ impl Machine<'_> {
     /// Runs a statement that has no statements inside.
     fn simple_statement(&mut self, statement: &Statement) -> Result<Flow, Stop> {
         match &statement.kind {
+            StatementKind::Assign { place, value } if self.fields_mut(place).is_some() => {
+                let value = self.evaluate(value)?;
+                if let Some(target) = self.fields_mut(place) {
+                    target.assign(value);
+                }
+            }
             StatementKind::Assign { place, value } => {
                 let place = self.resolve(place)?;
                 let value = self.evaluate(value)?;
@@ -98,15 +105,7 @@ impl Machine<'_> {
             }
             StatementKind::Lookahead { result, type_id } => self.lookahead(result, *type_id)?,
             StatementKind::Advance(bits) => self.advance(bits)?,
-            StatementKind::Emit(expression) => {
-                let value = self.evaluate(expression)?;
-                self.event(|machine| Event::Emit {
-                    value: machine.layout.render(&value, expression.type_id),
-                });
-                // What was emitted stays until the packet has left.
-                self.charge(4 * self.layout.size(expression.type_id))?;
-                value.emit(&mut self.scratch.emitted, &mut self.emitted_used);
-            }
+            StatementKind::Emit(expression) => self.emit(expression)?,
             StatementKind::Verify { condition, error } => {
                 if !self.condition(condition)? {
                     let Value::Error(error) = self.evaluate(error)? else {
@@ -129,6 +128,33 @@ impl Machine<'_> {
             _ => return Err(damaged("statement")),
         }
         Ok(Flow::Next)
+    }
+
+    fn emit(&mut self, expression: &Expression) -> Result<(), Stop> {
+        let mut emitted = std::mem::take(&mut self.scratch.emitted);
+        let mut used = self.emitted_used;
+        // What was emitted stays until the packet has left.
+        let cost = 4 * self.layout.size(expression.type_id);
+        let place = match &expression.kind {
+            ExpressionKind::Read(place) if !self.is_traced() => self.peek_fields(place),
+            _ => None,
+        };
+        match place {
+            Some(value) => {
+                self.charge(self.layout.size(expression.type_id) + cost)?;
+                value.emit(&mut emitted, &mut used);
+            }
+            None => {
+                let value = self.evaluate(expression)?;
+                self.event(|machine| Event::Emit {
+                    value: machine.layout.render(&value, expression.type_id),
+                });
+                self.charge(cost)?;
+                value.emit(&mut emitted, &mut used);
+            }
+        }
+        (self.scratch.emitted, self.emitted_used) = (emitted, used);
+        Ok(())
     }
 
     fn set_validity(&mut self, header: &Place, valid: bool) -> Result<(), Stop> {
