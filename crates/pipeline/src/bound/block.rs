@@ -96,7 +96,10 @@ impl Binder<'_> {
                     slot.get_or_insert((parameter.type_id, offset));
                 }
                 match self.places.get_mut(parameter.variable.index()) {
-                    Some(place) if place.is_none() => *place = Some(offset),
+                    // Programs of BMv2 JSON have one variable for a role in all blocks.
+                    Some(place) if place.is_none_or(|known| known == offset) => {
+                        *place = Some(offset);
+                    }
                     _ => return self.refuse("a block that is in the package twice"),
                 }
                 let (size, direction) = (shape.size(), parameter.direction);
