@@ -15,3 +15,4 @@ mod pna;
 mod program;
 mod random;
 mod searched;
+mod sought;
