@@ -231,6 +231,10 @@ impl Tally {
     pub(crate) const PACKETS: usize = offset_of!(Stored, tally) + offset_of!(Self, packets);
     pub(crate) const BYTES: usize = offset_of!(Stored, tally) + offset_of!(Self, bytes);
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
+    }
+
     /// Takes what was counted into the counters of the entry.
     pub(super) fn settle(&self, directs: &mut Directs) {
         let packets = self.packets.swap(0, Ordering::Relaxed);
