@@ -3,7 +3,10 @@
 
 use crate::both::{Both, compile};
 use ir::bits::Bits;
-use pipeline::{CloneSession, EntryAction, FieldMatch, Replica, Switch, TableEntry};
+use pipeline::{
+    Batch, CloneSession, Compiled, Core, EntryAction, FieldMatch, Processor, Replica, Switch,
+    TableEntry,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
@@ -37,6 +40,7 @@ fn program(properties: &str, deparser: &str) -> String {
                 if (h.k.kind[4:4] == 1) {{ exit; }} }}
             table flows {{ key = {{ h.k.key: exact; h.k.kind[5:5]: exact; }} actions = {{ see; look; leave; learn; }}
                 default_action = learn(); add_on_miss = true; size = 40; pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; }}
+            @tableconfig(impl = \"dpdk\", synced = true)
             table values {{ key = {{ h.k.value: exact; h.k.more[31:24]: exact; }} actions = {{ exchange; longer; keep; leave; }}
                 default_action = keep(); add_on_miss = true; {properties} }}
             table plain {{ key = {{ m.told: exact; }} actions = {{ see; leave; }} default_action = see(77); }}
@@ -62,13 +66,28 @@ fn set_up(switch: &mut Switch) {
     switch.set_clone_session(5, Some(CloneSession { replicas, ..Default::default() }));
 }
 
-/// The control plane adds an entry to the first table, or takes it out.
-fn change(both: &mut Both, random: &mut ChaCha8Rng) {
-    let (key, adds) = (random.random_range(0..64), random.random_range(0..2) == 0);
-    let (action, timeout) = (random.random_range(0..4), random.random_range(0..3));
-    let now = both.now();
-    both.each(|switch| {
-        let table = switch.table_named("flows").expect("a table");
+/// What the control plane does to the first table: adds an entry, or takes it out.
+#[derive(Clone, Copy)]
+struct Change {
+    key: u128,
+    adds: bool,
+    action: u32,
+    timeout: u64,
+}
+
+impl Change {
+    fn new(random: &mut ChaCha8Rng) -> Self {
+        Self {
+            key: random.random_range(0..64),
+            adds: random.random_range(0..2) == 0,
+            action: random.random_range(0..4),
+            timeout: random.random_range(0..3),
+        }
+    }
+
+    fn make(self, core: &Core, now: Duration) {
+        let Self { key, adds, action, timeout } = self;
+        let table = core.table_named("flows").expect("a table");
         let (action, data): (&str, &[Bits]) = match action {
             0 => ("see", &[Bits::unsigned(16, key)]),
             1 => ("look", &[Bits::unsigned(16, key)]),
@@ -78,15 +97,15 @@ fn change(both: &mut Both, random: &mut ChaCha8Rng) {
         let exact = |width, number| FieldMatch::Exact(Bits::unsigned(width, number));
         let matches = vec![exact(8, key), exact(1, key & 1)];
         if adds {
-            let action = switch.action_named(table, action).expect("an action");
-            let action = EntryAction::Action(switch.action_call(action, data).expect("data"));
+            let action = core.action_named(table, action).expect("an action");
+            let action = EntryAction::Action(core.action_call(action, data).expect("data"));
             let idle_timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
             let entry = TableEntry { matches, priority: 0, action, idle_timeout };
-            let _ = switch.add_entry(table, entry, now);
+            let _ = core.add_entry(table, entry, now);
         } else {
-            let _ = switch.delete_entry(table, &matches, 0);
+            let _ = core.delete_entry(table, &matches, 0);
         }
-    });
+    }
 }
 
 fn packet(random: &mut ChaCha8Rng) -> (u32, Vec<u8>) {
@@ -116,7 +135,8 @@ fn compare(properties: &str, deparser: &str, seed: u64) {
     let (mut left, mut most) = (0, 0);
     for round in 0..100 {
         for _ in 0..random.random_range(0..4) {
-            change(&mut both, &mut random);
+            let (change, now) = (Change::new(&mut random), both.now());
+            both.each(|switch| change.make(switch, now));
         }
         let packets: Vec<(u32, Vec<u8>)> =
             (0..random.random_range(1..80)).map(|_| packet(&mut random)).collect();
@@ -162,4 +182,49 @@ fn entries_that_are_idle_are_told() {
 #[test]
 fn deparsers_that_do_more_than_emit() {
     compare("size = 100;", &format!("if (m.told == 0) {{ {EMITS} }} else {{ p.emit(h.k); }}"), 4);
+}
+
+/// Workers add entries and find others gone, and each waits for whoever changes a table; nobody waits for ever.
+#[test]
+fn workers_and_the_control_plane_change_tables_at_once() {
+    let properties = "pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; size = 100;";
+    let mut switch =
+        Switch::new(compile(&program(properties, EMITS))).expect("a program that runs");
+    set_up(&mut switch);
+    let code = Compiled::new(&switch).unwrap_or_else(|error| panic!("{error}"));
+    let (core, code): (&Core, &Compiled) = (&switch, &code);
+    let now = |round: u64| Duration::from_secs(1) + Duration::from_micros(200 * round);
+    let left: usize = std::thread::scope(|scope| {
+        let work = |seed| {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            let (mut worker, mut batch) = (Processor::with_seed(seed), Batch::default());
+            let mut left = 0;
+            for round in 0..150 {
+                let packets: Vec<(u32, Vec<u8>)> = (0..50).map(|_| packet(&mut random)).collect();
+                let packets: Vec<(u32, &[u8])> =
+                    packets.iter().map(|(port, packet)| (*port, packet.as_slice())).collect();
+                code.process_batch(core, &mut worker, &packets, now(round), &mut batch);
+                assert!(batch.errors().is_empty(), "seed {seed}: {:?}", batch.errors());
+                left += batch.sent().len();
+            }
+            left
+        };
+        let workers = [11, 12, 13].map(|seed| scope.spawn(move || work(seed)));
+        let mut random = ChaCha8Rng::seed_from_u64(14);
+        for round in 0..150 {
+            Change::new(&mut random).make(core, now(round));
+            core.expire(now(round));
+        }
+        workers.into_iter().map(|worker| worker.join().expect("a worker")).sum()
+    });
+    assert!(left > 10_000, "{left} left");
+    // No more than there is room for.
+    for table in ["flows", "values"] {
+        let entries = entries(&switch, table);
+        assert!(
+            !entries.is_empty() && entries.len() <= 100,
+            "{} entries in {table}",
+            entries.len()
+        );
+    }
 }
