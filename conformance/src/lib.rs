@@ -17,6 +17,6 @@ mod switch;
 pub use namespace::Lab;
 pub use peer::{Peer, java, peers, repository};
 pub use process::{Running, free_port, poll};
-pub use run::{OneTrial, ProbeRun};
+pub use run::{OneTrial, ProbeRun, rfc8456};
 pub use serving::Serving;
 pub use switch::{ADDRESS, SwitchProcess, binary};

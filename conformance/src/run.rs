@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use probe::config::{Origin, Resolved, Settings};
+use probe::config::{Origin, PlanKind, Resolved, Settings};
 use probe::outcome::{RunResult, Trial};
+use probe::rfc8456::BenchmarkWatcher;
+use probe::rfc8456::outcome::BenchmarkResult;
 use probe::{Live, RunContext, Watcher};
 
 use crate::process::poll;
@@ -117,6 +119,30 @@ impl OneTrial for RunResult {
     }
 }
 
+/// Runs the tests of RFC 8456 that `plan.kind` names, with some settings, each a key and a value as its flag takes it.
+///
+/// # Panics
+///
+/// When the settings do not make a configuration with that plan, or the run failed.
+pub fn rfc8456(settings: &[(&str, &str)]) -> BenchmarkResult {
+    let resolved = resolve(None, settings);
+    let PlanKind::Rfc8456(tests) = resolved.config.plan.kind else {
+        panic!("plan.kind is not rfc8456");
+    };
+    let context = RunContext {
+        command: Vec::new(),
+        configuration: resolved.values(),
+        notes: Vec::new(),
+        ports: None,
+        live: Arc::new(Live::default()),
+        interrupt: Arc::new(AtomicBool::new(false)),
+    };
+    match probe::rfc8456::run(&resolved.config, tests, context, &mut Nobody) {
+        Ok(result) => result,
+        Err(error) => panic!("the run failed: {error}"),
+    }
+}
+
 fn resolve(file: Option<&Path>, settings: &[(&str, &str)]) -> Resolved {
     let mut given = Settings::new();
     if let Some(file) = file {
@@ -137,4 +163,9 @@ struct Nobody;
 impl Watcher for Nobody {
     fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
     fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
+}
+
+impl BenchmarkWatcher for Nobody {
+    fn trial_begins(&mut self, _: &str) {}
+    fn trial_ended(&mut self, _: &BenchmarkResult) {}
 }

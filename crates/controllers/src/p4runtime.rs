@@ -12,13 +12,16 @@
 //! For every switch a task dials until it is there, becomes primary, sees to it that the switch
 //! runs our pipeline, installs what the application begins with, and then answers packet-ins; when
 //! the session ends it begins again. See `switch` for that life, `connections` for the way there,
+//! `serving` for what the applications do meanwhile, `network` for the one that decides over all switches,
 //! `rules` for what is written, and `entities` for how.
 
 mod connections;
 mod depth;
 mod entities;
 mod gather;
+mod network;
 mod rules;
+mod serving;
 mod switch;
 mod target;
 #[cfg(test)]
@@ -41,6 +44,7 @@ pub use ::p4runtime::arbitration::ElectionId;
 pub use ::p4runtime::client::{ClientOptions, ClientTls};
 use connections::Connector;
 pub use depth::{AnswerAfter, Description};
+use network::Network;
 pub use target::{Target, TargetError};
 
 /// How often threads look whether they are to stop.
@@ -61,12 +65,15 @@ pub struct Options {
     pub idle_timeout: Duration,
     /// The number by which switches choose among controllers; the highest is primary.
     pub election_id: ElectionId,
+    /// Whether it stands by: a backup of each switch that has a primary controller, until that is gone. Then it is the
+    /// next, with the number after the highest that the switch has seen.
+    pub stands_by: bool,
     /// Switches have ports 1 to this one, as far as flooding is concerned.
     pub flood_ports: u16,
     /// How long messages gather before a thread looks for them; zero to look at once.
     pub gather: Duration,
-    /// What a compiler made of `programs/l2.p4` for switches that execute it. Without it
-    /// [`crate::pipeline::DEVICE_CONFIG`], which emulated switches take.
+    /// What a compiler made of `programs/l2.p4` for switches that execute it and do not compile. Without it
+    /// [`crate::pipeline::DEVICE_CONFIG`], the source.
     pub device_config: Option<Bytes>,
     /// Switches that are dialled and set up at the same time.
     pub parallel_dials: usize,
@@ -92,6 +99,7 @@ impl Default for Options {
             idle_timeout: Duration::from_secs(10),
             gather: Duration::ZERO,
             election_id: ElectionId(1),
+            stands_by: false,
             flood_ports: 48,
             device_config: None,
             parallel_dials: 64,
@@ -117,6 +125,8 @@ struct Shared {
     pipeline: Pipeline,
     dials: Semaphore,
     counters: Arc<Counters>,
+    /// For the application that decides over all switches.
+    network: Network,
 }
 
 impl Shared {
@@ -142,6 +152,7 @@ impl Controller {
             pipeline: Pipeline::new(options.device_config.clone())?,
             dials: Semaphore::new(options.parallel_dials.clamp(1, Semaphore::MAX_PERMITS)),
             counters: Arc::default(),
+            network: Network::default(),
             options,
         };
         Ok(Self { targets, shared: Arc::new(shared) })

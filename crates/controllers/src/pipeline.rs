@@ -15,9 +15,9 @@ use crate::application::Port;
 /// The P4Info, in text format.
 pub const P4INFO: &str = include_str!("../pipeline/l2.p4info.txtpb");
 
-/// The device configuration. It names the program and is not the output of a compiler: switches
-/// that execute programs need one that their own compiler makes of `programs/l2.p4`.
-pub const DEVICE_CONFIG: &[u8] = include_bytes!("../pipeline/l2.json");
+/// The device configuration: the source of the program, which Planimeter's own switches compile. Others that execute
+/// programs need one that their own compiler makes of it.
+pub const DEVICE_CONFIG: &[u8] = include_bytes!("../../../programs/l2.p4");
 
 /// What things are called in P4Info.
 pub mod ids {

@@ -2,7 +2,8 @@
 //!
 //! Source text goes through the preprocessor, the lexer and the parser into a syntax tree ([`ast`]). The checker
 //! ([`check`]) resolves names and types beside it, and the lowering ([`lower`]) makes the intermediate representation
-//! ([`ir`]) of both; BMv2 JSON becomes the same form ([`bmv2`]). P4Info ([`p4info`]) comes from there.
+//! ([`ir`]) of both; BMv2 JSON becomes the same form ([`bmv2`]). P4Info ([`p4info`]) comes from there. What controllers push to a
+//! device is read by [`device_config`].
 //! [`compile_file`] does all that in one call. What any pass has to say goes into [`diagnostic::Diagnostics`] with
 //! positions in a [`source::SourceMap`].
 //!
@@ -42,6 +43,7 @@ pub mod ast;
 pub mod bmv2;
 pub mod check;
 mod compile;
+pub mod device_config;
 pub mod diagnostic;
 pub mod explain;
 mod frontend;

@@ -22,6 +22,7 @@ pub use self::{
 use crate::{
     STREAM_CHANNEL,
     arbitration::ElectionId,
+    gnmi::PortWatch,
     proto::v1::{
         self, forwarding_pipeline_config::Cookie,
         get_forwarding_pipeline_config_request::ResponseType, p4_runtime_client::P4RuntimeClient,
@@ -161,6 +162,15 @@ impl Client {
             Ok(outcome) => outcome,
             Err(_) => Err(ArbitrationFailure::NoAnswer { patience }),
         }
+    }
+
+    /// Subscribes to the ports of the device, over gNMI at the same server.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses; with UNIMPLEMENTED it has no gNMI.
+    pub async fn watch_ports(&self) -> Result<PortWatch, tonic::Status> {
+        PortWatch::open(self.line.clone(), self.device_id, self.response_limit).await
     }
 
     /// The version of P4Runtime that the server implements.

@@ -13,6 +13,7 @@
 //! The messages are written as structs, not generated: they are few, and gNMI's own protos bring
 //! in much that nothing here uses.
 
+mod client;
 mod messages;
 mod sampling;
 mod service;
@@ -24,6 +25,7 @@ mod tree;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+pub use self::client::{PortChange, PortWatch};
 use self::messages::SubscribeResponse;
 pub(crate) use self::service::GnmiServer;
 use crate::store::Nanos;
@@ -91,16 +93,20 @@ struct Watcher {
 }
 
 impl Watchers {
-    /// Tells what has changed of a port; without `before` it is new, without `after` it is gone.
-    pub fn tell(&self, before: Option<&Port>, after: Option<&Port>, now: Nanos) {
+    /// Tells what has changed of a port; without `before` it is new, without `after` it is gone. Returns
+    /// how many clients were told: those that subscribed to what has changed.
+    pub fn tell(&self, before: Option<&Port>, after: Option<&Port>, now: Nanos) -> usize {
         let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
+        let mut count = 0;
         self.lock().retain(|watcher| {
             let Some(outbox) = watcher.outbox.upgrade() else { return false };
             if let Some(told) = tree::changed(before, after, &watcher.paths, timestamp) {
                 outbox.push_always(SubscribeResponse::update(told));
+                count += 1;
             }
             true
         });
+        count
     }
 
     /// Has later changes of these paths sent to an outbox, for as long as it lives.

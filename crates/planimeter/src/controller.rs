@@ -53,6 +53,7 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         matches,
         &[
             "election-id",
+            "standby",
             "flood-ports",
             "gather",
             "answer-after",
@@ -151,6 +152,7 @@ fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         threads: number::<u16>(matches, "threads").into(),
         idle_timeout: Duration::from_secs(number::<u16>(matches, "idle-timeout").into()),
         election_id: p4runtime::ElectionId(number(matches, "election-id")),
+        stands_by: matches.get_flag("standby"),
         flood_ports: number(matches, "flood-ports"),
         device_config: device_config.map(Into::into),
         gather: Duration::from_micros(number::<u32>(matches, "gather").into()),

@@ -83,7 +83,7 @@ pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf
 }
 
 /// The name of a device in ONOS, by the number of the switch.
-pub fn onos_device(number: u64) -> String {
+pub(crate) fn onos_device(number: u64) -> String {
     format!("device:bmv2:s{number}")
 }
 

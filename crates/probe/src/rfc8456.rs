@@ -17,7 +17,10 @@ mod procedures;
 mod run;
 mod scene;
 mod seen;
+mod size;
 mod trial;
 
 pub use catalogue::{Test, Tests};
+pub use northbound::census;
 pub use run::{BenchmarkWatcher, run};
+pub use seen::Census;

@@ -560,7 +560,7 @@ fn describe(sampler: &Sampler) -> String {
 
 /// Makes the switches known to the controller, where it dials them. Returns what a reader of the
 /// figures must know of it.
-fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
+pub(crate) fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
     let onos = Onos::of(config);
     let mut notes = Vec::new();
     if let (true, Some(onos)) = (config.controller.onos_forget, &onos) {

@@ -8,7 +8,7 @@
 //! their streams, and digests are fetched by the thread that serves.
 //!
 //! What a controller pushes as device configuration is taken in whatever form it comes
-//! ([`program`]): BMv2 JSON, our own compiled form, P4 source.
+//! ([`p4lang::device_config`]): BMv2 JSON, our own compiled form, P4 source.
 
 mod device;
 mod journal;
@@ -16,7 +16,6 @@ mod log;
 mod mailbox;
 mod metrics;
 mod ports;
-pub mod program;
 mod restored;
 pub mod runtime_json;
 mod server;

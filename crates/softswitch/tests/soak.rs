@@ -177,8 +177,8 @@ impl<'a> Control<'a> {
     async fn begin(switch: &'a Switch, seed: u64) -> Self {
         let compiled = |source: &str| {
             let source = source.as_bytes();
-            let program = softswitch::program::from_device_config(source).expect("it compiles");
-            softswitch::program::to_pipeline_config(&program).expect("it has a P4Info")
+            let program = p4lang::device_config::from_device_config(source).expect("it compiles");
+            p4lang::device_config::to_pipeline_config(&program).expect("it has a P4Info")
         };
         let other =
             PROGRAM.replace("h.packet_in.setValid();", "h.packet_in.setValid(); h.h.from = 1;");

@@ -5,8 +5,8 @@
 mod namespace;
 
 use namespace::Namespace;
+use p4lang::device_config::{from_device_config, to_pipeline_config};
 use packetio::{Burst, Frame, Port, Queue, Transmitted, af_packet};
-use softswitch::program::{from_device_config, to_pipeline_config};
 use softswitch::{DeviceConfig, Log, Options, Path, Switch, V1ModelSettings};
 use std::time::{Duration, Instant};
 

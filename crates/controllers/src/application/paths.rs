@@ -377,15 +377,15 @@ fn lldp_origin(frame: &[u8]) -> Option<Place> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::application::IPV4;
 
-    fn mac(last: u8) -> MacAddress {
+    pub(crate) fn mac(last: u8) -> MacAddress {
         MacAddress([2, 0, 0, 0, 0, last])
     }
 
-    fn frame(destination: MacAddress, source: MacAddress) -> Vec<u8> {
+    pub(crate) fn frame(destination: MacAddress, source: MacAddress) -> Vec<u8> {
         let mut frame = [destination.0, source.0].concat();
         frame.extend(IPV4.to_be_bytes());
         frame.resize(60, 0);

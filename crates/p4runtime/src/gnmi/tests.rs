@@ -15,7 +15,7 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use super::{
-    Port, PortSource, Watchers,
+    Port, PortChange, PortSource, Watchers,
     messages::{
         CapabilityRequest, CapabilityResponse, GetRequest, GetResponse, Mode, Path, PathElem, Poll,
         Request as Kind, Response, SetRequest, SetResponse, SubscribeRequest, SubscribeResponse,
@@ -61,6 +61,7 @@ impl PortSource for Changing {
 }
 
 struct Served {
+    address: String,
     ports: Arc<Changing>,
     grpc: Grpc<Channel>,
 }
@@ -84,7 +85,7 @@ impl Served {
         tokio::spawn(server.serve(listener, std::future::pending()));
         let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
         let grpc = Grpc::new(channel.connect().await.expect("connected"));
-        Self { ports, grpc }
+        Self { address: address.to_string(), ports, grpc }
     }
 
     async fn unary<Q, R>(&mut self, path: &'static str, request: Q) -> Result<R, Status>
@@ -156,6 +157,35 @@ fn parse(target: &str, text: &str) -> Path {
         None => PathElem { name: text.to_owned(), ..PathElem::default() },
     };
     Path { target: target.to_owned(), elem: text.split('/').map(elem).collect(), ..Path::default() }
+}
+
+#[tokio::test]
+async fn our_client_hears_of_ports_and_of_what_becomes_of_them() {
+    let served = Served::new().await;
+    let options = crate::client::ClientOptions::default();
+    let client = soon(crate::client::Client::connect(&served.address, 4, &options)).await;
+    let client = client.expect("connected");
+    let mut watch = soon(client.watch_ports()).await.expect("a subscription");
+    let mut heard = Vec::new();
+    loop {
+        match soon(watch.next()).await.expect("no error").expect("not the end") {
+            PortChange::Synchronized => break,
+            change => heard.push(change),
+        }
+    }
+    assert_eq!(heard, [1, 2].map(|number| PortChange::Is { number, up: true }));
+    served.ports.set(2, |port| port.up = false);
+    let change = soon(watch.next()).await.expect("no error");
+    assert_eq!(change, Some(PortChange::Is { number: 2, up: false }));
+    let gone = served.ports.ports()[1].clone();
+    assert_eq!(served.ports.watchers.tell(Some(&gone), None, Nanos(1)), 1);
+    assert_eq!(soon(watch.next()).await.expect("no error"), Some(PortChange::Gone { number: 2 }));
+    let other = soon(client.for_device(77).watch_ports()).await;
+    let refused = match other {
+        Ok(mut watch) => soon(watch.next()).await.expect_err("there is no such device"),
+        Err(status) => status,
+    };
+    assert_eq!(refused.code(), Code::NotFound);
 }
 
 fn list(mode: Mode, path: &str) -> Kind {

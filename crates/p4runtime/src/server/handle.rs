@@ -430,6 +430,16 @@ impl DeviceHandle {
         send_to_all(&receivers, entries, message).ok_or(IdleTimeoutError(self.shared.id))
     }
 
+    /// Sends a message as it is to whoever receives packet-ins, so that a controller can be shown one that no switch
+    /// should send. Nothing is checked. As with [`DeviceHandle::send_now`], it is written before this returns, and it is
+    /// only for use on the runtime that serves the device. Returns whether there was anybody to send it to.
+    pub fn send_unchecked(&self, message: v1::StreamMessageResponse) -> bool {
+        let outboxes: Vec<_> =
+            self.packet_in_path().receivers.iter().map(|one| Arc::clone(&one.outbox)).collect();
+        let messages = || [Outgoing::Message(Box::new(message.clone()))];
+        outboxes.iter().map(|outbox| outbox.push_all(messages(), When::Now)).sum::<usize>() > 0
+    }
+
     /// Tells these ports to clients that ask for them over gNMI.
     pub fn set_ports(&self, ports: Vec<Port>) {
         self.set_port_source(Arc::new(FixedPorts { ports, ..FixedPorts::default() }));

@@ -178,7 +178,7 @@ fn openflow_arguments() -> [Arg; 7] {
     ]
 }
 
-fn p4runtime_arguments() -> [Arg; 12] {
+fn p4runtime_arguments() -> [Arg; 13] {
     let argument = |name: &'static str| Arg::new(name).long(name).help_heading("P4Runtime");
     [
         argument("device")
@@ -216,6 +216,10 @@ fn p4runtime_arguments() -> [Arg; 12] {
             .value_parser(value_parser!(u128))
             .default_value("1")
             .help("By which switches choose among controllers; the highest is primary"),
+        argument("standby")
+            .action(ArgAction::SetTrue)
+            .conflicts_with("election-id")
+            .help("Stand by until no controller is primary that was, and be the next"),
         argument("flood-ports")
             .value_name("NUMBER")
             .value_parser(value_parser!(u16).range(1..=254))
@@ -256,8 +260,8 @@ fn p4runtime_arguments() -> [Arg; 12] {
             .help("What a compiler made of programs/l2.p4, for switches that execute it")
             .long_help(
                 "What a compiler made of programs/l2.p4, for switches that execute it, such as \
-                 BMv2. Emulated switches take any; without this they are sent a file that names \
-                 the program.",
+                 BMv2. Without this they are sent its source, which planimeter switch and the \
+                 switches of --plan rfc8456 compile; other emulated switches take any.",
             ),
     ]
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use p4lang::device_config::to_pipeline_config;
 use p4runtime::p4info::text;
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
@@ -12,7 +13,6 @@ use packetio::tap::record;
 use packetio::{PortSpec, Source, SpecError};
 use prost::Message;
 use serde::Deserialize;
-use softswitch::program::to_pipeline_config;
 use softswitch::runtime_json::RuntimeJson;
 use softswitch::{DeviceConfig, V1ModelSettings};
 

@@ -149,6 +149,7 @@ pub(super) struct P4RuntimeDraft {
     pub(super) port_form: PortForm,
     pub(super) digest: String,
     pub(super) idle_table: String,
+    pub(super) cpu_port: u32,
 }
 
 #[derive(Debug, Default)]
@@ -419,6 +420,7 @@ impl P4RuntimeDraft {
             port_form: self.port_form,
             digest: self.digest,
             idle_table: self.idle_table,
+            cpu_port: self.cpu_port,
         }
     }
 }

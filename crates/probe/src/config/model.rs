@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openflow_switch::FlowTables;
 
-use crate::rfc8456::Tests;
+use crate::rfc8456::{Test, Tests};
 
 /// A whole run, resolved.
 #[derive(Clone, Debug)]
@@ -51,6 +51,11 @@ impl Config {
     pub fn most_switches(&self) -> u32 {
         match &self.plan.kind {
             PlanKind::Sweep { switches, .. } => switches.iter().copied().max().unwrap_or(0),
+            PlanKind::Rfc8456(tests)
+                if tests.contains(Test::ControlSessions) || tests.contains(Test::DiscoverySize) =>
+            {
+                self.switches.count.max(self.rfc8456.switches)
+            }
             _ => self.switches.count,
         }
     }
@@ -186,6 +191,8 @@ pub struct P4Runtime {
     /// The table whose entries switches say are idle with [`Load::IdleTimeout`]; empty for the
     /// first of the pipeline that has idle time-outs.
     pub idle_table: String,
+    /// The port by which a program sends packets to controllers and gets theirs, where programs are run.
+    pub cpu_port: u32,
 }
 
 /// How port numbers are written in packet-in metadata.

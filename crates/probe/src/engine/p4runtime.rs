@@ -11,7 +11,7 @@ mod pacer;
 mod pipelines;
 mod ports;
 mod thread;
-mod timer;
+pub(crate) mod timer;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -30,7 +30,7 @@ use tokio::sync::watch;
 
 use super::pace::Pace;
 use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, spawn};
-use crate::config::{DeviceAddress, PortForm, Protocol};
+use crate::config::{Config, DeviceAddress, PortForm, Protocol};
 use crate::ledger::Tally;
 use load::Form;
 use pacer::Pacing;
@@ -59,7 +59,7 @@ pub(crate) enum StartError {
 }
 
 /// Where every P4Runtime switch listens, in the order of the switches.
-pub fn addresses(config: &crate::config::Config) -> Vec<DeviceAddress> {
+pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
     let p4runtime = &config.p4runtime;
     let group = p4runtime.devices_per_port.max(1);
     // That the ports suffice was checked with the configuration, and again when they were taken.
@@ -88,7 +88,7 @@ pub(crate) fn start(
     live: &Arc<Live>,
 ) -> Result<Vec<JoinHandle<io::Result<Books>>>, StartError> {
     let shared = Arc::new(Shared::new(plan.clone(), orders.clone(), live.clone()));
-    let preloaded = preloaded(plan)?;
+    let preloaded = preloaded(&plan.config)?;
     let registry = Arc::new(PipelineRegistry::new());
     let threads = (0..plan.threads)
         .map(|thread| state(&shared, thread))
@@ -98,7 +98,7 @@ pub(crate) fn start(
         serving.push(devices(plan, number, thread, &registry, preloaded.as_ref())?);
     }
     shared.set_threads(threads.clone());
-    let tls = server_tls(plan)?;
+    let tls = server_tls(&plan.config)?;
     threads
         .into_iter()
         .zip(serving)
@@ -134,16 +134,7 @@ fn devices(
     preloaded: Option<&v1::ForwardingPipelineConfig>,
 ) -> Result<Vec<Listening>, StartError> {
     let addresses = addresses(&plan.config);
-    let options = DeviceOptions {
-        packet_in_form: match plan.config.p4runtime.port_form {
-            PortForm::FullWidth => ByteString::FullWidth,
-            PortForm::Canonical => ByteString::Canonical,
-        },
-        // A controller that comes back with a lower election id than before is not locked out of
-        // a switch that nobody else controls.
-        election_memory: ElectionMemory::ForgottenWhenAlone,
-        ..DeviceOptions::default()
-    };
+    let options = device_options(&plan.config);
     let mut listening: Vec<Listening> = Vec::new();
     let mut all = Vec::new();
     for (index, switch) in plan.members(number).enumerate() {
@@ -179,15 +170,29 @@ fn devices(
     Ok(listening)
 }
 
+/// What emulated switches do where the specification leaves a choice.
+pub(crate) fn device_options(config: &Config) -> DeviceOptions {
+    DeviceOptions {
+        packet_in_form: match config.p4runtime.port_form {
+            PortForm::FullWidth => ByteString::FullWidth,
+            PortForm::Canonical => ByteString::Canonical,
+        },
+        // A controller that comes back with a lower election id than before is not locked out of
+        // a switch that nobody else controls.
+        election_memory: ElectionMemory::ForgottenWhenAlone,
+        ..DeviceOptions::default()
+    }
+}
+
 /// The ports of a switch as controllers find them over gNMI; all are up.
-fn ports(number: u64, count: u16) -> Vec<Port> {
+pub(crate) fn ports(number: u64, count: u16) -> Vec<Port> {
     let name = |port| format!("s{number}-eth{port}");
     let port = |port| Port { number: port, name: name(port), up: true, enabled: true };
     (1..=u32::from(count)).map(port).collect()
 }
 
 /// The port is held for the run ([`HeldPorts`]), so that nothing stands against a listener.
-fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
+pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
     let failed = |cause| PortsError::Listen { address, cause };
     let listener = TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
@@ -198,7 +203,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
 
 /// Puts several devices behind each port where one port each would need more files than this
 /// process may open, and says so. A listener, what holds its port and a connection are a file each.
-pub fn fit_to_file_limit(config: &mut crate::config::Config) -> Option<String> {
+pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
     let switches = u64::from(config.most_switches());
     let files = |group: u64| switches + 2 * switches.div_ceil(group);
@@ -270,8 +275,11 @@ fn run(
     Ok((std::mem::replace(&mut books.recorder, empty), handshakes))
 }
 
-fn preloaded(plan: &TrialPlan) -> Result<Option<v1::ForwardingPipelineConfig>, StartError> {
-    let p4runtime = &plan.config.p4runtime;
+/// The pipeline that switches have from the start, if they have one.
+pub(crate) fn preloaded(
+    config: &Config,
+) -> Result<Option<v1::ForwardingPipelineConfig>, StartError> {
+    let p4runtime = &config.p4runtime;
     let Some(file) = &p4runtime.p4info else { return Ok(None) };
     let text = String::from_utf8(read(file)?)
         .map_err(|error| StartError::P4Info { file: file.clone(), cause: error.to_string() })?;
@@ -289,8 +297,9 @@ fn preloaded(plan: &TrialPlan) -> Result<Option<v1::ForwardingPipelineConfig>, S
     }))
 }
 
-fn server_tls(plan: &TrialPlan) -> Result<Option<ServerTls>, StartError> {
-    let Some(tls) = &plan.config.tls else { return Ok(None) };
+/// The identity of the servers, if they have one.
+pub(crate) fn server_tls(config: &Config) -> Result<Option<ServerTls>, StartError> {
+    let Some(tls) = &config.tls else { return Ok(None) };
     let (Some(certificate), Some(key)) = (&tls.certificate, &tls.key) else { return Ok(None) };
     Ok(Some(ServerTls {
         certificate: read(certificate)?,

@@ -3,6 +3,9 @@
 mod desk;
 mod openflow;
 mod openflow_device;
+mod p4runtime;
+mod p4runtime_device;
+mod p4runtime_events;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,6 +17,9 @@ use desk::Desk;
 
 pub(super) use openflow::OpenFlowEdge;
 pub(super) use openflow_device::OpenFlowDevice;
+pub(super) use p4runtime::P4RuntimeEdge;
+pub(super) use p4runtime_device::{Kind, P4RuntimeDevice, Programs};
+pub(super) use p4runtime_events::Events;
 
 /// The longest sleep, so that an interrupt is seen, in nanoseconds.
 const LOOK: u64 = 50_000_000;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 use super::seen::{Census, Hop};
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::netcfg;
 
 /// Patience with one answer.
@@ -23,7 +23,14 @@ pub(crate) enum Northbound {
     /// The REST interface of os-ken and Ryu: `ofctl_rest` and `rest_topology`.
     Ofctl { agent: Agent, base: String, first_id: u64, switches: u32 },
     /// The REST interface of ONOS.
-    Onos { agent: Agent, base: String, authorization: String, first_id: u64 },
+    Onos {
+        agent: Agent,
+        base: String,
+        authorization: String,
+        first_id: u64,
+        /// What it calls the switch with a number.
+        name: fn(u64) -> String,
+    },
     /// A command of the user's.
     Command { command: String, first_id: u64 },
 }
@@ -52,6 +59,10 @@ impl Northbound {
                     base: base(url),
                     authorization: netcfg::authorization(user, password),
                     first_id,
+                    name: match config.protocol {
+                        Protocol::P4Runtime => netcfg::onos_device,
+                        Protocol::OpenFlow10 | Protocol::OpenFlow13 => openflow_name,
+                    },
                 }
             }
             Some(("command", command)) => Self::Command { command: command.to_owned(), first_id },
@@ -83,16 +94,7 @@ impl Northbound {
                     links: count(&self.get("/onos/v1/links")?["links"]),
                 })
             }
-            Self::Command { command, .. } => {
-                let answer = shell(command, Some("topology"), "")?;
-                let value: Value =
-                    serde_json::from_str(&answer).map_err(|error| error.to_string())?;
-                let number = |name: &str| {
-                    let missing = || format!("the answer to \"topology\" has no number \"{name}\"");
-                    value[name].as_u64().ok_or_else(missing)
-                };
-                Ok(Census { switches: number("switches")?, links: number("links")? })
-            }
+            Self::Command { command, .. } => census(&shell(command, Some("topology"), "")?),
         }
     }
 
@@ -128,8 +130,9 @@ impl Northbound {
             Self::Ofctl { first_id, .. } => { hops }.try_for_each(|hop| {
                 self.post("/stats/flowentry/add", &ofctl_entry(*first_id, hop)).map(|_| ())
             }),
-            Self::Onos { first_id, .. } => {
-                let flows: Vec<Value> = hops.map(|hop| onos_flow(*first_id, hop)).collect();
+            Self::Onos { first_id, name, .. } => {
+                let device = |hop: &Hop| name(first_id + u64::from(hop.switch));
+                let flows: Vec<Value> = hops.map(|hop| onos_flow(&device(hop), hop)).collect();
                 self.post("/onos/v1/flows?appId=planimeter", &json!({ "flows": flows })).map(|_| ())
             }
             Self::Command { command, first_id } => {
@@ -172,6 +175,21 @@ impl Northbound {
     }
 }
 
+/// Reads what a command answers to the question for the topology, such as `{"switches": 4, "links": 8}`.
+///
+/// # Errors
+///
+/// With what is missing.
+pub fn census(answer: &str) -> Result<Census, String> {
+    let value: Value = serde_json::from_str(answer)
+        .map_err(|error| format!("the answer to \"topology\" is no JSON: {error}"))?;
+    let number = |name: &str| {
+        let missing = || format!("the answer to \"topology\" has no number \"{name}\"");
+        value[name].as_u64().ok_or_else(missing)
+    };
+    Ok(Census { switches: number("switches")?, links: number("links")? })
+}
+
 fn read(
     mut answer: ureq::http::Response<ureq::Body>,
     base: &str,
@@ -200,11 +218,16 @@ fn ofctl_entry(first_id: u64, hop: &Hop) -> Value {
     })
 }
 
-fn onos_flow(first_id: u64, hop: &Hop) -> Value {
+/// What ONOS calls an OpenFlow switch.
+fn openflow_name(datapath_id: u64) -> String {
+    format!("of:{datapath_id:016x}")
+}
+
+fn onos_flow(device: &str, hop: &Hop) -> Value {
     json!({
         "priority": 40_000 + u32::from(PRIORITY),
         "isPermanent": true,
-        "deviceId": format!("of:{:016x}", first_id + u64::from(hop.switch)),
+        "deviceId": device,
         "selector": { "criteria": [
             { "type": "IN_PORT", "port": hop.in_port },
             { "type": "ETH_SRC", "mac": address(hop.source) },
@@ -258,7 +281,7 @@ mod tests {
         assert_eq!(entry["dpid"], 3);
         assert_eq!(entry["match"]["dl_dst"], "02:00:00:00:00:1f");
         assert_eq!(entry["actions"], json!([{ "type": "OUTPUT", "port": 3 }]));
-        let flow = onos_flow(1, &hop());
+        let flow = onos_flow(&openflow_name(3), &hop());
         assert_eq!(flow["deviceId"], "of:0000000000000003");
         assert_eq!(flow["treatment"]["instructions"][0]["port"], "3");
     }

@@ -10,15 +10,17 @@ use super::outcome::{
     BenchmarkResult, Figure, Parameters, SCHEMA, SCHEMA_VERSION, TestOutcome, TrialOutcome,
 };
 use super::procedures::Disturbance;
+use super::size::{Largest, largest};
 use super::trial::{self, Setting};
 use super::{Test, Tests};
-use crate::config::{Config, FlowTables, Mode, PlanKind, Protocol, TopologySource};
+use crate::config::{Config, FlowTables, Mode, PlanKind, Protocol, Switches, TopologySource};
+use crate::engine::p4runtime::HeldPorts;
 use crate::host;
 use crate::metrics::Unit;
 use crate::outcome::{Completion, RunResult, Trial};
 use crate::run::{RunContext, RunError, Watcher, between};
 use crate::topology::Topology;
-use crate::trial::address;
+use crate::trial::{address, announce};
 
 /// Shares of invalid messages that section 5.3.1 asks for.
 const INVALID: [(f64, &str); 2] = [(0.01, "1 % invalid messages"), (0.02, "2 % invalid messages")];
@@ -42,10 +44,23 @@ pub trait BenchmarkWatcher {
 pub fn run(
     config: &Config,
     tests: Tests,
-    context: RunContext,
+    mut context: RunContext,
     watcher: &mut dyn BenchmarkWatcher,
 ) -> Result<BenchmarkResult, RunError> {
     host::raise_file_limit();
+    let mut config = config.clone();
+    // Over all trials, so that nobody else is lent the port of a switch that is off.
+    let ports = match context.ports.take() {
+        Some(ports) => ports,
+        None => HeldPorts::take(&config, false)?,
+    };
+    ports.apply(&mut config);
+    let all = Config {
+        switches: Switches { count: config.most_switches(), ..config.switches.clone() },
+        ..config.clone()
+    };
+    context.notes.extend(announce(&all, &context.interrupt)?);
+    let config = &config;
     let began = Began::now(context.command.clone());
     let mut runner = Runner {
         result: empty_result(config, &context, &began)?,
@@ -83,9 +98,6 @@ impl Runner<'_> {
         }
         match test {
             Test::MessageProcessingRate => self.repeat(test, None, test.unit(), Self::rate),
-            Test::MessageProcessingTime if self.config.protocol == Protocol::P4Runtime => {
-                self.repeat(test, None, test.unit(), Self::response_time)
-            }
             Test::ControlSessions if self.config.protocol == Protocol::P4Runtime => {
                 self.repeat(test, None, test.unit(), Self::sessions)
             }
@@ -105,11 +117,17 @@ impl Runner<'_> {
                 let parts =
                     [Test::ReactivePathRate, Test::ReactivePathTime, Test::TopologyChangeTime];
                 let spacing = (1e9 / (ATTACKS * self.config.rfc8456.rate)) as u64;
-                let disturbed = [
-                    ("connections to its port", Disturbance::Connections { spacing }),
-                    ("packets of ever new addresses", Disturbance::Strangers { spacing }),
-                ];
-                self.disturbed(test, &parts, &disturbed)
+                let strangers =
+                    ("packets of ever new addresses", Disturbance::Strangers { spacing });
+                match self.config.protocol {
+                    // It has no port of this protocol to connect to: it dials.
+                    Protocol::P4Runtime => self.disturbed(test, &parts, &[strangers]),
+                    Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+                        let connections =
+                            ("connections to its port", Disturbance::Connections { spacing });
+                        self.disturbed(test, &parts, &[connections, strangers])
+                    }
+                }
             }
             Test::ControlSessions => {
                 let switches = self.config.rfc8456.switches;
@@ -222,20 +240,6 @@ impl Runner<'_> {
         crate::run::run(&config, context, &mut Nobody)
     }
 
-    /// Section 5.1.2 over P4Runtime, by the closed loop of the probe with one packet-in outstanding.
-    fn response_time(&mut self) -> Result<Measured, RunError> {
-        let result = self.probe(|config| {
-            config.traffic.mode = Mode::Closed { window: 1, give_up: Duration::from_secs(1) };
-        })?;
-        let trial = result.points.iter().flat_map(|point| &point.trials).next();
-        Ok(match trial.filter(|trial| trial.counts.answered > 0) {
-            Some(trial) => Measured::of(trial.rtt_from_sent.mean_ns / 1e9)
-                .with("messages", trial.counts.answered as f64, Unit::Count)
-                .with("unanswered", trial.counts.lost as f64, Unit::Count),
-            None => Measured::failed(why(result.completion)),
-        })
-    }
-
     /// Section 5.2.1 over P4Runtime: how many switches the controller has a session with in time.
     fn sessions(&mut self) -> Result<Measured, RunError> {
         let switches = self.config.rfc8456.switches;
@@ -278,40 +282,26 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Section 5.2.2: doubles the network until it is not discovered, then halves the distance.
+    /// Section 5.2.2.
     fn size(&mut self) -> Result<Measured, RunError> {
-        let most = self.config.rfc8456.switches;
-        let (mut known, mut unknown, mut why) = (0, None, None);
-        let mut next = least_switches(self.config).min(most);
-        loop {
-            if self.is_interrupted() {
-                return Ok(Measured::failed("interrupted"));
-            }
-            let measured = self.trial(Test::DiscoverySize, next, None)?;
-            if measured.value.is_some() {
-                known = next;
-            } else {
-                unknown = Some(next);
-                why = measured.remark;
-            }
-            next = match unknown {
-                None if known >= most => break,
-                None => known.saturating_mul(2).min(most),
-                Some(_) if known == 0 => break,
-                Some(unknown) if unknown - known <= 1 => break,
-                Some(unknown) => known + (unknown - known) / 2,
-            };
-        }
+        let (least, most) = (least_switches(self.config), self.config.rfc8456.switches);
+        let found = largest(least, most, |switches| match self.is_interrupted() {
+            true => Ok(None),
+            false => self.trial(Test::DiscoverySize, switches, None).map(Some),
+        })?;
+        let Some(Largest { known, unknown }) = found else {
+            return Ok(Measured::failed("interrupted"));
+        };
         let mut measured = match known {
-            0 => Measured::failed(why.clone().unwrap_or_default()),
+            0 => Measured::failed(unknown.clone().and_then(|(_, why)| why).unwrap_or_default()),
             known => Measured::of(known.into()),
         };
         if known > 0 {
             let links = Topology::build(&self.config.topology, known, u16::MAX)
                 .map_or(0, |topology| topology.link_count());
             measured = measured.with("links", links as f64, Unit::Count);
-            measured.remark = Some(match (unknown, why) {
-                (Some(unknown), Some(why)) => format!("at {unknown} switches {why}"),
+            measured.remark = Some(match unknown {
+                Some((unknown, Some(why))) => format!("at {unknown} switches {why}"),
                 _ => {
                     "all switches that there were were discovered: the size is at least this; see \
                       --rfc8456-switches"
@@ -382,10 +372,10 @@ fn why(completion: Completion) -> String {
 fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     let is_openflow = config.protocol != Protocol::P4Runtime;
     match test {
-        Test::MessageProcessingTime | Test::MessageProcessingRate | Test::ControlSessions => None,
-        _ if !is_openflow => Some(
-            "not done over P4Runtime: emulated P4Runtime switches run no program, so that no packet \
-             travels through them",
+        Test::MessageProcessingRate | Test::ControlSessions => None,
+        _ if !is_openflow && config.p4runtime.devices_per_port > 1 => Some(
+            "switches of this test are switched on and off one by one, so that each takes a port of its own; see \
+             --devices-per-port",
         ),
         Test::ProactivePathTime | Test::ProactivePathRate
             if config.rfc8456.northbound.is_none() =>

@@ -1,7 +1,7 @@
 //! What a test sees of controller and network, and what it has done.
 
 use crate::topology::Port;
-use crate::traffic::{Host, PacketId};
+use crate::traffic::{Host, PacketId, RunKey, is_discovery, read_id};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,12 +45,23 @@ pub(crate) enum What {
     Failed(Result<(), String>),
 }
 
+impl What {
+    /// What it means that the controller had a switch send a packet, if it means anything to a test.
+    pub(crate) fn of_packet_out(switch: u32, packet: &[u8], key: RunKey) -> Option<Self> {
+        match is_discovery(packet) {
+            true => Some(Self::DiscoverySent { switch }),
+            false => read_id(packet, key).map(|id| Self::PacketOut { switch, id }),
+        }
+    }
+}
+
 /// How large the topology is that a controller knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Census {
-    pub(crate) switches: u64,
-    /// Each direction counts.
-    pub(crate) links: u64,
+pub struct Census {
+    /// Switches.
+    pub switches: u64,
+    /// Links, of which each direction counts.
+    pub links: u64,
 }
 
 /// What a test has done.

@@ -1,11 +1,14 @@
 //! One trial: a network, a procedure, and the edge of the protocol.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Test;
 use super::bench::{Bench, Measured, Preparation, Procedure};
-use super::edge::{Company, OpenFlowDevice, OpenFlowEdge};
+use super::edge::{
+    Company, Events, Kind, OpenFlowDevice, OpenFlowEdge, P4RuntimeDevice, P4RuntimeEdge, Programs,
+};
 use super::emulator::Emulator;
 use super::northbound::Northbound;
 use super::procedures::{
@@ -14,7 +17,7 @@ use super::procedures::{
 };
 use super::scene::Scene;
 use crate::config::{Config, FlowTables, Protocol, TopologySource};
-use crate::engine::nanos;
+use crate::engine::{nanos, p4runtime};
 use crate::run::RunError;
 use crate::topology::{Topology, ports_for_links};
 use crate::traffic::{Hosts, PathFrames, RunKey};
@@ -63,9 +66,35 @@ pub(super) fn run(
                 .map_err(|error| failed(&error))?;
             Ok(edge.run().map_err(|error| failed(&error))?)
         }
-        // Said before anything runs.
-        Protocol::P4Runtime => Ok(Measured::failed("not done over P4Runtime")),
+        Protocol::P4Runtime => over_p4runtime(&plan, procedure, company),
     }
+}
+
+fn over_p4runtime(
+    plan: &Plan,
+    procedure: Box<dyn Procedure>,
+    company: Company<'_>,
+) -> Result<Measured, RunError> {
+    let failed = |error: &dyn std::fmt::Display| TrialError::Engine(error.to_string());
+    let kind = Kind {
+        config: &plan.config,
+        registry: Arc::default(),
+        programs: Programs::default(),
+        preloaded: p4runtime::preloaded(&plan.config).map_err(|error| failed(&error))?,
+        bypass: plan.tables == FlowTables::Bypass,
+    };
+    let addresses = p4runtime::addresses(&plan.config);
+    let events = Events::new(company.clock);
+    let devices = (0..).zip(&addresses);
+    let devices = devices
+        .map(|(index, address)| P4RuntimeDevice::new(&kind, index, address, &events))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| failed(&error))?;
+    // Whoever stands by dials as well, and election ids decide who has a session that counts.
+    let bench = Bench::new(plan.emulator(devices), procedure, plan.preparation(1));
+    let tls = p4runtime::server_tls(&plan.config).map_err(|error| failed(&error))?;
+    let edge = P4RuntimeEdge::new(bench, company, plan.key, tls, events, addresses);
+    Ok(edge.run().map_err(|error| failed(&error))?)
 }
 
 /// A trial's network.

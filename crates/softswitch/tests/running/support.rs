@@ -71,8 +71,9 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 
 /// A program as a controller pushes it, as source.
 pub(crate) fn pushed(source: &str) -> v1::ForwardingPipelineConfig {
-    let program = softswitch::program::from_device_config(source.as_bytes()).expect("it compiles");
-    let compiled = softswitch::program::to_pipeline_config(&program).expect("it has a P4Info");
+    let program =
+        p4lang::device_config::from_device_config(source.as_bytes()).expect("it compiles");
+    let compiled = p4lang::device_config::to_pipeline_config(&program).expect("it has a P4Info");
     v1::ForwardingPipelineConfig { p4_device_config: source.to_owned().into(), ..compiled }
 }
 

@@ -142,4 +142,18 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         slot: |draft| &mut draft.p4runtime.idle_table,
         ..BASE
     },
+    Setting {
+        key: "p4runtime.cpu-port",
+        flag: "cpu-port",
+        value_name: "PORT",
+        default: "255",
+        example: "510",
+        summary: "The controller's port in the programs that the switches of plan rfc8456 run",
+        manual: "As --cpu-port of simple_switch_grpc and planimeter switch: packets that a program sends out of it \
+            are packet-ins, and packet-outs come in by it. Only the tests of RFC 8456 run programs; the number \
+            of PSA's PSA_PORT_CPU works as well.",
+        limits: Limits::Number(0.0, 4_294_967_295.0),
+        slot: |draft| &mut draft.p4runtime.cpu_port,
+        ..BASE
+    },
 ];

@@ -13,7 +13,7 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 
 #[derive(Debug)]
-pub(super) struct Timer {
+pub(crate) struct Timer {
     descriptor: AsyncFd<OwnedFd>,
 }
 
@@ -24,14 +24,14 @@ impl Timer {
         reason = "the constructor is unsound for types that may change or share their descriptor; \
                   an OwnedFd does neither, and the replacement is an unsafe function"
     )]
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let descriptor = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Self { descriptor: AsyncFd::new(descriptor)? })
     }
 
     /// Waits for so many nanoseconds.
-    pub(super) async fn sleep(&self, nanoseconds: u64) -> io::Result<()> {
+    pub(crate) async fn sleep(&self, nanoseconds: u64) -> io::Result<()> {
         let once = Itimerspec {
             it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
             it_value: Timespec {

@@ -10,7 +10,7 @@ use crate::config::{Config, FlowTables, Protocol};
 use crate::rfc8456::emulator::Device;
 use crate::rfc8456::invalid;
 use crate::rfc8456::seen::What;
-use crate::traffic::{RunKey, is_discovery, read_id};
+use crate::traffic::RunKey;
 
 /// A switch.
 pub(crate) struct OpenFlowDevice {
@@ -112,11 +112,7 @@ impl OpenFlowDevice {
             && let Ok(packet_out) = PacketOut::new_checked(frame)
         {
             let payload = packet_out.payload();
-            if is_discovery(payload) {
-                seen.push(What::DiscoverySent { switch: switch_index });
-            } else if let Some(id) = read_id(payload, *key) {
-                seen.push(What::PacketOut { switch: switch_index, id });
-            }
+            seen.extend(What::of_packet_out(switch_index, payload, *key));
             switch.packet_out(frame, now, &mut line.out);
             left.append(&mut switch.take_left());
             return Ok(());

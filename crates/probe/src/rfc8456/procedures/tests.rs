@@ -11,6 +11,7 @@ use crate::rfc8456::bench::{Bench, Measured, Preparation, Procedure};
 use crate::rfc8456::emulator::{Device, Emulator};
 use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Census, Order, What};
+use crate::rfc8456::size::largest;
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Hosts, PathFrames, RunKey, is_discovery, read_id};
 
@@ -94,6 +95,10 @@ struct Known {
     failover: u64,
     /// What each invalid message costs.
     invalid: u64,
+    /// For how long it does nothing else for a packet, after which its answer takes `delay`.
+    service: u64,
+    /// What each connection that nobody uses costs.
+    attack: u64,
 }
 
 const KNOWN: Known = Known {
@@ -104,6 +109,8 @@ const KNOWN: Known = Known {
     entries: usize::MAX,
     failover: 0,
     invalid: 0,
+    service: 0,
+    attack: 0,
 };
 
 /// What the controller does at some time.
@@ -165,6 +172,10 @@ fn run_with(
     bypass: bool,
     procedure: impl Procedure + 'static,
 ) -> Measured {
+    run_boxed(scene, known, bypass, Box::new(procedure))
+}
+
+fn run_boxed(scene: &Scene, known: Known, bypass: bool, procedure: Box<dyn Procedure>) -> Measured {
     let tables = (0..scene.topology.switch_count()).map(|_| Table { bypass, ..Table::default() });
     let emulator =
         Emulator::new(tables.collect(), scene.topology.clone(), scene.hosts.clone(), KEY);
@@ -174,7 +185,7 @@ fn run_with(
         settle: 100 * MILLISECOND,
         announces: false,
     };
-    let bench = Bench::new(emulator, Box::new(procedure), preparation);
+    let bench = Bench::new(emulator, procedure, preparation);
     let (scene, acts) = (scene.clone(), BTreeMap::new());
     let provisioned = BTreeSet::new();
     let simulation = Simulation {
@@ -266,7 +277,10 @@ impl Simulation {
                 self.away_until = self.now + self.known.failover;
                 self.bench.emulator.note(self.now, What::Failed(Ok(())));
             }
-            Order::Power { .. } | Order::Attack => {}
+            Order::Attack => {
+                self.busy_until = self.now.max(self.busy_until) + self.known.attack;
+            }
+            Order::Power { .. } => {}
             other => panic!("{other:?}"),
         }
     }
@@ -282,7 +296,9 @@ impl Simulation {
                     Told::PacketIn { frame, .. } if is_discovery(&frame) => {}
                     _ if self.now < self.away_until => {}
                     Told::PacketIn { port, frame } => {
-                        self.at(begin + self.known.delay, Act::Answer { switch, port, frame });
+                        self.busy_until = begin + self.known.service;
+                        let at = self.busy_until + self.known.delay;
+                        self.at(at, Act::Answer { switch, port, frame });
                     }
                     Told::PortStatus => {
                         self.at(begin + self.known.delay, Act::Rediscover { switch });
@@ -466,6 +482,60 @@ fn paths_are_counted_where_they_end() {
     let known = Known { entries: 10, ..KNOWN };
     let measured = run_with(&scene, known, false, PathRate::new(terms, scene.clone(), false));
     assert!(measured.value.unwrap() < 100.0 && measured.value.unwrap() > 0.0, "{measured:?}");
+}
+
+/// A trial of two seconds in which 500 paths are offered each second.
+fn offered(scene: &Scene, known: Known, disturbance: Option<Disturbance>) -> f64 {
+    let terms = Terms { spacing: 2 * MILLISECOND, ..terms() };
+    let own = Box::new(PathRate::new(terms, scene.clone(), false));
+    let procedure: Box<dyn Procedure> = match disturbance {
+        Some(disturbance) => Box::new(Disturbed::new(own, disturbance, scene.clone())),
+        None => own,
+    };
+    run_boxed(scene, known, false, procedure).value.expect("paths")
+}
+
+#[test]
+fn a_rate_is_what_the_controller_can_do_and_attacks_take_their_share() {
+    // 40 hosts make more pairs than are offered.
+    let scene = scene(20, &TopologySource::Linear);
+    assert!(scene.pairs() > 1000);
+    let known = Known { service: 4 * MILLISECOND, ..KNOWN };
+    // One packet each 4 ms; the first answer comes 3 ms later than that.
+    let alone = offered(&scene, known, None);
+    assert!((alone - 250.0).abs() <= 1.0, "{alone}");
+    // As many packets of strangers as of paths, in turn: half of the time is theirs.
+    let strangers = Disturbance::Strangers { spacing: 2 * MILLISECOND };
+    let attacked = offered(&scene, known, Some(strangers));
+    assert!((attacked - 125.0).abs() <= 1.0, "{attacked}");
+    // Each 10 ms a connection takes 5 ms: half of the time.
+    let connections = Disturbance::Connections { spacing: 10 * MILLISECOND };
+    let known = Known { attack: 5 * MILLISECOND, ..known };
+    let attacked = offered(&scene, known, Some(connections));
+    assert!(attacked > 0.0 && attacked < alone, "{attacked}");
+    let harmless = offered(&scene, Known { attack: 0, ..known }, Some(connections));
+    assert!((harmless - alone).abs() <= 1.0, "{harmless}");
+}
+
+#[test]
+fn the_largest_network_is_found_to_the_switch() {
+    let most = 40;
+    for capacity in [1, 2, 3, 7, 12, 31, 39, 40, 90] {
+        let mut trials = 0;
+        let found = largest(2, most, |switches| {
+            trials += 1;
+            let scene = scene(switches, &TopologySource::Linear);
+            let known = Known { switches_discovered: capacity, ..KNOWN };
+            let procedure = TopologyDiscovery::new(terms(), &scene.topology);
+            Ok::<_, ()>(Some(run_with(&scene, known, false, procedure)))
+        });
+        let found = found.expect("no error").expect("not interrupted");
+        let wanted = if capacity < 2 { 0 } else { capacity.min(most) };
+        assert_eq!(found.known, wanted, "{found:?}");
+        let next = (wanted < most).then(|| (wanted + 1).max(2));
+        assert_eq!(found.unknown.as_ref().map(|(switches, _)| *switches), next, "{found:?}");
+        assert!(trials <= 12, "{trials}");
+    }
 }
 
 #[test]

@@ -4,13 +4,13 @@
 //! know BMv2 send its JSON, some of them wrapped in the message `P4DeviceConfig` of p4lang/PI
 //! (proto/p4/tmp/p4config.proto); our own compiler writes the IR as JSON; and a source is as good.
 
+use crate::bmv2::load_bmv2_json;
+use crate::compile_text;
+use crate::diagnostic::Style;
+use crate::preprocess::{MemoryFiles, Options};
 use bytes::Bytes;
 use entities::EntityError;
 use ir::{Program, with_large_stack};
-use p4lang::bmv2::load_bmv2_json;
-use p4lang::compile_text;
-use p4lang::diagnostic::Style;
-use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use prost::Message;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -68,7 +68,7 @@ pub fn from_device_config(config: &[u8]) -> Result<Program, EntityError> {
 /// # Errors
 /// If it has no P4Info; the message says all that is wrong with it.
 pub fn to_pipeline_config(program: &Program) -> Result<ForwardingPipelineConfig, String> {
-    let p4info = p4lang::p4info::generate(program)
+    let p4info = crate::p4info::generate(program)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     let config = program.to_json().map_err(|error| error.to_string())?;
     let mut hash = DefaultHasher::new();

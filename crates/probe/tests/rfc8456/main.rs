@@ -3,6 +3,8 @@
 //! Times are what the machine makes of them and are not judged; that there are figures, and that
 //! capacities and counts are right, is.
 
+mod p4runtime;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

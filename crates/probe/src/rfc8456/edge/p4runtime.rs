@@ -1,0 +1,169 @@
+//! The P4Runtime edge: a server for each switch, and the loop that has the network beside them.
+//!
+//! Switches wait to be dialled: one that is to connect listens, and one that is switched off listens no more and its
+//! connections end. Servers and loop share a thread, so that a packet of the loop can be written at once.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use p4runtime::server::{Server, ServerOptions, ServerTls};
+use tokio::task::JoinHandle;
+
+use super::Company;
+use super::p4runtime_device::P4RuntimeDevice;
+use super::p4runtime_events::{Event, Events, Told};
+use crate::config::DeviceAddress;
+use crate::engine::p4runtime::listen;
+use crate::engine::p4runtime::timer::Timer;
+use crate::rfc8456::bench::{Bench, Measured};
+use crate::rfc8456::seen::{Order, What};
+use crate::traffic::RunKey;
+
+/// A trial over P4Runtime.
+pub(crate) struct P4RuntimeEdge<'a> {
+    bench: Bench<P4RuntimeDevice>,
+    company: Company<'a>,
+    key: RunKey,
+    tls: Option<ServerTls>,
+    events: Arc<Events>,
+    /// By switch.
+    addresses: Vec<DeviceAddress>,
+    /// By switch: what serves it while it is there.
+    serving: Vec<Option<JoinHandle<()>>>,
+}
+
+impl<'a> P4RuntimeEdge<'a> {
+    /// A switch listens at the address with its index. `events` is what the devices of the bench tell.
+    pub(crate) fn new(
+        bench: Bench<P4RuntimeDevice>,
+        company: Company<'a>,
+        key: RunKey,
+        tls: Option<ServerTls>,
+        events: Arc<Events>,
+        addresses: Vec<DeviceAddress>,
+    ) -> Self {
+        let serving = addresses.iter().map(|_| None).collect();
+        Self { bench, company, key, tls, events, addresses, serving }
+    }
+
+    /// Runs the trial to its end.
+    pub(crate) fn run(self) -> io::Result<Measured> {
+        // Dropping the runtime ends the servers and their connections.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.drive())
+    }
+
+    async fn drive(mut self) -> io::Result<Measured> {
+        let timer = Timer::new()?;
+        loop {
+            for order in self.company.turn(&mut self.bench) {
+                self.carry_out(order);
+            }
+            if let Some(measured) = self.bench.measured() {
+                return Ok(measured.clone());
+            }
+            if self.company.is_interrupted() {
+                return Ok(Measured::failed("interrupted"));
+            }
+            match self.company.sleep(&self.bench) {
+                0 => tokio::task::yield_now().await,
+                sleep => tokio::select! {
+                    () = self.events.happened() => {}
+                    slept = timer.sleep(sleep) => slept?,
+                },
+            }
+            for event in self.events.take() {
+                self.happened(event);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Connect { switch } | Order::Power { switch, is_on: true } => self.serve(switch),
+            Order::Power { switch, is_on: false } => {
+                if let Some(serving) = self.serving.get_mut(switch as usize).and_then(Option::take)
+                {
+                    serving.abort();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets a switch be dialled.
+    fn serve(&mut self, switch: u32) {
+        let index = switch as usize;
+        let (Some(device), Some(address), Some(serving)) = (
+            self.bench.emulator.devices.get(index),
+            self.addresses.get(index),
+            self.serving.get_mut(index),
+        ) else {
+            return;
+        };
+        let options = ServerOptions {
+            tls: self.tls.clone(),
+            grace: Duration::ZERO,
+            ..ServerOptions::default()
+        };
+        let begun =
+            listen(address.listen).map_err(|error| error.to_string()).and_then(|listener| {
+                let listener = tokio::net::TcpListener::from_std(listener);
+                let listener = listener.map_err(|error| error.to_string())?;
+                let server = Server::new([device.handle()], options);
+                Ok((server.map_err(|error| error.to_string())?, listener))
+            });
+        match begun {
+            Ok((server, listener)) => {
+                let task = async move {
+                    // That the certificate can be used was seen before.
+                    let _ = server.serve(listener, std::future::pending()).await;
+                };
+                *serving = Some(tokio::spawn(task));
+            }
+            Err(reason) => {
+                let what = What::Lost { switch, controller: 0, was_ready: false, reason };
+                self.bench.emulator.note(self.company.clock.now(), what);
+            }
+        }
+    }
+
+    fn happened(&mut self, Event { at, switch, told }: Event) {
+        let emulator = &mut self.bench.emulator;
+        let Some(device) = emulator.devices.get_mut(switch as usize) else { return };
+        let changed = match told {
+            Told::Primary(has_primary) => device.set_primary(has_primary),
+            Told::Pipeline(pipeline) => device.set_pipeline(pipeline),
+            Told::Refused(reason) => {
+                let what = What::Lost { switch, controller: 0, was_ready: false, reason };
+                return emulator.note(at, what);
+            }
+            Told::Rules { installed, removed, refused } => {
+                return emulator.note(at, What::Rules { installed, removed, refused });
+            }
+            Told::PacketOuts(packets) => {
+                for packet in packets {
+                    let what = What::of_packet_out(switch, &packet.payload, self.key);
+                    let mut left = Vec::new();
+                    if let Some(device) = emulator.devices.get_mut(switch as usize) {
+                        device.packet_out(packet, &mut left);
+                    }
+                    if let Some(what) = what {
+                        emulator.note(at, what);
+                    }
+                    emulator.left(switch, left, at);
+                }
+                return;
+            }
+        };
+        match changed {
+            Some(true) => emulator.note(at, What::Ready { switch, controller: 0 }),
+            Some(false) => {
+                let reason = "no controller is primary any more".to_owned();
+                emulator.note(at, What::Lost { switch, controller: 0, was_ready: true, reason });
+            }
+            None => {}
+        }
+    }
+}

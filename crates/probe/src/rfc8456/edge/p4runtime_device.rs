@@ -1,0 +1,268 @@
+//! A P4Runtime switch of the emulated network: packets run the program that the controller pushed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use entities::{EntityError, Nanos};
+use ir::Program;
+use openflow_switch::Left;
+use p4lang::device_config::from_device_config;
+use p4runtime::gnmi::{Port, PortSource, Watchers};
+use p4runtime::proto::v1;
+use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata, now as wall_clock};
+use p4runtime::session::{Device as Session, Pipeline, PipelineRegistry};
+use pipeline::{InterpreterTarget, Output};
+
+use crate::config::{Config, DeviceAddress};
+use crate::engine::p4runtime::{device_options, ports};
+use crate::rfc8456::edge::p4runtime_events::{Events, Told};
+use crate::rfc8456::emulator::Device;
+use crate::rfc8456::invalid;
+
+/// `PSA_PORT_CPU`: the port of the controller in every program of PSA.
+const PSA_PORT_CPU: u32 = 0xffff_fffd;
+
+/// Device configurations that have been compiled: switches of a network mostly get the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Programs(Arc<Mutex<Option<Compiled>>>);
+
+/// A device configuration, and what became of it.
+type Compiled = (Vec<u8>, Result<Program, EntityError>);
+
+impl Programs {
+    fn compile(&self, device_config: &[u8]) -> Result<Program, EntityError> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((known, program)) if known == device_config => program.clone(),
+            _ => {
+                let program = from_device_config(device_config);
+                *last = Some((device_config.to_vec(), program.clone()));
+                program
+            }
+        }
+    }
+}
+
+/// What the switches of a trial have in common.
+pub(crate) struct Kind<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) registry: Arc<PipelineRegistry>,
+    pub(crate) programs: Programs,
+    /// What they have from the start.
+    pub(crate) preloaded: Option<v1::ForwardingPipelineConfig>,
+    /// Every packet goes to the controller, and no program is run.
+    pub(crate) bypass: bool,
+}
+
+/// A switch.
+pub(crate) struct P4RuntimeDevice {
+    handle: DeviceHandle,
+    ports: Arc<LinkedPorts>,
+    /// None where packets bypass the program.
+    plane: Option<Plane>,
+    cpu_port: u32,
+    /// The pipeline that says how controller headers are written.
+    running: Option<Arc<Pipeline>>,
+    has_primary: bool,
+    is_ready: bool,
+}
+
+/// The side of a switch where packets are.
+struct Plane {
+    ports: pipeline::Ports,
+    worker: pipeline::Worker,
+    started: Nanos,
+    outputs: Vec<Output>,
+}
+
+impl P4RuntimeDevice {
+    /// The switch with this index, which tells `events` what controllers do.
+    ///
+    /// # Errors
+    ///
+    /// When the pipeline that it is to have from the start cannot be run.
+    pub(crate) fn new(
+        kind: &Kind<'_>,
+        index: u32,
+        address: &DeviceAddress,
+        events: &Arc<Events>,
+    ) -> Result<Self, EntityError> {
+        let (options, registry) = (device_options(kind.config), kind.registry.clone());
+        let started = wall_clock();
+        let (mut session, plane) = match kind.bypass {
+            true => (Session::new(address.device_id, options, registry), None),
+            false => {
+                let (programs, told) = (kind.programs.clone(), events.clone());
+                let compile = move |device_config: &[u8]| {
+                    let program = programs.compile(device_config);
+                    if let Err(error) = &program {
+                        told.tell(index, Told::Refused(error.message().to_owned()));
+                    }
+                    program
+                };
+                let target = InterpreterTarget::new(Box::new(compile)).starting_at(started);
+                let ports = target.ports();
+                let worker = ports.worker();
+                let plane = Plane { ports, worker, started, outputs: Vec::new() };
+                let session = Session::over(Box::new(target), address.device_id, options, registry);
+                (session, Some(plane))
+            }
+        };
+        if let Some(config) = &kind.preloaded {
+            session.preload(config.clone())?;
+        }
+        let running = session.pipeline().cloned();
+        let handle = DeviceHandle::new(session, events.observer(index));
+        let known = ports(address.number, kind.config.switches.ports);
+        let ports =
+            Arc::new(LinkedPorts { ports: Mutex::new(known), watchers: Watchers::default() });
+        handle.set_port_source(ports.clone());
+        Ok(Self {
+            handle,
+            ports,
+            plane,
+            cpu_port: kind.config.p4runtime.cpu_port,
+            running,
+            has_primary: false,
+            is_ready: false,
+        })
+    }
+
+    /// What a server serves.
+    pub(crate) fn handle(&self) -> DeviceHandle {
+        self.handle.clone()
+    }
+
+    /// There is a primary controller, or there is none any more. Returns whether the switch has become ready, or has
+    /// ceased to be, if either.
+    pub(crate) fn set_primary(&mut self, has_primary: bool) -> Option<bool> {
+        self.has_primary = has_primary;
+        self.settle()
+    }
+
+    /// It runs another pipeline. Returns as [`P4RuntimeDevice::set_primary`].
+    pub(crate) fn set_pipeline(&mut self, pipeline: Arc<Pipeline>) -> Option<bool> {
+        self.running = Some(pipeline);
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Option<bool> {
+        let is_ready = self.has_primary && self.running.is_some();
+        (std::mem::replace(&mut self.is_ready, is_ready) != is_ready).then_some(is_ready)
+    }
+
+    /// A packet of the controller: what leaves by ports is appended.
+    pub(crate) fn packet_out(&mut self, packet: v1::PacketOut, left: &mut Vec<Left>) {
+        let Some(layout) = self.running.as_ref().and_then(|pipeline| pipeline.packet_out()) else {
+            return;
+        };
+        if self.plane.is_none() {
+            let port = layout.read_egress_port(&packet.metadata);
+            let port = port.and_then(|port| u16::try_from(port).ok());
+            left.extend(port.map(|port| Left { port, frame: packet.payload.to_vec() }));
+            return;
+        }
+        let mut framed = layout.header(&packet.metadata);
+        framed.extend_from_slice(&packet.payload);
+        self.process(self.cpu_port, &framed, left);
+    }
+
+    /// Runs the program on a packet. Returns whether one went to a controller.
+    fn process(&mut self, port: u32, packet: &[u8], left: &mut Vec<Left>) -> bool {
+        let Some(plane) = &mut self.plane else { return false };
+        let since = wall_clock().0.saturating_sub(plane.started.0);
+        plane.outputs.clear();
+        // A packet that the program cannot bring to its end is dropped, as by a switch.
+        let _ = plane.worker.process(port, packet, Duration::from_nanos(since), &mut plane.outputs);
+        let outputs = std::mem::take(&mut plane.outputs);
+        let mut told = false;
+        for Output { port, packet, .. } in outputs {
+            if port == self.cpu_port || port == PSA_PORT_CPU {
+                told |= self.packet_in(packet.into());
+            } else if let Ok(port) = u16::try_from(port) {
+                left.push(Left { port, frame: packet });
+            }
+        }
+        told
+    }
+
+    /// Sends a packet of the program to the controller.
+    fn packet_in(&self, packet: Bytes) -> bool {
+        let Some(pipeline) = &self.running else { return false };
+        let (metadata, payload) = match pipeline.packet_in() {
+            Some(layout) => match layout.split(packet) {
+                Some(parts) => parts,
+                None => return false,
+            },
+            None => (Vec::new(), packet),
+        };
+        self.tell(payload, PacketInMetadata::Fields(metadata))
+    }
+
+    fn tell(&self, payload: Bytes, metadata: PacketInMetadata) -> bool {
+        let sent = self.handle.send_now([PacketIn { payload, metadata, tag: 0 }]);
+        sent.is_ok_and(|count| count > 0)
+    }
+}
+
+impl Device for P4RuntimeDevice {
+    fn arrive(&mut self, port: u16, frame: &[u8], _: u64, left: &mut Vec<Left>) -> bool {
+        match self.plane {
+            Some(_) => self.process(port.into(), frame, left),
+            None => {
+                let metadata = PacketInMetadata::IngressPort(port.into());
+                self.tell(Bytes::copy_from_slice(frame), metadata)
+            }
+        }
+    }
+
+    fn set_link(&mut self, port: u16, is_up: bool, _: u64) -> bool {
+        if let Some(plane) = &self.plane {
+            plane.ports.set_port_up(port.into(), is_up);
+        }
+        self.ports.set_link(port.into(), is_up)
+    }
+
+    fn entries(&self) -> usize {
+        let Some(plane) = &self.plane else { return 0 };
+        let entries = plane.ports.table_usage().iter().map(|table| table.entries).sum::<u64>();
+        usize::try_from(entries).unwrap_or(usize::MAX)
+    }
+
+    fn send_invalid(&mut self, number: u64, _: u64) -> bool {
+        self.handle.send_unchecked(invalid::p4runtime(number))
+    }
+}
+
+/// The ports of a switch as controllers find them over gNMI: a port is up as long as its link is.
+#[derive(Debug)]
+struct LinkedPorts {
+    ports: Mutex<Vec<Port>>,
+    watchers: Watchers,
+}
+
+impl LinkedPorts {
+    /// Returns whether anybody was told.
+    fn set_link(&self, number: u32, is_up: bool) -> bool {
+        let mut ports = self.lock();
+        let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };
+        let before = port.clone();
+        port.up = is_up;
+        before != *port && self.watchers.tell(Some(&before), Some(port), wall_clock()) > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Port>> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PortSource for LinkedPorts {
+    fn ports(&self) -> Vec<Port> {
+        self.lock().clone()
+    }
+
+    fn watchers(&self) -> &Watchers {
+        &self.watchers
+    }
+}

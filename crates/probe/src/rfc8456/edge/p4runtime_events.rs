@@ -1,0 +1,118 @@
+//! What controllers do to P4Runtime switches, in the order in which it came, for the loop that has the network.
+//!
+//! A device tells from within the tasks that serve it, so what it tells is noted with its time, and the loop is woken.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use p4runtime::arbitration::{RoleKey, StreamId};
+use p4runtime::proto::v1::{self, entity::Entity, update::Type};
+use p4runtime::server::{DeviceHandle, DeviceObserver};
+use p4runtime::session::{Pipeline, WrittenTo};
+use p4runtime::status::EntityError;
+use tokio::sync::Notify;
+
+use crate::engine::control::Clock;
+
+/// What happened to a switch.
+pub(super) struct Event {
+    /// When, in nanoseconds on the trial's clock.
+    pub(super) at: u64,
+    pub(super) switch: u32,
+    pub(super) told: Told,
+}
+
+/// What a controller did.
+pub(super) enum Told {
+    /// It is primary, or nobody is any more.
+    Primary(bool),
+    /// The switch runs this pipeline.
+    Pipeline(Arc<Pipeline>),
+    /// A pipeline cannot be run, and why.
+    Refused(String),
+    /// Table entries were changed.
+    Rules { installed: u32, removed: u32, refused: u32 },
+    /// Packets are to be sent.
+    PacketOuts(Vec<v1::PacketOut>),
+}
+
+/// See the module.
+pub(crate) struct Events {
+    clock: Clock,
+    waiting: Mutex<Vec<Event>>,
+    wake: Notify,
+}
+
+impl Events {
+    pub(crate) fn new(clock: Clock) -> Arc<Self> {
+        Arc::new(Self { clock, waiting: Mutex::default(), wake: Notify::new() })
+    }
+
+    /// What hears of a switch.
+    pub(super) fn observer(self: &Arc<Self>, switch: u32) -> Arc<dyn DeviceObserver> {
+        Arc::new(Observer { switch, events: self.clone() })
+    }
+
+    pub(super) fn tell(&self, switch: u32, told: Told) {
+        let event = Event { at: self.clock.now(), switch, told };
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.wake.notify_one();
+    }
+
+    /// What happened since the last call.
+    pub(super) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until something has happened.
+    pub(super) async fn happened(&self) {
+        self.wake.notified().await;
+    }
+}
+
+struct Observer {
+    switch: u32,
+    events: Arc<Events>,
+}
+
+impl DeviceObserver for Observer {
+    fn primary_changed(&self, _: &DeviceHandle, role: &RoleKey, stream: Option<StreamId>) {
+        if *role == RoleKey::Default {
+            self.events.tell(self.switch, Told::Primary(stream.is_some()));
+        }
+    }
+
+    fn pipeline_committed(&self, _: &DeviceHandle, pipeline: &Arc<Pipeline>) {
+        self.events.tell(self.switch, Told::Pipeline(pipeline.clone()));
+    }
+
+    fn written(
+        &self,
+        _: &DeviceHandle,
+        _: WrittenTo,
+        request: &v1::WriteRequest,
+        outcomes: &[Result<(), EntityError>],
+    ) {
+        let (mut installed, mut removed, mut refused) = (0, 0, 0);
+        let entries = request.updates.iter().zip(outcomes).filter(|(update, _)| is_entry(update));
+        for (update, outcome) in entries {
+            match (outcome, update.r#type()) {
+                (Err(_), _) => refused += 1,
+                (Ok(()), Type::Delete) => removed += 1,
+                (Ok(()), _) => installed += 1,
+            }
+        }
+        if installed + removed + refused > 0 {
+            self.events.tell(self.switch, Told::Rules { installed, removed, refused });
+        }
+    }
+
+    fn packet_outs(&self, _: &DeviceHandle, _: StreamId, packets: &mut Vec<v1::PacketOut>) {
+        self.events.tell(self.switch, Told::PacketOuts(std::mem::take(packets)));
+    }
+}
+
+/// Whether an update is about an entry that packets are matched with.
+fn is_entry(update: &v1::Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    matches!(entity, Some(Entity::TableEntry(entry)) if !entry.is_default_action)
+}

@@ -1,0 +1,43 @@
+//! The search for the largest network that a controller discovers, 5.2.2: doubled until one is not, then halved between.
+
+use super::bench::Measured;
+
+/// What the search found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Largest {
+    /// The most switches whose topology was discovered; 0 if none was.
+    pub(super) known: u32,
+    /// The fewest that were not, and why.
+    pub(super) unknown: Option<(u32, Option<String>)>,
+}
+
+/// Looks for it between `least` and `most` switches. `trial` is one with so many, or nothing where the run is to end; nothing is
+/// returned then.
+///
+/// # Errors
+///
+/// That of a trial.
+pub(super) fn largest<E>(
+    least: u32,
+    most: u32,
+    mut trial: impl FnMut(u32) -> Result<Option<Measured>, E>,
+) -> Result<Option<Largest>, E> {
+    let mut found = Largest::default();
+    let mut next = least.min(most);
+    loop {
+        let Some(measured) = trial(next)? else { return Ok(None) };
+        match measured.value {
+            Some(_) => found.known = next,
+            None => found.unknown = Some((next, measured.remark)),
+        }
+        let known = found.known;
+        next = match found.unknown {
+            None if known >= most => break,
+            None => known.saturating_mul(2).min(most),
+            Some(_) if known == 0 => break,
+            Some((unknown, _)) if unknown - known <= 1 => break,
+            Some((unknown, _)) => known + (unknown - known) / 2,
+        };
+    }
+    Ok(Some(found))
+}

@@ -1,0 +1,17 @@
+//! What a command answers to the question for a controller's topology: any text is a census, or refused with what is missing.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use probe::rfc8456::census;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(answer) = std::str::from_utf8(data) else { return };
+    match census(answer) {
+        Ok(found) => {
+            let written = format!(r#"{{"switches": {}, "links": {}}}"#, found.switches, found.links);
+            assert_eq!(census(&written), Ok(found));
+        }
+        Err(error) => assert!(error.contains("topology"), "{error}"),
+    }
+});

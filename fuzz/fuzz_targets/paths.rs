@@ -1,0 +1,37 @@
+//! What switches tell the controller that keeps a topology: discovery frames and packets of all kinds, ports and switches that
+//! come and go. No packet breaks it, and what it decides refers to switches that are there.
+
+#![no_main]
+
+use controllers::application::Port;
+use controllers::application::paths::{Network, SwitchId};
+use libfuzzer_sys::fuzz_target;
+
+/// Switches, and ports of each.
+const FEW: u8 = 4;
+
+fuzz_target!(|data: &[u8]| {
+    let mut network = Network::new();
+    let mut rest = data;
+    // Each step: what, where, how long the packet is, and the packet.
+    while let Some(([what, at, length], after)) = rest.split_first_chunk() {
+        let (frame, after) = after.split_at(usize::from(*length).min(after.len()));
+        rest = after;
+        let switch = SwitchId(u64::from(at % FEW) + 1);
+        let port = Port(u32::from(at / FEW % FEW) + 1);
+        let commands = match what % 8 {
+            0 => network.switch_up(switch, (1..=u32::from(FEW)).map(Port)),
+            1 => network.switch_down(switch),
+            2 => network.port_changed(switch, port, false),
+            3 => network.port_changed(switch, port, true),
+            _ => network.packet_in(switch, port, frame),
+        };
+        let known: Vec<SwitchId> = network.switch_ids().collect();
+        for command in &commands {
+            assert!(known.contains(&command.switch()), "{command:?} is for a switch that is gone");
+        }
+        for ((from, _), (to, _)) in network.link_ends() {
+            assert!(known.contains(&from) && known.contains(&to), "a link of a switch that is gone");
+        }
+    }
+});
