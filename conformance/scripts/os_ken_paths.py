@@ -16,6 +16,7 @@ from os_ken.lib import hub, ofctl_v1_3
 from os_ken.ofproto import ofproto_v1_3 as of
 from os_ken.topology import api, event, switches  # noqa: F401 (defines --observe-links)
 
+# In the cookies of rules, which tells them from what sends packets to the controller.
 RULES = 1
 
 
@@ -52,8 +53,7 @@ class Paths(OSKenApp):
         if self.links.pop((source.dpid, source.port_no), None):
             # Packets then come again, and get another path.
             for switch in list(self.datapaths.values()):
-                match = {"priority": RULES, "match": {}}
-                ofctl_v1_3.mod_flow_entry(switch, match, of.OFPFC_DELETE)
+                ofctl_v1_3.mod_flow_entry(switch, {"cookie": RULES, "cookie_mask": RULES}, of.OFPFC_DELETE)
 
     @set_ev_cls(EventOFPPacketIn, MAIN_DISPATCHER)
     def packet_in(self, arrival):
@@ -66,7 +66,7 @@ class Paths(OSKenApp):
             self.hosts[source] = (switch.id, port)
         path = self.path((switch.id, port), self.hosts.get(destination))
         for dpid, entered, left in reversed(path):
-            rule = {"priority": RULES, "actions": [{"type": "OUTPUT", "port": left}],
+            rule = {"priority": 1, "cookie": RULES, "actions": [{"type": "OUTPUT", "port": left}],
                     "match": {"in_port": entered, "eth_src": source, "eth_dst": destination}}
             ofctl_v1_3.mod_flow_entry(self.datapaths[dpid], rule, of.OFPFC_ADD)
         if path:
