@@ -152,7 +152,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         manual: "As --cpu-port of simple_switch_grpc and planimeter switch: packets that a program sends out of it \
             are packet-ins, and packet-outs come in by it. Only the tests of RFC 8456 run programs; the number \
             of PSA's PSA_PORT_CPU works as well.",
-        limits: Limits::Number(0.0, 4_294_967_295.0),
+        limits: Limits::Number(0.0, 65_535.0),
         slot: |draft| &mut draft.p4runtime.cpu_port,
         ..BASE
     },
