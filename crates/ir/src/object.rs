@@ -341,6 +341,8 @@ pub enum EntryUpdate {
     DoubleBuffered,
     /// `dpdk`: one replica, references allowed.
     InPlace,
+    /// `sharded`: a replica for each worker, which nobody else's packets read or write; references allowed.
+    Sharded,
 }
 
 /// An instance of an extern object.

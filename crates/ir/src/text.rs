@@ -394,6 +394,7 @@ impl<'p> Printer<'p> {
                     match table.storage.update {
                         EntryUpdate::DoubleBuffered => "double_buffered",
                         EntryUpdate::InPlace => "in_place",
+                        EntryUpdate::Sharded => "sharded",
                     },
                     if table.storage.synchronised { " synchronised" } else { "" }
                 );

@@ -9,6 +9,7 @@ use crate::layout::{Layout, each_statement};
 use crate::machine::{Machine, Scratch};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
 use crate::sync::write;
+use crate::table::TableState;
 use crate::trace::Trace;
 use ir::{Architecture, Program, StatementKind};
 use std::ops::Deref;
@@ -73,6 +74,14 @@ impl Core {
         self.code = None;
         let code = Compiled::new(self)?;
         Ok(self.code.insert(code))
+    }
+
+    /// Entries of sharded tables (`@tableconfig(impl = "sharded")`) that packets of several workers wrote, so that each
+    /// went on from a value of its own: their flows did not stay with one worker. Those are counted that a worker which
+    /// went had written.
+    #[must_use]
+    pub fn divided_entries(&self) -> u64 {
+        self.state.tables.iter().map(TableState::divided).sum()
     }
 
     /// The machine code that runs packets; `None` if the interpreter does.

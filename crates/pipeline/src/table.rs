@@ -17,7 +17,7 @@ mod timer;
 
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
-pub(crate) use native::{NativeTable, Natives};
+pub(crate) use native::{Lookups, NativeTable, Natives, WorkerId};
 pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
@@ -348,7 +348,8 @@ impl TableState {
 
     /// Lookups that found an entry, and lookups that found none.
     pub(crate) fn lookups(&self) -> (u64, u64) {
-        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+        let (hits, misses) = self.native().map_or((0, 0), |native| native.lookups());
+        (hits + self.hits.load(Ordering::Relaxed), misses + self.misses.load(Ordering::Relaxed))
     }
 
     /// Groups that entries brought along.
@@ -438,13 +439,9 @@ impl TableState {
         read(&self.entries).native.clone()
     }
 
-    /// Counts lookups of packets that machine code processed.
-    pub(crate) fn count_lookups(&self, hits: u64, misses: u64) {
-        for (sum, count) in [(&self.hits, hits), (&self.misses, misses)] {
-            if count > 0 {
-                sum.fetch_add(count, Ordering::Relaxed);
-            }
-        }
+    /// Entries of a sharded table that packets of several workers wrote, as far as workers that went can tell.
+    pub(crate) fn divided(&self) -> u64 {
+        self.native().map_or(0, |native| native.divided())
     }
 
     /// Changes what runs on a miss.

@@ -1,9 +1,9 @@
 //! `--storage`: how machine code keeps the entries of a running program's tables, where that is not to be as its
 //! `@tableconfig` says. The words are those of `planimeter tables`.
 
-use ::tables::{Design, EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
+use ::tables::{Design, EntryLock, Placement, Storage, Synchronisation, UpdateMethod, Wait};
 use clap::{Arg, ArgMatches};
-use ir::{EntryStore, Program, TableId};
+use ir::{EntryStore, EntryUpdate, Program, TableId};
 use pipeline::Switch;
 
 use crate::failure::Failure;
@@ -14,8 +14,9 @@ pub(crate) fn argument() -> Arg {
     list("storage", "[TABLE=]DESIGN", "How machine code keeps entries, such as static/locked [@tableconfig]")
         .long_help(
             "How machine code keeps the entries of a table, or of all tables that it keeps: original, dynamic, static or \
-             inline, and locked or unlocked, as planimeter tables has them; static/locked is both. What is not said is as \
-             @tableconfig has it, or inline and unlocked. A design that cannot honour what the program does is refused.",
+             inline, locked or unlocked, and optimistic (workers share them) or sharded (each worker has its own), as \
+             planimeter tables has them; static/locked is two of them. What is not said is as @tableconfig has it, or \
+             inline, unlocked and optimistic. A design that cannot honour what the program does is refused.",
         )
 }
 
@@ -63,6 +64,11 @@ pub(crate) fn choose(program: &mut Program, matches: &ArgMatches) -> Result<(), 
             if let Some(table) = program.tables.get_mut(id.index()) {
                 table.storage.store = EntryStore::named(chosen.storage.name());
                 table.storage.synchronised = chosen.entry_lock == EntryLock::PerEntry;
+                table.storage.update = match (chosen.synchronisation, table.storage.update) {
+                    (Synchronisation::Sharded { .. }, _) => EntryUpdate::Sharded,
+                    (_, EntryUpdate::Sharded) => EntryUpdate::InPlace,
+                    (_, shared) => shared,
+                };
             }
         }
     }
@@ -92,12 +98,17 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
     if !table.storage.synchronised {
         design.entry_lock = EntryLock::None;
     }
+    // Packets go to workers by their flow, and not by what this table's key is.
+    let sharded = Synchronisation::Sharded { shards: 1, placement: Placement::Replicated };
+    if table.storage.update == EntryUpdate::Sharded {
+        design.synchronisation = sharded;
+    }
     for word in words.split('/') {
         match word {
             "locked" => design.entry_lock = EntryLock::PerEntry,
             "unlocked" => design.entry_lock = EntryLock::None,
             "optimistic" => design.synchronisation = Synchronisation::Optimistic,
-            "sharded" => design.synchronisation = Synchronisation::sharded(1),
+            "sharded" => design.synchronisation = sharded,
             "double-buffer" => {
                 design.synchronisation = Synchronisation::DoubleBuffer { wait: Wait::Quiescent };
             }
@@ -105,16 +116,17 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
             "change" => design.update = UpdateMethod::Change,
             "digest" => design.update = UpdateMethod::Digest,
             name => {
-                let known = "original, dynamic, static, inline, locked or unlocked is wanted";
+                let known = "original, dynamic, static, inline, locked, unlocked, optimistic or sharded is wanted";
                 design.storage = Storage::named(name).ok_or_else(|| format!("{name}: {known}"))?;
             }
         }
     }
     let asks = requirements(program, table);
     design.check(asks).map_err(|error| error.to_string())?;
-    if design.synchronisation != Synchronisation::Optimistic {
+    if let Synchronisation::DoubleBuffer { .. } = design.synchronisation {
         return Err(format!(
-            "the workers of a running program share one replica of each table, and {} is something else: use optimistic",
+            "the workers of a running program share one replica of each table or have one each, and {} is something else: \
+             use optimistic or sharded",
             design.synchronisation
         ));
     }
@@ -146,9 +158,12 @@ mod tests {
             ("UpdateIngress.values=dynamic/optimistic/pointer", EntryStore::Dynamic, false),
             ("locked,values=static", EntryStore::Static, true),
             ("locked", EntryStore::Inline, true),
+            ("sharded/static", EntryStore::Static, false),
         ] {
             let storage = chosen(words).expect(words).tables[0].storage;
             assert_eq!((storage.store, storage.synchronised), (Some(store), locked), "{words}");
+            let sharded = words.contains("sharded");
+            assert_eq!(storage.update == EntryUpdate::Sharded, sharded, "{words}");
         }
     }
 
@@ -160,7 +175,7 @@ mod tests {
             ("alues=static", "no such table"),
             ("double-buffer", "optimistic"),
             ("double-buffer/change", "optimistic or sharded"),
-            ("sharded/unlocked", "use optimistic"),
+            ("sharded/locked", "optimistic"),
             ("values=digest", "pointer"),
         ] {
             let refusal = chosen(words).expect_err(words);

@@ -1,8 +1,9 @@
 //! A thread's way into a table for machine code: functions of the C calling convention, one set for each shape and storage.
 //!
 //! The caller packs a key into two words, gets the address of the entry's parameters and their action, reads and
-//! writes them there, and calls `leave` if there is one. Three ways, chosen by whoever makes the [`Access`]:
-//! * alone: nothing is locked, nothing is checked twice.
+//! writes them there, and calls `leave` if there is one. The ways, chosen by whoever makes the [`Access`]:
+//! * alone, or apart: nothing is locked, nothing is checked twice.
+//! * words: as alone, beside others who do the same; what an action writes is one word, stored whole.
 //! * shared: the address is of a copy that belongs together; `leave` writes it back whole. Of two threads at once on
 //!   one entry, one may be lost.
 //! * held: for actions that write, the entry (in inline storage its bucket) is locked until `leave`.
@@ -44,7 +45,10 @@ pub struct Access {
     pub buckets: *mut u8,
     /// Bits of a hash that name a bucket.
     pub mask: u64,
-    /// 1 if nobody else uses the table and entries are in its buckets, so that they may be found without `find`; or 0.
+    /// 1 if entries are in the table's buckets and may be found and written there without `find`, since nobody else
+    /// writes more than a word of them; or 0.
+    pub in_place: u64,
+    /// 1 if nobody else uses the table, or 0.
     pub is_alone: u64,
     /// Lookups that found an entry.
     pub hits: u64,
@@ -72,6 +76,12 @@ unsafe impl Sync for Access {}
 pub enum Sharing {
     /// There is one thread.
     Alone,
+    /// There are several, and none writes what another uses.
+    Apart,
+    /// What an action writes of its entry is at most one number of 1, 2, 4 or 8 bytes, which is read and written in its
+    /// place by one instruction each; of two actions at once on one entry, one may be lost. Entries that do not lie in
+    /// their bucket are used as with [`Sharing::Unlocked`].
+    Words,
     /// Entries are read and written whole; of two actions at once on one entry, one may be lost.
     Unlocked,
     /// An action that writes its entry has it alone.

@@ -201,7 +201,22 @@ impl ExactTable {
         Some((ActionId(action), parameters))
     }
 
-    fn for_each(&self, mut visit: impl FnMut(u128, ActionId, &[u8])) {
+    /// Another table with the same entries.
+    ///
+    /// # Errors
+    /// If memory does not suffice.
+    pub fn copied(&self) -> Result<Self, ExactTableError> {
+        let body = Body::new(self.storage, self.lock, (self.shape, &self.layout), self.size)?;
+        let copy = Self { body, domain: Domain::new(), ..*self };
+        let mut no_room = false;
+        self.for_each(|key, action, parameters| {
+            no_room |= copy.put(&copy.key(key), action, parameters).is_err();
+        });
+        if no_room { Err(ExactTableError::Memory { entries: self.len() }) } else { Ok(copy) }
+    }
+
+    /// Shows each entry: key, action and parameters.
+    pub fn for_each(&self, mut visit: impl FnMut(u128, ActionId, &[u8])) {
         for key in self.body.keys(self.shape.key) {
             let mut number = [0; 16];
             number.iter_mut().zip(&key).for_each(|(to, from)| *to = *from);
@@ -356,6 +371,7 @@ impl std::fmt::Debug for ExactTable {
 mod tests {
     use super::*;
     use crate::access::Place;
+    use std::sync::atomic::Ordering;
 
     fn find(access: &mut Access, key: u128) -> Place {
         // SAFETY: the tests keep the table alive and unchanged while they use an access.
@@ -403,7 +419,9 @@ mod tests {
                 assert_eq!(table.insert(*key, ActionId(0), &[]), Err(ExactTableError::Exists));
             }
             assert_eq!(table.len(), keys.len());
-            for sharing in [Sharing::Alone, Sharing::Unlocked, Sharing::Locked] {
+            use Sharing::{Alone, Apart, Locked, Unlocked, Words};
+            let all = [Alone, Apart, Words, Unlocked, Locked];
+            for sharing in all {
                 let context = format!("{storage} {lock} {sharing:?} {key_bits} {parameter_bytes}");
                 let mut access = table.access(sharing, u64::MAX);
                 for (number, key) in keys.iter().enumerate() {
@@ -414,7 +432,7 @@ mod tests {
             }
             for (number, key) in keys.iter().enumerate() {
                 let (_, parameters) = table.read(*key).unwrap();
-                assert_eq!(parameters.first(), Some(&(number as u8).wrapping_add(3)));
+                assert_eq!(parameters.first(), Some(&(number as u8).wrapping_add(5)));
                 assert!(table.replace(*key, ActionId(2), &[7]));
                 assert!(table.remove(*key) && !table.remove(*key));
                 assert!(table.read(*key).is_none());
@@ -476,6 +494,52 @@ mod tests {
             access.abandon();
             access.abandon();
             assert_eq!(bump(&mut access, 1), Some(0), "{storage}");
+        }
+    }
+
+    /// Two threads write one word of one entry in its place: what is there is what one of them wrote, and both go on.
+    #[test]
+    fn words_are_written_whole_beside_others() {
+        let count = if cfg!(miri) { 50 } else { 20_000_u64 };
+        let mut table = ExactTable::new(32, 8, 1).unwrap();
+        table.insert(1, ActionId(0), &[]).unwrap();
+        let table = &table;
+        std::thread::scope(|scope| {
+            for thread in 1..=2_u64 {
+                scope.spawn(move || {
+                    let mut access = table.access(Sharing::Words, 1);
+                    assert!(access.leave.is_none() && access.in_place == 1);
+                    for _ in 0..count {
+                        let word = find(&mut access, 1).value.cast::<u64>();
+                        // SAFETY: the value is an aligned word that all threads reach as an atomic one, as machine code
+                        // does with loads and stores of eight bytes.
+                        let word = unsafe { std::sync::atomic::AtomicU64::from_ptr(word) };
+                        let before = word.swap(thread * 0x1_0000_0001, Ordering::Relaxed);
+                        assert!([0, 0x1_0000_0001, 0x2_0000_0002].contains(&before), "{before:x}");
+                    }
+                });
+            }
+        });
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn a_copy_has_the_entries_of_its_original_and_none_that_come_later() {
+        for (storage, lock) in designs() {
+            let mut table = ExactTable::stored(storage, lock, 32, 4, 2).unwrap();
+            for key in 0..300_u128 {
+                table.insert(key, ActionId((key % 2) as u16), &(key as u32).to_ne_bytes()).unwrap();
+            }
+            let mut copy = table.copied().unwrap();
+            table.remove(7);
+            copy.insert(300, ActionId(1), &[9; 4]).unwrap();
+            assert_eq!((table.len(), copy.len()), (299, 301));
+            let mut seen = 0;
+            table.for_each(|key, action, parameters| {
+                assert_eq!(copy.read(key), Some((action, parameters.to_vec())), "{storage} {lock}");
+                seen += 1;
+            });
+            assert_eq!((seen, table.read(300)), (299, None));
         }
     }
 

@@ -17,8 +17,9 @@ pub struct Gate {
     changed: Condvar,
 }
 
-/// A worker's way through the gate.
+/// A worker's way through the gate. Two workers' lanes are on no common line, nor on lines that are fetched in pairs.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Lane {
     inside: AtomicBool,
 }

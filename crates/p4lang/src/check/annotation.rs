@@ -264,6 +264,10 @@ impl Checker<'_, '_> {
                     configuration.update = EntryUpdate::InPlace;
                     continue;
                 }
+                ("impl", "sharded") => {
+                    configuration.update = EntryUpdate::Sharded;
+                    continue;
+                }
                 ("impl", "t4p4s") => {
                     configuration.update = EntryUpdate::DoubleBuffered;
                     continue;
@@ -279,11 +283,19 @@ impl Checker<'_, '_> {
                     }
                     None => "`store` is \"static\", \"dynamic\", \"original\" or \"inline\"",
                 },
-                ("impl", _) => "`impl` is \"dpdk\" or \"t4p4s\"",
+                ("impl", _) => "`impl` is \"dpdk\", \"sharded\" or \"t4p4s\"",
                 ("synced", _) => "`synced` is `true` or `false`",
                 _ => "`@tableconfig` takes `store`, `impl` and `synced`",
             };
             self.error("annotation", span, expected);
+        }
+        if configuration.update == EntryUpdate::Sharded && configuration.synchronised {
+            self.error(
+                "annotation",
+                annotation.span,
+                "`impl=\"sharded\"` gives each worker entries of its own: there is nobody to lock them against; \
+                 write `synced=false`, or `impl=\"dpdk\"` where packets of several workers write one entry",
+            );
         }
         configuration
     }

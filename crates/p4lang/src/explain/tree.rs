@@ -244,6 +244,7 @@ fn table(program: &Program, table: &Table, parts: &Excerpts<'_>) -> Branch {
     if references {
         let update = match table.storage.update {
             EntryUpdate::InPlace => "in place",
+            EntryUpdate::Sharded => "in a replica of their worker's own",
             EntryUpdate::DoubleBuffered => "in two replicas",
         };
         let lock = if table.storage.synchronised { ", a lock per entry" } else { "" };

@@ -7,7 +7,7 @@ use super::context::NO_ACTION;
 use crate::bound::Bound;
 use crate::error::RunError;
 use crate::state::State;
-use crate::table::{ActionCall, EntryLayout, NativeTable, Natives};
+use crate::table::{ActionCall, EntryLayout, Lookups, NativeTable, Natives, WorkerId};
 use std::sync::Arc;
 use tables::{Access, Lane, Searcher};
 
@@ -31,10 +31,19 @@ pub(super) struct TableAccess {
 #[derive(Debug)]
 pub(super) struct Joined {
     natives: Arc<Natives>,
+    worker: WorkerId,
     lane: Arc<Lane>,
-    /// Where a table is in the state, and its entries.
-    tables: Vec<(usize, Arc<NativeTable>)>,
+    tables: Vec<JoinedTable>,
     made: Made,
+}
+
+/// A table that a worker uses.
+#[derive(Debug)]
+struct JoinedTable {
+    /// Where it is in the state.
+    position: usize,
+    native: Arc<NativeTable>,
+    lookups: Arc<Lookups>,
 }
 
 /// The accesses that a worker uses again and again.
@@ -50,7 +59,8 @@ struct Made {
 pub(super) struct Inside<'j> {
     natives: &'j Natives,
     lane: &'j Lane,
-    tables: &'j [(usize, Arc<NativeTable>)],
+    worker: WorkerId,
+    tables: &'j [JoinedTable],
     made: &'j mut Made,
 }
 
@@ -75,9 +85,9 @@ impl Inside<'_> {
         let counts: Vec<(u64, u64)> =
             counts.chain(std::iter::repeat((0, 0))).take(self.tables.len()).collect();
         accesses.clear();
-        accesses.extend(self.tables.iter().zip(counts).map(|((position, table), counts)| {
-            let (default_action, default) = default_of(*position, table, state);
-            let (mut access, searcher) = table.access();
+        accesses.extend(self.tables.iter().zip(counts).map(|(table, counts)| {
+            let (default_action, default) = default_of(table.position, &table.native, state);
+            let (mut access, searcher) = table.native.access(self.worker);
             (access.hits, access.misses) = counts;
             TableAccess { access, searcher, default_action, default }
         }));
@@ -96,17 +106,22 @@ impl Inside<'_> {
 impl Joined {
     /// Nothing where the program has no tables that code uses natively.
     fn new(bound: &Bound, state: &State) -> Result<Self, RunError> {
-        let mut tables = Vec::with_capacity(bound.natives.len());
+        let natives = Arc::clone(&state.natives);
+        let (worker, lane) = natives.join();
+        let tables = Vec::with_capacity(bound.natives.len());
+        let mut joined = Self { natives, worker, lane, tables, made: Made::default() };
         for position in &bound.natives {
             let table = state.tables.get(*position);
             let table = table.ok_or(RunError::Malformed("a table"))?;
             table.activate(&state.natives)?;
             let native = table.native().ok_or(RunError::Malformed("a table without entries"))?;
-            tables.push((*position, native));
+            let lookups = native.join(worker);
+            let lookups = lookups.map_err(|_| {
+                RunError::Malformed("entries of a worker that memory does not suffice for")
+            })?;
+            joined.tables.push(JoinedTable { position: *position, native, lookups });
         }
-        let natives = Arc::clone(&state.natives);
-        let lane = natives.join();
-        Ok(Self { natives, lane, tables, made: Made::default() })
+        Ok(joined)
     }
 
     /// The worker's place among those of this state; it joins where it has none.
@@ -126,19 +141,17 @@ impl Joined {
 
     /// Runs packets inside of the gate, where code may use the accesses.
     pub(super) fn inside<R>(&mut self, state: &State, run: impl FnOnce(&mut Inside<'_>) -> R) -> R {
-        let Self { natives, lane, tables, made } = self;
+        let Self { natives, worker, lane, tables, made } = self;
         let _inside = natives.gate().enter(lane);
-        let mut inside = Inside { natives, lane, tables, made };
+        let mut inside = Inside { natives, lane, worker: *worker, tables, made };
         inside.look_again(state);
         let outcome = run(&mut inside);
-        for ((position, _), TableAccess { access, .. }) in tables.iter().zip(&mut made.accesses) {
+        for (table, TableAccess { access, .. }) in tables.iter().zip(&mut made.accesses) {
             // What an action that failed holds.
             access.abandon();
             let (hits, misses) =
                 (std::mem::take(&mut access.hits), std::mem::take(&mut access.misses));
-            if let Some(table) = state.tables.get(*position) {
-                table.count_lookups(hits, misses);
-            }
+            table.lookups.count(hits, misses);
         }
         outcome
     }
@@ -146,6 +159,9 @@ impl Joined {
 
 impl Drop for Joined {
     fn drop(&mut self) {
+        for table in &self.tables {
+            table.native.leave_worker(self.worker);
+        }
         self.natives.leave(&self.lane);
     }
 }

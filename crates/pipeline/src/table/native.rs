@@ -8,18 +8,31 @@
 //! From then on the action of an entry is here and nowhere else: its [`super::ActionCell`] names the key, and the
 //! interpreter and the control plane reach it through that.
 //!
+//! A sharded table (`impl = "sharded"`) has its entries once more for each worker ([`replicas`]).
+//!
 //! Who may do what when: compiled workers use entries inside of a [`Gate`], which they enter once for a batch of packets.
 //! All others close it for each step that they take, so that a worker alone locks nothing, and workers lock entries
-//! against each other only. A worker inside the gate waits for nobody who may be closing it.
+//! against each other only, and not at all where that cannot be told from outside: where packets only read, and where what
+//! they write of an entry is one word. A worker inside the gate waits for nobody who may be closing it.
+
+mod replicas;
+
+use self::replicas::Replicas;
 
 use super::packing::EntryLayout;
 use super::{ActionCall, EntryState, Stored};
 use crate::sync::lock;
 use crate::value::Value;
-use ir::{ActionId, EntryStore, TableStorage};
+use ir::{ActionId, EntryStore, EntryUpdate, TableStorage};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tables::{Access, EntryLock, ExactTable, Finder, Gate, Lane, Searcher, Sharing, Storage};
+use tables::{
+    Access, EntryLock, ExactTable, ExactTableError, Finder, Gate, Lane, Searcher, Sharing, Storage,
+};
+
+/// Tells the compiled workers of a switch apart; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WorkerId(u64);
 
 /// What the tables of one switch have in common; see the module.
 #[derive(Debug, Default)]
@@ -30,6 +43,8 @@ pub(crate) struct Natives {
     workers: AtomicUsize,
     /// Grows with what workers have to look at again.
     version: AtomicU64,
+    /// Workers that ever came.
+    came: AtomicU64,
 }
 
 /// The gate, closed; opened when this is dropped.
@@ -60,10 +75,10 @@ impl Natives {
     }
 
     /// A worker comes.
-    pub(crate) fn join(&self) -> Arc<Lane> {
+    pub(crate) fn join(&self) -> (WorkerId, Arc<Lane>) {
         let _closed = self.close_for_change();
         self.workers.fetch_add(1, Ordering::Relaxed);
-        self.gate.join()
+        (WorkerId(self.came.fetch_add(1, Ordering::Relaxed)), self.gate.join())
     }
 
     /// A worker goes.
@@ -96,9 +111,33 @@ pub(crate) struct NativeTable {
 /// What changes only while the gate is closed.
 #[derive(Debug)]
 struct Entries {
-    table: ExactTable,
+    table: Replicas,
     /// If keys are not matched exactly.
     finder: Option<Finder>,
+    workers: Vec<(WorkerId, Arc<Lookups>)>,
+    /// Lookups of workers that went: hits and misses.
+    gone: (u64, u64),
+}
+
+/// Lookups of one worker in one table; on lines of their own, since they are counted for each batch.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Lookups {
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Lookups {
+    /// Counts; the worker alone does.
+    pub(crate) fn count(&self, hits: u64, misses: u64) {
+        for (sum, count) in [(&self.hits, hits), (&self.misses, misses)] {
+            sum.store(sum.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+        }
+    }
+
+    fn add_to(&self, (hits, misses): (u64, u64)) -> (u64, u64) {
+        (hits + self.hits.load(Ordering::Relaxed), misses + self.misses.load(Ordering::Relaxed))
+    }
 }
 
 impl Entries {
@@ -127,7 +166,7 @@ impl NativeTable {
     pub(super) fn new(
         layout: Arc<EntryLayout>,
         natives: Arc<Natives>,
-        TableStorage { store, synchronised, .. }: TableStorage,
+        TableStorage { store, update, synchronised }: TableStorage,
     ) -> Option<Arc<Self>> {
         let actions = u16::try_from(layout.actions.len()).ok()?;
         let bytes = layout.parameter_bytes as usize;
@@ -138,8 +177,47 @@ impl NativeTable {
             Some(fields) => Some(Finder::new(fields).ok()?),
             None => None,
         };
-        let entries = Mutex::new(Entries { table, finder });
+        // A lock is for entries that workers share.
+        let sharded = update == EntryUpdate::Sharded && !synchronised;
+        let table = Replicas::new(table, sharded);
+        let entries = Mutex::new(Entries { table, finder, workers: Vec::new(), gone: (0, 0) });
         Some(Arc::new(Self { layout, natives, synchronised, entries }))
+    }
+
+    /// A worker comes; gives where its lookups are counted.
+    ///
+    /// # Errors
+    /// If memory for its own entries does not suffice.
+    pub(crate) fn join(&self, worker: WorkerId) -> Result<Arc<Lookups>, ExactTableError> {
+        // Workers inside of the gate may go on: what they use of the table does not move.
+        let mut entries = lock(&self.entries);
+        entries.table.join(worker)?;
+        let lookups = Arc::<Lookups>::default();
+        entries.workers.push((worker, Arc::clone(&lookups)));
+        Ok(lookups)
+    }
+
+    /// A worker goes.
+    pub(crate) fn leave_worker(&self, worker: WorkerId) {
+        // Its entries are compared with those of the others, which their packets may be writing.
+        let sharded = lock(&self.entries).table.is_sharded();
+        let _closed = sharded.then(|| self.natives.close());
+        let entries = &mut *lock(&self.entries);
+        entries.table.leave(worker);
+        for (_, lookups) in entries.workers.extract_if(.., |(known, _)| *known == worker) {
+            entries.gone = lookups.add_to(entries.gone);
+        }
+    }
+
+    /// Lookups of compiled workers: hits and misses.
+    pub(super) fn lookups(&self) -> (u64, u64) {
+        let entries = lock(&self.entries);
+        entries.workers.iter().fold(entries.gone, |sum, (_, lookups)| lookups.add_to(sum))
+    }
+
+    /// See [`Replicas::divided`].
+    pub(super) fn divided(&self) -> u64 {
+        lock(&self.entries).table.divided()
     }
 
     /// Puts an action in where its entry is found; gives the key under which it is stored, if there was room.
@@ -150,7 +228,7 @@ impl NativeTable {
         let mut entries = lock(&self.entries);
         let key = entries.key(&self.layout, entry)?;
         let action = tables::ActionId(action);
-        if entries.table.insert(key, action, self.parameters(&bytes)).is_err() {
+        if !entries.table.insert(key, action, self.parameters(&bytes)) {
             entries.forget(key);
             return None;
         }
@@ -161,9 +239,8 @@ impl NativeTable {
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
         let _closed = self.natives.close_for_change();
         let mut entries = lock(&self.entries);
-        let (action, bytes) = entries.table.read(key)?;
+        let (action, bytes) = entries.table.take(key)?;
         entries.forget(key);
-        entries.table.remove(key);
         self.layout.unpack(action.0, &bytes)
     }
 
@@ -213,16 +290,24 @@ impl NativeTable {
         drop(self.natives.close_for_change());
     }
 
-    /// How a worker that is inside reaches the entries, until [`Natives::version`] moves.
-    pub(crate) fn access(&self) -> (Access, Searcher) {
-        let sharing = match (self.natives.workers.load(Ordering::Relaxed), self.synchronised) {
-            (..=1, _) => Sharing::Alone,
-            (_, true) => Sharing::Locked,
-            (_, false) => Sharing::Unlocked,
-        };
+    /// How a worker that joined, and is inside, reaches the entries, until [`Natives::version`] moves.
+    pub(crate) fn access(&self, worker: WorkerId) -> (Access, Searcher) {
         let entries = lock(&self.entries);
+        let writing = self.layout.writing();
+        let is_alone = self.natives.workers.load(Ordering::Relaxed) <= 1;
+        let sharing = if is_alone {
+            Sharing::Alone
+        } else if writing == 0 || entries.table.is_sharded() {
+            Sharing::Apart
+        } else if self.synchronised {
+            Sharing::Locked
+        } else if self.layout.writes_words() {
+            Sharing::Words
+        } else {
+            Sharing::Unlocked
+        };
         let searcher = entries.finder.as_ref().map_or_else(Searcher::none, Finder::searcher);
-        (entries.table.access(sharing, self.layout.writing()), searcher)
+        (entries.table.access(worker, sharing, writing), searcher)
     }
 }
 

@@ -46,8 +46,8 @@ pub(crate) struct EntryLayout {
 pub(crate) struct ActionLayout {
     action: ActionId,
     pub(crate) parameters: Vec<Packed>,
-    /// Whether it writes its entry.
-    pub(crate) writes: bool,
+    /// How many of them it writes.
+    references: usize,
 }
 
 /// A number of so many bytes (a power of two), in the machine's order, at a multiple of its size.
@@ -161,7 +161,12 @@ impl EntryLayout {
     /// A bit for each action that writes its entry.
     pub(crate) fn writing(&self) -> u64 {
         let bits = self.actions.iter().enumerate();
-        bits.map(|(position, action)| u64::from(action.writes) << position).sum()
+        bits.map(|(position, action)| u64::from(action.references > 0) << position).sum()
+    }
+
+    /// Whether no action writes more than one number of its entry.
+    pub(crate) fn writes_words(&self) -> bool {
+        self.actions.iter().all(|action| action.references <= 1)
     }
 
     /// How code looks into the buckets of the table.
@@ -304,7 +309,7 @@ impl ActionLayout {
         let action = layout.program.actions.get(id.index()).ok_or("an action is not there")?;
         let mut end = 0_u32;
         let mut parameters = Vec::new();
-        let mut writes = false;
+        let mut references = 0;
         for parameter in action.control_plane_parameters() {
             let like = layout.initial(parameter.type_id);
             let pattern = like.and_then(Value::to_pattern);
@@ -318,9 +323,9 @@ impl ActionLayout {
             let offset = end.next_multiple_of(bytes);
             end = offset + bytes;
             parameters.push(Packed { offset, bytes, like: like.clone() });
-            writes |= parameter.reference;
+            references += usize::from(parameter.reference);
         }
-        Ok((Self { action: id, parameters, writes }, end))
+        Ok((Self { action: id, parameters, references }, end))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tables that packets and the control plane change: the same entries on both paths, and nothing lost between workers.
 
 use crate::both::{Both, V1model, compile};
+use ir::EntryStore::{Dynamic, Inline, Original, Static};
 use ir::bits::Bits;
 use pipeline::{
     ActionCall, Batch, Compiled, EntryAction, EntryHandle, FieldMatch, Processor, Switch,
@@ -112,7 +113,6 @@ fn entries(switch: &Switch, table: &str) -> (Vec<(EntryHandle, TableEntry)>, Act
 /// Every storage, with and without locks in entries.
 fn stored() -> impl Iterator<Item = (ir::EntryStore, bool, ir::Program)> {
     let source = compile(&program().text());
-    use ir::EntryStore::{Dynamic, Inline, Original, Static};
     let designs = [Inline, Static, Dynamic, Original].map(|store| [(store, false), (store, true)]);
     designs.into_iter().flatten().map(move |(store, locked)| {
         let mut program = source.clone();
@@ -123,10 +123,114 @@ fn stored() -> impl Iterator<Item = (ir::EntryStore, bool, ir::Program)> {
     })
 }
 
+/// Every storage, with entries for each worker in the tables whose names end so.
+fn sharded(tables: &'static str) -> impl Iterator<Item = (ir::EntryStore, ir::Program)> {
+    stored().filter(|(_, locked, _)| !locked).map(move |(store, _, mut program)| {
+        for table in program.tables.iter_mut().filter(|table| table.name.ends_with(tables)) {
+            table.storage.update = ir::EntryUpdate::Sharded;
+        }
+        (store, program)
+    })
+}
+
 #[test]
 fn entries_change_under_packets_as_with_the_interpreter_in_every_storage() {
     for (store, locked, program) in stored() {
         entries_change_under_packets(&mut Both::new(&program), &format!("{store:?} {locked}"));
+    }
+    for (store, program) in sharded("") {
+        entries_change_under_packets(&mut Both::new(&program), &format!("{store:?} sharded"));
+    }
+}
+
+/// Two workers of one switch take turns, each with flows of its own, while entries come, go and change: outputs and entries are
+/// those of the interpreter, which has one worker for all. Workers also go, and others come.
+#[test]
+fn sharded_entries_are_those_of_one_table_as_long_as_flows_stay_with_their_worker() {
+    const KEYS: u8 = 4;
+    for (store, program) in sharded("several") {
+        let mut reference = Switch::new(program.clone()).expect("a program that can be run");
+        let switch = Switch::new(program).expect("a program that can be run");
+        let code = Compiled::new(&switch).expect("a program that is compiled");
+        let table = switch.table_named("several").expect("a table");
+        let key = |number: u8| {
+            let bits = |width, value: u8| FieldMatch::Exact(Bits::unsigned(width, value.into()));
+            vec![bits(8, number), bits(16, 0)]
+        };
+        let mut workers = [0, 0].map(Processor::with_seed);
+        let mut random = ChaCha8Rng::seed_from_u64(9);
+        let (mut outputs, mut hits) = (Vec::new(), 0);
+        for round in 0..1500 {
+            let number = random.random_range(0..KEYS);
+            if round % 8 == 0 {
+                let action = [("count", 3), ("mark", 2)][random.random_range(0..2_usize)];
+                let arguments: Vec<u128> =
+                    (0..action.1).map(|_| random.random_range(0..6)).collect();
+                let kind = random.random_range(0..3_u8);
+                let mut done = Vec::new();
+                for switch in [&reference, &switch] {
+                    let entry = TableEntry {
+                        matches: key(number),
+                        priority: 0,
+                        action: EntryAction::Action(call(switch, "several", action.0, &arguments)),
+                        idle_timeout: None,
+                    };
+                    done.push(match kind {
+                        0 => switch.add_entry(table, entry, Duration::ZERO).map(|_| None),
+                        1 => switch.modify_entry(table, entry, Duration::ZERO).map(|_| None),
+                        _ => switch.delete_entry(table, &key(number), 0).map(Some),
+                    });
+                }
+                assert_eq!(done[0], done[1], "{store:?}, round {round}");
+            }
+            let number = random.random_range(0..KEYS);
+            let mut packet = [0; 32];
+            (packet[0], packet[1]) = (9, number);
+            let expected = reference.process(1, &packet, Duration::ZERO).expect("a packet");
+            let worker = &mut workers[usize::from(number % 2)];
+            outputs.clear();
+            code.process(&switch, worker, (1, &packet), Duration::ZERO, &mut outputs)
+                .expect("a packet");
+            assert_eq!(expected, outputs, "{store:?}, round {round}");
+            assert_eq!(
+                entries(&reference, "several").0,
+                entries(&switch, "several").0,
+                "{store:?}"
+            );
+            hits += entries(&switch, "several").0.len();
+            if round % 100 == 99 {
+                workers[random.random_range(0..2_usize)] = Processor::with_seed(0);
+            }
+        }
+        assert!(hits > 1500, "{store:?}: {hits}");
+        assert_eq!(switch.divided_entries(), 0, "{store:?}");
+    }
+}
+
+#[test]
+fn entries_that_packets_of_two_workers_write_are_divided_and_counted() {
+    for (store, program) in sharded("several") {
+        let switch = Switch::new(program).expect("a program that can be run");
+        let code = Compiled::new(&switch).expect("a program that is compiled");
+        let table = switch.table_named("several").expect("a table");
+        let zero = |width| FieldMatch::Exact(Bits::unsigned(width, 0));
+        let entry = TableEntry {
+            matches: vec![zero(8), zero(16)],
+            priority: 0,
+            action: EntryAction::Action(call(&switch, "several", "count", &[1, 0, 0])),
+            idle_timeout: None,
+        };
+        switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
+        let mut workers = [0, 0].map(Processor::with_seed);
+        for (worker, packets) in workers.iter_mut().zip([2, 3]) {
+            for _ in 0..packets {
+                let packet = (1, &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]);
+                code.process(&switch, worker, packet, Duration::ZERO, &mut Vec::new())
+                    .expect("a packet");
+            }
+        }
+        drop(workers);
+        assert_eq!(switch.divided_entries(), 1, "{store:?}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! A thread's way into buckets for machine code; see [`Access`]. Where the caller is alone the address of an entry is in its
-//! bucket, and an action that has its entry alone has the bucket locked.
+//! A thread's way into buckets for machine code; see [`Access`]. Where the caller is alone, or writes single words, the address
+//! of an entry is in its bucket, and an action that has its entry alone has the bucket locked.
 
 use std::ptr;
 
@@ -12,7 +12,8 @@ use crate::quiescence::relax;
 impl<const K: usize, const V: usize> Buckets<K, V> {
     pub(crate) fn access(&self, sharing: Sharing, writing: u64) -> Access {
         let (find, leave): (Find, Option<Leave>) = match sharing {
-            Sharing::Alone => (alone::<K, V>, None),
+            // While packets are in the gate, nobody changes which entries there are: only their values move.
+            Sharing::Alone | Sharing::Apart | Sharing::Words => (alone::<K, V>, None),
             Sharing::Unlocked => (shared::<K, V>, Some(write_back::<K, V>)),
             Sharing::Locked => (held::<K, V>, Some(release::<K, V>)),
         };
@@ -23,6 +24,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             leave,
             buckets: first,
             mask,
+            in_place: u64::from(leave.is_none()),
             is_alone: u64::from(sharing == Sharing::Alone),
             hits: 0,
             misses: 0,

@@ -29,7 +29,7 @@ impl Indirect {
 
     fn access_by<const K: usize>(&self, sharing: Sharing, writing: u64) -> Access {
         let (find, leave): (Find, Leave) = match (sharing, self.form) {
-            (Sharing::Alone, _) => (alone::<K>, store),
+            (Sharing::Alone | Sharing::Apart, _) => (alone::<K>, store),
             (Sharing::Locked, Form::Locked) => (held::<K>, release),
             _ => (shared::<K>, write_back::<K>),
         };
@@ -41,7 +41,8 @@ impl Indirect {
             buckets,
             mask,
             // Code sees buckets with entries in them, and those here have none.
-            is_alone: 0,
+            in_place: 0,
+            is_alone: u64::from(sharing == Sharing::Alone),
             hits: 0,
             misses: 0,
             body: ptr::from_ref(self).cast(),
