@@ -2,7 +2,9 @@
 //
 // A packet names an entry and a new value for it; the entry takes that value, and the packet goes
 // back to where it came from with the old one. Keys and values have four bytes. Which storage
-// design the table uses can be chosen when it is compiled, or where it runs:
+// design the table uses can be chosen when it is compiled, or where it runs. With REPORT the packet
+// does not write the entry: it sends a message, key and value, and who gets that writes it
+// (planimeter bench --method):
 //
 //     planimeter compile -D STORE='"static"' -D SYNCED=true entry_update.p4
 //     planimeter bench --storage static/locked entry_update.p4
@@ -36,7 +38,19 @@ struct headers_t {
     update_t update;
 }
 
+#ifdef REPORT
+struct change_t {
+    bit<32> entry;
+    bit<32> value;
+}
+
+// The message is made of what these are when ingress ends.
+struct metadata_t {
+    change_t change;
+}
+#else
 struct metadata_t { }
+#endif
 
 parser UpdateParser(
     packet_in packet,
@@ -56,11 +70,19 @@ control UpdateIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard)
 {
+#ifdef REPORT
+    action exchange(bit<32> value) {
+        meta.change = { headers.update.entry, headers.update.value };
+        digest<change_t>(1, meta.change);
+        headers.update.value = value;
+    }
+#else
     action exchange(@__ref bit<32> value) {
         bit<32> old = value;
         value = headers.update.value;
         headers.update.value = old;
     }
+#endif
 
     action unknown() {
         mark_to_drop(standard);

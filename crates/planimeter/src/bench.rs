@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::throughput::run::{Case, Settings, Stage, run as measure};
+use ::throughput::method::Method;
+use ::throughput::run::{Case, Settings, Stage, run_methods};
 use ::throughput::traffic::{TrafficError, Wanted, Workload};
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -43,6 +44,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let thresholds = threshold::all(matches, &METRICS)?;
     let (name, mut program) = program(matches)?;
     crate::storage::choose(&mut program, matches)?;
+    let methods = arguments::methods(matches)?.unwrap_or_default();
+    let programs = Programs { methods: told(matches, &methods)?, program };
     let directory = output::directory(matches, "bench")?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let began = began::now();
@@ -50,7 +53,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut points = Vec::new();
     for traffic in traffics(matches)? {
         bar.what = traffic.name();
-        match point(&program, traffic, &settings, &mut bar) {
+        match point(&programs, traffic, &settings, &mut bar) {
             Ok(point) => points.push(point),
             Err(TrafficError::Interrupted) => break,
             Err(error) => return Err(Failure::input(format!("{name}: {error}"))),
@@ -130,6 +133,37 @@ fn program(matches: &ArgMatches) -> Result<(String, Program), Failure> {
     paper(&program::preprocessor(matches))
 }
 
+/// The program, and for each method of change that was asked for one whose packets change entries so; none of them is the
+/// program itself.
+struct Programs {
+    program: Program,
+    methods: Vec<(Method, Option<Program>)>,
+}
+
+/// For each method the program whose packets change entries so, if that is another one.
+fn told(
+    matches: &ArgMatches,
+    methods: &[Method],
+) -> Result<Vec<(Method, Option<Program>)>, Failure> {
+    let given = matches.get_one::<PathBuf>("program").is_some();
+    let of = |method: &Method| match method {
+        Method::Pointer => Ok((*method, None)),
+        _ if given || matches.get_one::<PathBuf>("traffic").is_some() => {
+            Err(Failure::input(format!(
+                "--method {}: it is measured with the paper's program and the traffic that is made for it; leave PROGRAM \
+                 and --traffic out",
+                method.name()
+            )))
+        }
+        _ => {
+            let mut options = program::preprocessor(matches);
+            options.defines.push("REPORT".to_owned());
+            Ok((*method, Some(paper(&options)?.1)))
+        }
+    };
+    methods.iter().map(of).collect()
+}
+
 /// The program of the paper's evaluation.
 pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Program), Failure> {
     let (name, text) = PAPER;
@@ -184,25 +218,41 @@ pub(crate) fn made(
     quiet: bool,
 ) -> Result<throughput::Point, TrafficError> {
     let traffic = Traffic::Made(wanted);
+    let programs = Programs { program: program.clone(), methods: Vec::new() };
     let mut bar = Bar::new(quiet, interrupt);
     bar.what = traffic.name();
-    let point = point(program, traffic, settings, &mut bar);
+    let point = point(&programs, traffic, settings, &mut bar);
     bar.bar.finish_and_clear();
     point
 }
 
 fn point(
-    program: &Program,
+    programs: &Programs,
     traffic: Traffic,
     settings: &Settings,
     bar: &mut Bar<'_>,
 ) -> Result<throughput::Point, TrafficError> {
     let mut filling = |done, of| bar.show("making entries", done, of);
+    let program = programs.program.clone();
+    let mut others = Vec::new();
     let workload = match traffic {
-        Traffic::Made(wanted) => Workload::from_program(program.clone(), wanted, &mut filling)?,
-        Traffic::Given(packets) => Workload::from_packets(program.clone(), packets, &mut filling)?,
+        Traffic::Made(wanted) => {
+            for (_, other) in &programs.methods {
+                let other = other.clone();
+                let made = other.map(|other| Workload::from_program(other, wanted, &mut filling));
+                others.push(made.transpose()?);
+            }
+            Workload::from_program(program, wanted, &mut filling)?
+        }
+        Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
     };
-    let findings = measure(&workload, settings, &mut |stage, done, of| {
+    let of = programs.methods.iter().zip(&others);
+    let mut methods: Vec<(Method, &Workload)> =
+        of.map(|((method, _), other)| (*method, other.as_ref().unwrap_or(&workload))).collect();
+    if methods.is_empty() {
+        methods.push((Method::Pointer, &workload));
+    }
+    let findings = run_methods(&workload, &methods, settings, &mut |stage, done, of| {
         let name = match stage {
             Stage::Learning => "learning what must leave",
             Stage::Comparing => "comparing with the interpreter",

@@ -78,6 +78,18 @@ fn percentile(case: &Case, share: f64) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value as f64 / 1e9, Unit::Seconds))
 }
 
+/// How long it takes until a packet finds a changed entry, or a dash.
+fn seen(case: &Case, share: f64) -> String {
+    let value = case.seen.as_ref().filter(|seen| !seen.is_empty());
+    let value = value.map(|seen| seen.value_at_quantile(share));
+    value.map_or_else(|| "–".to_owned(), |value| figure(value as f64 / 1e9, Unit::Seconds))
+}
+
+/// Whether methods of change were asked for.
+fn has_methods(run: &Run<'_>) -> bool {
+    run.points.iter().flat_map(|point| &point.findings.cases).any(|case| case.seen.is_some())
+}
+
 /// Share of the packets under the clock whose output was held against the interpreter's.
 fn checked(case: &Case) -> String {
     if case.counts.processed == 0 {
@@ -94,6 +106,13 @@ pub fn fault(case: &Case) -> Option<String> {
             "{} gives another result than the interpreter for the packet {}: a defect of Planimeter, please report it",
             path(case),
             hex(&difference.packet)
+        ));
+    }
+    if case.counts.divided > 0 {
+        return Some(format!(
+            "packets of several cores wrote {} entries of sharded tables, each core its own: their flows do not stay on one \
+             core, so use optimistic, and locked where no write may be lost",
+            whole(case.counts.divided)
         ));
     }
     (case.counts.wrong > 0).then(|| {
@@ -154,6 +173,13 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
                     stages.around
                 ));
             }
+            if case.counts.unwritten > 0 {
+                say(format!(
+                    "{}: {} messages of packets changed no entry",
+                    case.method.name(),
+                    whole(case.counts.unwritten)
+                ));
+            }
             if case.counts.errors > 0 {
                 say(format!(
                     "{} of {} packets could not be processed to their end",
@@ -174,6 +200,13 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
                 ));
             }
         }
+    }
+    if has_methods(run) {
+        say("Method: pointer writes the entry in place; change writes it behind each burst as the control plane does; digest \
+             sends key and value through loopback TCP to a controller and writes what comes back. Seen: from when a packet comes \
+             that changes its entry to when a packet comes that finds the new value, one at a time. Rates of change and digest \
+             are by the wall clock, until the last change is written."
+            .to_owned());
     }
     say("Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; what leaves is \
          copied out. Latency: from when a packet is due to when its output is in place, in an open loop of one worker."

@@ -52,21 +52,27 @@ struct Counters {
 }
 
 /// Where a worker sends its digests.
-pub(crate) struct DigestSender {
+pub struct DigestSender {
     socket: Mutex<TcpStream>,
     counters: Arc<Counters>,
 }
 
 impl DigestSender {
-    /// Sends a digest, or counts it as dropped.
-    pub(crate) fn send(&self, key: &[u8], action: ActionId, parameters: &[u8]) {
-        let Counters { sent, dropped, applied, refused } = &*self.counters;
-        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+    /// How many more may be under way at the moment.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        let Counters { sent, applied, refused, .. } = &*self.counters;
         let answered = applied.load(Ordering::Acquire) + refused.load(Ordering::Acquire);
-        let under_way = sent.load(Ordering::Relaxed).saturating_sub(answered);
+        UNDER_WAY.saturating_sub(sent.load(Ordering::Relaxed).saturating_sub(answered))
+    }
+
+    /// Sends a digest, or counts it as dropped. Key and parameters are as long as the loop was told.
+    pub fn send(&self, key: &[u8], action: ActionId, parameters: &[u8]) {
+        let Counters { sent, dropped, .. } = &*self.counters;
+        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let mut frame = Vec::with_capacity(3 + key.len() + parameters.len());
         encode(&mut frame, true, action, key, parameters);
-        if under_way >= UNDER_WAY || socket.write_all(&frame).is_err() {
+        if self.room() == 0 || socket.write_all(&frame).is_err() {
             dropped.fetch_add(1, Ordering::Relaxed);
         } else {
             sent.fetch_add(1, Ordering::Release);
@@ -85,8 +91,27 @@ impl DigestLoop {
     /// Starts a controller for a table; `decide` may change each digest, and refuses it with `None`.
     pub fn start(
         table: &Table,
-        mut decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
+        decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
     ) -> Result<Self, DigestError> {
+        let (layout, to) = (*table.layout(), table.clone());
+        let widths = (layout.key_bytes(), layout.parameter_bytes());
+        let (digests, sender) = Self::between(widths, decide, move |digest| {
+            to.modify(&digest.key, digest.action, &digest.parameters).is_ok()
+        })?;
+        table.inner().digests.set(sender).map_err(|_| DigestError::Started)?;
+        Ok(digests)
+    }
+
+    /// As [`DigestLoop::start`] for entries that lie elsewhere: keys and parameters have so many bytes; `apply` writes an
+    /// answer, and says whether there was such an entry.
+    ///
+    /// # Errors
+    /// If the sockets cannot be made.
+    pub fn between(
+        (key_bytes, parameter_bytes): (usize, usize),
+        mut decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
+        mut apply: impl FnMut(&Digest) -> bool + Send + 'static,
+    ) -> Result<(Self, DigestSender), DigestError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let data_plane = TcpStream::connect(listener.local_addr()?)?;
         let (controller, _) = listener.accept()?;
@@ -99,15 +124,10 @@ impl DigestLoop {
             counters: Arc::clone(&counters),
         };
         let sockets = [data_plane.try_clone()?, controller.try_clone()?];
-        table.inner().digests.set(sender).map_err(|_| DigestError::Started)?;
-        let layout = *table.layout();
-
         let mut socket = controller;
         let control = std::thread::spawn(move || {
             let mut answer = Vec::new();
-            while let Ok((_, digest)) =
-                receive(&mut socket, layout.key_bytes(), layout.parameter_bytes())
-            {
+            while let Ok((_, digest)) = receive(&mut socket, key_bytes, parameter_bytes) {
                 let (key, parameters) = (digest.key.len(), digest.parameters.len());
                 answer.clear();
                 match decide(digest) {
@@ -125,18 +145,15 @@ impl DigestLoop {
                 }
             }
         });
-        let (table, counts, mut socket) = (table.clone(), Arc::clone(&counters), data_plane);
+        let (counts, mut socket) = (Arc::clone(&counters), data_plane);
         let apply = std::thread::spawn(move || {
-            while let Ok((accepted, digest)) =
-                receive(&mut socket, layout.key_bytes(), layout.parameter_bytes())
-            {
-                let done = accepted
-                    && table.modify(&digest.key, digest.action, &digest.parameters).is_ok();
+            while let Ok((accepted, digest)) = receive(&mut socket, key_bytes, parameter_bytes) {
+                let done = accepted && apply(&digest);
                 let counter = if done { &counts.applied } else { &counts.refused };
                 counter.fetch_add(1, Ordering::Release);
             }
         });
-        Ok(Self { sockets, threads: vec![control, apply], counters })
+        Ok((Self { sockets, threads: vec![control, apply], counters }, sender))
     }
 
     /// What has happened so far.

@@ -7,6 +7,7 @@
 //! This crate has threads and a clock, since it measures; it prints nothing.
 
 pub mod check;
+pub mod method;
 mod ring;
 pub mod run;
 pub mod traffic;

@@ -7,9 +7,11 @@
 //! there leaves them.
 //!
 //! Repetitions of all cases take turns, so that what changes on the machine meanwhile meets all of them alike. Rates are
-//! per second of the processor time of the threads that process packets.
+//! per second of the processor time of the threads that process packets, and by the wall clock where entries are changed
+//! by messages, until the last is written.
 
 use crate::check::{self, Comparison, Expected, NOW};
+use crate::method::{Changes, Method};
 use crate::ring::Ring;
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
@@ -18,8 +20,8 @@ use pipeline::{Batch, Core, Path, Processor, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Zipf;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 use tables::machine::{cores, pin_to, thread_time};
 
@@ -29,6 +31,9 @@ const TURN: usize = 512;
 const CALIBRATION: Duration = Duration::from_millis(2);
 /// Packets that are processed at once, as a driver takes a burst.
 const BURST: usize = 32;
+
+/// How long a new value of an entry is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +70,8 @@ pub struct Findings {
 pub struct Case {
     /// Which way.
     pub path: Path,
+    /// How packets change entries.
+    pub method: Method,
     /// Workers.
     pub cores: usize,
     /// Why it could not be run; there are no figures then.
@@ -87,6 +94,9 @@ pub struct Case {
     pub stages: Option<Stages>,
     /// From when a packet is due to when its output is in place, in nanoseconds, in an open loop.
     pub latency: Option<Latency>,
+    /// From when a packet comes that changes an entry to when one comes that finds the new value, in nanoseconds, with
+    /// nothing else going on; where methods were asked for.
+    pub seen: Option<Histogram<u64>>,
 }
 
 /// Cycles of the processor's counter for each packet in a burst, in one worker.
@@ -122,6 +132,10 @@ pub struct Counts {
     pub checked: u64,
     /// Of those, with another output.
     pub wrong: u64,
+    /// Messages of packets for which no entry was written.
+    pub unwritten: u64,
+    /// Entries of sharded tables that packets of several workers wrote, each going on from its own value.
+    pub divided: u64,
 }
 
 impl Counts {
@@ -131,6 +145,8 @@ impl Counts {
         self.errors += other.errors;
         self.checked += other.checked;
         self.wrong += other.wrong;
+        self.unwritten += other.unwritten;
+        self.divided += other.divided;
     }
 }
 
@@ -157,14 +173,31 @@ pub fn run(
     settings: &Settings,
     progress: &mut Progress<'_>,
 ) -> Result<Findings, TrafficError> {
+    run_methods(workload, &[(Method::Pointer, workload)], settings, progress)
+}
+
+/// Measures methods of change, each with a workload of the same packets and entries; what must leave is learnt from the
+/// first workload, whose packets write in place.
+///
+/// # Errors
+/// As [`run`]; and if packets of a method do not send the messages that it takes.
+pub fn run_methods(
+    workload: &Workload,
+    methods: &[(Method, &Workload)],
+    settings: &Settings,
+    progress: &mut Progress<'_>,
+) -> Result<Findings, TrafficError> {
     let expected = Expected::learn(workload, &mut |done, of| progress(Stage::Learning, done, of))?;
     let mut subjects = Vec::new();
     for (position, path) in settings.paths.iter().enumerate() {
         if !progress(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
-        subjects.extend(prepare(workload, *path, settings)?);
+        for (method, workload) in methods {
+            subjects.extend(prepare(workload, *method, *path, settings)?);
+        }
     }
+    let asks_for_methods = methods.iter().any(|(method, _)| *method != Method::Pointer);
     let mut findings = Findings { cases: Vec::new(), copied: Vec::new(), interrupted: false };
     let cases = subjects.len();
     'repetitions: for repetition in 0..settings.repetitions {
@@ -179,13 +212,16 @@ pub fn run(
             }
             let seed = settings.seed.wrapping_add(repetition as u64);
             let settings = Settings { seed, ..settings.clone() };
-            subject.repeat(workload, &expected, &settings);
+            subject.repeat(&expected, &settings)?;
         }
     }
     for subject in &mut subjects {
         if !findings.interrupted {
-            subject.stages(workload, settings);
-            subject.open_loop(workload, settings);
+            subject.stages(settings)?;
+            subject.open_loop(settings)?;
+            if asks_for_methods {
+                subject.until_seen(&expected, settings)?;
+            }
         }
     }
     findings.cases = subjects.into_iter().map(|subject| subject.case).collect();
@@ -193,23 +229,26 @@ pub fn run(
 }
 
 /// A case and the switch that it runs on.
-struct Subject {
+struct Subject<'w> {
     case: Case,
-    switch: Option<Switch>,
+    workload: &'w Workload,
+    switch: Option<Arc<Switch>>,
 }
 
 /// The cases of one path, each on a switch of its own that has seen every flow.
-fn prepare(
-    workload: &Workload,
+fn prepare<'w>(
+    workload: &'w Workload,
+    method: Method,
     path: Path,
     settings: &Settings,
-) -> Result<Vec<Subject>, TrafficError> {
+) -> Result<Vec<Subject<'w>>, TrafficError> {
     let comparison = check::compare(workload, path, settings.seed)?;
     let mut subjects = Vec::new();
     for cores in &settings.cores {
         let mut switch = workload.switch()?;
         let mut case = Case {
             path,
+            method,
             cores: *cores,
             refused: None,
             interpreted: Vec::new(),
@@ -221,6 +260,7 @@ fn prepare(
             one_by_one: None,
             stages: None,
             latency: None,
+            seen: None,
         };
         if path == Path::Compiled {
             let begin = thread_time();
@@ -237,9 +277,13 @@ fn prepare(
             case.loading = thread_time().saturating_sub(begin);
         }
         if case.refused.is_some() {
-            subjects.push(Subject { case, switch: None });
+            subjects.push(Subject { case, workload, switch: None });
             continue;
         }
+        let switch = Arc::new(switch);
+        // Who writes the entries now does not matter: they are as the flows want them when the clock starts.
+        let here = if method == Method::Pointer { method } else { Method::Change };
+        let changes = Changes::new(here, &switch)?;
         let mut processor = Processor::with_seed(settings.seed);
         let mut outputs = Vec::new();
         for packet in workload.packets() {
@@ -247,16 +291,18 @@ fn prepare(
             let given = (workload.port(), packet.as_slice());
             // What fails here fails under the clock too, and is counted there.
             let _ = processor.process(&switch, given, NOW, &mut outputs);
+            changes.deliver(&mut processor);
         }
-        subjects.push(Subject { case, switch: Some(switch) });
+        subjects.push(Subject { case, workload, switch: Some(switch) });
     }
     Ok(subjects)
 }
 
-impl Subject {
-    fn repeat(&mut self, workload: &Workload, expected: &Expected, settings: &Settings) {
-        let time = settings.time;
-        let Some(switch) = &self.switch else { return };
+impl Subject<'_> {
+    fn repeat(&mut self, expected: &Expected, settings: &Settings) -> Result<(), TrafficError> {
+        let (time, workload) = (settings.time, self.workload);
+        let Some(switch) = &self.switch else { return Ok(()) };
+        let changes = &Changes::new(self.case.method, switch)?;
         let workers = self.case.cores;
         let (start, stop) = (Barrier::new(workers), AtomicBool::new(false));
         let results: Vec<(f64, Counts)> = std::thread::scope(|scope| {
@@ -264,8 +310,11 @@ impl Subject {
                 .map(|worker| {
                     let (start, stop) = (&start, &stop);
                     scope.spawn(move || {
-                        let mut lane = Lane::new(workload, switch, (worker, workers), settings);
+                        let of = (worker, workers);
+                        let mut lane = Lane::new(workload, (switch, changes), of, settings);
                         pin(worker);
+                        // All have joined the tables before any clock runs.
+                        lane.warm_up();
                         start.wait();
                         lane.run(expected, time, stop);
                         (lane.counts.processed as f64 / lane.spent.as_secs_f64(), lane.counts)
@@ -276,43 +325,52 @@ impl Subject {
         });
         self.case.rates.push(results.iter().map(|(rate, _)| rate).sum());
         results.into_iter().for_each(|(_, counts)| self.case.counts.add(counts));
+        self.case.counts.divided = switch.divided_entries();
+        self.case.counts.unwritten += changes.settle();
+        Ok(())
     }
 
     /// Turns in which the stages are timed: that takes time, so they are in no rate.
-    fn stages(&mut self, workload: &Workload, settings: &Settings) {
-        let (Some(switch), 1, None) = (&self.switch, self.case.cores, &self.case.one_by_one) else {
-            return;
-        };
-        if self.case.path != Path::Compiled || CycleCounter::calibrate(CALIBRATION).is_none() {
-            return;
+    fn stages(&mut self, settings: &Settings) -> Result<(), TrafficError> {
+        let in_bursts = self.case.path == Path::Compiled && self.case.one_by_one.is_none();
+        if in_bursts && CycleCounter::calibrate(CALIBRATION).is_some() {
+            let stages = self.alone(settings, |lane| lane.stages(settings.time))?;
+            self.case.stages = stages.flatten();
         }
-        let found = std::thread::scope(|scope| {
-            let thread = scope.spawn(move || {
-                pin(0);
-                let mut lane = Lane::new(workload, switch, (0, 1), settings);
-                lane.warm_up();
-                lane.stages(settings.time)
-            });
-            thread.join().ok()
-        });
-        self.case.stages = found.flatten();
+        Ok(())
     }
 
-    fn open_loop(&mut self, workload: &Workload, settings: &Settings) {
-        let mean = statistics::mean(&self.case.rates);
-        let (Some(switch), Some(mean), 1) = (&self.switch, mean, self.case.cores) else { return };
-        let offered = mean * settings.load;
-        let time = settings.time;
-        let done = std::thread::scope(|scope| {
+    /// What one worker alone does; nothing for cases of several.
+    fn alone<R: Send>(
+        &self,
+        settings: &Settings,
+        work: impl FnOnce(&mut Lane<'_>) -> R + Send,
+    ) -> Result<Option<R>, TrafficError> {
+        let (Some(switch), 1) = (&self.switch, self.case.cores) else { return Ok(None) };
+        let changes = &Changes::new(self.case.method, switch)?;
+        let workload = self.workload;
+        Ok(std::thread::scope(|scope| {
             let thread = scope.spawn(move || {
                 pin(0);
-                let mut lane = Lane::new(workload, switch, (0, 1), settings);
+                let mut lane = Lane::new(workload, (switch, changes), (0, 1), settings);
                 lane.warm_up();
-                lane.open_loop(offered, time)
+                work(&mut lane)
             });
             thread.join().ok()
-        });
+        }))
+    }
+
+    fn open_loop(&mut self, settings: &Settings) -> Result<(), TrafficError> {
+        let Some(mean) = statistics::mean(&self.case.rates) else { return Ok(()) };
+        let offered = mean * settings.load;
+        let done = self.alone(settings, |lane| lane.open_loop(offered, settings.time))?;
         self.case.latency = done.map(|histogram| Latency { offered, histogram });
+        Ok(())
+    }
+
+    fn until_seen(&mut self, expected: &Expected, settings: &Settings) -> Result<(), TrafficError> {
+        self.case.seen = self.alone(settings, |lane| lane.until_seen(expected, settings.time))?;
+        Ok(())
     }
 }
 
@@ -332,6 +390,7 @@ fn own(workload: &Workload, worker: usize, workers: usize) -> usize {
 struct Lane<'w> {
     workload: &'w Workload,
     core: &'w Core,
+    changes: &'w Changes,
     processor: Processor,
     random: ChaCha8Rng,
     /// Numbers of flows from one on, if some come more often.
@@ -350,7 +409,7 @@ struct Lane<'w> {
 impl<'w> Lane<'w> {
     fn new(
         workload: &'w Workload,
-        switch: &'w Switch,
+        (switch, changes): (&'w Switch, &'w Changes),
         (worker, workers): (usize, usize),
         settings: &Settings,
     ) -> Self {
@@ -363,6 +422,7 @@ impl<'w> Lane<'w> {
         Self {
             workload,
             core: switch,
+            changes,
             processor: Processor::with_seed(seed),
             random,
             skew: skew.flatten(),
@@ -377,13 +437,16 @@ impl<'w> Lane<'w> {
     }
 
     fn run(&mut self, expected: &Expected, time: Duration, stop: &AtomicBool) {
-        self.warm_up();
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.fill();
-            let started = thread_time();
+            let (started, at) = (thread_time(), Instant::now());
             self.process();
-            self.spent += thread_time().saturating_sub(started);
+            self.spent += if self.changes.are_asked_for() {
+                at.elapsed()
+            } else {
+                thread_time().saturating_sub(started)
+            };
             self.counts.processed += TURN as u64;
             self.check(expected);
             self.processor.take_digests();
@@ -392,6 +455,9 @@ impl<'w> Lane<'w> {
                 stop.store(true, Ordering::Relaxed);
             }
         }
+        let at = Instant::now();
+        self.changes.settle();
+        self.spent += at.elapsed();
     }
 
     /// A turn without a clock: a worker's first packets join it to the tables and make its memory.
@@ -423,6 +489,9 @@ impl<'w> Lane<'w> {
             let packets: [_; BURST] =
                 std::array::from_fn(|position| (port, self.input.get(first + position)));
             self.processor.process_batch(self.core, &packets, NOW, output);
+            if self.changes.are_asked_for() {
+                self.counts.unwritten += self.changes.deliver(&mut self.processor);
+            }
         }
     }
 
@@ -496,6 +565,9 @@ impl<'w> Lane<'w> {
             let packets = &packets[..taken];
             let output = &mut self.output[first as usize / BURST % (TURN / BURST)];
             self.processor.process_batch(self.core, packets, NOW, output);
+            if self.changes.are_asked_for() {
+                self.changes.deliver(&mut self.processor);
+            }
             let done = now();
             for packet in first..number {
                 histogram.saturating_record(done.saturating_sub(due(packet)).max(1));
@@ -504,6 +576,44 @@ impl<'w> Lane<'w> {
                 self.processor.take_digests();
             }
         }
+    }
+}
+
+impl Lane<'_> {
+    /// Sets an entry back, lets its packet change it, and sends the packet again until it finds what it wrote.
+    fn until_seen(&mut self, expected: &Expected, time: Duration) -> Histogram<u64> {
+        let mut histogram = empty_histogram();
+        let port = self.workload.port();
+        let begin = Instant::now();
+        let mut output = Batch::default();
+        while begin.elapsed() < time {
+            let flow = self.random.random_range(0..self.workload.packets().len());
+            let packet = [(port, self.workload.packets()[flow].as_slice())];
+            let Some((table, entry)) = self.workload.entry_of(flow) else { return histogram };
+            if self.core.modify_entry(*table, entry.clone(), NOW).is_err() {
+                return histogram;
+            }
+            let start = Instant::now();
+            self.processor.process_batch(self.core, &packet, NOW, &mut output);
+            self.changes.deliver(&mut self.processor);
+            loop {
+                let waited = start.elapsed();
+                self.processor.process_batch(self.core, &packet, NOW, &mut output);
+                // Only the first packet's message is delivered.
+                self.processor.take_digests();
+                let sent = output.sent().map(|(_, port, bytes)| (port, bytes));
+                match expected.holds(flow, sent) {
+                    Some(true) => {
+                        let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+                        histogram.saturating_record(nanoseconds.max(1));
+                        break;
+                    }
+                    Some(false) if waited < PATIENCE => {}
+                    _ => break,
+                }
+            }
+        }
+        histogram
     }
 }
 

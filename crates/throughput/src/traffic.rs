@@ -57,6 +57,15 @@ pub enum TrafficError {
     /// An entry that was put in once is refused.
     #[error("an entry is refused the second time: {0}")]
     Entry(#[from] ControlError),
+    /// Packets do not say what they would change.
+    #[error(
+        "methods change and digest need a program of one table whose packets send a message with its keys and its first \
+         action's parameters, as entry_update.p4 does with -D REPORT"
+    )]
+    NoMessages,
+    /// There is no way to the controller.
+    #[error("the controller of method digest: {0}")]
+    Controller(String),
     /// There are no packets.
     #[error("there are no packets")]
     Empty,
@@ -147,6 +156,11 @@ impl Workload {
     #[must_use]
     pub fn leaving(&self) -> usize {
         self.left
+    }
+
+    /// The entry that a flow hits, where each flow has one of its own.
+    pub(crate) fn entry_of(&self, flow: usize) -> Option<&Placed> {
+        self.entries.get(flow).filter(|_| self.entries.len() == self.packets.len())
     }
 
     /// Whether a flow writes an entry that others write too, so that its output depends on who came last.

@@ -5,7 +5,8 @@ use p4lang::preprocess::{DiskFiles, Options};
 use pipeline::Path as Way;
 use std::path::Path;
 use std::time::Duration;
-use throughput::run::{Settings, run};
+use throughput::method::Method;
+use throughput::run::{Settings, run, run_methods};
 use throughput::traffic::{Wanted, Workload};
 
 const SEED: u64 = 1;
@@ -20,6 +21,16 @@ fn program(name: &str) -> Program {
 fn workload(name: &str, flows: usize) -> Workload {
     let wanted = Wanted { flows, packet_size: 84, seed: SEED };
     Workload::from_program(program(name), wanted, &mut |_, _| true).expect("there is traffic")
+}
+
+/// The program whose packets send what they would write.
+fn told() -> Workload {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/entry_update.p4");
+    let options = Options { defines: vec!["REPORT".to_owned()], ..Options::default() };
+    let compiled = p4lang::compile_file(&path, &options, &DiskFiles).expect("it is there");
+    let wanted = Wanted { flows: 200, packet_size: 84, seed: SEED };
+    let program = compiled.program.expect("it compiles");
+    Workload::from_program(program, wanted, &mut |_, _| true).expect("there is traffic")
 }
 
 #[test]
@@ -92,6 +103,56 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
             assert!(stages.parser > 0.0 && stages.behind_parser > 0.0 && stages.around > 0.0);
         }
     }
+}
+
+/// Workers have entries of their own; flows stay on their core, so that every packet finds what its flow left.
+#[test]
+fn sharded_tables_give_every_flow_what_it_left() {
+    let mut program = program("entry_update.p4");
+    program.tables[0].storage.update = ir::EntryUpdate::Sharded;
+    let wanted = Wanted { flows: 500, packet_size: 84, seed: SEED };
+    let workload = Workload::from_program(program, wanted, &mut |_, _| true).expect("traffic");
+    let findings = run(&workload, &settings(&[Way::Compiled]), &mut |_, _, _| true);
+    for case in &findings.expect("it runs").cases {
+        let counts = case.counts;
+        assert!(counts.processed > 0, "{case:?}");
+        assert_eq!((counts.left, counts.checked), (counts.processed, counts.processed));
+        assert_eq!((counts.wrong, counts.errors, counts.divided), (0, 0, 0), "{case:?}");
+    }
+}
+
+/// The same packets, with the paper's three ways to change the entry: all leave with what their flow wrote the last time, and
+/// every change is found.
+#[test]
+fn entries_are_changed_by_pointer_change_and_digest() {
+    let told = told();
+    let pointer = workload("entry_update.p4", 200);
+    assert_eq!(pointer.packets(), told.packets());
+    let methods = [(Method::Pointer, &pointer), (Method::Change, &told), (Method::Digest, &told)];
+    let mut settings = settings(&[Way::Interpreter, Way::Compiled]);
+    settings.repetitions = 1;
+    let findings = run_methods(&pointer, &methods, &settings, &mut |_, _, _| true);
+    let findings = findings.expect("it runs");
+    assert_eq!(findings.cases.len(), 12);
+    for case in &findings.cases {
+        let counts = case.counts;
+        assert!(counts.processed > 0, "{case:?}");
+        assert_eq!((counts.left, counts.checked), (counts.processed, counts.processed));
+        assert_eq!((counts.wrong, counts.errors, counts.unwritten), (0, 0, 0), "{case:?}");
+        let seen = case.seen.as_ref().map(|seen| seen.len() > 0);
+        assert_eq!(seen, (case.cores == 1).then_some(true), "{case:?}");
+    }
+}
+
+/// A packet that writes in place says nothing to a controller.
+#[test]
+fn a_method_with_messages_needs_a_program_that_sends_them() {
+    let l3 = workload("router.p4", 20);
+    let refused =
+        run_methods(&l3, &[(Method::Digest, &l3)], &settings(&[Way::Compiled]), &mut |_, _, _| {
+            true
+        });
+    assert!(refused.is_err_and(|error| error.to_string().contains("-D REPORT")));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ::tables::machine;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use pipeline::Path;
+use throughput::method::Method;
 use throughput::run::Settings;
 
 use crate::failure::Failure;
@@ -41,6 +42,9 @@ Examples:
   Packets of your own; entries are made for them:
     planimeter bench programs/l2.p4 --traffic trace.pcap
 
+  The paper's ways to change an entry, and how long it takes until packets find a change:
+    planimeter bench --path compiled --entries 2^20 --method all
+
   Some flows more often than others:
     planimeter bench --path compiled --entries 2^20 --skew 1.1
 
@@ -68,7 +72,7 @@ pub(crate) fn command() -> Command {
         .arg(crate::storage::argument().help_heading("The program"))
 }
 
-fn traffic() -> [Arg; 4] {
+fn traffic() -> [Arg; 5] {
     let heading = |arg: Arg| arg.help_heading("Traffic");
     [
         list(
@@ -92,6 +96,17 @@ fn traffic() -> [Arg; 4] {
             .value_name("EXPONENT")
             .value_parser(skew)
             .help("Draw flows by Zipf's law with this exponent, up to 10; 0 draws all alike [0]"),
+        list(
+            "method",
+            "LIST",
+            "How packets of the paper's program change entries: pointer, change, digest, or all [pointer]",
+        )
+        .long_help(
+            "How packets of the paper's program change the entries that they hit: pointer (in place), change (the worker \
+             writes as the control plane does, behind each burst), digest (by way of a controller behind loopback TCP), or \
+             all. Says also how long it takes until a packet finds a new value. Rates of change and digest are by the wall \
+             clock.",
+        ),
     ]
     .map(heading)
 }
@@ -186,6 +201,14 @@ pub(super) fn entries(matches: &ArgMatches) -> Result<Vec<usize>, Failure> {
     Ok(each(matches, "entries", known, positive)?.unwrap_or_else(|| vec![1 << 16]))
 }
 
+/// Methods of change, if some are asked for.
+pub(super) fn methods(matches: &ArgMatches) -> Result<Option<Vec<Method>>, Failure> {
+    each(matches, "method", "pointer, change, digest or all", |word| match word {
+        "all" => Some(Method::ALL.to_vec()),
+        name => Some(vec![Method::ALL.into_iter().find(|method| method.name() == name)?]),
+    })
+}
+
 pub(super) fn packet_size(matches: &ArgMatches) -> usize {
     matches.get_one::<usize>("packet-size").copied().unwrap_or(84)
 }
@@ -221,5 +244,8 @@ mod tests {
             assert!(entries(&matches(line)).is_err(), "{line}");
         }
         assert_eq!(entries(&matches("bench --entries 2^3,5")).expect("sizes"), [8, 5]);
+        assert!(methods(&matches("bench --method by-hand")).is_err());
+        let all = methods(&matches("bench --method all")).expect("methods");
+        assert_eq!(all, Some(Method::ALL.to_vec()));
     }
 }

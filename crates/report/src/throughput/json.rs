@@ -1,7 +1,8 @@
 //! `result.json` and `cases.csv` of a benchmark of a program.
 
 use ::throughput::run::Case;
-use serde_json::{Value, json};
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
 use statistics::Estimate;
 
 use super::{Run, cost, path, rate};
@@ -49,6 +50,7 @@ fn case(case: &Case) -> Value {
     let counts = case.counts;
     json!({
         "path": path(case),
+        "method": case.method.name(),
         "cores": case.cores,
         "refused": case.refused,
         "left_to_the_interpreter": case.interpreted.iter()
@@ -69,30 +71,34 @@ fn case(case: &Case) -> Value {
         "errors": counts.errors,
         "checked": counts.checked,
         "wrong": counts.wrong,
+        "divided_entries": counts.divided,
+        "unwritten": counts.unwritten,
         "compared": case.comparison.compared,
         "differs": case.comparison.difference.is_some(),
         "latency": case.latency.as_ref().map(|latency| {
-            let mut value = json!({
-                "offered": latency.offered,
-                "samples": latency.histogram.len(),
-                "mean_ns": latency.histogram.mean(),
-            });
-            if let Value::Object(fields) = &mut value {
-                for (name, share) in SHARES {
-                    let at = latency.histogram.value_at_quantile(share);
-                    fields.insert(format!("{name}_ns"), json!(at));
-                }
-            }
+            let mut value = times(&latency.histogram);
+            value.insert("offered".to_owned(), json!(latency.offered));
             value
         }),
+        "seen": case.seen.as_ref().map(times),
     })
+}
+
+fn times(histogram: &Histogram<u64>) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("samples".to_owned(), json!(histogram.len()));
+    fields.insert("mean_ns".to_owned(), json!(histogram.mean()));
+    for (name, share) in SHARES {
+        fields.insert(format!("{name}_ns"), json!(histogram.value_at_quantile(share)));
+    }
+    fields
 }
 
 /// A row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(
-        "case,path,flows,cores,n,rate,rate_ci95,cost_ns,offered,p50_ns,p99_ns,p999_ns,processed,left,errors,checked,wrong\n",
+        "case,path,method,flows,cores,n,rate,rate_ci95,cost_ns,offered,p50_ns,p99_ns,p999_ns,processed,left,errors,checked,wrong\n",
     );
     let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     let cases = run
@@ -108,6 +114,7 @@ pub fn to_csv(run: &Run<'_>) -> String {
         let row = [
             (position + 1).to_string(),
             path(case).to_owned(),
+            case.method.name().to_owned(),
             point.flows.to_string(),
             case.cores.to_string(),
             case.rates.len().to_string(),

@@ -1,9 +1,10 @@
 //! `report.html` of a benchmark: the plot, every case, the method.
 
+use ::throughput::method::Method;
 use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
-use super::{Run, checked, cost, fault, path, percentile, rate, remarks, size};
+use super::{Run, checked, cost, fault, path, percentile, rate, remarks, seen, size};
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
 use crate::page::{Block, Column, Figure, Note, Page, Table, Text, Tone};
@@ -82,8 +83,13 @@ fn cases<'a>(run: &Run<'a>) -> impl Iterator<Item = (&'a super::Point, &'a Case)
 
 /// Rate against entries.
 fn rates(run: &Run<'_>) -> Figure {
-    let name =
-        |case: &Case| format!("{}, {}", path(case), plural(case.cores as u64, "core", "cores"));
+    let name = |case: &Case| {
+        let cores = plural(case.cores as u64, "core", "cores");
+        match case.method {
+            Method::Pointer => format!("{}, {cores}", path(case)),
+            method => format!("{}, {}, {cores}", path(case), method.name()),
+        }
+    };
     let names = distinct(cases(run).map(|(_, case)| name(case)));
     let mut lines: Vec<Line> = names
         .into_iter()
@@ -123,16 +129,18 @@ fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
 
 fn all(run: &Run<'_>) -> Block {
     let names = [
-        "entries", "cores", "rate", "cost", "offered", "p50", "p99", "p99.9", "checked", "wrong",
-        "errors", "loading", "code",
+        "entries", "cores", "rate", "cost", "offered", "p50", "p99", "p99.9", "seen p50",
+        "seen p99", "checked", "wrong", "errors", "loading", "code",
     ];
-    let columns = std::iter::once(Column::words("path")).chain(names.map(Column::figures));
+    let words = ["path", "method"].map(Column::words);
+    let columns = words.into_iter().chain(names.map(Column::figures));
     let mut table = Table::new("All cases", columns);
     let text = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     for (point, case) in cases(run).filter(|(_, case)| !case.rates.is_empty()) {
         let compiled = case.code_bytes > 0;
         table.row([
             path(case).to_owned(),
+            case.method.name().to_owned(),
             size(point.flows),
             case.cores.to_string(),
             text(rate(case).map(|rate| estimate(&rate, Unit::PerSecond))),
@@ -141,6 +149,8 @@ fn all(run: &Run<'_>) -> Block {
             percentile(case, 0.5),
             percentile(case, 0.99),
             percentile(case, 0.999),
+            seen(case, 0.5),
+            seen(case, 0.99),
             checked(case),
             whole(case.counts.wrong),
             whole(case.counts.errors),

@@ -1,9 +1,12 @@
 //! What stands on the terminal at the end: a row for each path, number of entries and of cores.
 
+use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
-use super::{Run, checked, cost, drawn, fault, path, percentile, rate, remarks, size};
-use crate::format::{duration, estimate, figure, printable};
+use super::{
+    Run, checked, cost, drawn, fault, has_methods, path, percentile, rate, remarks, seen, size,
+};
+use crate::format::{duration, estimate, figure, printable, whole};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// The benchmark as text that fits the terminal. Ends with a newline.
@@ -73,7 +76,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
             cost(case).map_or_else(String::new, |cost| format!("{:.1}", cost.mean * 1e9));
         let offered = case.latency.as_ref().map(|latency| figure(latency.offered, Unit::PerSecond));
         grid.row(vec![
-            Cell::new(path(case)),
+            Cell::new(named(case, has_methods(run))),
             Cell::new(size(point.flows)),
             Cell::new(case.cores.to_string()),
             Cell::new(estimate(&rate, Unit::PerSecond)),
@@ -86,9 +89,47 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
         ]);
     }
     out.push_str(&grid.render(layout));
+    if has_methods(run) {
+        out.push_str(&methods(run).render(layout));
+    }
     out.push_str(&layout.heading("Notes"));
     for remark in remarks(run) {
         out.push_str(&layout.paragraph("  - ", &remark, Paint::Plain));
     }
     out
+}
+
+/// A path, and where several were asked for, the method.
+fn named(case: &Case, has_methods: bool) -> String {
+    if has_methods {
+        format!("{}, {}", path(case), case.method.name())
+    } else {
+        path(case).to_owned()
+    }
+}
+
+/// How long it takes until packets find a change, by method.
+fn methods(run: &Run<'_>) -> Grid {
+    let mut grid = Grid::new(vec![
+        Column::left("method"),
+        Column::right("entries"),
+        Column::right("seen p50"),
+        Column::right("p99"),
+        Column::right("p99.9").rank(1),
+        Column::right("changes").rank(1),
+    ]);
+    for point in run.points {
+        for case in &point.findings.cases {
+            let Some(found) = &case.seen else { continue };
+            grid.row(vec![
+                Cell::new(named(case, true)),
+                Cell::new(size(point.flows)),
+                Cell::new(seen(case, 0.5)),
+                Cell::new(seen(case, 0.99)),
+                Cell::new(seen(case, 0.999)),
+                Cell::new(whole(found.len())),
+            ]);
+        }
+    }
+    grid
 }

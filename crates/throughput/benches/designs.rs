@@ -1,0 +1,87 @@
+//! How the storage designs of a running program's table scale from one core to two, in one run.
+//!
+//!     cargo bench -p throughput --bench designs [-- ENTRIES [REPETITIONS]]
+//!
+//! The program is that of the paper's evaluation: each packet writes the entry that it hits; flows stay on their core. One
+//! core and two take turns within each repetition. Printed are packets per second of the workers' processor time, in
+//! millions, and how often one core goes into two: medians, with the least and the most of the repetitions.
+
+use ir::{EntryStore, EntryUpdate, Program, TableStorage};
+use p4lang::preprocess::{DiskFiles, Options};
+use pipeline::Path;
+use std::time::Duration;
+use throughput::run::{Settings, run};
+use throughput::traffic::{Wanted, Workload};
+
+/// How entries are kept, and what that is called.
+const DESIGNS: [(&str, TableStorage); 6] = [
+    ("inline/sharded", design(EntryStore::Inline, EntryUpdate::Sharded, false)),
+    ("inline/optimistic/unlocked", design(EntryStore::Inline, EntryUpdate::InPlace, false)),
+    ("inline/optimistic/locked", design(EntryStore::Inline, EntryUpdate::InPlace, true)),
+    ("static/sharded", design(EntryStore::Static, EntryUpdate::Sharded, false)),
+    ("static/optimistic/unlocked", design(EntryStore::Static, EntryUpdate::InPlace, false)),
+    ("static/optimistic/locked", design(EntryStore::Static, EntryUpdate::InPlace, true)),
+];
+
+const fn design(store: EntryStore, update: EntryUpdate, synchronised: bool) -> TableStorage {
+    TableStorage { store: Some(store), update, synchronised }
+}
+
+fn main() -> Result<(), String> {
+    let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse::<usize>().ok());
+    let flows = numbers.next().unwrap_or(1 << 16);
+    let repetitions = numbers.next().unwrap_or(7);
+    println!("{flows} entries, {repetitions} repetitions");
+    println!("{:28} {:>22} {:>22} {:>22}", "design", "one core", "two cores", "ratio");
+    for (name, storage) in DESIGNS {
+        let mut program = program()?;
+        for table in &mut program.tables {
+            table.storage = storage;
+        }
+        let wanted = Wanted { flows, packet_size: 84, seed: 1 };
+        let workload = Workload::from_program(program, wanted, &mut |_, _| true);
+        let workload = workload.map_err(|error| error.to_string())?;
+        let settings = Settings {
+            paths: vec![Path::Compiled],
+            cores: vec![1, 2],
+            repetitions,
+            time: Duration::from_millis(200),
+            load: 0.5,
+            skew: 0.0,
+            seed: 1,
+        };
+        let findings = run(&workload, &settings, &mut |_, _, _| true);
+        let findings = findings.map_err(|error| error.to_string())?;
+        let [one, two] = findings.cases.as_slice() else { return Err("two cases".to_owned()) };
+        if let Some(case) = [one, two].into_iter().find(|case| case.counts.wrong > 0) {
+            return Err(format!("{name}: {} packets left with another content", case.counts.wrong));
+        }
+        let ratios = one.rates.iter().zip(&two.rates).map(|(one, two)| two / one);
+        let millions = |rates: &[f64]| shown(rates.iter().map(|rate| rate / 1e6).collect());
+        println!(
+            "{name:28} {:>22} {:>22} {:>22}",
+            millions(&one.rates),
+            millions(&two.rates),
+            shown(ratios.collect())
+        );
+    }
+    Ok(())
+}
+
+fn program() -> Result<Program, String> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = path.join("../../programs/entry_update.p4");
+    let compiled = p4lang::compile_file(&path, &Options::default(), &DiskFiles);
+    compiled.map_err(|error| error.to_string())?.program.ok_or("it does not compile".to_owned())
+}
+
+/// Median, least and most.
+fn shown(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    match (values.first(), values.get(values.len() / 2), values.last()) {
+        (Some(least), Some(median), Some(most)) => {
+            format!("{median:.2} ({least:.2} to {most:.2})")
+        }
+        _ => "-".to_owned(),
+    }
+}
