@@ -138,6 +138,11 @@ fn drawn(skew: f64) -> String {
 
 fn remarks(run: &Run<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
+    if run.settings.any_core {
+        remarks.push(
+            "Every core draws all flows: packets of several cores meet in one entry.".to_owned(),
+        );
+    }
     let mut say = |text: String| {
         if !remarks.contains(&text) {
             remarks.push(text);

@@ -48,6 +48,7 @@ fn main() -> Result<(), String> {
             time: Duration::from_millis(200),
             load: 0.5,
             skew: 0.0,
+            any_core: false,
             seed: 1,
         };
         let findings = run(&workload, &settings, &mut |_, _, _| true);

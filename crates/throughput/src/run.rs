@@ -50,6 +50,8 @@ pub struct Settings {
     pub load: f64,
     /// Exponent of Zipf's law by which flows are drawn, the first most often; zero draws all alike.
     pub skew: f64,
+    /// Every core draws all flows, so that packets of several cores meet in one entry; or each flow stays on its core.
+    pub any_core: bool,
     /// Where random choices start.
     pub seed: u64,
 }
@@ -381,9 +383,9 @@ fn pin(worker: usize) {
     }
 }
 
-/// How many flows are a worker's.
-fn own(workload: &Workload, worker: usize, workers: usize) -> usize {
-    workload.packets().len().saturating_sub(worker).div_ceil(workers).max(1)
+/// How many flows are a worker's, each so many behind the one before.
+fn own(workload: &Workload, worker: usize, apart: usize) -> usize {
+    workload.packets().len().saturating_sub(worker).div_ceil(apart).max(1)
 }
 
 /// A worker with its packets.
@@ -395,8 +397,9 @@ struct Lane<'w> {
     random: ChaCha8Rng,
     /// Numbers of flows from one on, if some come more often.
     skew: Option<Zipf<f64>>,
-    worker: usize,
-    workers: usize,
+    /// The worker's first flow, and how far the next is from it.
+    first: usize,
+    apart: usize,
     input: Ring,
     /// Of the packets in the input.
     flows: Vec<usize>,
@@ -417,7 +420,8 @@ impl<'w> Lane<'w> {
         let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(worker as u64);
-        let own = own(workload, worker, workers);
+        let (worker, apart) = if settings.any_core { (0, 1) } else { (worker, workers) };
+        let own = own(workload, worker, apart);
         let skew = (settings.skew > 0.0).then(|| Zipf::new(own as f64, settings.skew).ok());
         Self {
             workload,
@@ -426,8 +430,8 @@ impl<'w> Lane<'w> {
             processor: Processor::with_seed(seed),
             random,
             skew: skew.flatten(),
-            worker,
-            workers,
+            first: worker,
+            apart,
             input: Ring::new(TURN, longest),
             flows: vec![0; TURN],
             output: std::iter::repeat_with(Batch::default).take(TURN / BURST).collect(),
@@ -470,13 +474,13 @@ impl<'w> Lane<'w> {
     /// Puts packets of random flows of this worker's into the input.
     fn fill(&mut self) {
         let packets = self.workload.packets();
-        let own = own(self.workload, self.worker, self.workers);
+        let own = own(self.workload, self.first, self.apart);
         for (position, flow) in self.flows.iter_mut().enumerate() {
             let number = match &self.skew {
                 Some(skew) => (self.random.sample(skew) as usize).clamp(1, own) - 1,
                 None => self.random.random_range(0..own),
             };
-            let chosen = number * self.workers + self.worker;
+            let chosen = number * self.apart + self.first;
             *flow = chosen.min(packets.len() - 1);
             self.input.put(position, &packets[*flow]);
         }

@@ -79,6 +79,7 @@ fn settings(paths: &[Way]) -> Settings {
         time: Duration::from_millis(5),
         load: 0.5,
         skew: 0.0,
+        any_core: false,
         seed: SEED,
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ::tables::machine;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use pipeline::Path;
 use throughput::method::Method;
 use throughput::run::Settings;
@@ -72,7 +72,7 @@ pub(crate) fn command() -> Command {
         .arg(crate::storage::argument().help_heading("The program"))
 }
 
-fn traffic() -> [Arg; 5] {
+fn traffic() -> [Arg; 6] {
     let heading = |arg: Arg| arg.help_heading("Traffic");
     [
         list(
@@ -96,6 +96,10 @@ fn traffic() -> [Arg; 5] {
             .value_name("EXPONENT")
             .value_parser(skew)
             .help("Draw flows by Zipf's law with this exponent, up to 10; 0 draws all alike [0]"),
+        Arg::new("any-core")
+            .long("any-core")
+            .action(ArgAction::SetTrue)
+            .help("Let every core draw all flows; each flow stays on its core without it"),
         list(
             "method",
             "LIST",
@@ -184,6 +188,7 @@ pub(super) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
         time,
         load: f64::from(matches.get_one::<u8>("load").copied().unwrap_or(50)) / 100.0,
         skew: matches.get_one::<f64>("skew").copied().unwrap_or(0.0),
+        any_core: matches.get_flag("any-core"),
         seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
     })
 }

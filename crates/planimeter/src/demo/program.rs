@@ -46,6 +46,7 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
         time: Duration::from_millis(time),
         load: 0.5,
         skew: 0.0,
+        any_core: false,
         seed: SEED,
     };
     let began = began::now();

@@ -29,6 +29,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             "repetitions": settings.repetitions,
             "load": settings.load,
             "skew": settings.skew,
+            "any_core": settings.any_core,
             "seed": settings.seed,
         },
         "points": run.points.iter().map(|point| json!({

@@ -1,5 +1,5 @@
-//! A lookup in a native table written out: where the worker is alone, code hashes the key and looks into its bucket; a
-//! bucket that is not enough, and every lookup where others use the table too, is a call of the table's own function.
+//! A lookup in a native table written out: where entries may be used in their buckets, code hashes the key and looks there; a
+//! bucket that is not enough, and every lookup where others may be writing, is a call of the table's own function.
 
 use super::Function;
 use super::memory::Pointer;
@@ -17,6 +17,7 @@ const FIND: i32 = of_access(offset_of!(Access, find));
 const PREFETCH: i32 = of_access(offset_of!(Access, prefetch));
 const BUCKETS: i32 = of_access(offset_of!(Access, buckets));
 const MASK: i32 = of_access(offset_of!(Access, mask));
+const IN_PLACE: i32 = of_access(offset_of!(Access, in_place));
 pub(super) const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
 const HITS: i32 = of_access(offset_of!(Access, hits));
 const MISSES: i32 = of_access(offset_of!(Access, misses));
@@ -58,15 +59,15 @@ impl Function<'_, '_> {
 
     fn probe(&mut self, probe: Probe, lookup: Lookup) -> (Value, Value) {
         let mut block = || self.builder.create_block();
-        let (alone, call, join) = (block(), block(), block());
+        let (here, call, join) = (block(), block(), block());
         let (found, hit, absent, miss) = (block(), block(), block(), block());
         let address = self.builder.append_block_param(join, types::I64);
         let action = self.builder.append_block_param(join, types::I64);
         self.builder.set_cold_block(call);
-        let is_alone = self.load(Pointer { base: lookup.access, offset: IS_ALONE }, 8);
-        self.builder.ins().brif(is_alone, alone, &[], call, &[]);
+        let in_place = self.load(Pointer { base: lookup.access, offset: IN_PLACE }, 8);
+        self.builder.ins().brif(in_place, here, &[], call, &[]);
 
-        self.builder.switch_to_block(alone);
+        self.builder.switch_to_block(here);
         let bucket = self.bucket(probe, lookup);
         let header = self.load(Pointer { base: bucket, offset: 0 }, 8);
         let fits = self.slots_with(probe, bucket, lookup);
