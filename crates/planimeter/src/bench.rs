@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::throughput::method::Method;
+use ::throughput::ports::{Io, run_on};
 use ::throughput::run::{Case, Settings, Stage, run_methods};
 use ::throughput::traffic::{TrafficError, Wanted, Workload};
 use clap::ArgMatches;
@@ -45,7 +46,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (name, mut program) = program(matches)?;
     crate::storage::choose(&mut program, matches)?;
     let methods = arguments::methods(matches)?.unwrap_or_default();
-    let programs = Programs { methods: told(matches, &methods)?, program };
+    let io = matches.get_one::<Io>("io").copied().unwrap_or_default();
+    let programs = Programs { methods: told(matches, &methods)?, io, program };
     let directory = output::directory(matches, "bench")?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let began = began::now();
@@ -137,6 +139,7 @@ fn program(matches: &ArgMatches) -> Result<(String, Program), Failure> {
 /// program itself.
 struct Programs {
     program: Program,
+    io: Io,
     methods: Vec<(Method, Option<Program>)>,
 }
 
@@ -218,7 +221,7 @@ pub(crate) fn made(
     quiet: bool,
 ) -> Result<throughput::Point, TrafficError> {
     let traffic = Traffic::Made(wanted);
-    let programs = Programs { program: program.clone(), methods: Vec::new() };
+    let programs = Programs { program: program.clone(), io: Io::Memory, methods: Vec::new() };
     let mut bar = Bar::new(quiet, interrupt);
     bar.what = traffic.name();
     let point = point(&programs, traffic, settings, &mut bar);
@@ -252,14 +255,18 @@ fn point(
     if methods.is_empty() {
         methods.push((Method::Pointer, &workload));
     }
-    let findings = run_methods(&workload, &methods, settings, &mut |stage, done, of| {
+    let mut progress = |stage, done, of| {
         let name = match stage {
             Stage::Learning => "learning what must leave",
             Stage::Comparing => "comparing with the interpreter",
             Stage::Measuring => "measuring",
         };
         bar.show(name, done, of)
-    })?;
+    };
+    let findings = match programs.io {
+        Io::Memory => run_methods(&workload, &methods, settings, &mut progress)?,
+        io => run_on(io, &workload, settings, &mut progress)?,
+    };
     let packets = workload.packets();
     let bytes: usize = packets.iter().map(Vec::len).sum();
     let entries = workload.entries_by_table();

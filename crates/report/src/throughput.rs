@@ -6,6 +6,7 @@ mod json;
 mod page;
 mod terminal;
 
+use ::throughput::ports::Io;
 use ::throughput::run::{Case, Findings};
 use hdrhistogram::Histogram;
 use pipeline::Path;
@@ -85,6 +86,14 @@ fn seen(case: &Case, share: f64) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value as f64 / 1e9, Unit::Seconds))
 }
 
+/// What the machine gives without a program.
+fn limit(io: Io) -> &'static str {
+    match io {
+        Io::Memory => "copying alone",
+        _ => "sending back alone",
+    }
+}
+
 /// Whether methods of change were asked for.
 fn has_methods(run: &Run<'_>) -> bool {
     run.points.iter().flat_map(|point| &point.findings.cases).any(|case| case.seen.is_some())
@@ -95,6 +104,7 @@ fn checked(case: &Case) -> String {
     if case.counts.processed == 0 {
         return "–".to_owned();
     }
+    // Between ports packets may be lost behind the worker.
     figure(case.counts.checked as f64 / case.counts.processed as f64, Unit::Fraction)
 }
 
@@ -213,9 +223,20 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
              are by the wall clock, until the last change is written."
             .to_owned());
     }
-    say("Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; what leaves is \
-         copied out. Latency: from when a packet is due to when its output is in place, in an open loop of one worker."
-        .to_owned());
+    match run.points.first().map_or(Io::Memory, |point| point.findings.io) {
+        Io::Memory => say("Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; \
+             what leaves is copied out. Latency: from when a packet is due to when its output is in place, in an open loop of \
+             one worker."
+            .to_owned()),
+        io => say(format!(
+            "Between ports ({}): one worker, and a generator on another core that sends more than comes through. Rates are per \
+             second of the worker's processor time, its looking in vain with it; sending back alone is the same worker \
+             without a program. Latency: from when a packet is due to when the generator has it back, in an open loop; a dash \
+             where packets were lost, and for captures. Checked: packets that came back and are what the interpreter \
+             gives for some flow.",
+            io.name()
+        )),
+    }
     remarks
 }
 

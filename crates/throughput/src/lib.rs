@@ -8,6 +8,7 @@
 
 pub mod check;
 pub mod method;
+pub mod ports;
 mod ring;
 pub mod run;
 pub mod traffic;

@@ -39,6 +39,9 @@ impl Method {
 /// Bytes of a key or of a value in a message to the controller.
 const WORD: usize = size_of::<u128>();
 
+/// Room that is left to workers that look for room at the same time: as many as there can be.
+const MARGIN: u64 = 256;
+
 /// Does what the messages of packets say: the first of a message's fields are the keys of the program's only table, the
 /// others are parameters of its first action.
 pub(crate) struct Changes {
@@ -94,7 +97,7 @@ impl Changes {
             let done = match (target.words(&message), &self.controller) {
                 (Some((keys, values)), None) => target.write(&keys, &values),
                 (Some((keys, values)), Some((_, sender))) => {
-                    while sender.room() == 0 {
+                    while sender.room() < MARGIN {
                         std::thread::yield_now();
                     }
                     sender.send(&bytes(&keys), tables::ActionId(0), &bytes(&values));

@@ -12,6 +12,7 @@
 
 use crate::check::{self, Comparison, Expected, NOW};
 use crate::method::{Changes, Method};
+use crate::ports::Io;
 use crate::ring::Ring;
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
@@ -59,9 +60,12 @@ pub struct Settings {
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Findings {
+    /// Where packets came from and went.
+    pub io: Io,
     /// In the order of the settings: paths, and cores within.
     pub cases: Vec<Case>,
-    /// Packets per second that the same loop copies in and out when nothing is done with them; one per repetition.
+    /// Packets per second that the same loop copies in and out when nothing is done with them; one per repetition. Between
+    /// ports, packets that a worker without a program sends back.
     pub copied: Vec<f64>,
     /// Stopped before its end.
     pub interrupted: bool,
@@ -200,7 +204,8 @@ pub fn run_methods(
         }
     }
     let asks_for_methods = methods.iter().any(|(method, _)| *method != Method::Pointer);
-    let mut findings = Findings { cases: Vec::new(), copied: Vec::new(), interrupted: false };
+    let mut findings =
+        Findings { io: Io::Memory, cases: Vec::new(), copied: Vec::new(), interrupted: false };
     let cases = subjects.len();
     'repetitions: for repetition in 0..settings.repetitions {
         for (position, subject) in subjects.iter_mut().enumerate() {
@@ -231,14 +236,14 @@ pub fn run_methods(
 }
 
 /// A case and the switch that it runs on.
-struct Subject<'w> {
-    case: Case,
+pub(crate) struct Subject<'w> {
+    pub(crate) case: Case,
     workload: &'w Workload,
-    switch: Option<Arc<Switch>>,
+    pub(crate) switch: Option<Arc<Switch>>,
 }
 
 /// The cases of one path, each on a switch of its own that has seen every flow.
-fn prepare<'w>(
+pub(crate) fn prepare<'w>(
     workload: &'w Workload,
     method: Method,
     path: Path,
@@ -377,7 +382,7 @@ impl Subject<'_> {
 }
 
 /// Keeps a worker on a core; where that is not allowed, the scheduler places it.
-fn pin(worker: usize) {
+pub(crate) fn pin(worker: usize) {
     if let Some(core) = cores().ok().and_then(|cores| cores.get(worker).copied()) {
         let _ = pin_to(core);
     }
@@ -621,7 +626,7 @@ impl Lane<'_> {
     }
 }
 
-fn empty_histogram() -> Histogram<u64> {
+pub(crate) fn empty_histogram() -> Histogram<u64> {
     // Three digits up to a minute: bounds that the crate takes.
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds are in order")
 }

@@ -7,6 +7,8 @@ mod entries;
 mod fill;
 mod route;
 
+use crate::ports::PortError;
+
 use self::entries::{Placed, Recipe, Score};
 use self::fill::Filler;
 use self::route::Route;
@@ -63,6 +65,9 @@ pub enum TrafficError {
          action's parameters, as entry_update.p4 does with -D REPORT"
     )]
     NoMessages,
+    /// There are no ports.
+    #[error(transparent)]
+    Ports(#[from] PortError),
     /// There is no way to the controller.
     #[error("the controller of method digest: {0}")]
     Controller(String),

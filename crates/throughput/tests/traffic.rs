@@ -6,8 +6,9 @@ use pipeline::Path as Way;
 use std::path::Path;
 use std::time::Duration;
 use throughput::method::Method;
+use throughput::ports::{Io, run_on};
 use throughput::run::{Settings, run, run_methods};
-use throughput::traffic::{Wanted, Workload};
+use throughput::traffic::{TrafficError, Wanted, Workload};
 
 const SEED: u64 = 1;
 
@@ -142,6 +143,30 @@ fn entries_are_changed_by_pointer_change_and_digest() {
         assert_eq!((counts.wrong, counts.errors, counts.unwritten), (0, 0, 0), "{case:?}");
         let seen = case.seen.as_ref().map(|seen| seen.len() > 0);
         assert_eq!(seen, (case.cores == 1).then_some(true), "{case:?}");
+    }
+}
+
+/// Through captures and through sockets: what comes back is what the interpreter gives.
+#[test]
+fn packets_go_through_ports_and_come_back_right() {
+    let workload = workload("entry_update.p4", 100);
+    let settings = settings(&[Way::Interpreter, Way::Compiled]);
+    for io in [Io::Pcap, Io::Veth, Io::Dpdk] {
+        let findings = match run_on(io, &workload, &settings, &mut |_, _, _| true) {
+            Ok(findings) => findings,
+            Err(TrafficError::Ports(error)) if io != Io::Pcap => {
+                eprintln!("SKIPPED: {}: {error}", io.name());
+                continue;
+            }
+            Err(error) => panic!("{}: {error}", io.name()),
+        };
+        assert_eq!((findings.io, findings.cases.len(), findings.copied.len()), (io, 2, 2));
+        for case in &findings.cases {
+            let counts = case.counts;
+            assert!(counts.left > 0 && counts.left <= counts.processed, "{case:?}");
+            assert_eq!((counts.checked, counts.wrong, counts.errors), (counts.left, 0, 0));
+            assert_eq!((case.rates.len(), case.cores), (2, 1));
+        }
     }
 }
 

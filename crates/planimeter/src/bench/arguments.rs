@@ -7,6 +7,7 @@ use ::tables::machine;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use pipeline::Path;
 use throughput::method::Method;
+use throughput::ports::Io;
 use throughput::run::Settings;
 
 use crate::failure::Failure;
@@ -44,6 +45,9 @@ Examples:
 
   The paper's ways to change an entry, and how long it takes until packets find a change:
     planimeter bench --path compiled --entries 2^20 --method all
+
+  Between packet sockets, with what a worker without a program reaches there:
+    planimeter bench --path compiled --io veth
 
   Some flows more often than others:
     planimeter bench --path compiled --entries 2^20 --skew 1.1
@@ -115,11 +119,23 @@ fn traffic() -> [Arg; 6] {
     .map(heading)
 }
 
-fn effort() -> [Arg; 6] {
+fn effort() -> [Arg; 7] {
     let heading = |arg: Arg| arg.help_heading("Effort");
     [
         list("path", "LIST", "interpreter, compiled, or all [all]"),
         list("cores", "LIST", "Numbers of cores, each with a worker [1]"),
+        Arg::new("io")
+            .long("io")
+            .value_name("PORTS")
+            .value_parser(io)
+            .conflicts_with_all(["cores", "method"])
+            .help("Where packets come from and go: memory, veth, xdp, pcap or dpdk [memory]")
+            .long_help(
+                "Where packets come from and go: memory (slots as a card leaves them), veth or xdp (packet sockets or XDP \
+                 sockets on a pair of interfaces in a network namespace that is made and removed; as root), pcap (a capture \
+                 in, a capture out), dpdk (shared memory, if this program was built with DPDK). Between ports a worker has \
+                 one core and a generator another.",
+            ),
         Arg::new("time")
             .long("time")
             .value_name("TIME")
@@ -191,6 +207,12 @@ pub(super) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
         any_core: matches.get_flag("any-core"),
         seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
     })
+}
+
+/// A kind of ports.
+fn io(word: &str) -> Result<Io, String> {
+    let known = Io::ALL.into_iter().find(|io| io.name() == word);
+    known.ok_or_else(|| "expected memory, veth, xdp, pcap or dpdk".to_owned())
 }
 
 /// An exponent of Zipf's law.

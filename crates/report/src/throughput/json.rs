@@ -33,6 +33,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             "seed": settings.seed,
         },
         "points": run.points.iter().map(|point| json!({
+            "io": point.findings.io.name(),
             "flows": point.flows,
             "packet_bytes": point.packet_bytes,
             "leaving": point.leaving,

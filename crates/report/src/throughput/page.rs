@@ -1,10 +1,11 @@
 //! `report.html` of a benchmark: the plot, every case, the method.
 
 use ::throughput::method::Method;
+use ::throughput::ports::Io;
 use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
-use super::{Run, checked, cost, fault, path, percentile, rate, remarks, seen, size};
+use super::{Run, checked, cost, fault, limit, path, percentile, rate, remarks, seen, size};
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
 use crate::page::{Block, Column, Figure, Note, Page, Table, Text, Tone};
@@ -101,9 +102,10 @@ fn rates(run: &Run<'_>) -> Figure {
         })
         .collect();
     let copied = run.points.iter().filter_map(|point| {
-        drawn("copying alone", point.flows, Estimate::of(&point.findings.copied)?)
+        drawn(limit(point.findings.io), point.flows, Estimate::of(&point.findings.copied)?)
     });
-    lines.push(Line::new("copying alone", copied.collect(), Style::guide()));
+    let io = run.points.first().map_or(Io::Memory, |point| point.findings.io);
+    lines.push(Line::new(limit(io), copied.collect(), Style::guide()));
     let plot = Plot::new(
         "Throughput against entries",
         "Packets per second against the number of entries, by path and cores, and of a loop that only copies packets.",

@@ -4,7 +4,8 @@ use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
 use super::{
-    Run, checked, cost, drawn, fault, has_methods, path, percentile, rate, remarks, seen, size,
+    Run, checked, cost, drawn, fault, has_methods, limit, path, percentile, rate, remarks, seen,
+    size,
 };
 use crate::format::{duration, estimate, figure, printable, whole};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
@@ -33,10 +34,11 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
             .collect();
         let copied = Estimate::of(&point.findings.copied);
         let text = format!(
-            "{} flows of {}; entries: {}; copying alone {}",
+            "{} flows of {}; entries: {}; {} {}",
             size(point.flows),
             figure(point.packet_bytes, Unit::Bytes),
             if tables.is_empty() { "none".to_owned() } else { tables.join(", ") },
+            limit(point.findings.io),
             copied.map_or_else(
                 || "not measured".to_owned(),
                 |copied| estimate(&copied, Unit::PerSecond)

@@ -1,0 +1,543 @@
+//! A program between ports: one worker takes bursts from a port and sends what leaves back to it, whichever port the program
+//! chose, while a generator on another core sends packets and takes in what comes back.
+//!
+//! Flooded, the generator sends as many as go; the rate is what the worker processes per second of its processor time, in
+//! which its looking in vain is too. Then packets become due at a fixed rate, a share of what came through; the n-th that
+//! comes back is the n-th that was due, if none is lost. A worker that sends each packet back as it is, on the same ports,
+//! says what the ports give at most.
+
+use crate::check::{Expected, NOW};
+use crate::run::{
+    Case, Findings, Latency, Progress, Settings, Stage, empty_histogram, pin, prepare,
+};
+use crate::traffic::{TrafficError, Workload};
+use hdrhistogram::Histogram;
+use packetio::namespace::{Namespace, NamespaceError};
+use packetio::pcap::{self, CaptureReader, CaptureWriter, LinkType};
+use packetio::{Burst, OpenError, Queue, Transmitted, af_packet, xdp};
+use pipeline::{Batch, Core, Processor};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tables::machine::thread_time;
+
+/// Packets that are taken at once.
+const BURST: usize = 32;
+/// How long a packet may take that is not lost.
+const DRAIN: Duration = Duration::from_millis(50);
+/// Of the interfaces, in bytes; frames have a header of 14 beside.
+const MTU: u32 = 1500;
+/// Packets of a capture.
+const CAPTURED: usize = 1 << 16;
+
+/// Where packets come from and go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// Slots in memory, as a card leaves them: see [`crate::run`].
+    #[default]
+    Memory,
+    /// Packet sockets on a pair of virtual interfaces, in a network namespace that is made for the run.
+    Veth,
+    /// XDP sockets on such a pair.
+    Xdp,
+    /// Capture files: the packets are in one, and what leaves goes to another.
+    Pcap,
+    /// DPDK's devices in shared memory.
+    Dpdk,
+}
+
+impl Io {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Memory, Self::Veth, Self::Xdp, Self::Pcap, Self::Dpdk];
+
+    /// As flags and results call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Veth => "veth",
+            Self::Xdp => "xdp",
+            Self::Pcap => "pcap",
+            Self::Dpdk => "dpdk",
+        }
+    }
+}
+
+/// Why there are no such ports.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PortError {
+    /// There is no place for interfaces.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// A port cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A capture cannot be read.
+    #[error(transparent)]
+    Capture(#[from] pcap::CaptureError),
+    /// A file cannot be made.
+    #[error("a capture in the directory for temporary files: {0}")]
+    File(#[from] io::Error),
+    /// It is not there.
+    #[error("{0}")]
+    Missing(&'static str),
+}
+
+/// Measures a workload between ports, on one core beside the generator's.
+///
+/// # Errors
+/// If there are no such ports, the program cannot be loaded, or the run is stopped before anything was measured.
+pub fn run_on(
+    io: Io,
+    workload: &Workload,
+    settings: &Settings,
+    progress: &mut Progress<'_>,
+) -> Result<Findings, TrafficError> {
+    let expected = Expected::learn(workload, &mut |done, of| progress(Stage::Learning, done, of))?;
+    let settings = &Settings { cores: vec![1], ..settings.clone() };
+    let mut subjects = Vec::new();
+    for (position, path) in settings.paths.iter().enumerate() {
+        if !progress(Stage::Comparing, position, settings.paths.len()) {
+            return Err(TrafficError::Interrupted);
+        }
+        subjects.extend(prepare(workload, crate::method::Method::Pointer, *path, settings)?);
+    }
+    let mut findings = Findings { io, cases: Vec::new(), copied: Vec::new(), interrupted: false };
+    let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
+    if matches!(io, Io::Veth | Io::Xdp) && longest > MTU as usize + 14 {
+        return Err(PortError::Missing("interfaces take packets of at most 1,514 bytes").into());
+    }
+    let mut place = Place::open(io)?;
+    'repetitions: for repetition in 0..settings.repetitions {
+        for position in 0..subjects.len() {
+            let done = repetition * subjects.len() + position;
+            if !progress(Stage::Measuring, done, settings.repetitions * subjects.len()) {
+                findings.interrupted = true;
+                break 'repetitions;
+            }
+            let seed = settings.seed.wrapping_add(repetition as u64);
+            if position == 0 {
+                let bare = place.rate(workload, None, &Expected::nothing(), seed, settings.time)?;
+                findings.copied.push(bare.rate);
+            }
+            let Some(subject) = subjects.get_mut(position) else { break };
+            let Some(switch) = &subject.switch else { continue };
+            let core: &Core = switch;
+            let done = place.rate(workload, Some(core), &expected, seed, settings.time)?;
+            subject.case.rates.push(done.rate);
+            done.count(&mut subject.case);
+        }
+    }
+    for subject in &mut subjects {
+        let Some(switch) = subject.switch.as_ref().filter(|_| !findings.interrupted) else {
+            continue;
+        };
+        subject.case.latency = place.latency(workload, switch, settings)?;
+    }
+    findings.cases = subjects.into_iter().map(|subject| subject.case).collect();
+    Ok(findings)
+}
+
+/// What came through while more was sent than that.
+#[derive(Debug, Default)]
+struct Flooded {
+    /// Packets that the worker processed per second of its processor time.
+    rate: f64,
+    processed: u64,
+    left: u64,
+    errors: u64,
+    checked: u64,
+    wrong: u64,
+}
+
+impl Flooded {
+    fn count(&self, case: &mut Case) {
+        let counts = &mut case.counts;
+        counts.processed += self.processed;
+        counts.left += self.left;
+        counts.errors += self.errors;
+        counts.checked += self.checked;
+        counts.wrong += self.wrong;
+    }
+
+    fn check(&mut self, expected: &Expected, packet: &[u8]) {
+        if let Some(holds) = expected.has(packet) {
+            self.checked += 1;
+            self.wrong += u64::from(!holds);
+        }
+    }
+}
+
+/// Where packets go between generator and worker.
+enum Place {
+    Wire { generator: Box<dyn Queue>, worker: Box<dyn Queue>, _namespace: Option<Namespace> },
+    Files(tempfile::TempDir),
+}
+
+impl Place {
+    fn open(io: Io) -> Result<Self, PortError> {
+        let wired = |open: &(dyn Fn(&str) -> Result<Box<dyn Queue>, PortError> + Sync)| {
+            let namespace = Namespace::new()?;
+            namespace.link("generator", &namespace, "worker", MTU)?;
+            let ports = namespace.run(|| Ok::<_, PortError>((open("generator")?, open("worker")?)));
+            let (generator, worker) = ports??;
+            Ok(Self::Wire { generator, worker, _namespace: Some(namespace) })
+        };
+        match io {
+            Io::Memory => Err(PortError::Missing("memory has no ports")),
+            Io::Veth => wired(&|name| first(af_packet::open(name, 1)?)),
+            Io::Xdp => wired(&|name| first(xdp::open(name, false, 1)?)),
+            Io::Pcap => {
+                let directory = tempfile::Builder::new().prefix("planimeter-bench-").tempdir()?;
+                Ok(Self::Files(directory))
+            }
+            Io::Dpdk => shared_memory(),
+        }
+    }
+
+    /// What a worker processes when it gets as much as there is; one without a program sends packets back as they are.
+    fn rate(
+        &mut self,
+        workload: &Workload,
+        core: Option<&Core>,
+        expected: &Expected,
+        seed: u64,
+        time: Duration,
+    ) -> Result<Flooded, PortError> {
+        let flows = Flows::new(workload, seed);
+        match self {
+            Self::Wire { generator, worker, .. } => Ok(flooded(
+                (generator.as_mut(), worker.as_mut()),
+                (workload.port(), core),
+                flows,
+                expected,
+                time,
+            )),
+            Self::Files(directory) => captured(directory, (workload.port(), core), flows, expected),
+        }
+    }
+
+    /// Nothing where packets are lost, or do not come back one for one; and for captures, which are there at once.
+    fn latency(
+        &mut self,
+        workload: &Workload,
+        core: &Core,
+        settings: &Settings,
+    ) -> Result<Option<Latency>, PortError> {
+        let Self::Wire { generator, worker, .. } = self else { return Ok(None) };
+        let ends: (&mut dyn Queue, &mut dyn Queue) = (generator.as_mut(), worker.as_mut());
+        Ok(open_loop(ends, (workload.port(), core), Flows::new(workload, settings.seed), settings))
+    }
+}
+
+fn first(mut port: packetio::Port) -> Result<Box<dyn Queue>, PortError> {
+    port.queues.pop().ok_or(PortError::Missing("a port without a queue"))
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn shared_memory() -> Result<Place, PortError> {
+    Err(PortError::Missing("this program was built without DPDK: build it with --features dpdk"))
+}
+
+/// Two of DPDK's devices with memory between them.
+#[cfg(feature = "dpdk")]
+fn shared_memory() -> Result<Place, PortError> {
+    let end = |number: u8, role: &str| {
+        let socket = format!("planimeter-bench-{}", std::process::id());
+        let device = format!("net_memif{number},role={role},id=0,socket={socket}");
+        first(packetio::dpdk::open(&device, 1)?)
+    };
+    let (mut generator, mut worker) = (end(0, "server")?, end(1, "client")?);
+    // The ends have to find each other.
+    let began = Instant::now();
+    while !(generator.reopen() && worker.reopen()) {
+        if began.elapsed() > Duration::from_secs(5) {
+            return Err(PortError::Missing("DPDK's ends of a line did not find each other in 5 s"));
+        }
+    }
+    Ok(Place::Wire { generator, worker, _namespace: None })
+}
+
+/// Packets of random flows.
+struct Flows<'w> {
+    packets: &'w [Vec<u8>],
+    random: ChaCha8Rng,
+}
+
+impl<'w> Flows<'w> {
+    fn new(workload: &'w Workload, seed: u64) -> Self {
+        Self { packets: workload.packets(), random: ChaCha8Rng::seed_from_u64(seed) }
+    }
+
+    fn next(&mut self) -> &'w [u8] {
+        let flow = self.random.random_range(0..self.packets.len());
+        self.packets.get(flow).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What the worker tells the generator.
+#[derive(Default)]
+struct Work {
+    stop: AtomicBool,
+    packets: AtomicU64,
+    errors: AtomicU64,
+    /// Processor time of the thread, in nanoseconds.
+    time: AtomicU64,
+}
+
+impl Work {
+    fn seen(&self) -> (u64, u64) {
+        (self.packets.load(Ordering::Relaxed), self.time.load(Ordering::Relaxed))
+    }
+}
+
+/// Stops the worker whatever becomes of the generator.
+struct Stop<'w>(&'w Work);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One worker's memory and program.
+struct Server<'c> {
+    port: u32,
+    core: Option<&'c Core>,
+    processor: Processor,
+    burst: Burst,
+    batch: Batch,
+}
+
+impl<'c> Server<'c> {
+    fn new((port, core): (u32, Option<&'c Core>)) -> Self {
+        let (burst, batch) = (Burst::new(BURST), Batch::default());
+        Self { port, core, processor: Processor::with_seed(0), burst, batch }
+    }
+
+    /// Takes a burst and sends on what leaves; how many came, and how many could not be processed.
+    fn turn(&mut self, queue: &mut dyn Queue) -> (usize, usize) {
+        self.burst.clear();
+        let count = queue.receive(&mut self.burst).unwrap_or(0);
+        let mut errors = 0;
+        if let Some(core) = self.core {
+            let mut packets: [(u32, &[u8]); BURST] = [(self.port, &[]); BURST];
+            for (packet, frame) in packets.iter_mut().zip(self.burst.frames()) {
+                packet.1 = frame.bytes();
+            }
+            let packets = packets.get(..count).unwrap_or(&packets);
+            self.processor.process_batch(core, packets, NOW, &mut self.batch);
+            for (_, _, packet) in self.batch.sent() {
+                queue.transmit(packet);
+            }
+            errors = self.batch.errors().len();
+            if count > 0 {
+                self.processor.take_digests();
+            }
+        } else {
+            for frame in self.burst.frames() {
+                queue.transmit(frame.bytes());
+            }
+        }
+        queue.flush();
+        (count, errors)
+    }
+
+    /// Until it is stopped.
+    fn serve(&mut self, queue: &mut dyn Queue, work: &Work) {
+        pin(0);
+        let began = thread_time();
+        while !work.stop.load(Ordering::Relaxed) {
+            // The clock is a system call.
+            for _ in 0..16 {
+                let (count, errors) = self.turn(queue);
+                work.packets.fetch_add(count as u64, Ordering::Relaxed);
+                work.errors.fetch_add(errors as u64, Ordering::Relaxed);
+            }
+            let spent = thread_time().saturating_sub(began).as_nanos();
+            work.time.store(u64::try_from(spent).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs a worker on a core of its own while the generator does something on another.
+fn beside<R: Send>(
+    worker: &mut dyn Queue,
+    program: (u32, Option<&Core>),
+    generate: impl FnOnce(&Work) -> R + Send,
+) -> Option<R> {
+    let work = Work::default();
+    std::thread::scope(|scope| {
+        let work = &work;
+        scope.spawn(move || Server::new(program).serve(worker, work));
+        // In a thread of its own, since it stays on its core.
+        let generator = scope.spawn(move || {
+            let _stop = Stop(work);
+            pin(1);
+            generate(work)
+        });
+        generator.join().ok()
+    })
+}
+
+/// Takes what comes.
+fn take(queue: &mut dyn Queue, burst: &mut Burst, mut packet: impl FnMut(&[u8])) -> usize {
+    burst.clear();
+    let count = queue.receive(burst).unwrap_or(0);
+    burst.frames().iter().for_each(|frame| packet(frame.bytes()));
+    count
+}
+
+/// Takes what still comes.
+fn drain(queue: &mut dyn Queue, burst: &mut Burst, mut packet: impl FnMut(&[u8])) {
+    let mut last = Instant::now();
+    while last.elapsed() < DRAIN {
+        if take(queue, burst, &mut packet) > 0 {
+            last = Instant::now();
+        }
+    }
+}
+
+fn flooded(
+    (generator, worker): (&mut dyn Queue, &mut dyn Queue),
+    program: (u32, Option<&Core>),
+    mut flows: Flows<'_>,
+    expected: &Expected,
+    time: Duration,
+) -> Flooded {
+    let found = beside(worker, program, |work| {
+        let mut burst = Burst::new(BURST);
+        let mut found = Flooded::default();
+        // What is left of before is nobody's, and the worker joins the tables.
+        drain(generator, &mut burst, |_| {});
+        let (before, began) = (work.seen(), Instant::now());
+        while began.elapsed() < time {
+            for _ in 0..BURST {
+                if generator.transmit(flows.next()) != Transmitted::Taken {
+                    break;
+                }
+            }
+            generator.flush();
+            found.left +=
+                take(generator, &mut burst, |packet| found.check(expected, packet)) as u64;
+        }
+        let after = work.seen();
+        drain(generator, &mut burst, |packet| {
+            found.left += 1;
+            found.check(expected, packet);
+        });
+        let spent = after.1.saturating_sub(before.1).max(1) as f64 / 1e9;
+        found.rate = after.0.saturating_sub(before.0) as f64 / spent;
+        found.processed = work.seen().0.saturating_sub(before.0);
+        found.errors = work.errors.load(Ordering::Relaxed);
+        found
+    });
+    found.unwrap_or_default()
+}
+
+fn open_loop(
+    (generator, worker): (&mut dyn Queue, &mut dyn Queue),
+    (port, core): (u32, &Core),
+    mut flows: Flows<'_>,
+    settings: &Settings,
+) -> Option<Latency> {
+    let time = settings.time;
+    let found = beside(worker, (port, Some(core)), |_| {
+        let mut burst = Burst::new(BURST);
+        drain(generator, &mut burst, |_| {});
+        // What comes through by the wall clock, generator and worker together.
+        let (began, mut through) = (Instant::now(), 0);
+        while began.elapsed() < time {
+            let sent =
+                (0..BURST).take_while(|_| generator.transmit(flows.next()) == Transmitted::Taken);
+            let _ = sent.count();
+            generator.flush();
+            through += take(generator, &mut burst, |_| {});
+        }
+        let offered = through as f64 / began.elapsed().as_secs_f64() * settings.load;
+        drain(generator, &mut burst, |_| {});
+        let histogram = at_rate(generator, &mut burst, &mut flows, (offered, time))?;
+        Some(Latency { offered, histogram })
+    });
+    found.flatten()
+}
+
+/// Nothing if a packet was lost.
+fn at_rate(
+    generator: &mut dyn Queue,
+    burst: &mut Burst,
+    flows: &mut Flows<'_>,
+    (offered, time): (f64, Duration),
+) -> Option<Histogram<u64>> {
+    let mut histogram: Histogram<u64> = empty_histogram();
+    let (began, gap) = (Instant::now(), 1e9 / offered.max(1.0));
+    let (mut sent, mut received) = (0_u64, 0_u64);
+    let due = |number: u64| (number as f64 * gap) as u64;
+    let now = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let record = |histogram: &mut Histogram<u64>, received: &mut u64| {
+        histogram.saturating_record(now().saturating_sub(due(*received)).max(1));
+        *received += 1;
+    };
+    while began.elapsed() < time {
+        let mut taken = 0;
+        while taken < BURST && due(sent) <= now() {
+            if generator.transmit(flows.next()) != Transmitted::Taken {
+                return None;
+            }
+            (sent, taken) = (sent + 1, taken + 1);
+        }
+        if taken > 0 {
+            generator.flush();
+        }
+        take(generator, burst, |_| record(&mut histogram, &mut received));
+    }
+    drain(generator, burst, |_| record(&mut histogram, &mut received));
+    (received == sent && sent > 0).then_some(histogram)
+}
+
+/// A capture with packets goes through the worker, and what left is read again.
+fn captured(
+    directory: &tempfile::TempDir,
+    program: (u32, Option<&Core>),
+    mut flows: Flows<'_>,
+    expected: &Expected,
+) -> Result<Flooded, PortError> {
+    let [input, output] = ["in.pcap", "out.pcap"].map(|name| directory.path().join(name));
+    let file = BufWriter::new(File::create(&input)?);
+    let mut capture = CaptureWriter::new(file, LinkType::ETHERNET)?;
+    for number in 0..CAPTURED as u64 {
+        capture.write_frame(number * 1000, flows.next())?;
+    }
+    capture.finish()?.into_inner().map_err(|error| error.into_error())?;
+    let files = pcap::Files { input: Some(input), output: Some(output.clone()), repeat: false };
+    let mut found = Flooded::default();
+    let spent = std::thread::scope(|scope| {
+        let found = &mut found;
+        let worker = scope.spawn(move || -> Result<Duration, PortError> {
+            pin(0);
+            let mut queue = first(pcap::open(&files, 1)?)?;
+            let mut server = Server::new(program);
+            let began = thread_time();
+            loop {
+                let (count, errors) = server.turn(queue.as_mut());
+                found.processed += count as u64;
+                found.errors += errors as u64;
+                if count == 0 {
+                    return Ok(thread_time().saturating_sub(began));
+                }
+            }
+        });
+        worker.join().map_err(|_| PortError::Missing("the worker did not come to its end"))?
+    })?;
+    found.rate = found.processed as f64 / spent.as_secs_f64().max(1e-9);
+    let mut left = CaptureReader::open(&output)?;
+    while let Some(frame) = left.next_frame()? {
+        found.left += 1;
+        found.check(expected, frame.data);
+    }
+    Ok(found)
+}
