@@ -100,7 +100,7 @@ impl Access {
     /// Asks the cache for the bucket of a key of 32 bits, if the table may be looked into without `find`.
     #[inline]
     pub fn ask_for(&self, key: u32) {
-        if self.is_alone == 1 {
+        if self.in_place == 1 {
             let bucket = hash::fixed(&key.to_le_bytes(), hash::DEFAULT_SEED) & self.mask;
             prefetch(self.buckets.wrapping_add(bucket as usize * LINE));
         }
