@@ -180,7 +180,7 @@ enum Place {
 
 impl Place {
     fn open(io: Io) -> Result<Self, PortError> {
-        let wired = |open: &(dyn Fn(&str) -> Result<Box<dyn Queue>, PortError> + Sync)| {
+        let wired = |open: fn(&str) -> Opened| {
             let namespace = Namespace::new()?;
             namespace.link("generator", &namespace, "worker", MTU)?;
             let ports = namespace.run(|| Ok::<_, PortError>((open("generator")?, open("worker")?)));
@@ -189,8 +189,8 @@ impl Place {
         };
         match io {
             Io::Memory => Err(PortError::Missing("memory has no ports")),
-            Io::Veth => wired(&|name| first(af_packet::open(name, 1)?)),
-            Io::Xdp => wired(&|name| first(xdp::open(name, false, 1)?)),
+            Io::Veth => wired(|name| first(af_packet::open(name, 1)?)),
+            Io::Xdp => wired(|name| first(xdp::open(name, false, 1)?)),
             Io::Pcap => {
                 let directory = tempfile::Builder::new().prefix("planimeter-bench-").tempdir()?;
                 Ok(Self::Files(directory))
@@ -234,7 +234,10 @@ impl Place {
     }
 }
 
-fn first(mut port: packetio::Port) -> Result<Box<dyn Queue>, PortError> {
+/// The only queue of a port.
+type Opened = Result<Box<dyn Queue>, PortError>;
+
+fn first(mut port: packetio::Port) -> Opened {
     port.queues.pop().ok_or(PortError::Missing("a port without a queue"))
 }
 

@@ -141,7 +141,7 @@ fn entries_are_changed_by_pointer_change_and_digest() {
         assert!(counts.processed > 0, "{case:?}");
         assert_eq!((counts.left, counts.checked), (counts.processed, counts.processed));
         assert_eq!((counts.wrong, counts.errors, counts.unwritten), (0, 0, 0), "{case:?}");
-        let seen = case.seen.as_ref().map(|seen| seen.len() > 0);
+        let seen = case.seen.as_ref().map(|seen| !seen.is_empty());
         assert_eq!(seen, (case.cores == 1).then_some(true), "{case:?}");
     }
 }
