@@ -92,6 +92,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     }
     out.push_str(&grid.render(layout));
     if has_methods(run) {
+        out.push('\n');
         out.push_str(&methods(run).render(layout));
     }
     out.push_str(&layout.heading("Notes"));
