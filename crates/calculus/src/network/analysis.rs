@@ -219,6 +219,7 @@ pub struct Analyser<'n> {
     common: Common<'n>,
     totals: Totals,
     delays: OnceLock<Result<Delays, AnalysisError>>,
+    cuts: linear::Cuts,
     /// What [`Analysis::Best`] chooses from.
     candidates: OnceLock<Vec<(Analyser<'n>, Vec<Analysis>)>>,
     /// For what is beyond the algebra: the same with simpler curves.
@@ -235,6 +236,7 @@ impl<'n> Analyser<'n> {
             common: Common::new(analysed, settings),
             totals: Totals::default(),
             delays: OnceLock::new(),
+            cuts: linear::Cuts::of(analysed),
             candidates: OnceLock::new(),
             outlined: OnceLock::new(),
         }
@@ -361,7 +363,7 @@ impl<'n> Analyser<'n> {
             Analysis::SinkTree => sink_tree::bound(&self.common, flow),
             Analysis::Ludb => ludb::bound(&self.common, self.delays()?, flow),
             Analysis::Plp | Analysis::Elp => {
-                linear::bound(&self.common, self.delays()?, flow, analysis)
+                linear::bound(&self.common, self.delays()?, &self.cuts, flow, analysis)
             }
             Analysis::Best => {
                 let candidates = self

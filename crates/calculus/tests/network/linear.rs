@@ -77,17 +77,49 @@ fn fifo() -> Settings {
 }
 
 #[test]
-fn long_paths_have_the_polynomial_program_only() {
-    let tandem = interleaved_tandem(12);
+fn long_paths_have_programs() {
+    let tandem = interleaved_tandem(9);
     let flow = tandem.flow_named("f0").expect("a flow");
     let analyser = Analyser::new(&tandem, fifo());
-    let error = analyser.bound(flow, Analysis::Elp).expect_err("too long");
-    assert!(matches!(error, AnalysisError::NoProgram(_)), "{error}");
-    let found = analyser.bound(flow, Analysis::Plp).expect("a bound");
-    let delays = analyser.bound(flow, Analysis::TfaPlusPlus).expect("a bound").delay;
+    let delay = |analysis| analyser.bound(flow, analysis).expect("a bound").delay;
+    let found = delay(Analysis::Plp);
+    // All times for the last servers only.
+    assert!(delay(Analysis::Elp) <= found);
+    for analysis in [Analysis::TfaPlusPlus, Analysis::Sfa] {
+        assert!(found < delay(analysis), "{found} {analysis}");
+    }
+    let error = Analyser::new(&local_cross_tandem(101), fifo()).bound(flow, Analysis::Plp);
+    assert!(matches!(error, Err(AnalysisError::NoProgram(_))), "too long");
+}
+
+#[test]
+fn backlogs_have_programs() {
+    // One server: what is there when the others' burst is served, and not what a delay lets in.
+    let one = network(&[rl("10", "1")], &[(tb("20", "3"), &[0]), (tb("10", "2"), &[0])]);
+    for (flow, exact) in [("f0", "26"), ("f1", "16")] {
+        // Burst, and rate times latency and the time that the other burst takes.
+        let found = bound(&one, flow, Analysis::Plp, Multiplexing::Fifo);
+        assert_eq!(found.backlog, number(exact), "{flow}");
+    }
+}
+
+#[test]
+fn side_branches_are_unfolded() {
+    // Two flows that share a server before they come onto the path share its bursts there as well:
+    // taken alone, each of them would bring the burst of both.
+    let servers = [rl("10", "1"), rl("20", "0"), rl("10", "1")];
+    let flows: [(_, &[usize]); 4] = [
+        (tb("2", "1"), &[1, 2]),
+        (tb("30", "2"), &[0, 1]),
+        (tb("30", "2"), &[0, 2]),
+        (tb("10", "2"), &[0]),
+    ];
+    let network = network(&servers, &flows);
+    let delays = delay(&network, "f0", Analysis::TfaPlusPlus);
+    let found = bound(&network, "f0", Analysis::Plp, Multiplexing::Fifo);
     assert!(found.delay < delays, "{} {delays}", found.delay);
-    let sfa = analyser.bound(flow, Analysis::Sfa).expect("a bound").delay;
-    assert!(found.delay < sfa, "{} {sfa}", found.delay);
+    let lines = found.delay_by.derivation.lines(&network).join("\n");
+    assert!(lines.contains("s0: "), "{lines}");
 }
 
 #[test]

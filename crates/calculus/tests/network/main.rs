@@ -6,5 +6,6 @@ mod conventions;
 mod delays;
 mod linear;
 mod published;
+mod rings;
 mod soundness;
 mod support;

@@ -38,7 +38,7 @@ Analyses:
   sink-tree  FIFO networks in which all flows go to one root; exact for token buckets
   ludb       FIFO paths: left-over curves of nested flows with the best parameters; overlaps are cut
   plp        linear program for FIFO paths, of polynomial size; also for cyclic networks
-  elp        the same with all times: for paths of up to 6 servers, and close to the worst case
+  elp        the same with all times at the last 6 servers, and close to the worst case
   all        all of these side by side, those left out that do not apply
 
 Backlog is the data of the flow inside the network; for tfa, as is usual, the data of all flows at

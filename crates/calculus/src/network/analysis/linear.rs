@@ -17,63 +17,169 @@
 //! Every row is true for every run, so each program gives a bound, whatever it leaves out. The bound
 //! is proven in exact arithmetic, whatever the solver answers: see [`program`].
 
+mod cuts;
 mod dates;
 mod program;
-mod tandem;
+mod rows;
+mod tree;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::fixed_point::Delays;
 use super::{Analysis, AnalysisError, FlowBound};
 use crate::Extended;
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::FlowId;
+use crate::network::model::{FlowId, Network, ServerId};
 use dates::Choice;
-pub(super) use tandem::Tandem;
+use rows::Formulation;
+pub(super) use tree::{Bursts, Tree, Unfolding};
 
-/// Servers on a path up to which all times are taken: there are twice as many with each.
-const LONGEST: usize = 6;
+/// Servers to the root up to which all times are taken: there are twice as many with each.
+const DEEPEST: usize = 6;
+/// Times at servers up to which side branches are unfolded where all times are taken.
+const TIMES: usize = 140;
 /// Servers on a path up to which there is a program: it grows with their square, and the time to
 /// solve it faster.
-const LONGEST_POLYNOMIAL: usize = 100;
+const LONGEST: usize = 100;
 /// Variables up to which a program takes more times than it must.
 const ROOMY: usize = 900;
+
+/// Bursts of cut links, by the last server of the paths that they were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Cuts(Vec<OnceLock<Result<Bursts, AnalysisError>>>);
+
+impl Cuts {
+    pub(super) fn of(network: &Network) -> Self {
+        Self(network.servers().map(|_| OnceLock::new()).collect())
+    }
+
+    /// Bursts for a path. In a feed-forward network total flow analysis has finite ones.
+    fn bursts(
+        &self,
+        common: &Common<'_>,
+        delays: &Delays,
+        path: &[ServerId],
+    ) -> Result<Bursts, AnalysisError> {
+        let last = path.last().and_then(|last| self.0.get(last.index()).zip(Some(*last)));
+        let Some((cell, last)) = last.filter(|_| common.network.order().is_err()) else {
+            return Ok(Bursts::default());
+        };
+        let found = cell.get_or_init(|| {
+            let unfolding = Unfolding::Polynomial(cuts::ROOM);
+            let tree = Tree::of(common, delays, &[last], unfolding, &Bursts::default(), &[])?;
+            cuts::bursts(common, delays, &tree.cut_links())
+        });
+        found.clone()
+    }
+}
+
+/// What one program of a flow found.
+struct Found {
+    tree: Tree,
+    delay: Extended,
+    backlog: Option<crate::Rational>,
+    variables: usize,
+    rows: usize,
+    optimal: bool,
+}
 
 pub(super) fn bound(
     common: &Common<'_>,
     delays: &Delays,
+    cuts: &Cuts,
     id: FlowId,
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
-    let servers = common.network.flow(id).path.len();
-    let longest = if analysis == Analysis::Elp { LONGEST } else { LONGEST_POLYNOMIAL };
-    if servers > longest {
-        let why = format!("the path has {servers} servers, {analysis} takes up to {longest}");
+    let path = &common.network.flow(id).path;
+    if path.len() > LONGEST {
+        let why = format!("the path has {} servers, {analysis} takes up to {LONGEST}", path.len());
         return Err(AnalysisError::NoProgram(why));
     }
-    let choice = match analysis {
-        Analysis::Elp => Choice::All,
-        // Each family of times is about as large as the necessary one.
-        _ => Choice::Behind((ROOMY / (servers * (servers + 1))).min(servers).saturating_sub(1)),
+    // The path alone, with what total flow analysis says of all that comes onto it, and the tree.
+    let polynomial = Unfolding::Polynomial(cuts::ROOM);
+    let mut attempts = vec![(Unfolding::Path, Choice::Behind(0)), (polynomial, Choice::Behind(0))];
+    if analysis == Analysis::Elp {
+        attempts.push((Unfolding::Path, Choice::All(DEEPEST)));
+        attempts.push((Unfolding::Exponential(DEEPEST, TIMES), Choice::All(DEEPEST)));
+    }
+    // Refused before anything is asked for its sake.
+    Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
+    let bursts = cuts.bursts(common, delays, path)?;
+    let (mut best, mut sizes): (Option<Found>, Vec<(usize, Choice)>) = (None, Vec::new());
+    for (unfolding, choice) in attempts {
+        let mut tree = Tree::of(common, delays, path, unfolding, &bursts, &[id])?;
+        if sizes.contains(&(tree.nodes.len(), choice)) {
+            continue;
+        }
+        sizes.push((tree.nodes.len(), choice));
+        tree.tighten()?;
+        let found = solve(tree, choice)?;
+        best = Some(match best {
+            None => found,
+            Some(best) => {
+                let backlog = match (best.backlog.clone(), found.backlog.clone()) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+                let smaller = if found.delay < best.delay { found } else { best };
+                Found { backlog, ..smaller }
+            }
+        });
+    }
+    let Some(found) = best else { return Err(AnalysisError::NoArrivalBound) };
+    of_found(common, analysis, id, found)
+}
+
+fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
+    // Each family of times is about as large as the necessary one.
+    let times: usize = tree.nodes.iter().map(|node| node.depth + 1).sum();
+    let choice = match choice {
+        Choice::Behind(_) => {
+            let deepest = tree.nodes.iter().map(|node| node.depth).max().unwrap_or(0);
+            Choice::Behind((ROOMY / (2 * times)).min(deepest).saturating_sub(1))
+        }
+        all => all,
     };
-    let tandem = Tandem::of(common, delays, id)?;
-    let (found, variables, rows) = tandem.delay(choice);
+    let mut formulation = Formulation::of(&tree, choice);
+    let found = formulation.delay();
+    let (variables, rows) = (formulation.program.variables(), formulation.program.rows());
     // Known before, if the solver fails or servers are overloaded.
     let mut added = Extended::ZERO;
-    for stage in &tandem.stages {
-        added = added.checked_add(&stage.delay).unwrap_or(Extended::PositiveInfinity);
+    let mut at = Some(0);
+    while let Some(node) = at.and_then(|index| tree.nodes.get(index)) {
+        added = added.checked_add(&node.delay).unwrap_or(Extended::PositiveInfinity);
+        at = node.next;
     }
     let optimal = found.as_ref().is_some_and(|bound| bound.optimal);
     let delay = found.map_or(Extended::PositiveInfinity, |bound| bound.value.into()).min(added);
-    let server = |index: usize| tandem.stages.get(index).map(|stage| stage.server);
-    let mut crossings = Vec::with_capacity(tandem.classes.len());
-    for class in &tandem.classes {
+    let objective = formulation.backlog(false);
+    let backlog = formulation.program.maximum(&objective).map(|bound| bound.value * &tree.data);
+    Ok(Found { tree, delay, backlog, variables, rows, optimal })
+}
+
+fn of_found(
+    common: &Common<'_>,
+    analysis: Analysis,
+    id: FlowId,
+    found: Found,
+) -> Result<FlowBound, AnalysisError> {
+    let Found { tree, delay, backlog, variables, rows, optimal } = found;
+    let server = |index: usize| tree.nodes.get(index).map(|node| node.server);
+    let mut crossings = Vec::with_capacity(tree.classes.len());
+    for class in &tree.classes {
         if let Some((first, last)) = server(class.first).zip(server(class.last)) {
             crossings.push((first, last, class.flows.clone(), Arc::new(class.arrival.clone())));
         }
     }
-    let delays = tandem.stages.iter().map(|stage| (stage.server, stage.delay.clone())).collect();
+    let delays = tree.nodes.iter().map(|node| (node.server, node.delay.clone())).collect();
     let steps = vec![Step::Program { crossings, delays, variables, rows, optimal }];
-    FlowBound::of_delay(common, analysis, id, delay, Derivation { steps, services: Vec::new() })
+    let derivation = Derivation { steps, services: Vec::new() };
+    let mut bound = FlowBound::of_delay(common, analysis, id, delay, derivation)?;
+    if let Some(backlog) = backlog.map(Extended::Finite)
+        && backlog < bound.backlog
+    {
+        bound.backlog = backlog;
+    }
+    Ok(bound)
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fixed_point::{Delays, power_of_two_below};
-use super::linear::Tandem;
+use super::linear::{Bursts, Tree, Unfolding};
 use super::{Analysis, AnalysisError, FlowBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
@@ -54,14 +54,15 @@ pub(super) fn bound(
     delays: &Delays,
     id: FlowId,
 ) -> Result<FlowBound, AnalysisError> {
-    let tandem = Tandem::of(common, delays, id)?;
-    let count = tandem.stages.len();
+    let path = &common.network.flow(id).path;
+    let tandem = Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
+    let count = tandem.nodes.len();
     if count > LONGEST {
         let why = format!("the path has {count} servers, ludb takes up to {LONGEST}");
         return Err(AnalysisError::NoProgram(why));
     }
-    let servers: Vec<ServerId> = tandem.stages.iter().map(|stage| stage.server).collect();
-    let waits: Vec<Extended> = tandem.stages.iter().map(|stage| stage.delay.clone()).collect();
+    let servers: Vec<ServerId> = tandem.nodes.iter().map(|node| node.server).collect();
+    let waits: Vec<Extended> = tandem.nodes.iter().map(|node| node.delay.clone()).collect();
     let mut crossings = Crossings::new();
     for class in &tandem.classes {
         add(&mut crossings, (class.first, class.last), &class.flows, &class.arrival)?;

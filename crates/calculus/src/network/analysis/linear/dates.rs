@@ -31,8 +31,9 @@ pub(super) struct Date {
 /// Which words there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// All: two to the power of the number of servers.
-    All,
+    /// All up to so many servers from the root, two to the power of their number; further away as with
+    /// `Behind(0)`.
+    All(usize),
     /// S only behind up to so many F and then S (with 0 the words S..SF..F).
     Behind(usize),
 }
@@ -53,10 +54,10 @@ impl Level {
     }
 
     /// Times at the entrance of a server, from those behind it.
-    fn before(next: &Self, choice: Choice) -> Self {
+    fn before(next: &Self, choice: Choice, depth: usize) -> Self {
         let mut dates = Vec::new();
         let has_service = |date: &Date| match choice {
-            Choice::All => true,
+            Choice::All(deepest) => depth <= deepest || date.stem == Some(0),
             Choice::Behind(most) => date.stem.is_some_and(|count| count <= most),
         };
         for (of, date) in next.dates.iter().enumerate() {
@@ -103,14 +104,14 @@ impl Level {
     }
 }
 
-/// The times of a tandem: for each server those at its entrance, and last the one behind all.
-pub(super) fn levels(servers: usize, choice: Choice) -> Vec<Level> {
+/// The one time behind all servers, and then the times at the entrance of a server by how many there
+/// are from it to the last.
+pub(super) fn levels(deepest: usize, choice: Choice) -> Vec<Level> {
     let mut levels = vec![Level::exit()];
-    for _ in 0..servers {
-        let next = levels.last().map(|next| Level::before(next, choice));
+    for depth in 1..=deepest {
+        let next = levels.last().map(|next| Level::before(next, choice, depth));
         levels.extend(next);
     }
-    levels.reverse();
     levels
 }
 
@@ -118,41 +119,41 @@ pub(super) fn levels(servers: usize, choice: Choice) -> Vec<Level> {
 mod tests {
     use super::*;
 
-    fn words(levels: &[Level], at: usize) -> Vec<String> {
-        if at + 1 == levels.len() {
-            return vec![String::new()];
-        }
-        let before = words(levels, at + 1);
+    fn words(levels: &[Level], depth: usize) -> Vec<String> {
+        let Some(behind) = depth.checked_sub(1) else { return vec![String::new()] };
+        let before = words(levels, behind);
         let letter = |kind| if kind == Kind::Fifo { 'F' } else { 'S' };
-        let dates = levels[at].dates.iter();
+        let dates = levels[depth].dates.iter();
         dates.map(|date| format!("{}{}", before[date.of], letter(date.kind))).collect()
     }
 
     #[test]
     fn words_are_those_chosen() {
         let polynomial = levels(3, Choice::Behind(0));
-        assert_eq!(words(&polynomial, 0), ["FFF", "SFF", "SSF", "SSS"]);
+        assert_eq!(words(&polynomial, 3), ["FFF", "SFF", "SSF", "SSS"]);
         let more = levels(3, Choice::Behind(1));
-        assert_eq!(words(&more, 0), ["FFF", "SFF", "FSF", "SSF", "FSS", "SSS"]);
-        assert_eq!(words(&levels(4, Choice::All), 0).len(), 16);
+        assert_eq!(words(&more, 3), ["FFF", "SFF", "FSF", "SSF", "FSS", "SSS"]);
+        assert_eq!(words(&levels(4, Choice::All(4)), 4).len(), 16);
+        // From the third server on only one more each.
+        assert_eq!(words(&levels(4, Choice::All(2)), 4).len(), 6);
     }
 
     #[test]
     fn the_order_is_what_words_say() {
         // Written out: letter by letter F is not before S, if words are of one beginning.
-        let all = levels(4, Choice::All);
-        for at in 0..4 {
-            let words = words(&all, at);
+        let all = levels(4, Choice::All(4));
+        for (depth, level) in all.iter().enumerate().skip(1) {
+            let words = words(&all, depth);
             for (i, late) in words.iter().enumerate() {
                 for (j, early) in words.iter().enumerate() {
                     let letters = || late.chars().zip(early.chars());
                     let expected = i != j && letters().all(|(a, b)| a == b || a == 'F');
-                    assert_eq!(all[at].is_later(i, j), expected, "{late} {early}");
+                    assert_eq!(level.is_later(i, j), expected, "{late} {early}");
                 }
             }
-            let few = all[at].neighbours();
-            assert!(few.len() <= all[at].pairs().count());
-            assert!(few.iter().all(|(late, early)| all[at].is_later(*late, *early)));
+            let few = level.neighbours();
+            assert!(few.len() <= level.pairs().count());
+            assert!(few.iter().all(|(late, early)| level.is_later(*late, *early)));
         }
     }
 }

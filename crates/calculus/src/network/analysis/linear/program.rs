@@ -36,6 +36,8 @@ const NEGLIGIBLE: f64 = 1e-9;
 struct Row {
     terms: Vec<(usize, Rational)>,
     limit: Rational,
+    /// What each unknown, once, adds to the limit.
+    unknowns: Vec<(usize, Rational)>,
 }
 
 /// A linear program.
@@ -46,12 +48,22 @@ pub(super) struct Program {
     rows: Vec<Row>,
 }
 
+/// A sum of variables with factors.
+pub(super) type Terms = Vec<(usize, Rational)>;
+
 /// A proven bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) value: Rational,
     /// Whether it is the optimum itself, not some digits above.
     pub(super) optimal: bool,
+}
+
+/// A proven bound, whatever the unknowns are: a constant, and a factor for each of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Affine {
+    pub(super) constant: Rational,
+    pub(super) factors: BTreeMap<usize, Rational>,
 }
 
 impl Program {
@@ -75,6 +87,16 @@ impl Program {
         terms: impl IntoIterator<Item = (Option<usize>, Rational)>,
         limit: Rational,
     ) {
+        self.row_with(terms, limit, Vec::new());
+    }
+
+    /// The same with unknowns that raise the limit, none of them negative.
+    pub(super) fn row_with(
+        &mut self,
+        terms: impl IntoIterator<Item = (Option<usize>, Rational)>,
+        limit: Rational,
+        unknowns: Vec<(usize, Rational)>,
+    ) {
         let mut sum = BTreeMap::<usize, Rational>::new();
         for (variable, factor) in terms {
             if let Some(variable) = variable {
@@ -84,39 +106,75 @@ impl Program {
         let terms: Vec<_> = sum.into_iter().filter(|(_, factor)| !factor.is_zero()).collect();
         // Nothing on the left is never more than a limit; variables are not negative.
         if terms.iter().any(|(_, factor)| factor.is_positive()) {
-            self.rows.push(Row { terms, limit });
+            self.rows.push(Row { terms, limit, unknowns });
         }
     }
 
-    /// Bounds the largest value of a variable; none if no bound was found.
-    pub(super) fn maximum(&self, objective: usize) -> Option<Bound> {
-        let known = self.most.get(objective).cloned().flatten();
-        let known = known.map(|value| Bound { value, optimal: false });
-        let Some(multipliers) = self.solve(objective) else { return known };
+    /// Bounds the largest value of a sum; none if no bound was found.
+    pub(super) fn maximum(&self, objective: &Terms) -> Option<Bound> {
+        let known = self.known(objective).map(|value| Bound { value, optimal: false });
+        let Some(multipliers) = self.solve(objective, &[]) else { return known };
         if let Some(exact) = self.recover(objective, &multipliers) {
             return Some(Bound { value: exact, optimal: true });
         }
         let rounded: Vec<Rational> = multipliers.iter().map(|y| rounded(*y)).collect();
-        let found = self.certify(objective, &rounded);
+        let found = self.certify(objective, &rounded).map(|affine| affine.constant);
         let found = found.map(|value| Bound { value, optimal: false });
         [found, known].into_iter().flatten().min_by(|a, b| a.value.cmp(&b.value))
     }
 
+    /// Bounds the largest value of a sum for all unknowns, closely where these are as given; none
+    /// if no bound was found.
+    pub(super) fn maximum_near(&self, objective: &Terms, unknowns: &[f64]) -> Option<Affine> {
+        let multipliers = self.solve(objective, unknowns)?;
+        let mut rounded: Vec<Rational> = multipliers.iter().map(|y| rounded(*y)).collect();
+        if let Some(found) = self.certify(objective, &rounded) {
+            return Some(found);
+        }
+        // Where nothing is known of a variable, what is left of it is outweighed by rows that bound
+        // all of them.
+        let excess = self.excess(objective, &rounded);
+        let left = excess.into_iter().zip(&self.most).filter(|(_, most)| most.is_none());
+        let left = left.map(|(excess, _)| excess).max()? * Rational::from(2);
+        let all: Terms = (0..self.most.len()).map(|variable| (variable, Rational::ONE)).collect();
+        let outweighing = self.solve(&all, unknowns)?;
+        for (multiplier, extra) in rounded.iter_mut().zip(outweighing) {
+            *multiplier += &(self::rounded(extra) * &left);
+        }
+        self.certify(objective, &rounded)
+    }
+
+    /// What a sum is at most because its variables are.
+    fn known(&self, objective: &Terms) -> Option<Rational> {
+        let mut sum = Rational::ZERO;
+        for (variable, factor) in objective {
+            sum += &(factor * self.most.get(*variable)?.as_ref()?);
+        }
+        Some(sum)
+    }
+
     /// Multipliers of the rows, in floating point.
-    fn solve(&self, objective: usize) -> Option<Vec<f64>> {
+    fn solve(&self, objective: &Terms, unknowns: &[f64]) -> Option<Vec<f64>> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
         let mut columns = vec![Vec::new(); self.most.len()];
         let mut multipliers = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
-            let multiplier = problem.add_var(row.limit.to_f64(), (0.0, f64::INFINITY));
+            let mut limit = row.limit.to_f64();
+            for (unknown, factor) in &row.unknowns {
+                limit += factor.to_f64() * unknowns.get(*unknown)?;
+            }
+            let multiplier = problem.add_var(limit, (0.0, f64::INFINITY));
             multipliers.push(multiplier);
             for (variable, factor) in &row.terms {
                 columns.get_mut(*variable)?.push((multiplier, factor.to_f64()));
             }
         }
-        for (variable, column) in columns.iter().enumerate() {
-            let least = if variable == objective { 1.0 } else { 0.0 };
-            if variable != objective && column.iter().all(|(_, factor)| *factor >= 0.0) {
+        let mut least = vec![0.0; self.most.len()];
+        for (variable, factor) in objective {
+            *least.get_mut(*variable)? = factor.to_f64();
+        }
+        for (column, least) in columns.iter().zip(least) {
+            if least <= 0.0 && column.iter().all(|(_, factor)| *factor >= 0.0) {
                 continue;
             }
             problem.add_constraint(column.as_slice(), ComparisonOp::Ge, least);
@@ -129,26 +187,32 @@ impl Program {
     }
 
     /// What the multipliers prove.
-    fn certify(&self, objective: usize, multipliers: &[Rational]) -> Option<Rational> {
-        let mut value = Rational::ZERO;
+    fn certify(&self, objective: &Terms, multipliers: &[Rational]) -> Option<Affine> {
+        let (mut constant, mut factors) = (Rational::ZERO, BTreeMap::<usize, Rational>::new());
         for (variable, excess) in self.excess(objective, multipliers).iter().enumerate() {
             if excess.is_positive() {
-                value += excess * self.most.get(variable)?.as_ref()?;
+                constant += excess * self.most.get(variable)?.as_ref()?;
             }
         }
         for (row, multiplier) in self.rows.iter().zip(multipliers) {
-            if !multiplier.is_zero() {
-                value += multiplier * &row.limit;
+            if multiplier.is_zero() {
+                continue;
+            }
+            constant += multiplier * &row.limit;
+            for (unknown, factor) in &row.unknowns {
+                *factors.entry(*unknown).or_default() += &(multiplier * factor);
             }
         }
-        Some(value)
+        Some(Affine { constant, factors })
     }
 
-    /// The unit vector of the objective less the weighted sum of rows.
-    fn excess(&self, objective: usize, multipliers: &[Rational]) -> Vec<Rational> {
+    /// The objective less the weighted sum of rows.
+    fn excess(&self, objective: &Terms, multipliers: &[Rational]) -> Vec<Rational> {
         let mut excess = vec![Rational::ZERO; self.most.len()];
-        if let Some(excess) = excess.get_mut(objective) {
-            *excess = Rational::ONE;
+        for (variable, factor) in objective {
+            if let Some(excess) = excess.get_mut(*variable) {
+                *excess += factor;
+            }
         }
         for (row, multiplier) in self.rows.iter().zip(multipliers) {
             if multiplier.is_zero() {
@@ -164,7 +228,7 @@ impl Program {
     }
 
     /// The optimum, if the corner near the multipliers can be had exactly and is one.
-    fn recover(&self, objective: usize, near: &[f64]) -> Option<Rational> {
+    fn recover(&self, objective: &Terms, near: &[f64]) -> Option<Rational> {
         let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
         if support.len() > RECOVERED {
             return None;
@@ -178,9 +242,12 @@ impl Program {
                 columns.get_mut(*variable)?.insert(unknown, factor.clone());
             }
         }
+        let mut aims = vec![Rational::ZERO; self.most.len()];
+        for (variable, factor) in objective {
+            *aims.get_mut(*variable)? += factor;
+        }
         let mut equations = Vec::new();
-        for (variable, column) in columns.into_iter().enumerate() {
-            let aim = if variable == objective { Rational::ONE } else { Rational::ZERO };
+        for ((variable, column), aim) in columns.into_iter().enumerate().zip(aims) {
             if !column.is_empty() && (sums.get(variable)? - aim.to_f64()).abs() < NEGLIGIBLE {
                 equations.push((column, aim));
             }
@@ -194,7 +261,7 @@ impl Program {
             *multipliers.get_mut(row)? = value;
         }
         let exact = self.excess(objective, &multipliers).iter().all(|excess| !excess.is_positive());
-        exact.then(|| self.certify(objective, &multipliers)).flatten()
+        exact.then(|| self.certify(objective, &multipliers)).flatten().map(|found| found.constant)
     }
 }
 
@@ -273,9 +340,13 @@ mod tests {
         program
     }
 
+    fn only(variable: usize) -> Terms {
+        vec![(variable, Rational::ONE)]
+    }
+
     #[test]
     fn an_optimum_is_exact() {
-        let found = example(None).maximum(0).expect("a bound");
+        let found = example(None).maximum(&only(0)).expect("a bound");
         assert_eq!(found, Bound { value: Rational::ratio(14, 11), optimal: true });
     }
 
@@ -285,21 +356,45 @@ mod tests {
         let optimum = Rational::ratio(14, 11);
         for (a, b) in [(7, 1), (8, 1), (6, 1), (0, 0), (7, 9), (1, 100)] {
             let multipliers = [Rational::ratio(a, 22), Rational::ratio(b, 22)];
-            let proven = program.certify(0, &multipliers).expect("a bound");
+            let proven = program.certify(&only(0), &multipliers).expect("a bound").constant;
             assert!(proven >= optimum, "{a} {b}: {proven}");
         }
         // What is not bounded beforehand needs multipliers without an error.
         let wrong = [Rational::ratio(6, 22), Rational::ratio(1, 22)];
-        assert_eq!(example(None).certify(0, &wrong), None);
+        assert_eq!(example(None).certify(&only(0), &wrong), None);
+    }
+
+    #[test]
+    fn a_bound_holds_for_all_unknowns() {
+        // Maximise x with x <= 2 + u and 2 x <= 5 + v: the smaller of both limits.
+        let mut program = Program::default();
+        let x = program.variable(None);
+        program.row_with([(Some(x), 1.into())], 2.into(), vec![(0, 1.into())]);
+        program.row_with([(Some(x), 2.into())], 5.into(), vec![(1, 1.into())]);
+        let at = |affine: &Affine, unknowns: [i64; 2]| {
+            let terms = affine.factors.iter().map(|(u, factor)| factor * &unknowns[*u].into());
+            &affine.constant + terms.sum::<Rational>()
+        };
+        for near in [[0, 0], [9, 0], [0, 9], [3, 5]] {
+            let found = program.maximum_near(&only(x), &near.map(|u| u as f64)).expect("a bound");
+            for other in [[0, 0], [1, 0], [0, 1], [7, 3], [9, 0], [0, 9], [3, 5]] {
+                let optimum = Rational::from(2 + other[0]).min(Rational::ratio(5 + other[1], 2));
+                let bound = at(&found, other);
+                assert!(bound >= optimum, "{bound} < {optimum}");
+                if other == near {
+                    assert!(bound.to_f64() <= optimum.to_f64() + 1e-9, "{bound} {optimum}");
+                }
+            }
+        }
     }
 
     #[test]
     fn without_rows_what_is_known_counts() {
         let mut program = Program::default();
         let x = program.variable(Some(Rational::from(5)));
-        assert_eq!(program.maximum(x), Some(Bound { value: 5.into(), optimal: false }));
+        assert_eq!(program.maximum(&only(x)), Some(Bound { value: 5.into(), optimal: false }));
         let y = program.variable(None);
-        assert_eq!(program.maximum(y), None);
+        assert_eq!(program.maximum(&only(y)), None);
     }
 
     #[test]

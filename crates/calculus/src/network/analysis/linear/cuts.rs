@@ -1,0 +1,350 @@
+//! Bursts of what comes over cut links in cyclic networks, as a fixed point of linear programs.
+//!
+//! A tree around a server of a cycle is cut where it would come to its own servers again. What comes
+//! over a cut link is bounded by its burst x behind the server before the link, and that burst by a
+//! program of the tree of which this server is the root, in which bursts of cut links occur again:
+//! x <= H(x), for the bursts of all runs up to any time, which are finite. Together these are one
+//! linear program, in which the bursts are variables (Bouillard, "Trade-off between accuracy and
+//! tractability of network calculus in FIFO networks", Performance Evaluation 153, 2022, section 5).
+//!
+//! It is solved in parts. Multipliers of the program of one burst, whatever they are, prove that
+//! burst to be at most a + g x for *all* x, with a and g not negative. One such line for each burst
+//! gives x <= a + G x, and if some y > 0 has a + G y <= y for a > 0, then x <= y: if y were exceeded
+//! somewhere, let s > 1 be the largest ratio x/y; there x = s y <= a + s G y <= a + s (y - a) < s y.
+//! The lines are those that touch H at the last y, so that the y of one round after the other fall
+//! towards the largest fixed point (Newton's method for a concave function). That a + G y <= y is
+//! checked in exact arithmetic; y itself comes from floating point, and is some digits larger.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::dates::Choice;
+use super::program::{Affine, Program, Terms};
+use super::rows::Formulation;
+use super::tree::{Burst, Bursts, Tree, Unfolding};
+use crate::network::analysis::AnalysisError;
+use crate::network::analysis::fixed_point::Delays;
+use crate::network::arrival::Common;
+use crate::network::model::{FlowId, ServerId};
+use crate::{Extended, Rational};
+
+/// Unknown bursts, at most: their programs are solved in every round.
+const UNKNOWNS: usize = 240;
+/// Rounds, at most.
+const ROUNDS: usize = 12;
+/// Where no burst is known beforehand: how much larger than those of sources it is taken at first,
+/// as powers of two. The further away, the smaller are the factors of G.
+const FIRST: [i32; 4] = [4, 10, 20, 40];
+/// What a burst is raised by before it is checked, and what counts as no progress.
+const MARGIN: f64 = 1e-9;
+/// Times and flows at servers of one tree.
+pub(super) const ROOM: usize = 400;
+
+/// What is asked for: the burst of a flow behind a server, or of all that goes over a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Unknown {
+    Flow(FlowId, ServerId),
+    Link(ServerId, ServerId),
+}
+
+/// Bursts of what comes into a tree over its cut links, as far as they can be had.
+pub(super) fn bursts(
+    common: &Common<'_>,
+    delays: &Delays,
+    links: &[(ServerId, ServerId)],
+) -> Result<Bursts, AnalysisError> {
+    let Some(unknowns) = unknowns(common, delays, links)? else { return Ok(Bursts::default()) };
+    let mut known: Option<Vec<Rational>> = None;
+    // With the first bursts, delays in the trees may be had that were none before, and bound bursts
+    // closer.
+    for _ in 0..2 {
+        let system = System::of(common, delays, &unknowns, known.as_deref())?;
+        match system.solve(common, delays, &unknowns, known.clone()) {
+            Some(found) => known = Some(found),
+            None => break,
+        }
+    }
+    let Some(known) = known else { return Ok(Bursts::default()) };
+    Ok(named(&unknowns, known.into_iter().map(Burst::Known)))
+}
+
+/// All bursts on which those of some links depend, in ascending order; none if they are too many or
+/// a server has no program.
+fn unknowns(
+    common: &Common<'_>,
+    delays: &Delays,
+    links: &[(ServerId, ServerId)],
+) -> Result<Option<Vec<Unknown>>, AnalysisError> {
+    let network = common.network;
+    let mut open = links.to_vec();
+    let (mut unknowns, mut roots) = (BTreeSet::new(), BTreeSet::new());
+    let mut seen = BTreeSet::new();
+    while let Some((from, to)) = open.pop() {
+        if !seen.insert((from, to)) {
+            continue;
+        }
+        let flows = network.flows_over(from, to);
+        unknowns.extend(flows.iter().map(|flow| Unknown::Flow(*flow, from)));
+        if flows.len() > 1 {
+            unknowns.insert(Unknown::Link(from, to));
+        }
+        let rates = flows.iter().all(|id| network.flow(*id).arrival.ultimate_rate().is_finite());
+        if !rates || unknowns.len() > UNKNOWNS || network.server(from).packetizer {
+            return Ok(None);
+        }
+        if roots.insert(from) {
+            match rooted(common, delays, from, &Bursts::default(), &[]) {
+                Ok(tree) => open.extend(tree.cut_links()),
+                Err(AnalysisError::NoProgram(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok((!unknowns.is_empty()).then(|| unknowns.into_iter().collect()))
+}
+
+fn rooted(
+    common: &Common<'_>,
+    delays: &Delays,
+    root: ServerId,
+    bursts: &Bursts,
+    targets: &[FlowId],
+) -> Result<Tree, AnalysisError> {
+    Tree::of(common, delays, &[root], Unfolding::Polynomial(ROOM), bursts, targets)
+}
+
+fn named(unknowns: &[Unknown], values: impl Iterator<Item = Burst>) -> Bursts {
+    let mut bursts = Bursts::default();
+    for (unknown, value) in unknowns.iter().zip(values) {
+        match unknown {
+            Unknown::Flow(flow, from) => drop(bursts.flows.insert((*flow, *from), value)),
+            Unknown::Link(from, to) => drop(bursts.links.insert((*from, *to), value)),
+        }
+    }
+    bursts
+}
+
+/// The programs of all unknown bursts.
+struct System {
+    /// Each with what it maximises, and the data in whose unit it does.
+    programs: Vec<(Program, Terms, Rational)>,
+}
+
+impl System {
+    fn of(
+        common: &Common<'_>,
+        delays: &Delays,
+        unknowns: &[Unknown],
+        known: Option<&[Rational]>,
+    ) -> Result<Self, AnalysisError> {
+        let bursts = named(unknowns, (0..unknowns.len()).map(Burst::Unknown));
+        let known = known.map(|known| named(unknowns, known.iter().cloned().map(Burst::Known)));
+        // Delays that hold, by the trees of known bursts.
+        let mut tightened = BTreeMap::<ServerId, Tree>::new();
+        let mut programs = Vec::with_capacity(unknowns.len());
+        for unknown in unknowns {
+            let (root, targets): (ServerId, &[FlowId]) = match unknown {
+                Unknown::Flow(flow, from) => (*from, &[*flow]),
+                Unknown::Link(from, to) => (*from, common.network.flows_over(*from, *to)),
+            };
+            let mut tree = rooted(common, delays, root, &bursts, targets)?;
+            if let Some(known) = &known {
+                if !tightened.contains_key(&root) {
+                    let mut of_known = rooted(common, delays, root, known, &[])?;
+                    of_known.tighten()?;
+                    tightened.insert(root, of_known);
+                }
+                tree.take_delays(&tightened[&root]);
+            }
+            let mut formulation = Formulation::of(&tree, Choice::Behind(0));
+            let objective = formulation.backlog(true);
+            programs.push((formulation.program, objective, tree.data.clone()));
+        }
+        Ok(Self { programs })
+    }
+
+    /// Proven bursts, at most those that are known already.
+    fn solve(
+        &self,
+        common: &Common<'_>,
+        delays: &Delays,
+        unknowns: &[Unknown],
+        known: Option<Vec<Rational>>,
+    ) -> Option<Vec<Rational>> {
+        let mut best = known.or_else(|| by_delays(common, delays, unknowns));
+        if best.is_none() {
+            let first: Vec<f64> =
+                unknowns.iter().map(|unknown| source_burst(common, *unknown).to_f64()).collect();
+            best = FIRST.iter().find_map(|power| {
+                let near: Vec<f64> =
+                    first.iter().map(|b| (b + 1e-6) * 2_f64.powi(*power)).collect();
+                prove(&self.lines(&near)?)
+            });
+        }
+        let mut best = best?;
+        for _ in 0..ROUNDS {
+            let near: Vec<f64> = best.iter().map(Rational::to_f64).collect();
+            let Some(lines) = self.lines(&near) else { break };
+            // What is known may be put into the lines as well.
+            let mut found: Vec<Rational> = lines.iter().map(|line| at(line, &best)).collect();
+            if let Some(proven) = prove(&lines) {
+                found = found.into_iter().zip(proven).map(|(a, b)| a.min(b)).collect();
+            }
+            let mut progress = false;
+            for (best, found) in best.iter_mut().zip(found) {
+                progress |= found.to_f64() < best.to_f64() * (1.0 - MARGIN * 100.0);
+                if found < *best {
+                    *best = rounded_up(found.to_f64_up());
+                }
+            }
+            if !progress {
+                break;
+            }
+        }
+        Some(best)
+    }
+
+    /// A line above each burst that touches it near some bursts.
+    fn lines(&self, near: &[f64]) -> Option<Vec<Affine>> {
+        let line = |(program, objective, data): &(Program, Terms, Rational)| {
+            let line = program.maximum_near(objective, near)?;
+            let factors = line.factors.into_iter();
+            let factors =
+                factors.map(|(unknown, factor)| (unknown, rounded_up((factor * data).to_f64_up())));
+            let constant = rounded_up((line.constant * data).to_f64_up());
+            Some(Affine { constant, factors: factors.collect() })
+        };
+        self.programs.iter().map(line).collect()
+    }
+}
+
+/// Bursts by the delays of total flow analysis, if all are finite.
+fn by_delays(common: &Common<'_>, delays: &Delays, unknowns: &[Unknown]) -> Option<Vec<Rational>> {
+    let network = common.network;
+    let of_flow = |id: FlowId, from: ServerId| {
+        let flow = network.flow(id);
+        let mut delay = Rational::ZERO;
+        for server in &flow.path {
+            delay += delays.delay(common, *server, id).finite()?;
+            if *server == from {
+                break;
+            }
+        }
+        let burst = crate::network::pmoo::token_buckets(&flow.arrival).pop()?;
+        Some(burst.burst + burst.rate * delay)
+    };
+    let bursts = unknowns.iter().map(|unknown| match unknown {
+        Unknown::Flow(flow, from) => of_flow(*flow, *from),
+        Unknown::Link(from, to) => {
+            network.flows_over(*from, *to).iter().map(|flow| of_flow(*flow, *from)).sum()
+        }
+    });
+    bursts.collect()
+}
+
+/// The burst that the flows have where they come from.
+fn source_burst(common: &Common<'_>, unknown: Unknown) -> Rational {
+    let burst = |id: &FlowId| match common.network.flow(*id).arrival.right_limit_at(&Rational::ZERO)
+    {
+        Extended::Finite(burst) => burst,
+        _ => Rational::ZERO,
+    };
+    match unknown {
+        Unknown::Flow(flow, _) => burst(&flow),
+        Unknown::Link(from, to) => common.network.flows_over(from, to).iter().map(burst).sum(),
+    }
+}
+
+fn at(line: &Affine, unknowns: &[Rational]) -> Rational {
+    let terms = line
+        .factors
+        .iter()
+        .filter_map(|(unknown, factor)| unknowns.get(*unknown).map(|value| factor * value));
+    &line.constant + terms.sum::<Rational>()
+}
+
+/// Bursts y > 0 with a + G y <= y, and a > 0, if there are some.
+fn prove(lines: &[Affine]) -> Option<Vec<Rational>> {
+    let largest = lines.iter().map(|line| line.constant.to_f64()).fold(0.0, f64::max);
+    let least = if largest > 0.0 { largest * MARGIN } else { MARGIN };
+    // A larger a is a bound as well.
+    let raised: Vec<Affine> = lines
+        .iter()
+        .map(|line| Affine { constant: &line.constant + rounded_up(least), ..line.clone() })
+        .collect();
+    let found = eliminate(&raised)?;
+    if found.iter().any(|value| !value.is_finite() || *value <= 0.0) {
+        return None;
+    }
+    let found: Vec<Rational> =
+        found.into_iter().map(|value| rounded_up(value * (1.0 + MARGIN))).collect();
+    let holds = |(line, value): (&Affine, &Rational)| {
+        line.constant.is_positive() && at(line, &found) <= *value
+    };
+    raised.iter().zip(&found).all(holds).then_some(found)
+}
+
+/// Solves x = a + G x in floating point.
+fn eliminate(lines: &[Affine]) -> Option<Vec<f64>> {
+    let count = lines.len();
+    let mut matrix = vec![vec![0.0; count + 1]; count];
+    for (index, line) in lines.iter().enumerate() {
+        matrix[index][index] = 1.0;
+        matrix[index][count] = line.constant.to_f64();
+        for (unknown, factor) in &line.factors {
+            *matrix[index].get_mut(*unknown)? -= factor.to_f64();
+        }
+    }
+    for column in 0..count {
+        let size = |row: &usize| matrix[*row][column].abs();
+        let pivot = (column..count).max_by(|a, b| size(a).total_cmp(&size(b)))?;
+        matrix.swap(column, pivot);
+        let pivot = matrix[column].clone();
+        if pivot[column] == 0.0 {
+            return None;
+        }
+        for (row, values) in matrix.iter_mut().enumerate() {
+            let factor = values[column] / pivot[column];
+            if row != column && factor != 0.0 {
+                for (value, other) in values.iter_mut().zip(&pivot).skip(column) {
+                    *value -= factor * other;
+                }
+            }
+        }
+    }
+    Some(matrix.iter().enumerate().map(|(row, values)| values[count] / values[row]).collect())
+}
+
+/// A number that is finite.
+fn rounded_up(value: f64) -> Rational {
+    Rational::from_f64(value).unwrap_or(Rational::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(constant: i64, factors: &[(usize, &str)]) -> Affine {
+        let factors =
+            factors.iter().map(|(unknown, factor)| (*unknown, factor.parse().expect("a number")));
+        Affine { constant: constant.into(), factors: factors.collect() }
+    }
+
+    #[test]
+    fn a_fixed_point_is_proven_from_above() {
+        // x = 1 + y / 2 and y = 2 + x / 4: x = 16/7, y = 18/7.
+        let found = prove(&[line(1, &[(1, "0.5")]), line(2, &[(0, "0.25")])]).expect("bursts");
+        for (found, exact) in found.iter().zip([Rational::ratio(16, 7), Rational::ratio(18, 7)]) {
+            assert!(*found >= exact && found.to_f64() < exact.to_f64() * (1.0 + 1e-7), "{found}");
+        }
+    }
+
+    #[test]
+    fn what_grows_from_round_to_round_has_none() {
+        assert_eq!(prove(&[line(1, &[(0, "1")])]), None);
+        assert_eq!(prove(&[line(1, &[(0, "1.5")])]), None);
+        assert_eq!(prove(&[line(1, &[(1, "2")]), line(1, &[(0, "0.6")])]), None);
+        // Nothing at first is nothing for ever, up to the margin.
+        let nothing = prove(&[line(0, &[(0, "0.9")])]).expect("a burst");
+        assert!(nothing[0].to_f64() < 1e-7);
+    }
+}

@@ -1,0 +1,330 @@
+//! The linear program of a tree: variables for times and data, a row for each thing that is true of
+//! every run.
+//!
+//! Times count backwards from the moment at which something leaves the root, data of a class from
+//! what has passed at the latest time behind its last server. What leaves a server is what comes into
+//! the next one, so that F needs no variable of its own.
+
+use super::dates::{Choice, Kind, Level, levels};
+use super::program::{Bound, Program, Terms};
+use super::tree::{Class, Node, Tree};
+use crate::network::pmoo::{self, TokenBucket};
+use crate::{Extended, Rational};
+
+/// Times at an entrance up to which arrivals are bounded between all pairs of them; if all words
+/// are times, always.
+const ALL_PAIRS: usize = 12;
+
+/// Variables of times, or of data of a class at them, by place.
+type Variables = Vec<Option<usize>>;
+
+/// A program of a tree.
+#[derive(Debug)]
+pub(super) struct Formulation<'t> {
+    tree: &'t Tree,
+    levels: Vec<Level>,
+    pub(super) program: Program,
+    /// By node, what times of its entrance are, and at most.
+    times: Vec<Variables>,
+    most: Vec<Vec<Option<Rational>>>,
+    exit: (Variables, Vec<Option<Rational>>),
+    /// By class and node, data that have not come in; behind the last server, that have not left.
+    data: Vec<Vec<Variables>>,
+    left: Vec<Variables>,
+}
+
+impl<'t> Formulation<'t> {
+    pub(super) fn of(tree: &'t Tree, choice: Choice) -> Self {
+        let deepest = tree.nodes.iter().map(|node| node.depth).max().unwrap_or(0);
+        let empty = vec![Vec::new(); tree.nodes.len()];
+        let mut this = Self {
+            tree,
+            levels: levels(deepest, choice),
+            program: Program::default(),
+            times: empty.clone(),
+            most: vec![Vec::new(); tree.nodes.len()],
+            exit: (vec![None], vec![Some(Rational::ZERO)]),
+            data: vec![empty; tree.classes.len()],
+            left: vec![Vec::new(); tree.classes.len()],
+        };
+        let mut order: Vec<usize> = (0..tree.nodes.len()).collect();
+        order.sort_by_key(|index| tree.nodes[*index].depth);
+        for index in &order {
+            this.add_times(*index);
+        }
+        for class in 0..tree.classes.len() {
+            this.add_data(class);
+        }
+        for index in order {
+            this.add_rows(index, matches!(choice, Choice::All(_)));
+        }
+        this
+    }
+
+    /// The delay of anything that goes the way of the first nodes of the tree to its root.
+    pub(super) fn delay(&self) -> Option<Bound> {
+        let entrance = self.times.first().and_then(|times| times.first()).copied().flatten()?;
+        let bound = self.program.maximum(&vec![(entrance, Rational::ONE)])?;
+        Some(Bound { value: bound.value * &self.tree.time, ..bound })
+    }
+
+    /// Adds, for each class that is asked for, what it may have in the tree when something leaves
+    /// the root, and returns their sum. In units of the tree's data.
+    ///
+    /// With `ahead`, that is more: J = A(t) - r (t - s) - D(s), for any t after the time s when
+    /// something leaves, the rate r in the long run, arrivals A and departures D. Since D(t) is at
+    /// most A(t), a flow sends at most J + r (t - s) from s to t, so that the largest J is its burst
+    /// behind the root. J obeys A's token bucket of rate r as if it came at s. Without `ahead` it is
+    /// the backlog, which obeys all of A's token buckets.
+    pub(super) fn backlog(&mut self, ahead: bool) -> Terms {
+        let mut sum = Terms::new();
+        for (class, description) in self.tree.classes.iter().enumerate() {
+            if !description.is_target {
+                continue;
+            }
+            let waiting = self.program.variable(None);
+            sum.push((waiting, Rational::ONE));
+            let mut buckets = pmoo::token_buckets(&description.arrival);
+            if ahead && buckets.len() > 1 {
+                buckets = buckets.split_off(buckets.len() - 1);
+            }
+            let at = description.first;
+            let pairs = self.times[at].iter().zip(&self.data[class][at]);
+            let pairs: Vec<_> = pairs.map(|(time, data)| (*time, *data)).collect();
+            let unknown = self.unknown(description);
+            for (time, data) in pairs {
+                for bucket in &buckets {
+                    let rate = self.rate(&bucket.rate);
+                    let terms = [plus(Some(waiting)), plus(data), (time, -rate)];
+                    self.program.row(terms, &bucket.burst / &self.tree.data);
+                }
+                if let Some((unknowns, rate)) = &unknown {
+                    let terms = [plus(Some(waiting)), plus(data), (time, -self.rate(rate))];
+                    self.program.row_with(terms, Rational::ZERO, unknowns.clone());
+                }
+            }
+        }
+        sum
+    }
+
+    fn rate(&self, rate: &Rational) -> Rational {
+        rate * &self.tree.time / &self.tree.data
+    }
+
+    /// The unknown bursts of a class as what they add to a limit, and its rate.
+    fn unknown(&self, class: &Class) -> Option<(Terms, Rational)> {
+        let rate = class.rate.clone().filter(|_| !class.unknowns.is_empty())?;
+        Some((class.unknowns.iter().map(|number| (*number, self.one())).collect(), rate))
+    }
+
+    /// A unit of data in those of the tree.
+    fn one(&self) -> Rational {
+        Rational::ONE / &self.tree.data
+    }
+
+    fn level(&self, node: &Node) -> Level {
+        self.levels.get(node.depth).cloned().unwrap_or_default()
+    }
+
+    fn add_times(&mut self, index: usize) {
+        let node = &self.tree.nodes[index];
+        let behind = match node.next {
+            Some(next) => self.most[next].clone(),
+            None => self.exit.1.clone(),
+        };
+        for date in &self.level(node).dates {
+            let apart = match date.kind {
+                Kind::Fifo => &node.delay,
+                Kind::Service => &node.period,
+            };
+            let after = behind.get(date.of).cloned().flatten();
+            let bound = after.zip(apart.finite()).map(|(a, b)| a + b / &self.tree.time);
+            self.times[index].push(Some(self.program.variable(bound.clone())));
+            self.most[index].push(bound);
+        }
+    }
+
+    fn add_data(&mut self, class: usize) {
+        let description = &self.tree.classes[class];
+        let mut way = vec![description.first];
+        while let Some(at) = way.last().copied().filter(|at| *at != description.last) {
+            way.extend(self.tree.nodes[at].next);
+        }
+        let bucket = pmoo::token_buckets(&description.arrival).pop();
+        let mut moved = Extended::ZERO;
+        for at in &way {
+            let delay = &self.tree.nodes[*at].delay;
+            moved = moved.checked_add(delay).unwrap_or(Extended::PositiveInfinity);
+        }
+        // What comes in within an age, anywhere on the way.
+        let tree = self.tree;
+        let data = |age: &Option<Rational>| {
+            let (bucket, moved, age) = (bucket.as_ref()?, moved.finite()?, age.as_ref()?);
+            Some((&bucket.burst + &bucket.rate * (moved + age * &tree.time)) / &tree.data)
+        };
+        let exit = match tree.nodes[description.last].next {
+            Some(next) => self.most[next].clone(),
+            None => self.exit.1.clone(),
+        };
+        // The latest time is where data are counted from.
+        let mut behind: Variables = Vec::with_capacity(exit.len());
+        for (place, age) in exit.iter().enumerate() {
+            behind.push((place > 0).then(|| self.program.variable(data(age))));
+        }
+        self.left[class] = behind.clone();
+        for at in way.into_iter().rev() {
+            let dates = self.level(&tree.nodes[at]).dates;
+            let mut here = Vec::with_capacity(dates.len());
+            for (date, age) in dates.iter().zip(self.most[at].clone()) {
+                here.push(match date.kind {
+                    Kind::Fifo => behind.get(date.of).copied().flatten(),
+                    Kind::Service => Some(self.program.variable(data(&age))),
+                });
+            }
+            self.data[class][at].clone_from(&here);
+            behind = here;
+        }
+    }
+
+    /// What holds at one server.
+    fn add_rows(&mut self, index: usize, all_pairs: bool) {
+        let (node, level) = (&self.tree.nodes[index], self.level(&self.tree.nodes[index]));
+        let here = self.times[index].clone();
+        let next = match node.next {
+            Some(next) => self.times[next].clone(),
+            None => self.exit.0.clone(),
+        };
+        let neighbours = level.neighbours();
+        for (late, early) in &neighbours {
+            self.program.row([plus(here[*late]), minus(here[*early])], Rational::ZERO);
+        }
+        for (place, date) in level.dates.iter().enumerate() {
+            self.program.row([plus(next[date.of]), minus(here[place])], Rational::ZERO);
+            match (date.kind, &node.delay) {
+                (Kind::Fifo, Extended::Finite(delay)) => {
+                    let delay = delay / &self.tree.time;
+                    self.program.row([plus(here[place]), minus(next[date.of])], delay);
+                }
+                (Kind::Fifo, _) => {}
+                (Kind::Service, _) => {
+                    self.serve(index, place, (here[place], next[date.of]), date.of)
+                }
+            }
+        }
+        for class in 0..self.tree.classes.len() {
+            let data = &self.data[class][index];
+            for (late, early) in neighbours.iter().filter(|_| !data.is_empty()) {
+                self.program.row([plus(data[*late]), minus(data[*early])], Rational::ZERO);
+            }
+        }
+        let all_pairs = all_pairs || level.dates.len() <= ALL_PAIRS;
+        let pairs = chosen_pairs(&level, &neighbours, all_pairs);
+        self.bound_arrivals(index, &pairs, &here);
+    }
+
+    /// What has left is at least what came before and the service since.
+    fn serve(
+        &mut self,
+        index: usize,
+        place: usize,
+        (since, until): (Option<usize>, Option<usize>),
+        of: usize,
+    ) {
+        let (tree, node) = (self.tree, &self.tree.nodes[index]);
+        for service in &node.services {
+            let latency = &service.latency / &tree.time;
+            let Extended::Finite(rate) = &service.rate else {
+                self.program.row([plus(since), minus(until)], latency);
+                continue;
+            };
+            let rate = self.rate(rate);
+            let mut terms = vec![(since, rate.clone()), (until, -&rate)];
+            for (class, description) in tree.classes.iter().enumerate() {
+                let data = &self.data[class][index];
+                if data.is_empty() {
+                    continue;
+                }
+                let behind = match node.next.filter(|_| description.last != index) {
+                    Some(next) => &self.data[class][next],
+                    None => &self.left[class],
+                };
+                terms.extend([minus(data[place]), plus(behind[of])]);
+            }
+            self.program.row(terms, rate * latency);
+        }
+    }
+
+    /// Arrival curves of classes that come in here, and shaping of what comes over links.
+    fn bound_arrivals(&mut self, index: usize, pairs: &[(usize, usize)], times: &Variables) {
+        let tree = self.tree;
+        let mut rows: Vec<(TokenBucket, Terms, Vec<usize>)> = Vec::new();
+        let classes = || tree.classes.iter().enumerate();
+        for (class, description) in classes().filter(|(_, class)| class.first == index) {
+            for bucket in pmoo::token_buckets(&description.arrival) {
+                rows.push((bucket, Terms::new(), vec![class]));
+            }
+            if let Some((unknowns, rate)) = self.unknown(description) {
+                rows.push((TokenBucket { burst: Rational::ZERO, rate }, unknowns, vec![class]));
+            }
+        }
+        for (child, node) in tree.nodes.iter().enumerate() {
+            if node.next == Some(index) {
+                let through = |class: usize| {
+                    !self.data[class][child].is_empty() && !self.data[class][index].is_empty()
+                };
+                let members: Vec<usize> =
+                    (0..tree.classes.len()).filter(|class| through(*class)).collect();
+                for bucket in &node.shaping {
+                    rows.push((bucket.clone(), Terms::new(), members.clone()));
+                }
+            }
+        }
+        for side in tree.sides.iter().filter(|side| side.to == index) {
+            let comes = |class: &Class| class.first == index && class.from == Some(side.from);
+            let members: Vec<usize> =
+                classes().filter(|(_, class)| comes(class)).map(|(class, _)| class).collect();
+            for bucket in &side.buckets {
+                rows.push((bucket.clone(), Terms::new(), members.clone()));
+            }
+            if let Some((number, rate)) = side.unknown.clone() {
+                let bucket = TokenBucket { burst: Rational::ZERO, rate };
+                rows.push((bucket, vec![(number, self.one())], members));
+            }
+        }
+        for (bucket, unknowns, members) in rows {
+            let rate = self.rate(&bucket.rate);
+            for (late, early) in pairs {
+                let mut terms = vec![(times[*early], -&rate), (times[*late], rate.clone())];
+                for class in &members {
+                    let data = &self.data[*class][index];
+                    terms.extend([plus(data[*early]), minus(data[*late])]);
+                }
+                let limit = &bucket.burst / &tree.data;
+                self.program.row_with(terms, limit, unknowns.clone());
+            }
+        }
+    }
+}
+
+/// Pairs of times between which arrivals are bounded. What is left out rarely matters: arrivals that
+/// are worst are greedy from one time on, and service begins then.
+fn chosen_pairs(
+    level: &Level,
+    neighbours: &[(usize, usize)],
+    all_pairs: bool,
+) -> Vec<(usize, usize)> {
+    let is_service =
+        |place: usize| level.dates.get(place).is_some_and(|date| date.kind == Kind::Service);
+    let chosen = |pair: &(usize, usize)| {
+        all_pairs || is_service(pair.1) || neighbours.binary_search(pair).is_ok()
+    };
+    level.pairs().filter(chosen).collect()
+}
+
+fn plus(variable: Option<usize>) -> (Option<usize>, Rational) {
+    (variable, Rational::ONE)
+}
+
+fn minus(variable: Option<usize>) -> (Option<usize>, Rational) {
+    (variable, -Rational::ONE)
+}

@@ -1,0 +1,445 @@
+//! The servers that matter to a flow, as a tree, and what enters it where.
+//!
+//! The root is the last server of the flow's path. Before each server stand those from which flows
+//! come to it: side branches are unfolded as panco does (Bouillard, "Trade-off between accuracy and
+//! tractability of network calculus in FIFO networks", Performance Evaluation 153, 2022, section 4),
+//! so that a server to which several ways lead stands there several times. A branch ends at sources,
+//! where it would come to one of its own servers again (a cycle), and where the tree would grow too
+//! large. There it is cut: what comes over a cut link obeys its arrival curve advanced by the delays
+//! of total flow analysis, and a burst that is known or, in a fixed point, asked for ([`super::cuts`]).
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::network::analysis::AnalysisError;
+use crate::network::analysis::fixed_point::Delays;
+use crate::network::arrival::Common;
+use crate::network::model::{FlowId, Multiplexing, ServerId};
+use crate::network::operations;
+use crate::network::pmoo::{self, RateLatency, TokenBucket};
+use crate::{Curve, Extended, Rational};
+
+/// A server of the tree.
+#[derive(Clone, Debug)]
+pub(in crate::network::analysis) struct Node {
+    pub(in crate::network::analysis) server: ServerId,
+    /// Where the flows of this tree go on to; none behind the root.
+    pub(super) next: Option<usize>,
+    /// Servers from here to the root, both included.
+    pub(super) depth: usize,
+    pub(super) services: Vec<RateLatency>,
+    /// Nothing stays longer.
+    pub(in crate::network::analysis) delay: Extended,
+    /// Nothing is behind for longer.
+    pub(super) period: Extended,
+    /// What shapes the traffic that goes on to the next server of the tree.
+    pub(super) shaping: Vec<TokenBucket>,
+}
+
+/// Flows that share the same servers of the tree and come over one link.
+#[derive(Clone, Debug)]
+pub(in crate::network::analysis) struct Class {
+    pub(in crate::network::analysis) first: usize,
+    pub(in crate::network::analysis) last: usize,
+    /// The server that they come from, which is not in the tree before the first.
+    pub(super) from: Option<ServerId>,
+    pub(in crate::network::analysis) flows: Vec<FlowId>,
+    /// What is known of their arrivals.
+    pub(in crate::network::analysis) arrival: Curve,
+    /// Bursts that together are theirs, if these are unknowns.
+    pub(super) unknowns: Vec<usize>,
+    /// Their rate in the long run.
+    pub(super) rate: Option<Rational>,
+    /// Whether the program asks for their burst behind the root.
+    pub(super) is_target: bool,
+}
+
+/// A cut link with what its traffic obeys together.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    pub(super) to: usize,
+    pub(super) from: ServerId,
+    pub(super) buckets: Vec<TokenBucket>,
+    /// A burst that is an unknown, and the rate of all flows of the link.
+    pub(super) unknown: Option<(usize, Rational)>,
+}
+
+/// A burst of what comes over a link.
+#[derive(Clone, Debug)]
+pub(in crate::network::analysis) enum Burst {
+    /// Proven.
+    Known(Rational),
+    /// To be found, by its number.
+    Unknown(usize),
+}
+
+/// Bursts behind servers, above the long-run rates: of flows, and of all that goes over a link.
+#[derive(Clone, Debug, Default)]
+pub(in crate::network::analysis) struct Bursts {
+    pub(super) flows: HashMap<(FlowId, ServerId), Burst>,
+    pub(super) links: HashMap<(ServerId, ServerId), Burst>,
+}
+
+/// How far side branches are unfolded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::network::analysis) enum Unfolding {
+    /// Not at all: the path alone.
+    Path,
+    /// As long as times and flows at servers add up to no more than this.
+    Polynomial(usize),
+    /// As long as no server is further than so many from the root, and there are no more than so many times.
+    Exponential(usize, usize),
+}
+
+/// A tree. The path of the flow of interest, if there is one, are its first nodes, in order.
+#[derive(Clone, Debug)]
+pub(in crate::network::analysis) struct Tree {
+    pub(in crate::network::analysis) nodes: Vec<Node>,
+    pub(in crate::network::analysis) classes: Vec<Class>,
+    pub(super) sides: Vec<Side>,
+    /// Times and data are divided by these, so that numbers are of one size.
+    pub(super) time: Rational,
+    pub(super) data: Rational,
+}
+
+impl Tree {
+    /// Of a path, given delays at all servers. `targets` are flows that go all the way to the root
+    /// and count as a class of their own.
+    pub(in crate::network::analysis) fn of(
+        common: &Common<'_>,
+        delays: &Delays,
+        path: &[ServerId],
+        unfolding: Unfolding,
+        bursts: &Bursts,
+        targets: &[FlowId],
+    ) -> Result<Self, AnalysisError> {
+        let mut nodes: Vec<Node> = Vec::with_capacity(path.len());
+        for (index, server) in path.iter().enumerate() {
+            if let Some(why) = no_program(common, *server, index + 1 == path.len()) {
+                return Err(AnalysisError::NoProgram(why));
+            }
+            let next = path.get(index + 1).map(|next| (index + 1, *next));
+            nodes.push(node(common, delays, *server, next, path.len() - index)?);
+        }
+        unfold(common, delays, &mut nodes, unfolding)?;
+        let classes = classes(common, delays, &nodes, bursts, targets)?;
+        let sides = sides(common, &nodes, &classes, bursts);
+        let (time, data) = scales(&nodes, &classes);
+        Ok(Self { nodes, classes, sides, time, data })
+    }
+
+    /// Links over which something enters the tree from a server, each once.
+    pub(super) fn cut_links(&self) -> Vec<(ServerId, ServerId)> {
+        let link = |class: &Class| Some((class.from?, self.nodes.get(class.first)?.server));
+        let mut links: Vec<_> = self.classes.iter().filter_map(link).collect();
+        links.sort_unstable();
+        links.dedup();
+        links
+    }
+
+    /// Lowers the delays of servers to those of total flow analysis on this tree, which may be
+    /// smaller where bursts of cut links are known.
+    pub(super) fn tighten(&mut self) -> Result<(), AnalysisError> {
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(self.nodes[*index].depth));
+        // What each class brings to the node that it has come to.
+        let mut here: Vec<Curve> = self.classes.iter().map(|class| class.arrival.clone()).collect();
+        let mut at: Vec<usize> = self.classes.iter().map(|class| class.first).collect();
+        for index in order {
+            let mut total = Curve::zero();
+            // Together what comes over one link obeys its shape.
+            let mut groups = BTreeMap::<(Option<usize>, Option<ServerId>), Vec<usize>>::new();
+            for (class, description) in self.classes.iter().enumerate() {
+                if at[class] == index {
+                    let entered = description.first == index;
+                    let child = (!entered).then(|| self.child(description, index)).flatten();
+                    let from = description.from.filter(|_| entered);
+                    groups.entry((child, from)).or_default().push(class);
+                }
+            }
+            for ((child, from), members) in groups {
+                let mut sum = Curve::zero();
+                for class in members {
+                    sum = operations::sum(&sum, &here[class])?;
+                }
+                let side = self.sides.iter().find(|s| s.to == index && Some(s.from) == from);
+                let shapes = child.map(|child| &self.nodes[child].shaping);
+                let side = side.map(|side| &side.buckets);
+                for bucket in shapes.or(side).into_iter().flatten() {
+                    let shape = Curve::token_bucket(bucket.burst.clone(), bucket.rate.clone());
+                    if let Ok(shape) = shape {
+                        sum = operations::minimum(&sum, &shape)?;
+                    }
+                }
+                total = operations::sum(&total, &sum)?;
+            }
+            let node = &mut self.nodes[index];
+            let service = operations::maximum_of(&node.services)?;
+            let delay = operations::horizontal_deviation(&total, &service)?;
+            node.delay = node.delay.clone().min(delay);
+            let period = operations::backlogged_period(&total, &service)?;
+            node.period = node.period.clone().min(period);
+            for (class, description) in self.classes.iter().enumerate() {
+                if at[class] == index && description.last != index {
+                    here[class] = operations::advanced(&here[class], &self.nodes[index].delay)?;
+                    at[class] = self.nodes[index].next.unwrap_or(index);
+                }
+            }
+        }
+        (self.time, self.data) = scales(&self.nodes, &self.classes);
+        Ok(())
+    }
+
+    /// Takes the delays of servers from another tree of the same servers.
+    pub(super) fn take_delays(&mut self, other: &Self) {
+        for (node, other) in self.nodes.iter_mut().zip(&other.nodes) {
+            node.delay = node.delay.clone().min(other.delay.clone());
+            node.period = node.period.clone().min(other.period.clone());
+        }
+        (self.time, self.data) = scales(&self.nodes, &self.classes);
+    }
+
+    /// The node from which a class comes to one behind its first.
+    fn child(&self, class: &Class, to: usize) -> Option<usize> {
+        let mut at = class.first;
+        while let Some(next) = self.nodes.get(at)?.next {
+            if next == to {
+                return Some(at);
+            }
+            at = next;
+        }
+        None
+    }
+}
+
+/// Why a server takes no part in a program. Bits of several packets come in mixed, and leave packet
+/// by packet, unless nothing comes behind.
+fn no_program(common: &Common<'_>, server: ServerId, is_last: bool) -> Option<String> {
+    let model = common.network.server(server);
+    if common.multiplexing(server) != Multiplexing::Fifo {
+        return Some(format!("server '{}' is not FIFO", model.name));
+    }
+    (model.packetizer && !is_last).then(|| format!("server '{}' sends whole packets", model.name))
+}
+
+fn node(
+    common: &Common<'_>,
+    delays: &Delays,
+    server: ServerId,
+    next: Option<(usize, ServerId)>,
+    depth: usize,
+) -> Result<Node, AnalysisError> {
+    let model = common.network.server(server);
+    // All flows of a FIFO server have the delay of any of them.
+    let any = common.network.flows_at(server).first();
+    let delay = any.map_or(Extended::ZERO, |flow| delays.delay(common, server, *flow));
+    Ok(Node {
+        server,
+        next: next.map(|(index, _)| index),
+        depth,
+        services: pmoo::rate_latencies(&model.service),
+        delay,
+        period: delays.backlogged_period(common, server)?,
+        shaping: next.map_or_else(Vec::new, |(_, to)| shaping(common, server, to)),
+    })
+}
+
+/// Adds side branches, those near the root first.
+fn unfold(
+    common: &Common<'_>,
+    delays: &Delays,
+    nodes: &mut Vec<Node>,
+    unfolding: Unfolding,
+) -> Result<(), AnalysisError> {
+    let cost = |server: ServerId, depth: usize| match unfolding {
+        Unfolding::Path => usize::MAX,
+        Unfolding::Polynomial(_) => depth + 1 + common.network.flows_at(server).len(),
+        Unfolding::Exponential(deepest, _) if depth > deepest => usize::MAX,
+        Unfolding::Exponential(..) => 1 << depth,
+    };
+    let most = match unfolding {
+        Unfolding::Path => return Ok(()),
+        Unfolding::Polynomial(most) | Unfolding::Exponential(_, most) => most,
+    };
+    let mut spent: usize = 0;
+    for node in nodes.iter() {
+        spent = spent.saturating_add(cost(node.server, node.depth));
+    }
+    let mut done = vec![false; nodes.len()];
+    loop {
+        done.resize(nodes.len(), false);
+        let open = (0..nodes.len()).filter(|index| !done[*index]);
+        let Some(index) = open.min_by_key(|index| nodes[*index].depth) else { return Ok(()) };
+        done[index] = true;
+        let (server, depth) = (nodes[index].server, nodes[index].depth + 1);
+        let flows = common.network.flows_at(server).iter();
+        let mut before: Vec<ServerId> =
+            flows.filter_map(|flow| common.network.predecessor(*flow, server)).collect();
+        before.sort_unstable();
+        before.dedup();
+        for from in before {
+            let is_child = |node: &Node| node.next == Some(index) && node.server == from;
+            if nodes.iter().any(is_child)
+                || is_ahead(nodes, index, from)
+                || no_program(common, from, false).is_some()
+            {
+                continue;
+            }
+            let with = spent.saturating_add(cost(from, depth));
+            if with <= most {
+                spent = with;
+                nodes.push(node(common, delays, from, Some((index, server)), depth)?);
+            }
+        }
+    }
+}
+
+/// Whether a server stands between a node and the root.
+fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
+    let mut at = Some(index);
+    while let Some(node) = at.and_then(|index| nodes.get(index)) {
+        if node.server == server {
+            return true;
+        }
+        at = node.next;
+    }
+    false
+}
+
+/// What comes into the tree, by first and last shared server and by link.
+fn classes(
+    common: &Common<'_>,
+    delays: &Delays,
+    nodes: &[Node],
+    bursts: &Bursts,
+    targets: &[FlowId],
+) -> Result<Vec<Class>, AnalysisError> {
+    let network = common.network;
+    let mut children = HashMap::<(usize, ServerId), usize>::new();
+    for (index, node) in nodes.iter().enumerate() {
+        if let Some(next) = node.next {
+            children.insert((next, node.server), index);
+        }
+    }
+    let mut found = BTreeMap::<(usize, usize, Option<ServerId>, bool), Vec<FlowId>>::new();
+    for (first, node) in nodes.iter().enumerate() {
+        for id in network.flows_at(node.server) {
+            let from = network.predecessor(*id, node.server);
+            if from.is_some_and(|from| children.contains_key(&(first, from))) {
+                continue;
+            }
+            let mut last = first;
+            while let Some(next) = nodes[last].next {
+                if network.predecessor(*id, nodes[next].server) != Some(nodes[last].server) {
+                    break;
+                }
+                last = next;
+            }
+            let is_target = nodes[last].next.is_none() && targets.contains(id);
+            found.entry((first, last, from, is_target)).or_default().push(*id);
+        }
+    }
+    let mut classes = Vec::with_capacity(found.len());
+    for ((first, last, from, is_target), flows) in found {
+        let (mut arrival, mut rate) = (Curve::zero(), Some(Rational::ZERO));
+        let (mut known, mut unknowns) = (from.map(|_| Rational::ZERO), Vec::new());
+        for id in &flows {
+            let flow = network.flow(*id);
+            let mut delay = Extended::ZERO;
+            for earlier in flow.path.iter().take_while(|earlier| **earlier != nodes[first].server) {
+                let there = delays.delay(common, *earlier, *id);
+                delay = delay.checked_add(&there).unwrap_or(Extended::PositiveInfinity);
+            }
+            arrival = operations::sum(&arrival, &operations::advanced(&flow.arrival, &delay)?)?;
+            rate = rate.zip(flow.arrival.ultimate_rate().into_finite()).map(|(sum, r)| sum + r);
+            match from.and_then(|from| bursts.flows.get(&(*id, from))) {
+                Some(Burst::Known(burst)) => known = known.map(|sum| sum + burst),
+                Some(Burst::Unknown(number)) => unknowns.push(*number),
+                None => known = None,
+            }
+        }
+        // The unknown bursts bound the class only if each of its flows has one.
+        if unknowns.len() != flows.len() {
+            unknowns.clear();
+            if let Some((burst, rate)) = known.zip(rate.clone())
+                && let Ok(bucket) = Curve::token_bucket(burst, rate)
+            {
+                arrival = operations::minimum(&arrival, &bucket)?;
+            }
+        }
+        classes.push(Class { first, last, from, flows, arrival, unknowns, rate, is_target });
+    }
+    Ok(classes)
+}
+
+fn sides(common: &Common<'_>, nodes: &[Node], classes: &[Class], bursts: &Bursts) -> Vec<Side> {
+    let network = common.network;
+    let mut sides: Vec<Side> = Vec::new();
+    for class in classes {
+        let Some(from) = class.from else { continue };
+        let (to, server) = (class.first, nodes[class.first].server);
+        if sides.iter().any(|side| side.to == to && side.from == from) {
+            continue;
+        }
+        let mut buckets = shaping(common, from, server);
+        let mut rate = Some(Rational::ZERO);
+        for id in network.flows_over(from, server) {
+            let of_flow = network.flow(*id).arrival.ultimate_rate().into_finite();
+            rate = rate.zip(of_flow).map(|(sum, rate)| sum + rate);
+        }
+        let unknown = match (bursts.links.get(&(from, server)), rate) {
+            (Some(Burst::Known(burst)), Some(rate)) => {
+                buckets.push(TokenBucket { burst: burst.clone(), rate });
+                None
+            }
+            (Some(Burst::Unknown(number)), Some(rate)) => Some((*number, rate)),
+            _ => None,
+        };
+        if !buckets.is_empty() || unknown.is_some() {
+            sides.push(Side { to, from, buckets, unknown });
+        }
+    }
+    sides
+}
+
+/// What shapes all that goes from one server to another; nothing if in packets.
+fn shaping(common: &Common<'_>, from: ServerId, to: ServerId) -> Vec<TokenBucket> {
+    let (network, server) = (common.network, common.network.server(from));
+    if server.packetizer {
+        return Vec::new();
+    }
+    server.shaping.iter().chain(network.link(from, to)).flat_map(pmoo::token_buckets).collect()
+}
+
+/// Powers of two of the size of times and of data in the tree.
+fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
+    let finite = nodes.iter().filter_map(|node| node.delay.finite()).max().cloned();
+    let services = || nodes.iter().flat_map(|node| &node.services);
+    let rates = services().filter_map(|service| service.rate.finite());
+    let rate = rates.max().cloned().unwrap_or(Rational::ZERO);
+    // Without a delay, the latencies and the time that all bursts take.
+    let alone = || {
+        let latencies = services().map(|service| service.latency.clone()).sum::<Rational>();
+        let bursts = classes.iter().filter_map(|class| pmoo::token_buckets(&class.arrival).pop());
+        let burst = bursts.map(|bucket| bucket.burst).sum::<Rational>();
+        latencies + burst.checked_div(&rate).unwrap_or(Rational::ZERO)
+    };
+    let time = power_of_two(&finite.unwrap_or_else(alone));
+    let data = power_of_two(&(&rate * &time));
+    (time, data)
+}
+
+/// The power of two near a positive number; one for zero.
+fn power_of_two(number: &Rational) -> Rational {
+    let mut power = Rational::ONE;
+    if !number.is_positive() {
+        return power;
+    }
+    let two = Rational::from(2);
+    while power > *number {
+        power = power / &two;
+    }
+    while power < *number {
+        power = power * &two;
+    }
+    power
+}

@@ -1,0 +1,116 @@
+//! Rings: bounds where total flow analysis has none, and packets that really go round.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use calculus::network::{Analyser, Analysis, FlowId, Multiplexing, Network, Settings};
+use calculus::{Extended, Rational};
+use proptest::prelude::*;
+
+use crate::soundness::config;
+use crate::support::{bound, network, rl};
+
+/// A ring of servers of rate 10 and latency 1/10, with a flow from each server over so many, of
+/// burst 1, that together load it by so many percent.
+fn ring(servers: usize, length: usize, percent: i64) -> Network {
+    let paths: Vec<Vec<usize>> =
+        (0..servers).map(|i| (0..length).map(|j| (i + j) % servers).collect()).collect();
+    let rate = Rational::ratio(percent, 10 * length as i64);
+    let bucket = calculus::Curve::token_bucket(1, rate).expect("a curve");
+    let flows: Vec<_> = paths.iter().map(|path| (bucket.clone(), path.as_slice())).collect();
+    network(&vec![rl("10", "1/10"); servers], &flows)
+}
+
+fn delay(network: &Network, analysis: Analysis) -> Extended {
+    bound(network, "f0", analysis, Multiplexing::Fifo).delay
+}
+
+#[test]
+fn programs_have_bounds_where_delays_have_none() {
+    // Delays grow from round to round where the load is 2 / (length - 1) or more.
+    for (servers, length, percent) in [(4, 4, 70), (5, 5, 60), (4, 4, 99)] {
+        let ring = ring(servers, length, percent);
+        assert_eq!(delay(&ring, Analysis::TfaPlusPlus), Extended::PositiveInfinity);
+        let found = delay(&ring, Analysis::Plp);
+        assert!(found.is_finite(), "{servers} {length} {percent}");
+    }
+}
+
+#[test]
+fn programs_are_below_delays() {
+    for (servers, length, percent) in [(3, 2, 50), (4, 3, 50), (5, 4, 50), (6, 3, 90)] {
+        let ring = ring(servers, length, percent);
+        let (program, delays) = (delay(&ring, Analysis::Plp), delay(&ring, Analysis::TfaPlusPlus));
+        assert!(program < delays, "{servers} {length}: {program} {delays}");
+    }
+}
+
+#[test]
+fn all_flows_of_a_uniform_ring_have_one_bound() {
+    let ring = ring(4, 3, 80);
+    let settings = Settings::default().multiplexed(Multiplexing::Fifo);
+    let bounds = Analyser::new(&ring, settings).bounds(Analysis::Plp).expect("bounds");
+    let first = bounds[0].delay.to_f64();
+    for bound in &bounds {
+        assert!((bound.delay.to_f64() / first - 1.0).abs() < 1e-6, "{} {first}", bound.delay);
+    }
+}
+
+/// What packets of one size meet that go round: sources send bursts at their offsets and their rate
+/// from then on, servers send one packet after the other in the order of arrival. The largest delay
+/// of each flow.
+fn packets(ring: &Network, offsets: &[u32], size: i64, each: usize) -> Vec<Rational> {
+    let part = Rational::ratio(1, size);
+    let mut events = BinaryHeap::new();
+    let mut number = 0_u64;
+    for (id, flow) in ring.flows() {
+        let rate = flow.arrival.ultimate_rate().into_finite().expect("a rate");
+        let start = Rational::ratio(i64::from(offsets[id.index() % offsets.len()]), 20);
+        for packet in 0..each {
+            // The burst of 1 at once, then a packet whenever there are tokens for one.
+            let beyond = Rational::from((packet as i64 + 1 - size).max(0));
+            let at = &start + &(beyond * &part / &rate);
+            number += 1;
+            events.push(Reverse((at.clone(), number, id.index(), 0_usize, at)));
+        }
+    }
+    let ids: Vec<FlowId> = ring.flows().map(|(id, _)| id).collect();
+    let mut free = vec![Rational::ZERO; ring.servers().len()];
+    let mut worst = vec![Rational::ZERO; ring.flows().len()];
+    while let Some(Reverse((now, _, flow, hop, born))) = events.pop() {
+        let path = &ring.flow(ids[flow]).path;
+        let Some(server) = path.get(hop) else {
+            worst[flow] = worst[flow].clone().max(&now - &born);
+            continue;
+        };
+        // A packet takes the latency of the server at most, and its rate.
+        let begin = now.max(free[server.index()].clone());
+        let end = begin + &part / Rational::from(10);
+        free[server.index()] = end.clone();
+        number += 1;
+        events.push(Reverse((end, number, flow, hop + 1, born)));
+    }
+    worst
+}
+
+proptest! {
+    #![proptest_config(config(10))]
+
+    #[test]
+    fn no_bound_is_below_packets_that_go_round(
+        (servers, length) in (3_usize..5).prop_flat_map(|n| (Just(n), 2..=n)),
+        percent in 50_i64..100,
+        offsets in prop::collection::vec(0_u32..40, 6),
+    ) {
+        let ring = ring(servers, length, percent);
+        let settings = Settings { threads: 1, ..Settings::default().multiplexed(Multiplexing::Fifo) };
+        let analyser = Analyser::new(&ring, settings);
+        let worst = packets(&ring, &offsets, 10, 60);
+        for analysis in [Analysis::TfaPlusPlus, Analysis::Plp] {
+            for (bound, worst) in analyser.bounds(analysis).expect("bounds").iter().zip(&worst) {
+                let worst = Extended::Finite(worst.clone());
+                prop_assert!(bound.delay >= worst, "{analysis}: {} < {worst}", bound.delay);
+            }
+        }
+    }
+}
