@@ -45,6 +45,7 @@ mod assess;
 mod cache;
 mod derivation;
 pub mod describe;
+#[cfg(feature = "formats")]
 pub mod format;
 mod model;
 mod operations;
@@ -59,6 +60,7 @@ mod unbounded;
 pub use analysis::{Analyser, Analysis, AnalysisError, ClassBound, FlowBound, ServerBound, Source};
 pub use assess::{Assessed, Contradiction};
 pub use derivation::Derivation;
+#[cfg(feature = "formats")]
 pub use format::{Format, FormatError};
 pub use model::{
     Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Part, Priority, Server,

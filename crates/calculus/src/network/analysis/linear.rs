@@ -91,6 +91,10 @@ pub(super) fn bound(
     id: FlowId,
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
+    if cfg!(not(feature = "programs")) {
+        let why = "calculus was built without its feature 'programs'";
+        return Err(AnalysisError::NoProgram(why.to_owned()));
+    }
     let path = &common.network.flow(id).path;
     if path.len() > LONGEST {
         let why = format!("the path has {} servers, {analysis} takes up to {LONGEST}", path.len());

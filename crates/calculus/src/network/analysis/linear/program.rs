@@ -18,6 +18,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "programs")]
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
 use crate::Rational;
@@ -153,7 +154,13 @@ impl Program {
         Some(sum)
     }
 
+    #[cfg(not(feature = "programs"))]
+    fn solve(&self, _: &Terms, _: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+
     /// Multipliers of the rows, in floating point.
+    #[cfg(feature = "programs")]
     fn solve(&self, objective: &Terms, unknowns: &[f64]) -> Option<Vec<f64>> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
         let mut columns = vec![Vec::new(); self.most.len()];
