@@ -43,6 +43,7 @@ pub mod analysis;
 mod arrival;
 mod assess;
 mod cache;
+mod clocks;
 mod derivation;
 pub mod describe;
 #[cfg(feature = "formats")]
@@ -59,12 +60,13 @@ mod unbounded;
 
 pub use analysis::{Analyser, Analysis, AnalysisError, ClassBound, FlowBound, ServerBound, Source};
 pub use assess::{Assessed, Contradiction};
+pub use clocks::{Clocks, ClocksError};
 pub use derivation::Derivation;
 #[cfg(feature = "formats")]
 pub use format::{Format, FormatError};
 pub use model::{
-    Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Part, Priority, Server,
-    ServerId, Unit,
+    Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Part, Priority,
+    Regulator, Server, ServerId, Unit,
 };
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
 pub use simulation::{Trajectory, simulate};

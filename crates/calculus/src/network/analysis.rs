@@ -127,6 +127,15 @@ pub enum AnalysisError {
     /// No linear program, and no nest of cross flows, describes the path of the flow.
     #[error("no program for a FIFO path: {0}; use another analysis")]
     NoProgram(String),
+    /// Regulators and multicast flows are known to analyses by delays only.
+    #[error("{0} does not know regulators and multicast flows; use tfa++")]
+    NeedsDelays(&'static str),
+    /// An interleaved regulator is behind a server that does not keep the order of arrival.
+    #[error(
+        "the interleaved regulator behind server '{0}' needs FIFO service before it; serve in the order of arrival, or regulate \
+         each flow by itself"
+    )]
+    NotInOrder(String),
     /// The settings name no way to bound arrivals.
     #[error("no method to bound arrivals is set; name at least one")]
     NoArrivalBound,
@@ -277,6 +286,7 @@ impl<'n> Analyser<'n> {
     pub fn servers(&self, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
         let servers: Vec<ServerId> = self.common.network.servers().map(|(id, _)| id).collect();
         let cyclic = self.common.network.order().is_err();
+        let needs_delays = self.common.network.needs_delays();
         if analysis == Analysis::Tfa {
             self.feed_forward(analysis)?;
         }
@@ -287,7 +297,7 @@ impl<'n> Analyser<'n> {
                 || self.or_outlined(|with| with.delays()?.server_bound(&with.common, *server));
             match analysis {
                 Analysis::Tfa => total(),
-                _ if cyclic || analysis == Analysis::TfaPlusPlus => by_delays(),
+                _ if cyclic || needs_delays || analysis == Analysis::TfaPlusPlus => by_delays(),
                 _ => Ok(total()?.min(by_delays()?)),
             }
         })
@@ -319,6 +329,7 @@ impl<'n> Analyser<'n> {
     }
 
     pub(super) fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
+        self.knows_all(analysis)?;
         if matches!(
             analysis,
             Analysis::TfaPlusPlus | Analysis::Ludb | Analysis::Plp | Analysis::Elp | Analysis::Best
@@ -330,6 +341,14 @@ impl<'n> Analyser<'n> {
         let mut servers: Vec<String> = cycle.iter().map(|id| name(*id)).collect();
         servers.extend(cycle.first().map(|id| name(*id)));
         Err(AnalysisError::Cyclic { analysis: analysis.name(), servers })
+    }
+
+    fn knows_all(&self, analysis: Analysis) -> Result<(), AnalysisError> {
+        let by_delays = matches!(analysis, Analysis::TfaPlusPlus | Analysis::Best);
+        if by_delays || !self.common.network.needs_delays() {
+            return Ok(());
+        }
+        Err(AnalysisError::NeedsDelays(analysis.name()))
     }
 
     /// Does something, and if the curves are beyond the algebra, such as staircases whose periods
@@ -353,6 +372,7 @@ impl<'n> Analyser<'n> {
     }
 
     fn attempt(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
+        self.knows_all(analysis)?;
         let bounder = Bounder::new(&self.common);
         match analysis {
             Analysis::Tfa => tfa::bound(&bounder, &self.totals, flow),

@@ -73,6 +73,22 @@ impl fmt::Display for Multiplexing {
     }
 }
 
+/// What delays packets until the flows behind a server keep the arrival curves of their sources again,
+/// as the asynchronous traffic shaping of IEEE 802.1Qcr does.
+///
+/// Behind a server that is FIFO for the traffic of a regulator, the regulator comes for free: nothing
+/// takes longer through both than it may take through the server alone (Le Boudec, "A theory of
+/// traffic regulators for deterministic networks with application to interleaved regulators",
+/// IEEE/ACM Transactions on Networking 26, 2018, theorems 4 and 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Regulator {
+    /// A queue for each flow, whose data are in order in front of it in any case.
+    PerFlow,
+    /// One queue for all flows of a priority that go on to the same server; only its first packet
+    /// is looked at. The server must serve them in the order of arrival.
+    Interleaved,
+}
+
 /// Something that serves data: an output port, a link, a processor.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -91,6 +107,8 @@ pub struct Server {
     pub multiplexing: Multiplexing,
     /// Whether data leave in whole packets, the last bit of one at the time of all of it.
     pub packetizer: bool,
+    /// What regulates flows between this server and the next.
+    pub regulator: Option<Regulator>,
 }
 
 impl Server {
@@ -104,7 +122,13 @@ impl Server {
             shaping: None,
             multiplexing: Multiplexing::default(),
             packetizer: false,
+            regulator: None,
         }
+    }
+
+    /// The same with a regulator behind it.
+    pub fn regulated(self, regulator: Regulator) -> Self {
+        Self { regulator: Some(regulator), ..self }
     }
 
     /// The same with that order of service.
@@ -131,6 +155,9 @@ pub struct Flow {
     pub priority: Priority,
     /// Size of its largest packet; 0 for a fluid.
     pub maximum_packet: Rational,
+    /// The group that it belongs to: flows of one group are the same data on their way to several
+    /// ends, and are there once as long as they have gone the same way.
+    pub multicast: Option<String>,
 }
 
 impl Flow {
@@ -142,7 +169,13 @@ impl Flow {
             arrival,
             priority: Priority::default(),
             maximum_packet: Rational::ZERO,
+            multicast: None,
         }
+    }
+
+    /// The same as a part of a multicast group.
+    pub fn multicast(self, group: impl Into<String>) -> Self {
+        Self { multicast: Some(group.into()), ..self }
     }
 
     /// The same with that urgency.
@@ -225,6 +258,20 @@ pub enum ModelError {
         owner: String,
         /// What is wrong and what to do.
         fault: &'static str,
+    },
+    /// Flows of one multicast group are not the same data.
+    #[error(
+        "flows '{}' and '{}' of the multicast group '{}' differ in where they begin, their arrival \
+         curves, priorities or packets; they are the same data",
+        excerpt(.first), excerpt(.second), excerpt(.group)
+    )]
+    Multicast {
+        /// A flow.
+        first: String,
+        /// Another one.
+        second: String,
+        /// Their group.
+        group: String,
     },
     /// A packet size is negative.
     #[error("the maximum packet size of flow '{}' is negative", excerpt(.0))]
@@ -338,17 +385,21 @@ impl NetworkBuilder {
         for (index, flow) in self.flows.iter().enumerate() {
             check_flow(flow, FlowId::new(index), &self.servers, &mut last_visits)?;
         }
+        let firsts = check_multicast(&self.flows)?;
         let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
         let mut crossing = vec![Vec::new(); self.servers.len()];
         let hops = self.flows.iter().map(|flow| flow.path.len()).sum();
         let mut positions = HashMap::with_capacity(hops);
         for (index, flow) in self.flows.iter().enumerate() {
             let id = FlowId::new(index);
+            let shared = shared_servers(flow, &self.flows[..index], &firsts);
             for (position, server) in flow.path.iter().enumerate() {
-                crossing[server.index()].push(id);
+                if position >= shared {
+                    crossing[server.index()].push(id);
+                }
                 positions.insert((id, *server), position);
             }
-            for turn in flow.path.windows(2) {
+            for turn in flow.path.windows(2).skip(shared.saturating_sub(1)) {
                 if let [from, to] = turn {
                     turns.entry((*from, *to)).or_default().push(id);
                 }
@@ -356,7 +407,10 @@ impl NetworkBuilder {
         }
         let mut successors = vec![Vec::new(); self.servers.len()];
         for (from, to) in turns.keys() {
-            successors[from.index()].push(*to);
+            // What comes over a regulator does not depend on what was before it.
+            if self.servers[from.index()].regulator.is_none() {
+                successors[from.index()].push(*to);
+            }
         }
         let mut links = BTreeMap::new();
         for link in self.links {
@@ -466,6 +520,35 @@ fn check_flow(
     check_curve("arrival curve", &flow.arrival, || format!("flow '{}'", excerpt(&flow.name)))
 }
 
+/// The first flow of each multicast group.
+fn check_multicast(flows: &[Flow]) -> Result<HashMap<&str, usize>, ModelError> {
+    let mut firsts = HashMap::<&str, usize>::new();
+    for (index, flow) in flows.iter().enumerate() {
+        let Some(group) = &flow.multicast else { continue };
+        let first = &flows[*firsts.entry(group).or_insert(index)];
+        let same = first.path.first() == flow.path.first()
+            && first.arrival == flow.arrival
+            && first.priority == flow.priority
+            && first.maximum_packet == flow.maximum_packet;
+        if !same {
+            let (first, second) = (first.name.clone(), flow.name.clone());
+            return Err(ModelError::Multicast { first, second, group: group.clone() });
+        }
+    }
+    Ok(firsts)
+}
+
+/// Servers at the beginning of a path at which an earlier flow is the same data.
+fn shared_servers(flow: &Flow, earlier: &[Flow], firsts: &HashMap<&str, usize>) -> usize {
+    let Some(group) = &flow.multicast else { return 0 };
+    let first = firsts.get(group.as_str()).copied().unwrap_or(earlier.len());
+    let others = earlier.iter().skip(first).filter(|other| other.multicast == flow.multicast);
+    let common = |other: &Flow| {
+        other.path.iter().zip(&flow.path).take_while(|(theirs, own)| theirs == own).count()
+    };
+    others.map(common).max().unwrap_or(0)
+}
+
 fn check_curve(
     curve: &'static str,
     value: &Curve,
@@ -545,6 +628,34 @@ impl Network {
     /// Whether this has such a curve.
     pub fn is_outlined(&self, part: Part) -> bool {
         self.outlined.contains(&part)
+    }
+
+    /// Whether there are regulators, or flows that are the same data, which analyses by delays alone
+    /// know of.
+    pub(crate) fn needs_delays(&self) -> bool {
+        self.servers.iter().any(|server| server.regulator.is_some())
+            || self.flows.iter().any(|flow| flow.multicast.is_some())
+    }
+
+    /// The same network with other curves for its servers and flows.
+    pub(crate) fn with_curves(
+        &self,
+        servers: Vec<Server>,
+        flows: Vec<Flow>,
+        links: Vec<Curve>,
+    ) -> Self {
+        let mut network = self.clone();
+        (network.servers, network.flows) = (servers, flows);
+        for (link, curve) in network.links.values_mut().zip(links) {
+            *link = curve;
+        }
+        network.outline = OnceLock::new();
+        network
+    }
+
+    /// What shapes links, in the order of their servers.
+    pub(crate) fn link_shapes(&self) -> impl Iterator<Item = &Curve> {
+        self.links.values()
     }
 
     /// Its name.

@@ -61,9 +61,13 @@ enum Strategy {
 }
 
 /// Looks for a bad run for a flow. None if the network is beyond what is simulated: infinite
-/// bursts, overload, maximum service curves, very long paths, curves that stand in for longer ones.
+/// bursts, overload, maximum service curves, very long paths, curves that stand in for longer ones,
+/// regulators, multicast flows.
 #[must_use]
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
+    if network.needs_delays() {
+        return None;
+    }
     let scene = Scene::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;
     let strategies = [Strategy::Together, Strategy::WithTheFirst, Strategy::WithTheLast];

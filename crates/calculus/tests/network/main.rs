@@ -6,6 +6,7 @@ mod conventions;
 mod delays;
 mod linear;
 mod published;
+mod regulators;
 mod rings;
 mod soundness;
 mod support;

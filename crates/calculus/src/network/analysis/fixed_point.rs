@@ -5,7 +5,9 @@
 //! flows that come over one link are together also bounded by what shapes the link (Mifdaoui,
 //! Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network
 //! calculus for complex networks", 2017). All that is unknown is one delay per server (and
-//! priority). In a feed-forward network these follow in order. In a cyclic one they are a fixed
+//! priority). Behind a regulator a flow keeps the arrival curve of its source again, and the delay of
+//! the server before is that of both ([`Regulator`]); flows of one multicast group count once where
+//! they have gone the same way. In a feed-forward network these follow in order. In a cyclic one they are a fixed
 //! point of a function F (Thomas, Le Boudec, Mifdaoui, "On cyclic dependencies and regulators in
 //! time-sensitive networks", RTSS 2019).
 //!
@@ -23,7 +25,7 @@ use std::sync::Arc;
 use super::{Analysis, AnalysisError, ClassBound, FlowBound, ServerBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::model::{FlowId, Multiplexing, Priority, Regulator, ServerId};
 use crate::network::{operations, pmoo};
 use crate::{Curve, Extended, Rational};
 
@@ -173,10 +175,18 @@ impl Delays {
                 total = operations::sum(&total, &arrival)?;
                 continue;
             };
+            // Behind a regulator it is as it was at its source, and what shaped it before is past.
+            if is_regulated(common, before)? {
+                total = operations::sum(&total, &arrival)?;
+                continue;
+            }
             let mut delay = Extended::ZERO;
             for earlier in flow.path.iter().take_while(|earlier| **earlier != server) {
                 let class = self.class(common, *earlier, *id).map_or(&Extended::ZERO, |c| &c.delay);
                 delay = delay.checked_add(class).unwrap_or(Extended::PositiveInfinity);
+                if is_regulated(common, *earlier)? {
+                    delay = Extended::ZERO;
+                }
             }
             arrival = operations::advanced(&arrival, &delay)?;
             let (sum, packet) =
@@ -266,6 +276,18 @@ impl Delays {
         let service = &common.network.server(server).service;
         let backlog = operations::vertical_deviation(&all, service)?;
         Ok(ServerBound { server, delay, backlog, classes })
+    }
+}
+
+/// Whether flows keep the arrival curves of their sources behind a server.
+fn is_regulated(common: &Common<'_>, server: ServerId) -> Result<bool, AnalysisError> {
+    let model = common.network.server(server);
+    let in_order = common.multiplexing(server) != Multiplexing::Arbitrary;
+    match model.regulator {
+        Some(Regulator::Interleaved) if !in_order => {
+            Err(AnalysisError::NotInOrder(model.name.clone()))
+        }
+        regulator => Ok(regulator.is_some()),
     }
 }
 

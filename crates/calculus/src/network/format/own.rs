@@ -6,9 +6,11 @@ use super::curves::{Bounds, Given, curve};
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
 use super::{FormatError, path};
+use crate::Rational;
 use crate::excerpt::excerpt;
 use crate::network::{
-    Flow, Link, Multiplexing, Network, NetworkBuilder, Part, Priority, Server, ServerId, Unit,
+    Clocks, Flow, Link, Multiplexing, Network, NetworkBuilder, Part, Priority, Regulator, Server,
+    ServerId, Unit,
 };
 
 /// Reads a network.
@@ -20,6 +22,8 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         "rate-unit",
         "multiplexing",
         "packetizer",
+        "regulator",
+        "clocks",
         "server",
         "flow",
         "link",
@@ -30,6 +34,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     let common = Common {
         multiplexing: fields.get("multiplexing").map(multiplexing).transpose()?,
         packetizer: fields.get("packetizer").map_or(Ok(false), Node::flag)?,
+        regulator: fields.get("regulator").map_or(Ok(None), regulator)?,
     };
     let mut builder = NetworkBuilder::new(name);
     if let Some(node) = fields.get("time-unit") {
@@ -63,13 +68,38 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         }
         builder.link(link);
     }
-    Ok(builder.build()?)
+    let network = builder.build()?;
+    let Some(node) = fields.get("clocks") else { return Ok(network) };
+    network
+        .by_clocks(&clocks(node, &units)?)
+        .map_err(|error| node.fault(format!("do not fit: {error}")))
+}
+
+/// How far clocks are from true time.
+fn clocks(node: &Node<'_>, units: &Units) -> Result<Clocks, FormatError> {
+    let fields = node.fields(&["stability", "jitter", "error"])?;
+    let time = |node: &Node<'_>| units.read(node, Dimension::Time);
+    Ok(Clocks {
+        stability: fields.get("stability").map_or(Ok(Rational::ONE), Node::number)?,
+        jitter: fields.get("jitter").map_or(Ok(Rational::ZERO), time)?,
+        error: fields.get("error").map(time).transpose()?,
+    })
+}
+
+fn regulator(node: &Node<'_>) -> Result<Option<Regulator>, FormatError> {
+    match node.text()? {
+        "none" => Ok(None),
+        "per-flow" => Ok(Some(Regulator::PerFlow)),
+        "interleaved" => Ok(Some(Regulator::Interleaved)),
+        _ => Err(node.fault("must be none, per-flow or interleaved")),
+    }
 }
 
 /// What holds for all servers that say nothing else.
 struct Common {
     multiplexing: Option<Multiplexing>,
     packetizer: bool,
+    regulator: Option<Regulator>,
 }
 
 fn units(fields: &Fields<'_>) -> Result<Units, FormatError> {
@@ -105,8 +135,16 @@ fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
 
 /// A server, and whether a curve of it is an outline.
 fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bool), FormatError> {
-    let known =
-        ["name", "service", "strict", "maximum-service", "shaping", "multiplexing", "packetizer"];
+    let known = [
+        "name",
+        "service",
+        "strict",
+        "maximum-service",
+        "shaping",
+        "multiplexing",
+        "packetizer",
+        "regulator",
+    ];
     let fields = node.fields(&known)?;
     let above =
         |name: &str| fields.get(name).map(|node| curve(node, units, Bounds::FromAbove)).transpose();
@@ -126,6 +164,7 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
             None => common.multiplexing.unwrap_or_default(),
         },
         packetizer: fields.get("packetizer").map_or(Ok(common.packetizer), Node::flag)?,
+        regulator: fields.get("regulator").map_or(Ok(common.regulator), regulator)?,
     };
     Ok((server, outlined))
 }
@@ -136,7 +175,8 @@ fn flow(
     units: &Units,
     servers: &HashMap<String, ServerId>,
 ) -> Result<(Flow, bool), FormatError> {
-    let fields = node.fields(&["name", "path", "arrival", "priority", "maximum-packet"])?;
+    let fields =
+        node.fields(&["name", "path", "arrival", "priority", "maximum-packet", "multicast"])?;
     let name = fields.need("name")?.text()?;
     let path = path(name, fields.need("path")?, servers)?;
     let arrival = curve(fields.need("arrival")?, units, Bounds::FromAbove)?;
@@ -146,6 +186,9 @@ fn flow(
     }
     if let Some(node) = fields.get("maximum-packet") {
         flow.maximum_packet = units.read(node, Dimension::Data)?;
+    }
+    if let Some(node) = fields.get("multicast") {
+        flow.multicast = Some(node.text()?.to_owned());
     }
     Ok((flow, arrival.outlined))
 }

@@ -13,6 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{FormatError, work};
+use crate::Rational;
 use crate::excerpt::excerpt;
 
 /// Objects within objects, at most.
@@ -203,6 +204,15 @@ impl<'t> Node<'t> {
             Tree::Flag(flag) => Ok(flag),
             _ => Err(self.fault(format!("is {}; true or false is needed", self.kind()))),
         }
+    }
+
+    /// A number without a unit.
+    pub(crate) fn number(&self) -> Result<Rational, FormatError> {
+        let number = match &self.value {
+            Tree::Number(text) => text.replace('_', "").parse().ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| self.fault("must be a number without a unit"))
     }
 
     /// A whole number from 0.

@@ -1,0 +1,146 @@
+//! Networks whose clocks are not perfect.
+//!
+//! Sources keep their arrival curves, and servers their service curves, by the clocks that they have. Between two events
+//! that one clock sees d apart, another one sees at most rho d + eta, and at least (d - eta) / rho; if both are kept within
+//! an error of Delta, at most d + 2 Delta and at least d - 2 Delta (Thomas, Le Boudec, "On time synchronization issues in
+//! time-sensitive networks with regulators and nonideal clocks", Proceedings of the ACM on Measurement and Analysis of
+//! Computing Systems 4, 2020, section 4). Seen by a perfect clock, arrivals obey alpha(rho t + eta), and alpha(t + 2 Delta),
+//! and what is served is at least beta((t - eta) / rho), and beta(t - 2 Delta). Bounds of the network with these curves are
+//! in true time.
+
+use super::model::{Flow, Network, Server};
+use super::operations;
+use crate::{AlgebraError, Curve, Extended, Rational};
+
+/// How far clocks are from true time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// The rate of a clock against that of another, at most: rho, 1.0001 for 100 ppm.
+    pub stability: Rational,
+    /// What its readings are off within any span of time besides: eta, in seconds.
+    pub jitter: Rational,
+    /// What a synchronised clock is off at most: Delta, in seconds; none if nothing synchronises clocks.
+    pub error: Option<Rational>,
+}
+
+/// Why a network has no curves in true time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClocksError {
+    /// A clock is below its own rate.
+    #[error("the stability of clocks is a rate of at least 1, such as 1.0001")]
+    Stability,
+    /// A span of time is negative.
+    #[error("the jitter and the error of clocks are not negative")]
+    Negative,
+    /// Regulators, which delay without bound where they are slower than sources.
+    #[error(
+        "server '{0}' has a regulator, whose clock may be slower than that of a source: what it holds back then grows without \
+         bound (Thomas and Le Boudec, 2020, section 5); take perfect clocks, with arrival curves whose rates have the room"
+    )]
+    Regulator(String),
+    /// The curves are beyond what the algebra does.
+    #[error(transparent)]
+    Algebra(#[from] AlgebraError),
+}
+
+impl Network {
+    /// The same network by a perfect clock, if its own clocks are as given.
+    ///
+    /// # Errors
+    ///
+    /// [`ClocksError`].
+    pub fn by_clocks(&self, clocks: &Clocks) -> Result<Self, ClocksError> {
+        if clocks.stability < Rational::ONE {
+            return Err(ClocksError::Stability);
+        }
+        if clocks.jitter.is_negative() || clocks.error.as_ref().is_some_and(Rational::is_negative) {
+            return Err(ClocksError::Negative);
+        }
+        let mut servers = Vec::with_capacity(self.servers().len());
+        for (_, server) in self.servers() {
+            if server.regulator.is_some() {
+                return Err(ClocksError::Regulator(server.name.clone()));
+            }
+            let above = |curve: &Option<Curve>| curve.as_ref().map(|c| clocks.above(c)).transpose();
+            servers.push(Server {
+                service: clocks.below(&server.service)?,
+                maximum_service: above(&server.maximum_service)?,
+                shaping: above(&server.shaping)?,
+                ..server.clone()
+            });
+        }
+        let flow = |flow: &Flow| Ok(Flow { arrival: clocks.above(&flow.arrival)?, ..flow.clone() });
+        let flows: Result<Vec<Flow>, ClocksError> = self.flows().map(|(_, f)| flow(f)).collect();
+        let links: Result<Vec<Curve>, ClocksError> =
+            self.link_shapes().map(|curve| clocks.above(curve)).collect();
+        Ok(self.with_curves(servers, flows?, links?))
+    }
+}
+
+impl Clocks {
+    /// What bounds from above.
+    fn above(&self, curve: &Curve) -> Result<Curve, ClocksError> {
+        // A rate that is not positive does not come this far.
+        let faster = Rational::ONE / &self.stability;
+        let free = operations::advanced(curve, &Extended::Finite(self.jitter.clone()))?;
+        let free = free.stretched(&faster).unwrap_or(free);
+        let Some(error) = &self.error else { return Ok(free) };
+        let twice = Extended::Finite(error * &Rational::from(2));
+        Ok(operations::minimum(&free, &operations::advanced(curve, &twice)?)?)
+    }
+
+    /// What bounds from below.
+    fn below(&self, curve: &Curve) -> Result<Curve, ClocksError> {
+        let slower = curve.stretched(&self.stability).unwrap_or_else(|_| Curve::zero());
+        let free = slower.delayed(&self.jitter);
+        let Some(error) = &self.error else { return Ok(free) };
+        Ok(free.maximum(&curve.delayed(&(error * &Rational::from(2))))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::NetworkBuilder;
+
+    fn network() -> Network {
+        let mut builder = NetworkBuilder::new("clocks");
+        let service = Curve::rate_latency(10, 2).expect("a curve");
+        let server = builder.server(Server::new("s", service));
+        let bucket = Curve::token_bucket(7, 4).expect("a curve");
+        builder.flow(Flow::new("f", vec![server], bucket));
+        builder.build().expect("a network")
+    }
+
+    fn curves(network: &Network) -> (Curve, Curve) {
+        let (_, flow) = network.flows().next().expect("a flow");
+        let (_, server) = network.servers().next().expect("a server");
+        (flow.arrival.clone(), server.service.clone())
+    }
+
+    #[test]
+    fn buckets_and_latencies_are_those_of_the_paper() {
+        // (r, b) becomes (rho r, b + r eta); (R, T) becomes (R / rho, rho T + eta).
+        let clocks = Clocks { stability: Rational::ratio(5, 4), jitter: 3.into(), error: None };
+        let (arrival, service) = curves(&network().by_clocks(&clocks).expect("a network"));
+        assert_eq!(arrival, Curve::token_bucket(19, 5).expect("a curve"));
+        let latency = Rational::ratio(11, 2);
+        assert_eq!(service, Curve::rate_latency(8, latency).expect("a curve"));
+        // Synchronised, rates are those of old in the long run: min with (r, b + 2 r Delta).
+        let clocks = Clocks { error: Some(2.into()), ..clocks };
+        let (arrival, service) = curves(&network().by_clocks(&clocks).expect("a network"));
+        assert_eq!(arrival, Curve::token_buckets([(19, 5), (23, 4)]).expect("a curve"));
+        assert_eq!(service.ultimate_rate(), Extended::from(Rational::from(10)));
+    }
+
+    #[test]
+    fn perfect_clocks_change_nothing() {
+        let perfect = Clocks { stability: Rational::ONE, jitter: Rational::ZERO, error: None };
+        assert_eq!(curves(&network().by_clocks(&perfect).expect("a network")), curves(&network()));
+        let wrong = Clocks { stability: Rational::ratio(1, 2), ..perfect.clone() };
+        assert_eq!(network().by_clocks(&wrong).expect_err("slow"), ClocksError::Stability);
+        let wrong = Clocks { jitter: Rational::from(-1), ..perfect };
+        assert_eq!(network().by_clocks(&wrong).expect_err("negative"), ClocksError::Negative);
+    }
+}

@@ -1,0 +1,219 @@
+//! Regulators, multicast flows and clocks: exact bounds, and packets that are really held back.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use calculus::network::{
+    Analyser, Analysis, AnalysisError, Flow, FlowId, Format, ModelError, Multiplexing, Network,
+    NetworkBuilder, Regulator, Server, Settings, format, simulate,
+};
+use calculus::{Curve, Extended, Rational};
+use proptest::prelude::*;
+
+use crate::soundness::config;
+use crate::support::{number, rl, tb};
+
+fn analyser(network: &Network) -> Analyser<'_> {
+    let settings = Settings::default().multiplexed(Multiplexing::Fifo);
+    Analyser::new(network, Settings { threads: 1, ..settings })
+}
+
+/// A ring of servers of rate 10 and latency 1/10 with regulators, and a flow of burst 1 from each over
+/// so many of them.
+fn ring(servers: usize, length: usize, rate: Rational, regulator: Regulator) -> Network {
+    let mut builder = NetworkBuilder::new("ring");
+    let server = |i| Server::new(format!("s{i}"), rl("10", "1/10")).regulated(regulator);
+    let ids: Vec<_> = (0..servers).map(|i| builder.server(server(i))).collect();
+    for first in 0..servers {
+        let path = (0..length).map(|hop| ids[(first + hop) % servers]).collect();
+        let bucket = Curve::token_bucket(1, rate.clone()).expect("a curve");
+        builder.flow(Flow::new(format!("f{first}"), path, bucket));
+    }
+    builder.build().expect("a network")
+}
+
+#[test]
+fn behind_regulators_bursts_are_those_of_sources() {
+    // Full to 99 %, where delays without regulators grow from round to round. Each server has the
+    // bursts of four flows: 1/10 + 4/10.
+    for regulator in [Regulator::PerFlow, Regulator::Interleaved] {
+        let ring = ring(4, 4, Rational::ratio(99, 40), regulator);
+        for bound in analyser(&ring).bounds(Analysis::TfaPlusPlus).expect("bounds") {
+            assert_eq!(bound.delay, number("2"), "{regulator:?}");
+        }
+        let best = analyser(&ring).bound(ring.flows().next().expect("a flow").0, Analysis::Best);
+        assert_eq!(best.expect("a bound").delay, number("2"));
+    }
+}
+
+#[test]
+fn a_regulator_forgets_the_delays_before_it() {
+    let build = |regulator: Option<Regulator>| {
+        let mut builder = NetworkBuilder::new("tandem");
+        let path = vec![
+            builder.server(Server { regulator, ..Server::new("a", rl("10", "1")) }),
+            builder.server(Server::new("b", rl("10", "2"))),
+            builder.server(Server::new("c", rl("10", "0"))),
+        ];
+        builder.flow(Flow::new("f", path, tb("20", "5")));
+        builder.build().expect("a network")
+    };
+    // Without: 3, then 2 + 35/10, then (20 + 5 (3 + 5.5)) / 10. With: 3, 2 + 20/10, (20 + 5 4) / 10.
+    for (regulator, exact) in [(None, "14.75"), (Some(Regulator::Interleaved), "11")] {
+        let network = build(regulator);
+        let (id, _) = network.flows().next().expect("a flow");
+        let found = analyser(&network).bound(id, Analysis::TfaPlusPlus).expect("a bound");
+        assert_eq!(found.delay, number(exact));
+    }
+}
+
+#[test]
+fn what_does_not_know_regulators_says_so() {
+    let ring = ring(3, 2, Rational::ONE, Regulator::Interleaved);
+    let (id, _) = ring.flows().next().expect("a flow");
+    for analysis in Analysis::ALL {
+        let found = analyser(&ring).bound(id, analysis);
+        match analysis {
+            Analysis::TfaPlusPlus | Analysis::Best => assert!(found.is_ok(), "{analysis}"),
+            _ => assert!(matches!(found, Err(AnalysisError::NeedsDelays(_))), "{analysis}"),
+        }
+    }
+    assert_eq!(simulate(&ring, id, &Settings::default()), None);
+    let any = Settings::default().multiplexed(Multiplexing::Arbitrary);
+    let found = Analyser::new(&ring, any).bound(id, Analysis::TfaPlusPlus);
+    assert!(matches!(found, Err(AnalysisError::NotInOrder(_))), "{found:?}");
+}
+
+/// Packets that go round through interleaved regulators; the largest delay of each flow.
+fn packets(ring: &Network, rate: &Rational, offsets: &[u32], each: i64) -> Vec<Rational> {
+    let size = 10;
+    let part = Rational::ratio(1, size);
+    let (mut events, mut order) = (BinaryHeap::new(), 0_u64);
+    let ids: Vec<FlowId> = ring.flows().map(|(id, _)| id).collect();
+    for flow in 0..ids.len() {
+        let start = Rational::ratio(i64::from(offsets[flow % offsets.len()]), 20);
+        for packet in 0..each {
+            let beyond = Rational::from((packet + 1 - size).max(0));
+            let at = &start + &(beyond * &part / rate);
+            order += 1;
+            events.push(Reverse((at.clone(), order, flow, 0_usize, at)));
+        }
+    }
+    let mut free = vec![Rational::ZERO; ring.servers().len()];
+    let mut released = vec![Rational::ZERO; ring.servers().len()];
+    // Of a flow behind a server: tokens, and when there were so many.
+    let mut tokens = HashMap::<(usize, usize), (Rational, Rational)>::new();
+    let mut worst = vec![Rational::ZERO; ids.len()];
+    while let Some(Reverse((now, _, flow, hop, born))) = events.pop() {
+        let path = &ring.flow(ids[flow]).path;
+        let Some(server) = path.get(hop).map(|server| server.index()) else {
+            worst[flow] = worst[flow].clone().max(&now - &born);
+            continue;
+        };
+        let end = now.max(free[server].clone()) + &part / Rational::from(10);
+        free[server] = end.clone();
+        let mut out = end;
+        if hop + 1 < path.len() {
+            // Not before the packet in front of it, and not before its flow may.
+            let (level, since) =
+                tokens.get(&(flow, server)).cloned().unwrap_or((Rational::ONE, Rational::ZERO));
+            let head = out.max(released[server].clone());
+            let level = (level + rate * (&head - &since)).min(Rational::ONE);
+            let missing = (&part - &level).max(Rational::ZERO);
+            out = &head + &(&missing / rate);
+            tokens.insert((flow, server), (level + missing - &part, out.clone()));
+            released[server] = out.clone();
+        }
+        order += 1;
+        events.push(Reverse((out, order, flow, hop + 1, born)));
+    }
+    worst
+}
+
+proptest! {
+    #![proptest_config(config(20))]
+
+    #[test]
+    fn regulated_packets_keep_their_bounds(
+        (servers, length) in (3_usize..6).prop_flat_map(|n| (Just(n), 2..=n)),
+        percent in 50_i64..100,
+        offsets in prop::collection::vec(0_u32..40, 6),
+    ) {
+        let rate = Rational::ratio(percent, 10 * length as i64);
+        let ring = ring(servers, length, rate.clone(), Regulator::Interleaved);
+        let bounds = analyser(&ring).bounds(Analysis::TfaPlusPlus).expect("bounds");
+        for (bound, worst) in bounds.iter().zip(packets(&ring, &rate, &offsets, 50)) {
+            prop_assert!(bound.delay >= Extended::Finite(worst.clone()), "{} {worst}", bound.delay);
+        }
+    }
+}
+
+#[test]
+fn multicast_data_are_there_once_until_they_part() {
+    let build = |group: Option<&str>| {
+        let mut builder = NetworkBuilder::new("multicast");
+        let server = |name: &str| Server::new(name, rl("10", "1"));
+        let ids: Vec<_> = ["a", "b", "c"].map(|name| builder.server(server(name))).into();
+        for (name, path) in [("f", vec![ids[0], ids[1]]), ("g", vec![ids[0], ids[2]])] {
+            let mut flow = Flow::new(name, path, tb("20", "3"));
+            flow.multicast = group.map(str::to_owned);
+            builder.flow(flow);
+        }
+        builder.flow(Flow::new("h", vec![ids[0], ids[2]], tb("10", "2")));
+        builder.build().expect("a network")
+    };
+    // At a: 1 + 30/10 once, 1 + 50/10 twice. At b: 1 + (20 + 3 d)/10, at c also 10 + 2 d.
+    for (group, exact) in [(Some("group"), ["8.2", "10", "10"]), (None, ["10.8", "13", "13"])] {
+        let network = build(group);
+        let bounds = analyser(&network).bounds(Analysis::TfaPlusPlus).expect("bounds");
+        for (bound, exact) in bounds.iter().zip(exact) {
+            assert_eq!(bound.delay, number(exact), "{group:?}");
+        }
+        let loads: Vec<f64> = network.loads().iter().map(|load| load.ratio()).collect();
+        assert_eq!(loads, if group.is_some() { [0.5, 0.3, 0.5] } else { [0.8, 0.3, 0.5] });
+    }
+}
+
+#[test]
+fn a_multicast_group_is_the_same_data() {
+    let mut builder = NetworkBuilder::new("multicast");
+    let server = builder.server(Server::new("a", rl("10", "1")));
+    builder.flow(Flow::new("f", vec![server], tb("20", "3")).multicast("group"));
+    builder.flow(Flow::new("g", vec![server], tb("20", "4")).multicast("group"));
+    assert!(matches!(builder.build(), Err(ModelError::Multicast { .. })));
+}
+
+#[test]
+fn files_have_words_for_all_of_it() {
+    let text = r#"
+        regulator = "interleaved"
+        [[server]]
+        name = "a"
+        service = { rate-latency = { rate = 10, latency = 1 } }
+        [[server]]
+        name = "b"
+        service = { rate-latency = { rate = 10, latency = 1 } }
+        regulator = "none"
+        [[flow]]
+        name = "f"
+        path = ["a", "b"]
+        arrival = { token-bucket = { burst = 20, rate = 3 } }
+        multicast = "m"
+    "#;
+    let network = format::read(text, Format::Toml).expect("a network");
+    let regulators: Vec<_> = network.servers().map(|(_, server)| server.regulator).collect();
+    assert_eq!(regulators, [Some(Regulator::Interleaved), None]);
+    assert_eq!(network.flows().next().expect("a flow").1.multicast.as_deref(), Some("m"));
+    // Clocks that drift have no regulators.
+    let drifting = format!("clocks = {{ stability = 1.0001 }}\n{text}");
+    let error = format::read(&drifting, Format::Toml).expect_err("regulators").to_string();
+    assert!(error.contains("regulator"), "{error}");
+    let free = drifting.replace("\"interleaved\"", "\"none\"");
+    let network = format::read(&free, Format::Toml).expect("a network");
+    let rate = network.flows().next().expect("a flow").1.arrival.ultimate_rate();
+    assert_eq!(rate, number("3.0003"));
+    let wrong = free.replace("1.0001", "0.9");
+    assert!(
+        format::read(&wrong, Format::Toml).expect_err("slow").to_string().contains("stability")
+    );
+}
