@@ -6,11 +6,11 @@ mod sweep;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use calculus::mppg;
 use calculus::network::format::Variation;
 use calculus::network::{
     Analyser, Analysis, Assessed, FlowId, Format, Load, Network, ServerBound, Settings, format,
 };
+use calculus::{Rational, mppg};
 use clap::ArgMatches;
 use report::RunDirectory;
 use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
@@ -73,6 +73,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     for contradiction in bounds.contradictions() {
         eprintln!("planimeter: {contradiction}; please report this network as a bug");
+    }
+    let late = settings.deadline.as_ref().map_or_else(Vec::new, |most| late(&bounds, most));
+    if let Some(flows) = late.first().map(|first| (first, late.len())) {
+        let (first, count) = flows;
+        eprintln!(
+            "planimeter: {count} of {} flows may exceed the deadline, '{first}' first",
+            assessed.len()
+        );
+        return Ok(ExitCode::from(1));
     }
     Ok(verdict(&bounds, matches.get_flag("allow-unbounded")))
 }
@@ -164,6 +173,15 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
     }
     eprintln!("curves are in {}", folder.display());
     Ok(())
+}
+
+/// Flows of which no analysis proves that they are in time, the slowest first.
+fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
+    let least = |row: &Vec<Assessed>| row.iter().map(|a| a.bound.delay.clone()).min();
+    let flows = bounds.flows.iter().filter_map(|row| Some((least(row)?, row.first()?.bound.flow)));
+    let mut late: Vec<_> = flows.filter(|(delay, _)| *delay > deadline.clone().into()).collect();
+    late.sort_by(|a, b| b.0.cmp(&a.0));
+    late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
 /// 1 if a bound contradicts a run, or if a flow has none and that is not allowed.

@@ -231,6 +231,47 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
+    /// At most so much data as events of size `height` bring that come every `period`, each up to `jitter` late and no two
+    /// closer than `distance`: the smaller of the staircases ceil((t + jitter) / period) and ceil(t / distance), the "PJD"
+    /// streams of real-time calculus (Wandeler, "Modular performance analysis and interface-based design for embedded
+    /// real-time systems", 2006, section 2.3). A distance of 0 says nothing.
+    ///
+    /// # Errors
+    /// If the height, the jitter or the distance is negative, the period is not positive, or the curve has too many pieces.
+    pub fn events(
+        height: impl Into<Rational>,
+        period: impl Into<Rational>,
+        jitter: impl Into<Rational>,
+        distance: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        let (height, jitter, distance) = (height.into(), jitter.into(), distance.into());
+        not_negative("events", "jitter", &jitter)?;
+        not_negative("events", "distance", &distance)?;
+        let late = Self::staircase(height.clone(), period)?.advanced(&jitter);
+        let late = late.with_origin(Extended::ZERO);
+        if !distance.is_positive() {
+            return Ok(late);
+        }
+        // What is always larger adds nothing.
+        let apart = Self::staircase(height, distance)?;
+        late.minimum(&apart).map_err(|error| CurveError::Beyond(error.to_string()))
+    }
+
+    /// At least so much data as such events bring: the staircase floor((t - jitter) / period), from 0 on.
+    ///
+    /// # Errors
+    /// If the height or the jitter is negative or the period is not positive.
+    pub fn events_at_least(
+        height: impl Into<Rational>,
+        period: impl Into<Rational>,
+        jitter: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        let (period, jitter) = (period.into(), jitter.into());
+        not_negative("events", "jitter", &jitter)?;
+        let first = &period + &jitter;
+        Ok(Self::delayed_staircase(first, height, period)?.right_continuous())
+    }
+
     /// Window flow control: the sub-additive closure of `window` plus a rate-latency curve, the
     /// service that remains when at most a window of data may be on its way through a server that
     /// it is acknowledged by (Le Boudec and Thiran, section 4.2).

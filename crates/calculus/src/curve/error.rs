@@ -63,4 +63,7 @@ pub enum CurveError {
         /// The value of that parameter.
         limit: Rational,
     },
+    /// A builder that combines curves found them beyond the algebra.
+    #[error("the curve cannot be computed: {0}")]
+    Beyond(String),
 }

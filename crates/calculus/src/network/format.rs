@@ -97,6 +97,15 @@ pub fn rate(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Rate)
 }
 
+/// A time as files have it, such as `5ms`, in seconds.
+///
+/// # Errors
+///
+/// What is wrong with it, as a sentence.
+pub fn time(text: &str) -> Result<crate::Rational, String> {
+    quantity::Units::default().parse(text, quantity::Dimension::Time)
+}
+
 fn line_prefix(line: usize) -> String {
     if line == 0 { String::new() } else { format!("line {line}: ") }
 }

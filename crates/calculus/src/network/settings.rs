@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::model::{Multiplexing, Server};
+use crate::Rational;
 
 /// Whether cross traffic, while it is bounded on the path that it shares with the flow of
 /// interest, meets that flow.
@@ -118,6 +119,9 @@ pub struct Settings {
     /// that server (DNC's "server backlog arrival bound"; Bondorf, Schmitt, "Improving cross-traffic
     /// bounds in feed-forward networks: there is a job for everyone", MMB 2016).
     pub cap_bursts: bool,
+    /// What [`super::Analysis::Best`] looks for: a flow whose delay is proven to be at most that is
+    /// done, so that the effort goes to the others. None to find the smallest bounds of all.
+    pub deadline: Option<Rational>,
     /// Threads; 0 takes one for each core.
     pub threads: usize,
 }
@@ -129,6 +133,7 @@ impl Default for Settings {
             flow_of_interest: FlowOfInterest::default(),
             arrival_bounds: vec![ArrivalBound::default()],
             cap_bursts: false,
+            deadline: None,
             threads: 0,
         }
     }
@@ -153,6 +158,11 @@ impl Settings {
     /// The same with bursts that are no more than the backlog of the server they come from.
     pub fn capping_bursts(self) -> Self {
         Self { cap_bursts: true, ..self }
+    }
+
+    /// The same with that deadline.
+    pub fn with_deadline(self, deadline: Rational) -> Self {
+        Self { deadline: Some(deadline), ..self }
     }
 
     /// The order of service at a server.

@@ -454,3 +454,27 @@ fn an_inverse_needs_a_curve_that_never_falls() {
     let error = falling.lower_pseudo_inverse().expect_err("it falls");
     assert!(matches!(error, AlgebraError::Falls { ref at, .. } if *at == number("2")));
 }
+
+#[test]
+fn event_streams_are_what_wandeler_says() {
+    // ceil((t + j) / p) and ceil(t / d) from above, floor((t - j) / p) from below.
+    for (period, jitter, distance) in [(10, 0, 0), (10, 25, 2), (10, 4, 0), (7, 20, 7), (5, 100, 1)]
+    {
+        let most = Curve::events(3, period, jitter, distance).expect("a curve");
+        let least = Curve::events_at_least(3, period, jitter).expect("a curve");
+        for quarter in 1..400_i64 {
+            let t = Rational::ratio(quarter, 4);
+            let late = (&t + &Rational::from(jitter)) / Rational::from(period);
+            let mut events = late.ceil();
+            if distance > 0 {
+                events = events.min((&t / &Rational::from(distance)).ceil());
+            }
+            assert_eq!(most.value_at(&t), (events * Rational::from(3)).into(), "{period} {t}");
+            let early = (&t - &Rational::from(jitter)) / Rational::from(period);
+            let events = early.floor().max(Rational::ZERO);
+            assert_eq!(least.value_at(&t), (events * Rational::from(3)).into(), "{period} {t}");
+        }
+    }
+    assert!(Curve::events(1, 0, 0, 0).is_err());
+    assert!(Curve::events(1, 1, -1, 0).is_err());
+}

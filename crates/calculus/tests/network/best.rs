@@ -161,3 +161,29 @@ fn staircases_without_a_common_period_are_outlined_and_say_so() {
         assert!(!found.delay_by.outlined);
     }
 }
+
+#[test]
+fn a_deadline_ends_the_search() {
+    // Three servers with cross traffic: total flow analysis is far above the smallest bound.
+    let servers = vec![rl("10", "1"); 3];
+    let flows: [(_, &[usize]); 4] = [
+        (tb("20", "2"), &[0, 1, 2]),
+        (tb("10", "3"), &[0]),
+        (tb("10", "3"), &[1]),
+        (tb("10", "3"), &[2]),
+    ];
+    let network = network(&servers, &flows);
+    let flow = network.flow_named("f0").expect("a flow");
+    let by = |deadline: Option<Rational>| {
+        let settings = Settings { deadline, ..Settings::default() };
+        Analyser::new(&network, settings).bound(flow, Analysis::Best).expect("a bound").delay
+    };
+    let first = bound(&network, "f0", Analysis::TfaPlusPlus, Multiplexing::Fifo).delay;
+    let least = by(None);
+    assert!(least < first, "{least} {first}");
+    // In time by the first analysis; only by a later one; by none.
+    assert_eq!(by(first.clone().into_finite()), first);
+    let between = by(least.clone().into_finite());
+    assert_eq!(between, least);
+    assert_eq!(by(Some(Rational::ZERO)), least);
+}

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use calculus::Rational;
 use calculus::network::{
     Analysis, ArrivalBound, FlowId, FlowOfInterest, Multiplexing, Network, Settings, Unit,
     format::{self, Variation},
@@ -97,8 +98,9 @@ Examples:
 const EXIT_STATUS: &str = "\
 Exit status:
   0  done
-  1  a flow has no bound (the notes say why; see --allow-unbounded; with --vary: at no value), a
-     bound contradicts a run, or an assertion of a min-plus program does not hold
+  1  a flow has no bound (the notes say why; see --allow-unbounded; with --vary: at no value) or one
+     beyond --deadline, a bound contradicts a run, or an assertion of a min-plus program does not
+     hold
   2  the file or an argument is wrong, or the analysis does not apply to the network";
 
 /// The verb with all its flags.
@@ -189,6 +191,17 @@ pub(crate) fn command() -> Command {
                 .long_help(
                     "Cap bursts of cross traffic by the backlog of the server they come from, as \
                      DNC does with its 'server backlog arrival bound'. best tries both",
+                ),
+        )
+        .arg(
+            Arg::new("deadline")
+                .long("deadline")
+                .value_name("TIME")
+                .value_parser(|text: &str| format::time(text))
+                .help("Be done with a flow as soon as its delay is proven to be at most that, such as 5ms")
+                .long_help(
+                    "Be done with a flow as soon as its delay is proven to be at most that, such as 5ms: \
+                     best spends its effort on the others, and the exit status is 1 if some may be late",
                 ),
         )
         .arg(
@@ -316,6 +329,7 @@ pub(super) fn settings(matches: &ArgMatches) -> Settings {
         },
         arrival_bounds: methods,
         cap_bursts: matches.get_flag("cap-bursts"),
+        deadline: matches.get_one::<Rational>("deadline").cloned(),
         threads: matches.get_one::<u16>("threads").copied().unwrap_or(0).into(),
     }
 }

@@ -33,6 +33,8 @@ pub(super) fn candidates<'n>(
         first.push(Analysis::SinkTree);
     }
     let mut candidates = vec![(settings.clone(), first)];
+    // Only for flows that are over it otherwise.
+    let last_resort = settings.deadline.is_some() && hops > PROGRAMMED;
     if feed_forward {
         let with = |settings: &Settings, methods: &[ArrivalBound], cap_bursts| Settings {
             arrival_bounds: methods.to_vec(),
@@ -78,6 +80,9 @@ pub(super) fn candidates<'n>(
             }
         }
     }
+    if last_resort {
+        candidates.push((settings.clone(), vec![Analysis::Ludb, Analysis::Plp]));
+    }
     candidates
         .into_iter()
         .map(|(settings, analyses)| (Analyser::new(network, settings), analyses))
@@ -93,6 +98,11 @@ pub(super) fn bound(
     let mut fault = None;
     for (analyser, analyses) in candidates {
         for analysis in analyses {
+            let deadline = &analyser.settings().deadline;
+            let delay = best.as_ref().map(|best| best.delay.clone());
+            if delay.zip(deadline.clone()).is_some_and(|(delay, most)| delay <= most.into()) {
+                break;
+            }
             let mut found = match analyser.run(flow, *analysis) {
                 Ok(found) => found,
                 // It does not apply here, others do.

@@ -22,6 +22,7 @@ const KINDS: [&str; 13] = [
     "rate",
     "burst-delay",
     "staircase",
+    "events",
     "tdma",
     "segments",
     "minimum",
@@ -98,6 +99,13 @@ pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Gi
                 None => Curve::staircase(height, length),
                 Some(offset) => Curve::delayed_staircase(offset, height, length),
             }
+        }
+        "events" => {
+            let known = ["height", "period", "jitter", "distance"];
+            let of = Parameters::new(description, units, &known)?;
+            let time = |name| of.optional(name, Dimension::Time).map(Option::unwrap_or_default);
+            let (jitter, distance) = (time("jitter")?, time("distance")?);
+            Curve::events(of.data("height")?, of.time("period")?, jitter, distance)
         }
         _ => {
             let of = Parameters::new(description, units, &["rate", "slot", "cycle"])?;
