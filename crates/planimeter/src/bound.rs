@@ -3,14 +3,17 @@
 mod arguments;
 mod sweep;
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use calculus::network::format::Variation;
 use calculus::network::{
     Analyser, Analysis, Assessed, FlowId, Format, Load, Network, ServerBound, Settings, format,
 };
-use calculus::{Rational, mppg};
+use calculus::{Extended, Rational, mppg};
 use clap::ArgMatches;
 use report::RunDirectory;
 use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
@@ -20,6 +23,8 @@ use crate::failure::Failure;
 use crate::output::layout;
 pub(crate) use arguments::command;
 
+/// How often a terminal is told how far the analysis is.
+const PROGRESS: Duration = Duration::from_secs(3);
 /// Flows for which runs are looked for: each takes from milliseconds to a second.
 const RUNS: usize = 100;
 
@@ -124,7 +129,7 @@ fn assess(
             flows.len()
         );
     }
-    match analyser.assess(flows, analyses, with_runs) {
+    match with_progress(&analyser, flows.len(), || analyser.assess(flows, analyses, with_runs)) {
         Ok(assessed) => Ok((analyses.to_vec(), assessed)),
         Err(error) if analyses.len() == 1 => Err(Failure::input(error)),
         Err(_) => {
@@ -140,6 +145,24 @@ fn assess(
             Ok((some, assessed))
         }
     }
+}
+
+/// Does what takes long for large networks, and says on a terminal how far it is.
+fn with_progress<R>(analyser: &Analyser<'_>, flows: usize, work: impl FnOnce() -> R) -> R {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let (done, told) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while told.recv_timeout(PROGRESS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("planimeter: {} of {flows} flows", analyser.flows_assessed());
+            }
+        });
+        let found = work();
+        drop(done);
+        found
+    })
 }
 
 /// Runs a min-plus program and prints what it prints. An assertion that does not hold is 1.
@@ -179,7 +202,7 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
 fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     let least = |row: &Vec<Assessed>| row.iter().map(|a| a.bound.delay.clone()).min();
     let flows = bounds.flows.iter().filter_map(|row| Some((least(row)?, row.first()?.bound.flow)));
-    let mut late: Vec<_> = flows.filter(|(delay, _)| *delay > deadline.clone().into()).collect();
+    let mut late: Vec<_> = flows.filter(|(delay, _)| *delay > Extended::from(deadline)).collect();
     late.sort_by(|a, b| b.0.cmp(&a.0));
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }

@@ -229,6 +229,8 @@ pub struct Analyser<'n> {
     totals: Totals,
     delays: OnceLock<Result<Delays, AnalysisError>>,
     cuts: linear::Cuts,
+    /// Flows that were assessed.
+    assessed: AtomicUsize,
     /// What [`Analysis::Best`] chooses from.
     candidates: OnceLock<Vec<(Analyser<'n>, Vec<Analysis>)>>,
     /// For what is beyond the algebra: the same with simpler curves.
@@ -246,6 +248,7 @@ impl<'n> Analyser<'n> {
             totals: Totals::default(),
             delays: OnceLock::new(),
             cuts: linear::Cuts::of(analysed),
+            assessed: AtomicUsize::new(0),
             candidates: OnceLock::new(),
             outlined: OnceLock::new(),
         }
@@ -313,6 +316,16 @@ impl<'n> Analyser<'n> {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.common.settings
+    }
+
+    /// How many flows [`Analyser::assess`] is done with, for those who wait for it on another thread.
+    #[must_use]
+    pub fn flows_assessed(&self) -> usize {
+        self.assessed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_assessed(&self) {
+        self.assessed.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn in_parallel<T: Sync, R: Send>(

@@ -70,7 +70,9 @@ impl Analyser<'_> {
             let assess = |analysis: &Analysis| {
                 Ok(Assessed { bound: self.run(*flow, *analysis)?, run: run.clone() })
             };
-            analyses.iter().map(assess).collect()
+            let found = analyses.iter().map(assess).collect();
+            self.count_assessed();
+            found
         })
     }
 }

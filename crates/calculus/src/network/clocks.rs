@@ -70,7 +70,9 @@ impl Network {
                 ..server.clone()
             });
         }
-        let flow = |flow: &Flow| Ok(Flow { arrival: clocks.above(&flow.arrival)?, ..flow.clone() });
+        let flow = |flow: &Flow| -> Result<Flow, ClocksError> {
+            Ok(Flow { arrival: clocks.above(&flow.arrival)?, ..flow.clone() })
+        };
         let flows: Result<Vec<Flow>, ClocksError> = self.flows().map(|(_, f)| flow(f)).collect();
         let links: Result<Vec<Curve>, ClocksError> =
             self.link_shapes().map(|curve| clocks.above(curve)).collect();

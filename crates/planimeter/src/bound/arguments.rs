@@ -198,7 +198,7 @@ pub(crate) fn command() -> Command {
                 .long("deadline")
                 .value_name("TIME")
                 .value_parser(|text: &str| format::time(text))
-                .help("Be done with a flow as soon as its delay is proven to be at most that, such as 5ms")
+                .help("Be done with flows that are proven to be in time, such as 5ms")
                 .long_help(
                     "Be done with a flow as soon as its delay is proven to be at most that, such as 5ms: \
                      best spends its effort on the others, and the exit status is 1 if some may be late",

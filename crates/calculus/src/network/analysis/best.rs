@@ -100,7 +100,10 @@ pub(super) fn bound(
         for analysis in analyses {
             let deadline = &analyser.settings().deadline;
             let delay = best.as_ref().map(|best| best.delay.clone());
-            if delay.zip(deadline.clone()).is_some_and(|(delay, most)| delay <= most.into()) {
+            if delay
+                .zip(deadline.clone())
+                .is_some_and(|(delay, most)| delay <= Extended::Finite(most))
+            {
                 break;
             }
             let mut found = match analyser.run(flow, *analysis) {
