@@ -14,7 +14,7 @@ use super::tree::{Fields, Node, Tree};
 use crate::network::operations;
 use crate::{AlgebraError, Curve, CurveError, Extended, Piece, Rational};
 
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "token-bucket",
     "leaky-bucket",
     "t-spec",

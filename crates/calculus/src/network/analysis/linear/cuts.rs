@@ -15,6 +15,7 @@
 //! towards the largest fixed point (Newton's method for a concave function). That a + G y <= y is
 //! checked in exact arithmetic; y itself comes from floating point, and is some digits larger.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::dates::Choice;
@@ -148,12 +149,15 @@ impl System {
             };
             let mut tree = rooted(common, delays, root, &bursts, targets)?;
             if let Some(known) = &known {
-                if !tightened.contains_key(&root) {
-                    let mut of_known = rooted(common, delays, root, known, &[])?;
-                    of_known.tighten()?;
-                    tightened.insert(root, of_known);
-                }
-                tree.take_delays(&tightened[&root]);
+                let of_known = match tightened.entry(root) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(free) => {
+                        let mut of_known = rooted(common, delays, root, known, &[])?;
+                        of_known.tighten()?;
+                        free.insert(of_known)
+                    }
+                };
+                tree.take_delays(of_known);
             }
             let mut formulation = Formulation::of(&tree, Choice::Behind(0));
             let objective = formulation.backlog(true);
