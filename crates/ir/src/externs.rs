@@ -87,17 +87,23 @@ names! {
         AllocateFlowId = "allocate_flow_id",
         Assert = "assert",
         Assume = "assume",
+        BpfKtimeGetNs = "BPF_KTIME_GET_NS",
+        BpfPerfEventOutput = "BPF_PERF_EVENT_OUTPUT",
         Clone = "clone",
         /// Keeps data that are an argument, from the days before field lists.
         Clone3 = "clone3",
         ClonePreservingFieldList = "clone_preserving_field_list",
+        CsumReplace2 = "csum_replace2",
+        CsumReplace4 = "csum_replace4",
         Digest = "digest",
         DropPacket = "drop_packet",
+        EbpfIpv4Checksum = "ebpf_ipv4_checksum",
         Hash = "hash",
         IsHostPort = "is_host_port",
         IsNetPort = "is_net_port",
         LogMsg = "log_msg",
         MarkToDrop = "mark_to_drop",
+        MarkToPass = "mark_to_pass",
         MirrorPacket = "mirror_packet",
         PsaCloneE2e = "psa_clone_e2e",
         PsaCloneI2e = "psa_clone_i2e",
@@ -117,6 +123,7 @@ names! {
         SetEntryExpireTimeIf = "set_entry_expire_time_if",
         StaticAssert = "static_assert",
         Truncate = "truncate",
+        UbpfTimeGetNs = "ubpf_time_get_ns",
         UpdateChecksum = "update_checksum",
         UpdateChecksumWithPayload = "update_checksum_with_payload",
         UpdateExpireInfo = "update_expire_info",
@@ -139,13 +146,19 @@ names! {
         V1Checksum16 = "Checksum16",
         ActionProfile = "ActionProfile",
         ActionSelector = "ActionSelector",
+        /// Of ebpf_model.p4, for the property `implementation`.
+        ArrayTable = "array_table",
         Checksum = "Checksum",
         Counter = "Counter",
+        /// Of ebpf_model.p4.
+        CounterArray = "CounterArray",
         CryptoAccelerator = "crypto_accelerator",
         Digest = "Digest",
         DirectCounter = "DirectCounter",
         DirectMeter = "DirectMeter",
         Hash = "Hash",
+        /// Of ebpf_model.p4, for the property `implementation`.
+        HashTable = "hash_table",
         InternetChecksum = "InternetChecksum",
         IpsecAccelerator = "ipsec_accelerator",
         Meter = "Meter",
@@ -171,6 +184,12 @@ impl ExternType {
                 | Self::V1Checksum16
         )
     }
+
+    /// Whether only the models for BPF declare it.
+    #[must_use]
+    pub fn is_of_bpf(&self) -> bool {
+        matches!(self, Self::ArrayTable | Self::CounterArray | Self::HashTable)
+    }
 }
 
 names! {
@@ -191,6 +210,7 @@ names! {
         GetHash = "get_hash",
         GetResults = "get_results",
         GetState = "get_state",
+        Increment = "increment",
         Pack = "pack",
         Read = "read",
         SetState = "set_state",

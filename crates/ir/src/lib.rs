@@ -193,7 +193,7 @@ impl Architecture {
     pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
         match self {
             Self::V1model => extern_type.is_of_v1model(),
-            Self::Psa | Self::Pna => !extern_type.is_of_v1model(),
+            Self::Psa | Self::Pna => !extern_type.is_of_v1model() && !extern_type.is_of_bpf(),
             Self::Other(_) => true,
         }
     }

@@ -43,7 +43,7 @@ macro_rules! accepted {
 }
 
 accepted! {
-    abstract_methods annotations casts_and_optional_parameters composites constants controllers converted ebpf
+    abstract_methods annotations casts_and_optional_parameters chapters composites constants controllers converted ebpf
     expressions factories generics hidden_names inferred_blocks initializers instances left_out_parameters lists_and_strings loops
     macros methods_in_parsers newer numbers overloads own_externs packages parsers pna_dpdk pna_tc psa selects sizes spacing
     statements structured_annotations tables tuples ubpf ubpf_without_metadata v1model v1model_typed_indices

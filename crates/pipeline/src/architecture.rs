@@ -4,6 +4,7 @@
 //! Each driver keeps its packets in a queue of passes and works through it first in, first out,
 //! so outputs come in a fixed order.
 
+pub(crate) mod bpf;
 pub(crate) mod decision;
 pub(crate) mod engine;
 mod other;
@@ -43,6 +44,7 @@ pub(crate) enum Driver {
     V1model(v1model::Blocks),
     Psa(psa::Blocks),
     Pna(pna::Blocks),
+    Bpf(bpf::Blocks),
     Other(other::Blocks),
 }
 
@@ -52,6 +54,9 @@ impl Driver {
             Architecture::V1model => Self::V1model(v1model::Blocks::new(layout)?),
             Architecture::Psa => Self::Psa(psa::Blocks::new(layout)?),
             Architecture::Pna => Self::Pna(pna::Blocks::new(layout)?),
+            Architecture::Other(ref package) if bpf::is_package(package) => {
+                Self::Bpf(bpf::Blocks::new(layout)?)
+            }
             _ => Self::Other(other::Blocks::new(layout)?),
         })
     }
@@ -65,12 +70,13 @@ impl Driver {
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         match self {
+            Self::Bpf(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Other(blocks) => blocks.process(machine, port, packet, outputs),
             _ => self.process(&mut Interpreter(machine), port, packet, outputs),
         }
     }
 
-    /// Processes a packet on an engine; packages of the user's are for the interpreter alone.
+    /// Processes a packet on an engine; packages for BPF and of the user's are for the interpreter alone.
     pub(crate) fn process<'p>(
         &self,
         machine: &mut impl Engine<'p>,
@@ -82,7 +88,7 @@ impl Driver {
             Self::V1model(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Psa(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Pna(blocks) => blocks.process(machine, port, packet, outputs),
-            Self::Other(_) => Err(RunError::Malformed("package")),
+            Self::Bpf(_) | Self::Other(_) => Err(RunError::Malformed("package")),
         }
     }
 

@@ -53,9 +53,6 @@ pub enum LoadError {
     /// A package of which no block can be run.
     #[error("nothing in the package {0} can be run: it needs a parser or a control")]
     NothingToRun(String),
-    /// A package of an architecture whose declarations are built in so that programs for it can be checked.
-    #[error("the architecture of {0} is not emulated: programs for it can be compiled, not run")]
-    NotEmulated(String),
     /// An extern that is not built in.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {

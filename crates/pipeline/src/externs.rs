@@ -4,6 +4,7 @@
 //! method; v1model, PSA and PNA share most kinds under two spellings. Arguments that an extern
 //! leaves alone (a register read beyond its end) keep what they held, as in BMv2.
 
+mod bpf;
 pub(crate) mod calls;
 pub(crate) mod crc;
 pub(crate) mod hash;
@@ -110,6 +111,12 @@ impl ExternState {
         let size = constructed.numbers.first().copied().unwrap_or(0);
         Ok(match instance.extern_type {
             ExternType::V1Counter | ExternType::Counter => {
+                Self::Counter(Counters { name, size, cells: Array::default() })
+            }
+            ExternType::CounterArray => {
+                // Whatever is sparse has elements by any number; how many there may be is up to the kernel.
+                let sparse = constructed.values.contains(&Value::Bool(true));
+                let size = if sparse { 1 << 32 } else { size };
                 Self::Counter(Counters { name, size, cells: Array::default() })
             }
             ExternType::V1Meter | ExternType::Meter => Self::Meter(Meters {

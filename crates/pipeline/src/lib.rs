@@ -17,6 +17,7 @@ mod array;
 mod bound;
 mod compiled;
 mod control;
+mod coverage;
 mod data_plane;
 mod dialect;
 mod error;
@@ -33,6 +34,7 @@ mod value;
 
 pub use architecture::Output;
 pub use compiled::{Batch, Compiled, StageTimes};
+pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
     Compile, InterpreterTarget, PacketCounts, Ports, TableUsage, V1ModelSettings, Worker,
 };

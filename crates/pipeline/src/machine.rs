@@ -83,7 +83,7 @@ pub(crate) struct Effects {
     pub(crate) recirculate: Option<Preserved>,
     /// v1model: the last `digest`: receiver and message.
     pub(crate) digest: Option<(u64, Expression)>,
-    /// v1model: most bytes that leave.
+    /// v1model, uBPF: most bytes that leave.
     pub(crate) truncate: Option<u64>,
     /// v1model: a `verify_checksum` failed.
     pub(crate) checksum_error: bool,
@@ -93,6 +93,8 @@ pub(crate) struct Effects {
     pub(crate) mirrors: Vec<(u32, u32)>,
     /// PNA: an inline accelerator was enabled last, and not disabled.
     pub(crate) accelerator: bool,
+    /// uBPF: `mark_to_drop` was called, and not `mark_to_pass` after it.
+    pub(crate) dropped: bool,
 }
 
 impl Effects {

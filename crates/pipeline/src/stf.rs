@@ -21,7 +21,7 @@ mod tests;
 pub use network::{End, Network, run_network};
 pub use number::Number;
 pub use parse::SyntaxError;
-pub use run::{Options, Report, run};
+pub use run::{Options, Report, run, run_covered};
 pub use script::{
     Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script, Statement,
     StatementKind, Unit,

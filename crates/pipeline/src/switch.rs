@@ -16,9 +16,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The packages of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4.
-const CHECKED_ONLY: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
-
 /// How packets go through a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
@@ -48,11 +45,6 @@ impl Core {
             return Err(LoadError::Version { found: program.version, known: Program::VERSION });
         }
         program.validate().map_err(|violation| LoadError::Invalid(violation.to_string()))?;
-        if let Architecture::Other(package) = &program.architecture
-            && CHECKED_ONLY.contains(&package.as_str())
-        {
-            return Err(LoadError::NotEmulated(package.clone()));
-        }
         let layout = Layout::new(program)?;
         check_externs(&layout)?;
         let driver = Driver::new(&layout)?;
@@ -341,23 +333,6 @@ mod tests {
         let compiled =
             p4lang::compile_text("test.p4", text, &Options::default(), &MemoryFiles::default());
         Switch::new(compiled.program.expect("the program compiles"))
-    }
-
-    #[test]
-    fn what_is_only_checked_is_not_run() {
-        let filter = "#include <ebpf_model.p4>
-            struct headers { }
-            parser p(packet_in packet, out headers h) { state start { transition accept; } }
-            control c(inout headers h, out bool accept) { apply { accept = true; } }
-            ebpfFilter(p(), c()) main;";
-        assert!(matches!(load(filter), Err(LoadError::NotEmulated(name)) if name == "ebpfFilter"));
-        assert!(
-            load(&filter.replace("ebpfFilter(", "Box(").replace(
-                "struct headers",
-                "package Box<H>(parse<H> p, filter<H> f); struct headers"
-            ))
-            .is_ok()
-        );
     }
 
     #[test]

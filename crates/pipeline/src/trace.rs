@@ -1,8 +1,8 @@
 //! What happened to a packet, in the order in which it happened.
 
 use crate::table::TableEntry;
-use ir::TableId;
 use ir::bits::Bits;
+use ir::{Location, TableId};
 use std::fmt;
 
 /// Takes events as they happen.
@@ -13,6 +13,13 @@ pub trait Trace {
     /// A table was looked up; keys are the patterns that entries are compared with, in the order of
     /// [`ir::Table::keys`].
     fn lookup(&mut self, _table: TableId, _keys: &[Bits], _hit: bool) {}
+
+    /// A branch was decided: 0 is `else`, `default` of a `switch` and the end of a loop; 1 is `then` and a turn of a loop;
+    /// cases of a `switch` are counted from 1.
+    fn branch(&mut self, _at: Location, _side: usize) {}
+
+    /// A `select` was decided: the case of the state that fits, from 0.
+    fn selected(&mut self, _parser: &str, _state: &str, _case: Option<usize>) {}
 
     /// Whether [`Self::event`] is of use. Events hold text, and to make it takes longer than all else that is
     /// done for a packet.

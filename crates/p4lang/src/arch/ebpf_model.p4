@@ -1,4 +1,4 @@
-// The packet filter that p4c compiles to eBPF. Programs for it are checked; Planimeter does not run them.
+// The packet filter that p4c compiles to eBPF.
 
 #ifndef _EBPF_MODEL_P4_
 #define _EBPF_MODEL_P4_

@@ -1,4 +1,4 @@
-// The pipeline that p4c compiles to user-space BPF. Programs for it are checked; Planimeter does not run them.
+// The pipeline that p4c compiles to user-space BPF.
 
 #ifndef _UBPF_MODEL_P4_
 #define _UBPF_MODEL_P4_

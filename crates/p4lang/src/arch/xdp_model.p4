@@ -1,5 +1,4 @@
-// The packet switch that p4c compiles to eBPF at the XDP hook; the packet filter of ebpf_model.p4 runs there too. Programs
-// for it are checked; Planimeter does not run them.
+// The packet switch that p4c compiles to eBPF at the XDP hook; the packet filter of ebpf_model.p4 runs there too.
 
 #ifndef _XDP_MODEL_P4
 #define _XDP_MODEL_P4

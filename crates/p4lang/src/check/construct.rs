@@ -158,7 +158,6 @@ impl<'program> Checker<'program, '_> {
     fn settle_open(&mut self, good: bool) {
         for open in std::mem::take(&mut self.constructing.open) {
             let Some(mut call) = self.out.calls.remove(&open.expression) else { continue };
-            let written = call.type_arguments.clone();
             for ty in call.type_arguments.iter_mut().chain(&mut call.parameter_types) {
                 *ty = self.settled(ty);
             }
@@ -169,9 +168,7 @@ impl<'program> Checker<'program, '_> {
             if let Some(place) = self.out.expression_types.get_mut(open.expression.index()) {
                 *place = call.return_type.clone();
             }
-            let left_open =
-                written.iter().any(|ty| ty.any(&mut |part| matches!(part, Type::Inferred(_))));
-            if good && left_open {
+            if good {
                 let matched = Matched {
                     type_arguments: call.type_arguments.clone(),
                     arguments: call.arguments.clone(),

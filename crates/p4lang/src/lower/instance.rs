@@ -739,6 +739,16 @@ impl<'a> Lowering<'a> {
                     table.direct_externs.push(id);
                 }
             }
+            // A map of the kernel: what it says is how many entries there may be.
+            ExternRole::Implementation if instance.extern_type.is_of_bpf() => {
+                let size = instance.arguments.first().and_then(|argument| match &argument.value {
+                    ir::Value::Bits(bits) => bits.to_u64(),
+                    _ => None,
+                });
+                if let Some(table) = self.program.tables.get_mut(table.index()) {
+                    table.size = table.size.or(size);
+                }
+            }
             ExternRole::Implementation => {
                 let implementation = match instance.extern_type {
                     ir::ExternType::V1ActionSelector | ir::ExternType::ActionSelector => {

@@ -288,12 +288,15 @@ impl Binder<'_> {
 
 /// Bits of a loose header but for its varbits.
 fn fixed_bits(parts: &[(u32, Shape)]) -> u32 {
-    let of = |shape: &Shape| match shape {
-        Shape::Scalar(scalar) => scalar.width,
-        Shape::Wide { width, .. } => *width,
-        Shape::Struct(parts, _) => fixed_bits(parts),
-        _ => 0,
-    };
+    fn of(shape: &Shape) -> u32 {
+        match shape {
+            Shape::Scalar(scalar) => scalar.width,
+            Shape::Wide { width, .. } => *width,
+            Shape::Struct(parts, _) => fixed_bits(parts),
+            Shape::Row { element, size } => of(element).saturating_mul(*size),
+            _ => 0,
+        }
+    }
     parts.iter().fold(0, |sum, (_, part)| sum.saturating_add(of(part)))
 }
 

@@ -1,19 +1,23 @@
 //! Which extern a call means, and functions that all architectures have.
 
 use super::Call;
+use super::bpf::is_of_bpf;
 use crate::error::RunError;
 use crate::layout::MetadataField;
 use crate::machine::{Machine, Stop};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{Argument, ExternCallee, ExternFunction, Program};
+use ir::{Architecture, Argument, ExternCallee, ExternFunction, Program};
 use num_bigint::BigInt;
 
 /// Whether a call of this function, or of a method of this type, can be run.
 pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     match callee {
-        ExternCallee::Function(function) => !matches!(function, ExternFunction::Other(_)),
+        ExternCallee::Function(function) => {
+            let for_bpf = matches!(program.architecture, Architecture::Other(_));
+            !matches!(function, ExternFunction::Other(_)) && (for_bpf || !is_of_bpf(function))
+        }
         ExternCallee::Method { instance, method } => {
             program.externs.get(instance.index()).is_some_and(|instance| {
                 program.architecture.may_have_extern(&instance.extern_type)
@@ -67,6 +71,9 @@ impl Machine<'_> {
         function: &ExternFunction,
     ) -> Result<Option<Value>, Stop> {
         use ExternFunction as Of;
+        if let Some(result) = self.call_bpf(call, function)? {
+            return Ok(result);
+        }
         match function {
             Of::Assert | Of::Assume => {
                 if !self.input_bool(call, 0)? {

@@ -36,6 +36,8 @@ pub(crate) enum Algorithm {
     /// As `crc32` here.
     TargetDefault,
     Toeplitz,
+    /// Of uBPF.
+    Lookup3,
     /// Not a function of its data.
     Random,
     /// One that cannot be run.
@@ -55,6 +57,7 @@ impl Algorithm {
             "identity" => Self::Identity,
             "target_default" => Self::TargetDefault,
             "toeplitz" => Self::Toeplitz,
+            "lookup3" => Self::Lookup3,
             "random" => Self::Random,
             _ => Self::Unknown(name.to_owned()),
         }
@@ -97,6 +100,7 @@ impl HashSettings {
             Algorithm::Xor16 => u64::from(xor16(data)),
             Algorithm::Identity => identity(data),
             Algorithm::Toeplitz => u64::from(toeplitz(&self.toeplitz_key, data)),
+            Algorithm::Lookup3 => u64::from(Algorithm::lookup3(data)),
             Algorithm::Random | Algorithm::Unknown(_) => return None,
         })
     }

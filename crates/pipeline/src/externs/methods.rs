@@ -21,6 +21,7 @@ pub(super) fn known(extern_type: &ExternType, method: &ExternMethod) -> bool {
     matches!(
         (extern_type, method),
         (Of::V1Counter | Of::Counter | Of::V1DirectCounter | Of::DirectCounter, Method::Count)
+            | (Of::CounterArray, Method::Increment | Method::Add)
             | (Of::V1Register | Of::Register, Method::Read | Method::Write)
             | (Of::V1Meter, Method::ExecuteMeter)
             | (Of::V1DirectMeter, Method::Read)
@@ -56,6 +57,7 @@ impl<'p> Machine<'p> {
         let instance = instance.ok_or_else(|| damaged("extern instance"))?;
         match (&instance.extern_type, method) {
             (Of::V1Counter | Of::Counter, Method::Count) => self.count(call, id).map(|()| None),
+            (Of::CounterArray, _) => self.count_in_array(call, id, method).map(|()| None),
             (Of::V1DirectCounter | Of::DirectCounter, Method::Count) => {
                 self.count_direct(call, id).map(|()| None)
             }

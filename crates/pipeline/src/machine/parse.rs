@@ -27,7 +27,13 @@ impl Machine<'_> {
             }
             let target = match &state.transition {
                 Transition::Direct(target) => *target,
-                Transition::Select { subjects, cases } => self.select(subjects, cases)?,
+                Transition::Select { subjects, cases } => {
+                    let chosen = self.selected(subjects, cases)?;
+                    if let Some(trace) = &mut self.trace {
+                        trace.selected(&parser.name, &state.name, chosen);
+                    }
+                    self.target(chosen, cases)?
+                }
             };
             match target {
                 Target::Accept => return Ok(Flow::Next),
@@ -38,8 +44,7 @@ impl Machine<'_> {
         Err(self.layout.reject(CoreError::ParserTimeout))
     }
 
-    fn select(&mut self, subjects: &[Expression], cases: &[SelectCase]) -> Result<Target, Stop> {
-        let chosen = self.selected(subjects, cases)?;
+    fn target(&self, chosen: Option<usize>, cases: &[SelectCase]) -> Result<Target, Stop> {
         if let Some(case) = chosen.and_then(|position| cases.get(position)) {
             return Ok(case.target);
         }

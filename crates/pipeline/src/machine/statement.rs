@@ -41,14 +41,18 @@ impl Machine<'_> {
         match &statement.kind {
             StatementKind::If { condition, then, otherwise } => {
                 let holds = self.condition(condition)?;
+                self.decided(statement, usize::from(holds));
                 self.block(if holds { then } else { otherwise })
             }
             StatementKind::Switch { subject, cases, default } => {
-                let chosen = self.chosen_case(subject, cases)?.unwrap_or(default);
-                self.block(chosen)
+                let chosen = self.chosen_case(subject, cases)?;
+                self.decided(statement, chosen.map_or(0, |position| position + 1));
+                let case = chosen.and_then(|position| cases.get(position));
+                self.block(case.map_or(default, |case| &case.body))
             }
             StatementKind::For { before_condition, condition, update, body } => {
-                self.repeat(before_condition, condition, update, body)
+                let side = |machine: &mut Self, side| machine.decided(statement, side);
+                self.repeat((before_condition, condition, update, body), &side)
             }
             StatementKind::ApplyTable { table, hit, action_run } => {
                 self.apply_table(*table, hit.as_ref(), action_run.as_ref())
@@ -231,18 +235,25 @@ impl Machine<'_> {
         self.write(place, value)
     }
 
-    fn chosen_case<'c>(
+    /// Tells the trace which side of a branch was taken.
+    fn decided(&mut self, statement: &Statement, side: usize) {
+        if let (Some(trace), Some(at)) = (&mut self.trace, statement.location) {
+            trace.branch(at, side);
+        }
+    }
+
+    fn chosen_case(
         &self,
         subject: &Expression,
-        cases: &'c [SwitchCase],
-    ) -> Result<Option<&'c Block>, Stop> {
+        cases: &[SwitchCase],
+    ) -> Result<Option<usize>, Stop> {
         let found = self.evaluate(subject)?;
-        for case in cases {
+        for (position, case) in cases.iter().enumerate() {
             for value in &case.values {
                 self.charge(self.layout.size(subject.type_id))?;
                 let wanted = self.layout.constant(subject.type_id, value);
                 if wanted.ok_or_else(|| damaged("case"))?.language_equal(&found) {
-                    return Ok(Some(&case.body));
+                    return Ok(Some(position));
                 }
             }
         }
@@ -251,10 +262,8 @@ impl Machine<'_> {
 
     fn repeat(
         &mut self,
-        before_condition: &Block,
-        condition: &Expression,
-        update: &Block,
-        body: &Block,
+        (before_condition, condition, update, body): (&Block, &Expression, &Block, &Block),
+        decided: &dyn Fn(&mut Self, usize),
     ) -> Result<Flow, Stop> {
         loop {
             self.count_step()?;
@@ -262,7 +271,9 @@ impl Machine<'_> {
                 Flow::Next => {}
                 other => return Ok(other),
             }
-            if !self.condition(condition)? {
+            let goes_on = self.condition(condition)?;
+            decided(self, usize::from(goes_on));
+            if !goes_on {
                 return Ok(Flow::Next);
             }
             match self.block(body)? {

@@ -7,6 +7,7 @@
 use super::StfError;
 use super::number::Number;
 use super::script::{Call, MatchText};
+use crate::architecture::bpf;
 use crate::{ActionCall, FieldMatch, Switch};
 use ir::bits::Bits;
 use ir::{
@@ -22,8 +23,10 @@ fn find<'n>(
     wanted: &str,
 ) -> Result<usize, StfError> {
     let at_dot = |name: &str| name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'));
-    let ways: [&dyn Fn(&str) -> bool; 3] =
-        [&|name| name == wanted, &at_dot, &|name| name.ends_with(wanted)];
+    // In scripts for BPF, `pipe_t` is `pipe.t` and `_NoAction` is `NoAction`: names of the C code.
+    let in_c = |name: &str| name.replace('.', "_") == wanted.strip_prefix('_').unwrap_or(wanted);
+    let ways: [&dyn Fn(&str) -> bool; 4] =
+        [&|name| name == wanted, &at_dot, &|name| name.ends_with(wanted), &in_c];
     for is_meant in ways {
         let mut found = names.clone().enumerate().filter(|(_, name)| is_meant(name));
         match (found.next(), found.next()) {
@@ -127,9 +130,19 @@ pub(super) fn call(
             _ => None,
         }
     });
-    if let Some((name, _)) =
-        call.arguments.iter().find(|(name, _)| !parameters.contains(&name.as_str()))
-    {
+    // p4c's runner for BPF writes the values into a struct of C, in their order.
+    let by_order = bpf::is_for(program)
+        && call.arguments.len() == parameters.len()
+        && call.arguments.iter().any(|(name, _)| !parameters.contains(&name.as_str()));
+    let renamed: Vec<(String, Number)>;
+    let given = if by_order {
+        let names = parameters.iter().map(|name| (*name).to_owned());
+        renamed = names.zip(call.arguments.iter().map(|(_, value)| value.clone())).collect();
+        &renamed
+    } else {
+        &call.arguments
+    };
+    if let Some((name, _)) = given.iter().find(|(name, _)| !parameters.contains(&name.as_str())) {
         return Err(StfError::Unknown {
             kind: "parameter",
             name: format!("{name} of {}", action.name),
@@ -140,7 +153,7 @@ pub(super) fn call(
         .iter()
         .zip(widths)
         .map(|(parameter, shape)| {
-            call.arguments
+            given
                 .iter()
                 .rev()
                 .find(|(name, _)| name == parameter)
@@ -179,7 +192,10 @@ pub(super) fn matches(
         })
         .collect();
     for (name, text) in given {
-        let position = key(table, name)?;
+        let position = match bpf_key(program, table, name) {
+            Some(position) => position,
+            None => key(table, name)?,
+        };
         if let (Some(key), Some(place)) = (table.keys.get(position), matches.get_mut(position)) {
             *place = field(program, key, text, strict)?;
         }
@@ -194,6 +210,27 @@ fn shape(program: &Program, key: &Key) -> (u32, bool) {
         Some(Type::Varbits { max_width }) => (max_width, false),
         Some(Type::Bool) => (1, false),
         _ => (32, false),
+    }
+}
+
+/// The key that a script for BPF means: behind the name of the struct that holds the keys stands `field` with a number,
+/// or a name in which `_` stands for dots.
+fn bpf_key(program: &Program, table: &Table, given: &str) -> Option<usize> {
+    if !bpf::is_for(program) {
+        return None;
+    }
+    let (_, field) = given.split_once('.')?;
+    let numbered = field.strip_prefix("field").and_then(|number| number.parse::<usize>().ok());
+    if let Some(position) = numbered.filter(|position| *position < table.keys.len()) {
+        return Some(position);
+    }
+    let mut named = table.keys.iter().enumerate().filter(|(_, key)| {
+        let in_c = key.name.replace('.', "_");
+        in_c == field || in_c.strip_suffix(field).is_some_and(|before| before.ends_with('_'))
+    });
+    match (named.next(), named.next()) {
+        (Some((position, _)), None) => Some(position),
+        _ => None,
     }
 }
 

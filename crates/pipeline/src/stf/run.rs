@@ -8,11 +8,12 @@ use std::time::Duration;
 use super::books::Books;
 use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
 use super::{Failure, StfError, resolve};
+use crate::architecture::bpf;
 use crate::{
-    CloneSession, ControlError, EntryAction, EntryHandle, Event, FieldMatch, Group, GroupMember,
-    Replica, Switch, TableEntry, Trace,
+    CloneSession, ControlError, Coverage, EntryAction, EntryHandle, Event, FieldMatch, Group,
+    GroupMember, Replica, Switch, TableEntry, Trace,
 };
-use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
+use ir::{Architecture, ExternId, ExternType, Location, TableId, TableImplementation};
 
 /// How a script is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,12 +87,43 @@ pub fn run(
     script: &Script,
     options: Options,
 ) -> Result<Report, (usize, StfError)> {
+    run_script(switch, script, options, None)
+}
+
+/// As [`run`], on the interpreter; `coverage` of the program is told what the packets of the script reach.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_covered(
+    switch: &mut Switch,
+    script: &Script,
+    options: Options,
+    coverage: &mut Coverage,
+) -> Result<Report, (usize, StfError)> {
+    run_script(switch, script, options, Some(coverage))
+}
+
+fn run_script(
+    switch: &mut Switch,
+    script: &Script,
+    options: Options,
+    mut coverage: Option<&mut Coverage>,
+) -> Result<Report, (usize, StfError)> {
+    if let Some(coverage) = &mut coverage {
+        coverage.note_entries(switch);
+    }
     let is_psa = switch.program().architecture == Architecture::Psa;
     switch.follow_psa_switch(is_psa && !options.specification);
     switch.set_priority_queues(options.priority_queues);
     let mut runner = Runner::new(switch, options);
+    runner.coverage = coverage;
     runner.note_accelerators(script);
-    for Statement { line, kind } in &script.statements {
+    let mut statements: Vec<&Statement> = script.statements.iter().collect();
+    if runner.is_for_bpf && !options.strict {
+        // p4c's runner fills the maps before the first packet.
+        statements.sort_by_key(|statement| !fills_maps(&statement.kind));
+    }
+    for Statement { line, kind } in statements {
         if let Err(error) = runner.statement(*line, kind) {
             if options.strict || !is_tolerated(kind, &error) {
                 return Err((*line, error));
@@ -100,6 +132,10 @@ pub fn run(
         }
     }
     Ok(runner.books.finish(options))
+}
+
+fn fills_maps(kind: &StatementKind) -> bool {
+    matches!(kind, StatementKind::Add { .. } | StatementKind::SetDefault { .. })
 }
 
 /// Whether p4c's runner would go on. It looks up tables, keys, actions and parameters itself, and
@@ -122,6 +158,33 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
 const PROFILES: [&str; 4] =
     ["action_profile", "action_selector", "ActionProfile", "ActionSelector"];
 
+/// Takes events, and tells coverage of them.
+struct Observer<'c> {
+    events: Vec<Event>,
+    coverage: Option<&'c mut Coverage>,
+}
+
+impl Trace for Observer<'_> {
+    fn event(&mut self, event: Event) {
+        if let Some(coverage) = &mut self.coverage {
+            coverage.event(event.clone());
+        }
+        self.events.push(event);
+    }
+
+    fn branch(&mut self, at: Location, side: usize) {
+        if let Some(coverage) = &mut self.coverage {
+            coverage.branch(at, side);
+        }
+    }
+
+    fn selected(&mut self, parser: &str, state: &str, case: Option<usize>) {
+        if let Some(coverage) = &mut self.coverage {
+            coverage.selected(parser, state, case);
+        }
+    }
+}
+
 /// A node of the packet replication engine: copies with one replication id.
 #[derive(Clone, Debug)]
 struct MulticastNode {
@@ -133,6 +196,9 @@ struct MulticastNode {
 struct Runner<'s> {
     switch: &'s mut Switch,
     options: Options,
+    /// Scripts for BPF fill maps.
+    is_for_bpf: bool,
+    coverage: Option<&'s mut Coverage>,
     books: Books,
     handles: HashMap<String, (TableId, EntryHandle)>,
     nodes: Vec<MulticastNode>,
@@ -144,8 +210,10 @@ struct Runner<'s> {
 impl<'s> Runner<'s> {
     fn new(switch: &'s mut Switch, options: Options) -> Self {
         Self {
+            is_for_bpf: bpf::is_for(switch.program()),
             switch,
             options,
+            coverage: None,
             books: Books::new(),
             handles: HashMap::new(),
             nodes: Vec::new(),
@@ -189,14 +257,17 @@ impl<'s> Runner<'s> {
         self.books.arrives(port, data);
         let now = self.books.now;
         self.switch.expire(now);
-        let outputs = if self.options.trace {
-            let mut events: Vec<Event> = Vec::new();
-            let outputs =
-                self.switch.process_traced(port, data, now, &mut events as &mut dyn Trace);
-            self.books.report.trace.push((line, events));
-            outputs
-        } else {
-            self.switch.process(port, data, now)
+        let outputs = match (&mut self.coverage, self.options.trace) {
+            (None, false) => self.switch.process(port, data, now),
+            (coverage, wants_events) => {
+                let coverage = coverage.as_deref_mut();
+                let mut observer = Observer { events: Vec::new(), coverage };
+                let outputs = self.switch.process_traced(port, data, now, &mut observer);
+                if wants_events {
+                    self.books.report.trace.push((line, observer.events));
+                }
+                outputs
+            }
         };
         match outputs {
             Ok(outputs) => {
@@ -292,7 +363,9 @@ impl<'s> Runner<'s> {
         let program = self.switch.program();
         let id = resolve::table(program, table)?;
         let call = self.call(Some(id), action)?;
-        resolve::check_unique_end(program, table, &action.action)?;
+        if !self.is_for_bpf {
+            resolve::check_unique_end(program, table, &action.action)?;
+        }
         if program.tables.get(id.index()).is_some_and(|table| table.implementation.is_some()) {
             let members = "members or groups of its action profile";
             return Err(ControlError::ActionKind(members).into());
@@ -338,8 +411,25 @@ impl<'s> Runner<'s> {
             return Err(ControlError::Constant("the list of entries").into());
         }
         let entry = TableEntry { matches, priority, action, idle_timeout: None };
-        match self.switch.add_entry(id, entry, self.books.now) {
-            Ok(handle) => Ok(Some(handle)),
+        let added = match self.switch.add_entry(id, entry.clone(), self.books.now) {
+            // A map takes the newer one (`BPF_ANY`).
+            Err(ControlError::Duplicate) if self.is_for_bpf => {
+                self.switch.modify_entry(id, entry, self.books.now)
+            }
+            added => added,
+        };
+        match added {
+            Ok(handle) => {
+                if let Some(coverage) = &mut self.coverage {
+                    let added = self.switch.entries(id)?.find(|(known, _)| *known == handle);
+                    if let (Some((_, entry)), Some(table)) =
+                        (added, self.switch.program().tables.get(id.index()))
+                    {
+                        coverage.note_entry(&table.name, &entry);
+                    }
+                }
+                Ok(Some(handle))
+            }
             Err(ControlError::Duplicate) => {
                 self.books.report.notes.push((line, "this entry is there already".to_owned()));
                 Ok(None)

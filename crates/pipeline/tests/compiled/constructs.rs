@@ -28,6 +28,29 @@ fn fields_of_all_widths_are_read_and_written_in_place() {
     assert!(program.both().random_packets(2, 3000, 40) > 1000);
 }
 
+#[test]
+fn arrays_stand_in_headers_and_metadata() {
+    let program = V1model {
+        declarations: "header A { bit<8>[4] bytes; bit<4>[2][3] nibbles; bit<8> last; }
+            struct Q { bit<8> a; bit<16> b; }
+            struct H { A a; A other; } struct M { bit<8>[4] bytes; Q[2] pairs; bit<16>[3] words; }",
+        parser: "state start { b.extract(h.a); transition accept; }",
+        ingress: "apply {
+            bit<8>[4] own = h.a.bytes;
+            m.bytes = own; m.bytes[h.a.last[1:0]] = own[3] + 1;
+            m.pairs[1] = { own[0], 7 }; m.pairs[0].b = m.pairs[1].b + 1; m.words[2] = m.pairs[0].b;
+            h.a.nibbles[2][0] = h.a.nibbles[1][1] + 3;
+            if (h.a.bytes == m.bytes) { h.a.last = 0xee; }
+            if (h.a.bytes[0] > 0x80) { h.other = h.a; h.other.bytes[1] = (bit<8>) m.words[2]; }
+            h.a.bytes = m.bytes;
+            s.egress_spec = 1;
+        }",
+        deparser: "apply { b.emit(h.a); b.emit(h.other); }",
+        ..V1model::default()
+    };
+    assert!(program.both().random_packets(2, 3000, 20) > 1000);
+}
+
 /// In bursts, one by one (a state that comes again), and with the drivers of the architecture (a digest).
 #[test]
 fn a_wrong_checksum_is_told_of_its_own_packet() {

@@ -1,7 +1,9 @@
 //! The reference interpreter on programs in P4 text, one small program per rule.
 
 mod bmv2_rules;
+mod bpf;
 mod calls;
+mod coverage;
 mod depth;
 mod language;
 mod parsers;

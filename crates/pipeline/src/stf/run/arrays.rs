@@ -11,7 +11,8 @@ use super::Runner;
 use crate::{CounterValue, EntryHandle, MeterConfig};
 use ir::{ExternId, TableId};
 
-const COUNTERS: [&str; 4] = ["counter", "Counter", "direct_counter", "DirectCounter"];
+const COUNTERS: [&str; 5] =
+    ["counter", "Counter", "CounterArray", "direct_counter", "DirectCounter"];
 const REGISTERS: [&str; 2] = ["register", "Register"];
 const METERS: [&str; 4] = ["meter", "Meter", "direct_meter", "DirectMeter"];
 

@@ -53,6 +53,14 @@ fn generic_types_get_all_their_arguments() {
     refuses(&statements("S<bit<8>> x;"), "type-arguments");
     refuses(&control("register(4) r;", ""), "type-arguments");
     refuses(&program("void f<T>() {} control C() { apply { f(); } }"), "type-arguments");
+    let nested = |argument: &str| {
+        program(&format!(
+            "extern Reg<T> {{ Reg(T x); }} extern Keep {{ Keep(Reg<bit<8>> r); }} extern Any<T> {{ Any(Reg<T> r); }} {argument}"
+        ))
+    };
+    accepts(&nested("Keep(Reg(5)) k; Any(Reg(8w5)) a;"));
+    refuses(&nested("Any(Reg(5)) a;"), "no-width");
+    refuses(&nested("Keep(Reg(16w5)) k;"), "type-mismatch");
 }
 
 #[test]

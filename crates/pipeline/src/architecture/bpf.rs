@@ -1,0 +1,320 @@
+//! The packages that p4c compiles to BPF, of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4, as what the include files and
+//! the READMEs of p4c's back ends say of them.
+//!
+//! | package | what becomes of a packet |
+//! | --- | --- |
+//! | `ebpfFilter` | It leaves as it came if the filter accepts it; a filter changes none. |
+//! | `ubpf` | It leaves as the deparser made it, unless the last of `mark_to_drop` and `mark_to_pass` was the former. |
+//! | `xdp` | It leaves as the deparser made it if `output_action` is `XDP_PASS`, `XDP_TX` or `XDP_REDIRECT`. |
+//!
+//! The port is the one that the packet came from, unless it is redirected. What a parser rejects is dropped. Maps are
+//! tables, arrays of counters and registers like any others.
+
+use super::{Bound, Output, bound_control, bound_parser, drop_packet, output};
+use crate::error::{LoadError, RunError};
+use crate::layout::{Layout, MetadataField};
+use crate::machine::Machine;
+use crate::trace::Event;
+use crate::value::Value;
+use ir::{ControlId, ParserId, TypeId};
+
+/// The packages that have a driver here.
+const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
+
+/// Whether programs with this package run here.
+pub(crate) fn is_package(name: &str) -> bool {
+    PACKAGES.contains(&name)
+}
+
+/// Whether a program is for one of them.
+pub(crate) fn is_for(program: &ir::Program) -> bool {
+    matches!(&program.architecture, ir::Architecture::Other(package) if is_package(package))
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks(Package);
+
+#[derive(Clone, Debug)]
+enum Package {
+    Filter { parser: Bound<ParserId>, filter: Bound<ControlId> },
+    User(Stages),
+    Xdp(Stages),
+}
+
+#[derive(Clone, Debug)]
+struct Stages {
+    parser: Bound<ParserId>,
+    pipeline: Bound<ControlId>,
+    deparser: Bound<ControlId>,
+}
+
+/// What an action of the target says of the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Drop,
+    /// Out of the port that it came from, or to the kernel.
+    Pass,
+    Redirect,
+}
+
+impl Verdict {
+    /// By the member of `xdp_action` or `ubpf_action`; what aborts is dropped.
+    fn named(member: Option<&str>) -> Self {
+        match member {
+            Some("XDP_PASS" | "XDP_TX" | "PASS") => Self::Pass,
+            Some("XDP_REDIRECT" | "REDIRECT") => Self::Redirect,
+            _ => Self::Drop,
+        }
+    }
+}
+
+impl Blocks {
+    pub(super) fn new(layout: &Layout) -> Result<Self, LoadError> {
+        let program = &layout.program;
+        let main = &program.main;
+        let stages = |parameters: [usize; 3]| -> Result<Stages, LoadError> {
+            let [parser, pipeline, deparser] = parameters;
+            Ok(Stages {
+                parser: bound_parser(program, main, 0, "parser", parser)?,
+                pipeline: bound_control(program, main, 1, "pipeline", pipeline)?,
+                deparser: bound_control(program, main, 2, "deparser", deparser)?,
+            })
+        };
+        Ok(Self(match main.name.as_str() {
+            "ebpfFilter" => Package::Filter {
+                parser: bound_parser(program, main, 0, "parser", 1)?,
+                filter: bound_control(program, main, 1, "filter", 2)?,
+            },
+            "xdp" => Package::Xdp(stages([1, 3, 1])?),
+            // Before its version of May 2020 the model had no standard metadata.
+            _ => Package::User(
+                stages([3, 3, 1]).or_else(|error| stages([2, 2, 1]).map_err(|_| error))?,
+            ),
+        }))
+    }
+
+    pub(super) fn process(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        packet: &[u8],
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let length = packet.len();
+        machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
+        machine.begin_pass(length as u64)?;
+        machine.load_packet(packet.to_vec());
+        match &self.0 {
+            Package::Filter { parser, filter } => {
+                let Some([headers]) = parse(machine, parser, |_, _| {})? else { return Ok(()) };
+                let mut arguments = [headers, initial(machine, filter.types.get(1))?];
+                machine.run_control(filter.id, &mut arguments)?;
+                if arguments.get(1) == Some(&Value::Bool(true)) {
+                    output(machine, outputs, port, packet.to_vec(), 0);
+                } else {
+                    drop_packet(machine, "the filter refuses");
+                }
+                Ok(())
+            }
+            Package::User(stages) => stages.user_space(machine, port, length, outputs),
+            Package::Xdp(stages) => stages.xdp(machine, port, outputs),
+        }
+    }
+}
+
+impl Stages {
+    fn xdp(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let Some([headers]) = parse(machine, &self.parser, |_, _| {})? else { return Ok(()) };
+        let types = &self.pipeline.types;
+        let mut input = initial(machine, types.get(1))?;
+        set(machine, &mut input, types.get(1), MetadataField::InputPort, u128::from(port));
+        let mut arguments = [headers, input, initial(machine, types.get(2))?];
+        machine.run_control(self.pipeline.id, &mut arguments)?;
+        let [headers, _, result] = arguments;
+        let decided = decided(machine, &result, types.get(2));
+        self.leave(machine, headers, decided, port, outputs)
+    }
+
+    fn user_space(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        length: usize,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let describe = |machine: &mut Machine<'_>, arguments: &mut [Value]| {
+            let type_id = self.parser.types.get(2);
+            if let Some(metadata) = arguments.get_mut(2) {
+                set(machine, metadata, type_id, MetadataField::InputPort, u128::from(port));
+                set(machine, metadata, type_id, MetadataField::PacketLength, length as u128);
+                pass_at_first(machine, metadata, type_id);
+            }
+        };
+        let outcome = match self.parser.types.len() {
+            2 => parse(machine, &self.parser, describe)?.map(|[headers, own]| vec![headers, own]),
+            _ => parse(machine, &self.parser, describe)?
+                .map(|[headers, own, standard]| vec![headers, own, standard]),
+        };
+        let Some(mut arguments) = outcome else { return Ok(()) };
+        machine.run_control(self.pipeline.id, &mut arguments)?;
+        let mut arguments = arguments.into_iter();
+        let headers = arguments.next().ok_or(RunError::Malformed("parameters of a block"))?;
+        let type_id = self.pipeline.types.get(2);
+        let (decided, copy) = match arguments.nth(1) {
+            Some(standard) => {
+                let number = |field| number(machine, &standard, type_id, field);
+                let wants_copy = number(MetadataField::Clone) != 0;
+                let copy = wants_copy.then(|| number(MetadataField::ClonePort) as u32);
+                (decided(machine, &standard, type_id), copy)
+            }
+            None => ((Verdict::Pass, port), None),
+        };
+        let decided = if machine.effects.dropped { (Verdict::Drop, port) } else { decided };
+        if let Some(copy) = copy {
+            // The copy is what the deparser makes, too: it runs once for both.
+            let packet = self.deparsed(machine, headers)?;
+            machine.event(|_| Event::Copy { kind: "clone" });
+            output(machine, outputs, copy, packet.clone(), 1);
+            leave(machine, packet, decided, port, outputs);
+            return Ok(());
+        }
+        self.leave(machine, headers, decided, port, outputs)
+    }
+
+    /// What is dropped is not deparsed.
+    fn leave(
+        &self,
+        machine: &mut Machine<'_>,
+        headers: Value,
+        decided: (Verdict, u32),
+        port: u32,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        if decided.0 == Verdict::Drop {
+            drop_packet(machine, "at the end of the pipeline");
+            return Ok(());
+        }
+        let packet = self.deparsed(machine, headers)?;
+        leave(machine, packet, decided, port, outputs);
+        Ok(())
+    }
+
+    fn deparsed(&self, machine: &mut Machine<'_>, headers: Value) -> Result<Vec<u8>, RunError> {
+        machine.run_control(self.deparser.id, &mut [headers])?;
+        let mut packet = machine.take_deparsed_packet();
+        if let Some(most) = machine.effects.truncate {
+            packet.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        }
+        Ok(packet)
+    }
+}
+
+fn leave(
+    machine: &mut Machine<'_>,
+    packet: Vec<u8>,
+    (verdict, redirected): (Verdict, u32),
+    port: u32,
+    outputs: &mut Vec<Output>,
+) {
+    match verdict {
+        Verdict::Drop => drop_packet(machine, "at the end of the pipeline"),
+        Verdict::Pass => output(machine, outputs, port, packet, 0),
+        Verdict::Redirect => output(machine, outputs, redirected, packet, 0),
+    }
+}
+
+/// Runs the parser; its arguments, unless it rejects.
+fn parse<'p, const PARAMETERS: usize>(
+    machine: &mut Machine<'p>,
+    parser: &Bound<ParserId>,
+    describe: impl FnOnce(&mut Machine<'p>, &mut [Value]),
+) -> Result<Option<[Value; PARAMETERS]>, RunError> {
+    let values: Vec<Value> = parser
+        .types
+        .iter()
+        .map(|type_id| initial(machine, Some(type_id)))
+        .collect::<Result<_, _>>()?;
+    let mut arguments: [Value; PARAMETERS] =
+        values.try_into().map_err(|_| RunError::Malformed("parameters of a block"))?;
+    describe(machine, &mut arguments);
+    let outcome = machine.run_parser(parser.id, &mut arguments)?;
+    if !outcome.accepted {
+        drop_packet(machine, "the parser rejects");
+        return Ok(None);
+    }
+    Ok(Some(arguments))
+}
+
+fn initial(machine: &Machine<'_>, type_id: Option<&TypeId>) -> Result<Value, RunError> {
+    machine.initial(*type_id.ok_or(RunError::Malformed("parameters of a block"))?)
+}
+
+fn set(
+    machine: &Machine<'_>,
+    value: &mut Value,
+    type_id: Option<&TypeId>,
+    field: MetadataField,
+    number: u128,
+) {
+    if let Some(type_id) = type_id {
+        machine.layout.set_field(value, *type_id, field, number);
+    }
+}
+
+fn number(
+    machine: &Machine<'_>,
+    value: &Value,
+    type_id: Option<&TypeId>,
+    field: MetadataField,
+) -> u128 {
+    type_id.map_or(0, |type_id| machine.layout.field_number(value, *type_id, field))
+}
+
+/// The type and name of the member in the field `output_action`.
+fn action<'m>(
+    machine: &'m Machine<'_>,
+    value: &Value,
+    type_id: Option<&TypeId>,
+) -> Option<&'m str> {
+    let type_id = *type_id?;
+    let field = machine.layout.field(value, type_id, MetadataField::OutputAction)?;
+    let composite = machine.layout.composite(type_id)?;
+    let declared = composite.fields.iter().find(|field| field.name == "output_action")?;
+    machine.layout.enum_member(declared.type_id, field)
+}
+
+/// What a control left in `output_action` and `output_port`.
+fn decided(machine: &Machine<'_>, value: &Value, type_id: Option<&TypeId>) -> (Verdict, u32) {
+    let port = number(machine, value, type_id, MetadataField::OutputPort);
+    (Verdict::named(action(machine, value, type_id)), port as u32)
+}
+
+/// A program that says nothing in `output_action` passes its packets on, as p4c's code returns then.
+fn pass_at_first(machine: &Machine<'_>, metadata: &mut Value, type_id: Option<&TypeId>) {
+    let Some(composite) = type_id.and_then(|type_id| machine.layout.composite(*type_id)) else {
+        return;
+    };
+    let Some(position) = composite.fields.iter().position(|field| field.name == "output_action")
+    else {
+        return;
+    };
+    let member = composite.fields.get(position).and_then(|field| {
+        match machine.layout.get(field.type_id)? {
+            ir::Type::Enum(id) => {
+                let members = &machine.layout.program.types.enums.get(id.index())?.members;
+                members.iter().position(|member| member == "PASS")
+            }
+            _ => None,
+        }
+    });
+    if let (Value::Struct(fields), Some(member)) = (metadata, member)
+        && let Some(field) = fields.get_mut(position)
+    {
+        *field = Value::Enum(member as u32);
+    }
+}

@@ -1,0 +1,256 @@
+//! Which parts of a program packets reached: parser states, cases of `select`, sides of branches, actions, hits and misses
+//! of tables, entries.
+//!
+//! A [`Coverage`] lists the parts of one program and is told what happens as a [`Trace`]; it may be told of several
+//! switches that run the program, one after the other. Parts that stand at one place of the source under one name are one:
+//! the branches of a control that has several instances, for example.
+
+use std::collections::HashMap;
+
+use ir::{Excerpts, KeySet, Location, Program, Statement, StatementKind, Target, Transition};
+
+use crate::layout::each_statement;
+use crate::trace::{Event, Trace};
+use crate::{Core, TableEntry};
+
+/// What kind of part it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PartKind {
+    /// A state of a parser.
+    State,
+    /// A case of a `select`, or that none fits.
+    Select,
+    /// A side of an `if`, a case of a `switch`, a turn of a loop.
+    Branch,
+    /// An action, run by a table or called.
+    Action,
+    /// A hit or a miss of a table.
+    Table,
+    /// An entry of a table: of the program, or added while it was covered.
+    Entry,
+}
+
+impl PartKind {
+    /// All of them, in the order of reports.
+    pub const ALL: [Self; 6] =
+        [Self::State, Self::Select, Self::Branch, Self::Action, Self::Table, Self::Entry];
+
+    /// In the singular, such as `state`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Select => "select case",
+            Self::Branch => "branch",
+            Self::Action => "action",
+            Self::Table => "table",
+            Self::Entry => "entry",
+        }
+    }
+}
+
+/// A part of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which kind.
+    pub kind: PartKind,
+    /// What it is called, such as `MyParser.start`.
+    pub name: String,
+    /// `file:line:column`, where the program knows it.
+    pub place: Option<String>,
+    /// How often packets reached it.
+    pub count: u64,
+}
+
+/// What a part is found by while packets run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Named(PartKind, String),
+    /// A side of a branch.
+    Side(Location, usize),
+    /// A case of the `select` in a state; the last number is that of none.
+    Case(String, usize),
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Coverage {
+    parts: Vec<Part>,
+    known: HashMap<Key, usize>,
+    /// Cases of the `select` in each state.
+    cases: HashMap<String, usize>,
+}
+
+impl Coverage {
+    /// Nothing was reached yet.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        let mut coverage = Self { parts: Vec::new(), known: HashMap::new(), cases: HashMap::new() };
+        coverage.parsers(program);
+        let mut branches = Vec::new();
+        each_statement(program, &mut |statement| branches.extend(sides(statement)));
+        branches.sort_by_key(|(at, side, _)| (at.file, at.line, at.column, *side));
+        for (at, side, name) in branches {
+            let part = (PartKind::Branch, name, Some(place(program, at)));
+            coverage.add(Key::Side(at, side), part);
+        }
+        for action in &program.actions {
+            let at = action.location.map(|location| place(program, location));
+            coverage.add_named(PartKind::Action, &action.name, at);
+        }
+        for table in &program.tables {
+            if !table.keys.is_empty() {
+                coverage.add_named(PartKind::Table, &hit(&table.name), None);
+            }
+            coverage.add_named(PartKind::Table, &miss(&table.name), None);
+        }
+        coverage
+    }
+
+    /// The parts of a kind, in the order of the program.
+    pub fn parts(&self, kind: PartKind) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(move |part| part.kind == kind)
+    }
+
+    /// How many parts of a kind were reached, and how many there are.
+    #[must_use]
+    pub fn reached(&self, kind: PartKind) -> (usize, usize) {
+        (self.parts(kind).filter(|part| part.count > 0).count(), self.parts(kind).count())
+    }
+
+    /// Takes note of the entries that a switch has now.
+    pub fn note_entries(&mut self, core: &Core) {
+        for (position, table) in (0_u32..).zip(&core.program().tables) {
+            let Ok(entries) = core.entries(ir::TableId(position)) else { continue };
+            for (_, entry) in entries {
+                self.note_entry(&table.name, &entry);
+            }
+        }
+    }
+
+    /// Takes note of an entry of a table.
+    pub fn note_entry(&mut self, table: &str, entry: &TableEntry) {
+        self.add_named(PartKind::Entry, &entry_name(table, entry), None);
+    }
+
+    fn add_named(&mut self, kind: PartKind, name: &str, place: Option<String>) {
+        self.add(Key::Named(kind, name.to_owned()), (kind, name.to_owned(), place));
+    }
+
+    /// Parts that are found by the same are one.
+    fn add(&mut self, key: Key, (kind, name, place): (PartKind, String, Option<String>)) {
+        let next = self.parts.len();
+        if let std::collections::hash_map::Entry::Vacant(free) = self.known.entry(key) {
+            free.insert(next);
+            self.parts.push(Part { kind, name, place, count: 0 });
+        }
+    }
+
+    fn reach(&mut self, key: &Key) {
+        if let Some(part) = self.known.get(key).and_then(|position| self.parts.get_mut(*position)) {
+            part.count += 1;
+        }
+    }
+
+    fn parsers(&mut self, program: &Program) {
+        let excerpts = Excerpts::new(program);
+        for parser in &program.parsers {
+            for state in &parser.states {
+                let at = state.location.map(|location| place(program, location));
+                let name = state_name(&parser.name, &state.name);
+                self.add_named(PartKind::State, &name, at.clone());
+                let Transition::Select { cases, .. } = &state.transition else { continue };
+                for (number, case) in cases.iter().enumerate() {
+                    let sets: Vec<String> =
+                        case.key_sets.iter().map(|set| excerpts.key_set(set)).collect();
+                    let target = match case.target {
+                        Target::State(id) => {
+                            parser.states.get(id.index()).map_or("?", |state| &state.name)
+                        }
+                        Target::Accept => "accept",
+                        Target::Reject => "reject",
+                    };
+                    let text = format!("{name}: {} to {target}", sets.join(", "));
+                    let key = Key::Case(name.clone(), number);
+                    self.add(key, (PartKind::Select, text, at.clone()));
+                }
+                let takes_all = |case: &ir::SelectCase| {
+                    case.key_sets.iter().all(|set| matches!(set, KeySet::Any))
+                };
+                if !cases.iter().any(takes_all) {
+                    let text = format!("{name}: none fits");
+                    self.add(Key::Case(name.clone(), cases.len()), (PartKind::Select, text, at));
+                }
+                self.cases.insert(name, cases.len());
+            }
+        }
+    }
+}
+
+impl Trace for Coverage {
+    fn event(&mut self, event: Event) {
+        let (kind, name) = match event {
+            Event::State { parser, state } => (PartKind::State, state_name(&parser, &state)),
+            Event::Action { name, .. } => (PartKind::Action, name),
+            Event::Hit { table, entry } => {
+                self.note_entry(&table, &entry);
+                self.reach(&Key::Named(PartKind::Entry, entry_name(&table, &entry)));
+                (PartKind::Table, hit(&table))
+            }
+            Event::Miss { table } => (PartKind::Table, miss(&table)),
+            Event::Added { table, entry } => return self.note_entry(&table, &entry),
+            _ => return,
+        };
+        self.reach(&Key::Named(kind, name));
+    }
+
+    fn branch(&mut self, at: Location, side: usize) {
+        self.reach(&Key::Side(at, side));
+    }
+
+    fn selected(&mut self, parser: &str, state: &str, case: Option<usize>) {
+        let name = state_name(parser, state);
+        let none = self.cases.get(&name).copied().unwrap_or(0);
+        self.reach(&Key::Case(name, case.unwrap_or(none)));
+    }
+}
+
+/// The sides of a branch, as [`Trace::branch`] numbers them.
+fn sides(statement: &Statement) -> Vec<(Location, usize, String)> {
+    let Some(at) = statement.location else { return Vec::new() };
+    let names: Vec<String> = match &statement.kind {
+        StatementKind::If { .. } => vec!["else".to_owned(), "then".to_owned()],
+        StatementKind::For { .. } => vec!["end of the loop".to_owned(), "turn".to_owned()],
+        StatementKind::Switch { cases, .. } => std::iter::once("default".to_owned())
+            .chain((1..=cases.len()).map(|number| format!("case {number}")))
+            .collect(),
+        _ => return Vec::new(),
+    };
+    names.into_iter().enumerate().map(|(side, name)| (at, side, name)).collect()
+}
+
+fn state_name(parser: &str, state: &str) -> String {
+    format!("{parser}.{state}")
+}
+
+fn hit(table: &str) -> String {
+    format!("{table}: a hit")
+}
+
+fn miss(table: &str) -> String {
+    format!("{table}: a miss")
+}
+
+fn place(program: &Program, location: Location) -> String {
+    let file = program.files.get(location.file as usize).map_or("?", String::as_str);
+    format!("{file}:{}:{}", location.line, location.column)
+}
+
+fn entry_name(table: &str, entry: &TableEntry) -> String {
+    let matches: Vec<String> = entry.matches.iter().map(ToString::to_string).collect();
+    let priority = match entry.priority {
+        0 => String::new(),
+        priority => format!(", priority {priority}"),
+    };
+    format!("{table}: {}{priority}", matches.join(", "))
+}
