@@ -1,5 +1,7 @@
 //! `planimeter compile`: check a P4 program; emit P4Info and the IR.
 
+mod paths;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -94,7 +96,10 @@ pub(crate) fn command() -> Command {
             Arg::new("explain")
                 .long("explain")
                 .action(ArgAction::SetTrue)
-                .help("Print headers, parsers, tables, actions and externs as a tree"),
+                .help(
+                    "Print headers, parsers, tables, actions and externs as a tree, and what a packet costs on each way \
+                     through the program, in the parts of device models",
+                ),
         )
         .arg(
             Arg::new("pp")
@@ -125,7 +130,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         outputs.push((PathBuf::from("-"), pretty(path, matches)?.into_bytes()));
     }
     if matches.get_flag("explain") {
-        outputs.push((PathBuf::from("-"), explain::tree(&program).into_bytes()));
+        let explained = format!("{}{}", explain::tree(&program), paths::text(&program));
+        outputs.push((PathBuf::from("-"), explained.into_bytes()));
     }
     // All are made before the first is written, so that a refused program leaves no file behind.
     if let Some(to) = matches.get_one::<PathBuf>("p4info") {

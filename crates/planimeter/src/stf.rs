@@ -1,5 +1,6 @@
 //! `planimeter stf`: run a P4 program against an STF script.
 
+mod coverage;
 mod entries;
 mod topology;
 
@@ -14,7 +15,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use ir::Program;
 use packetio::pcap::{CaptureReader, CaptureWriter, LinkType};
 use pipeline::Switch;
-use pipeline::stf::{Options, Report, Script, run as run_script};
+use pipeline::stf::{Options, Report, Script, run as run_script, run_covered};
 use topology::Topology;
 
 use crate::failure::Failure;
@@ -76,6 +77,9 @@ Examples:
 
   Send packets between the hosts of a topology of the tutorials:
     planimeter stf --topology examples/mininet/tunnel/topology.json programs/tunnel.p4
+
+  See what of the program two scripts together do not reach, and keep it as JSON:
+    planimeter stf --coverage=coverage.json switch.p4 learning.stf flooding.stf
 
   Keep what arrived and what left, one capture for each port and direction:
     planimeter stf --pcap-out captures programs/router.p4
@@ -144,6 +148,19 @@ pub(crate) fn command() -> Command {
                 .long("trace")
                 .action(ArgAction::SetTrue)
                 .help("Print what happens to each packet, in order"),
+        )
+        .arg(
+            Arg::new("coverage")
+                .long("coverage")
+                .value_name("FILE")
+                .num_args(0..=1)
+                .require_equals(true)
+                .conflicts_with("topology")
+                .value_parser(value_parser!(PathBuf))
+                .help(
+                    "Say which parser states, actions, branches and entries all scripts together reach, and which not; \
+                     with =FILE, as JSON in FILE too",
+                ),
         )
         .arg(
             Arg::new("every-port")
@@ -228,8 +245,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut program = program::load(path, matches)?;
     crate::storage::choose(&mut program, matches)?;
     let mut failed = false;
+    let mut coverage = matches.contains_id("coverage").then(|| pipeline::Coverage::new(&program));
     for (path, script) in scripts.iter().zip(&read) {
-        failed |= !one_script(&program, topology.as_ref(), path, script, matches)?;
+        let covered = coverage.as_mut();
+        failed |= !one_script(&program, topology.as_ref(), (path, script), covered, matches)?;
+    }
+    if let Some(coverage) = coverage {
+        coverage::report(&coverage, path, &scripts, matches.get_one::<PathBuf>("coverage"))?;
     }
     Ok(ExitCode::from(u8::from(failed)))
 }
@@ -257,8 +279,8 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
 fn one_script(
     program: &Program,
     topology: Option<&Topology>,
-    path: &Path,
-    script: &Script,
+    (path, script): (&Path, &Script),
+    coverage: Option<&mut pipeline::Coverage>,
     matches: &ArgMatches,
 ) -> Result<bool, Failure> {
     let options = Options {
@@ -280,10 +302,13 @@ fn one_script(
                     println!("{place}: note: {what} is left to the interpreter");
                 }
             }
-            let mut report =
-                run_script(&mut switch, script, options).map_err(|(line, error)| {
-                    Failure::input(format!("{}:{line}: {error}", path.display()))
-                })?;
+            let report = match coverage {
+                Some(coverage) => run_covered(&mut switch, script, options, coverage),
+                None => run_script(&mut switch, script, options),
+            };
+            let mut report = report.map_err(|(line, error)| {
+                Failure::input(format!("{}:{line}: {error}", path.display()))
+            })?;
             for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default()
             {
                 replay(&mut switch, *port, capture, &mut report)?;
@@ -310,6 +335,11 @@ fn with_entries(
     if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
         if options.trace {
             return Err(Failure::input("--trace needs --path interpreter: code tells no events"));
+        }
+        if matches.contains_id("coverage") {
+            return Err(Failure::input(
+                "--coverage needs --path interpreter: code tells no events",
+            ));
         }
         switch.follow_psa_switch(!options.specification);
         switch.compile().map_err(Failure::input)?;

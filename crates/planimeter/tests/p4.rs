@@ -119,6 +119,7 @@ fn every_form_of_every_file_is_written() {
     assert!(
         printed.contains("├─ RouterIngress.routes") && printed.contains("control RouterIngress")
     );
+    assert!(printed.contains("ways through it") && printed.contains("table lpm 32"), "{printed}");
 
     let binary = path("p4info.bin");
     let json = path("p4info.json");
@@ -248,6 +249,33 @@ fn a_trace_tells_what_happened() {
     for part in ["UpdateParser.start", "UpdateIngress.values", "UpdateIngress.exchange", "output"] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
+}
+
+#[test]
+fn coverage_says_what_scripts_reach() {
+    let scratch = scratch();
+    let json = scratch.path().join("coverage.json");
+    let script = file(&scratch, "one.stf", "packet 1 00\n");
+    let flag = format!("--coverage={}", json.display());
+    let output = planimeter(&["stf", &flag, &program("router.p4"), &script]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("not reached:") && printed.contains("parser states"), "{printed}");
+    let json = fs::read_to_string(json).expect("the file");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["schema_version"], 1);
+    let parts = json["parts"].as_array().expect("parts");
+    let of = |kind: &str, reached: bool| {
+        let is = |part: &&serde_json::Value| {
+            part["kind"] == kind && (part["count"].as_u64() > Some(0)) == reached
+        };
+        parts.iter().filter(is).count()
+    };
+    // A packet of one byte: the first state, and the tables of a packet without headers if there are any.
+    assert_eq!(of("state", true), 1);
+    assert!(of("state", false) > 0 && of("action", false) > 0 && of("branch", false) > 0);
+    let compiled = planimeter(&["stf", "--coverage", "--path", "compiled", &program("router.p4")]);
+    assert_eq!(compiled.status.code(), Some(2), "{}", text(&compiled.stdout));
 }
 
 #[test]

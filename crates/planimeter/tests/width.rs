@@ -40,6 +40,7 @@ fn predictions_and_scripts() {
     let model = "examples/device/zodiac-fx.json";
     fits(&["device", "predict", model, "--match", "five-tuple", "--action", "set-nw-src"]);
     fits(&["stf", "programs/router.p4"]);
+    fits(&["stf", "--coverage", "programs/firewall.p4"]);
     fits(&["stf", "--topology", "examples/mininet/tunnel/topology.json", "programs/tunnel.p4"]);
     fits(&["reproduce", "--list"]);
 }

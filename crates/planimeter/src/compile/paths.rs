@@ -1,0 +1,105 @@
+//! What a packet costs on each way through a program, in the parts that device models are made of.
+
+use device::program::{Path, PathError, paths};
+use ir::Program;
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
+/// Ways that are shown; more help nobody.
+const MOST: usize = 40;
+
+/// Every way through the program that differs in its parts, the one with most parts first.
+pub(super) fn text(program: &Program) -> String {
+    let mut found = match paths(program) {
+        Ok(found) => found,
+        Err(PathError::TooMany { most, place }) => {
+            return wrapped(
+                "",
+                &format!("paths: more than {most} differ, in {place}; they are not listed"),
+            );
+        }
+        Err(error) => return wrapped("", &format!("paths: {error}")),
+    };
+    found.sort_by(|a, b| {
+        let parts = |path: &Path| path.parts.values().sum::<u32>();
+        parts(b).cmp(&parts(a)).then_with(|| a.decisions.cmp(&b.decisions))
+    });
+    let ways: u64 = found.iter().map(|path| path.ways).sum();
+    let mut text = format!("{ways} ways through it, {} with different parts\n", found.len());
+    for path in found.iter().take(MOST) {
+        let decisions = match path.decisions.as_slice() {
+            [] => "always the same".to_owned(),
+            decisions => decisions.join("; "),
+        };
+        text.push_str(&wrapped("  ", &decisions));
+        let parts: Vec<String> = path
+            .parts
+            .iter()
+            .map(|(part, count)| match count {
+                1 => part.clone(),
+                count => format!("{count} x {part}"),
+            })
+            .collect();
+        text.push_str(&wrapped("    ", &parts.join("; ")));
+        if path.ways > 1 {
+            text.push_str(&format!("    so are {} more\n", path.ways - 1));
+        }
+    }
+    if found.len() > MOST {
+        text.push_str(&format!("  and {} with fewer parts\n", found.len() - MOST));
+    }
+    text
+}
+
+/// Lines of a terminal's width, broken at blanks.
+fn wrapped(indent: &str, words: &str) -> String {
+    let mut text = String::new();
+    let mut line = indent.to_owned();
+    for word in words.split(' ') {
+        let blank = usize::from(line.len() > indent.len());
+        if blank == 1 && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            text.push_str(&line);
+            text.push('\n');
+            line = indent.to_owned();
+        } else if blank == 1 {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text.push_str(&line);
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use p4lang::preprocess::{MemoryFiles, Options};
+
+    #[test]
+    fn every_way_is_told_with_its_parts() {
+        let source = "#include <v1model.p4>
+            header e_t { bit<8> a; bit<16> b; }
+            struct H { e_t e; e_t f; }
+            struct M { }
+            parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+                state start { p.extract(h.e); transition select(h.e.a) { 1: more; default: accept; } }
+                state more { p.extract(h.f); transition accept; }
+            }
+            control I(inout H h, inout M m, inout standard_metadata_t s) {
+                action to(bit<9> port) { s.egress_spec = port; h.e.b = h.e.b - 1; }
+                table t { key = { h.e.b: lpm; } actions = { to; NoAction; } }
+                apply { t.apply(); }
+            }
+            control V(inout H h, inout M m) { apply { } }
+            control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+            control D(packet_out p, in H h) { apply { p.emit(h); } }
+            V1Switch(P(), V(), I(), E(), V(), D()) main;";
+        let compiled =
+            p4lang::compile_text("p.p4", source, &Options::default(), &MemoryFiles::default());
+        let shown = text(&compiled.program.expect("it compiles"));
+        assert!(shown.lines().all(|line| line.chars().count() <= WIDTH), "{shown}");
+        insta::assert_snapshot!(shown);
+    }
+}
