@@ -261,7 +261,7 @@ impl<'program> Checker<'program, '_> {
         }
         // What a nameless instance is an argument of may tell more.
         let open = signature.style == Style::Constructor && self.constructing.depth > 0;
-        let known = |ty: &Type| if open { self.resolved(ty) } else { self.settled(ty) };
+        let known = |ty: &Type| if open { self.still_open(ty) } else { self.settled(ty) };
         let matched = Matched {
             type_arguments: signature
                 .type_parameters

@@ -175,10 +175,30 @@ impl<'program> Checker<'program, '_> {
                     parameter_types: call.parameter_types.clone(),
                     return_type: call.return_type.clone(),
                 };
+                if open.signature.type_parameters.is_empty() {
+                    self.tells_all(&matched.return_type, open.span);
+                }
                 self.must_be_inferred(&open.signature, &matched, open.span);
             }
             self.out.calls.insert(open.expression, call);
         }
+    }
+
+    /// Whether every `_` among the type arguments stands for something; says so if not. The blocks of a package may be
+    /// left out, and what they would tell with them.
+    fn tells_all(&mut self, object: &Type, span: Span) -> bool {
+        let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
+        if matches!(object, Type::Package(_))
+            || !object.named().is_some_and(|named| named.arguments.iter().any(open))
+        {
+            return true;
+        }
+        self.error(
+            "type-arguments",
+            span,
+            format!("nothing tells what `_` stands for in `{}`", self.out.show(object)),
+        );
+        false
     }
 
     fn constructed(
@@ -282,18 +302,7 @@ impl<'program> Checker<'program, '_> {
         {
             self.constructing.open.push(Open { expression, signature, span });
         }
-        let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
-        // The blocks of a package may be left out, and what they would tell with them.
-        let may_be_open = matches!(ty, Type::Package(_));
-        if given
-            && !may_be_open
-            && object.named().is_some_and(|named| named.arguments.iter().any(open))
-        {
-            self.error(
-                "type-arguments",
-                type_span,
-                format!("nothing tells what `_` stands for in `{}`", self.out.show(&object)),
-            );
+        if given && !self.tells_all(&object, type_span) {
             return None;
         }
         Some(Call {

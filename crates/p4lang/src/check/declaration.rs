@@ -361,10 +361,14 @@ impl<'program> Checker<'program, '_> {
     fn methods_differ(&mut self, object: &'program ExternObject) {
         let mut twice: Vec<(Span, Span)> = Vec::new();
         for (position, method) in object.methods.iter().enumerate() {
-            let earlier = object.methods.iter().take(position).find(|other| {
+            // An implementation is found by its name alone (§7.2.10.3).
+            let clashes = |other: &&ast::Method| {
+                let is_abstract = other.is_abstract || method.is_abstract;
                 other.name == method.name
-                    && same_names(&other.prototype.parameters, &method.prototype.parameters)
-            });
+                    && (is_abstract
+                        || same_names(&other.prototype.parameters, &method.prototype.parameters))
+            };
+            let earlier = object.methods.iter().take(position).find(clashes);
             twice.extend(earlier.map(|first| (method.name.span, first.name.span)));
         }
         for (position, constructor) in object.constructors.iter().enumerate() {

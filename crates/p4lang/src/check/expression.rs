@@ -185,6 +185,17 @@ impl Checker<'_, '_> {
                 Info::known(Type::Name(Arc::new(Type::Variable(id))))
             }
             Some(Node::Declaration(declaration)) => match &declaration.kind {
+                DeclarationKind::Instantiation(_) if self.context.instance == Some(id) => {
+                    self.report(
+                        Diagnostic::error(
+                            "recursion",
+                            expression.span,
+                            format!("`{}` is named in its own block", declaration.name),
+                        )
+                        .note("the functions of the block call it `this`"),
+                    );
+                    Info::unknown()
+                }
                 DeclarationKind::Constant { .. } | DeclarationKind::Instantiation(_) => {
                     Info::known(ty)
                 }

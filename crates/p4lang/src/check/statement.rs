@@ -369,7 +369,7 @@ impl<'program> Checker<'program, '_> {
             );
         }
         let mut default: Option<Span> = None;
-        let mut seen: Vec<(Constant, Span)> = Vec::new();
+        let mut seen: Vec<(Constant, Span, bool)> = Vec::new();
         let mut seen_actions: Vec<(ast::DeclarationId, Span)> = Vec::new();
         let mut ends = true;
         for case in cases {
@@ -456,7 +456,7 @@ impl<'program> Checker<'program, '_> {
         &mut self,
         subject: &Type,
         label: &Expression,
-        seen: &mut Vec<(Constant, Span)>,
+        seen: &mut Vec<(Constant, Span, bool)>,
     ) {
         let info = self.expression(label);
         if info.ty.is_unknown() || subject.is_unknown() {
@@ -486,18 +486,19 @@ impl<'program> Checker<'program, '_> {
             .evaluate(label, &super::Environment::default())
             .map(|value| self.out.cast_constant(&value, subject).unwrap_or(value));
         if let Some(value) = value {
-            if let Some((_, first)) = seen.iter().find(|(other, _)| *other == value) {
-                let first = *first;
-                self.report(
-                    Diagnostic::error(
-                        "duplicate",
-                        label.span,
-                        "a second case for the same value: it never runs",
-                    )
-                    .secondary(first, "the first one"),
-                );
+            let is_member = matches!(info.ty, Type::SerializableEnum(_));
+            if let Some((_, first, member)) = seen.iter().find(|(other, ..)| *other == value) {
+                let (first, alike) = (*first, *member == is_member);
+                let message = "a second case for the same value: it never runs";
+                let diagnostic = if alike {
+                    Diagnostic::error("duplicate", label.span, message)
+                } else {
+                    Diagnostic::warning("duplicate", label.span, message)
+                        .note("one is a member of an enum, the other its number")
+                };
+                self.report(diagnostic.secondary(first, "the first one"));
             }
-            seen.push((value, label.span));
+            seen.push((value, label.span, is_member));
         }
     }
 }

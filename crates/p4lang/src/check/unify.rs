@@ -43,6 +43,25 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
+    /// The type with the variables replaced that are bound, but for those that an `int` is all that is known of.
+    pub(super) fn still_open(&self, ty: &Type) -> Type {
+        self.still_open_within(ty, 0)
+    }
+
+    fn still_open_within(&self, ty: &Type, depth: u32) -> Type {
+        if depth > DEEPEST || !ty.any(&mut |part| matches!(part, Type::Inferred(_))) {
+            return ty.clone();
+        }
+        ty.map(&mut |part| match part {
+            Type::Inferred(_) => Some(match self.chase(part) {
+                (Some(last), Type::Integer) => Type::Inferred(last),
+                (_, free @ Type::Inferred(_)) => free,
+                (_, bound) => self.still_open_within(&bound, depth + 1),
+            }),
+            _ => None,
+        })
+    }
+
     /// The type with variables that stayed free turned into [`Type::Any`].
     pub(super) fn settled(&self, ty: &Type) -> Type {
         self.resolved(ty).map(&mut |part| match part {

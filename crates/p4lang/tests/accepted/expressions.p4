@@ -53,7 +53,7 @@ control c(inout S s) {
         v = (bit<8>) s.se;
         s.se = (SE) s.x;
         s.se = (SE) 5;
-        if (s.se == 1) {} if (s.se == s.x) {} if (s.x == s.se) {} if (s.e == E.a) {} if (s.se == SE.a) {} if (s.t == {1, 2}) {} if (s.h == {1, SE.a, true, 0}) {} if ({s.x, s.y} == {s.y, s.x}) {} if (s.h == s.st[0]) {} if (s.st != s.st) {}     if (s.se < 3) {} if (s.i < -3) {} if (s.b == true) {} if (s.er == error.NoError) {} if (s.er != error.NoMatch && !(s.b)) {}     switch (s.e) { E.a: {} E.b: {} default: {} } switch (s.se) { SE.a: {} SE.b: {} } switch (s.b) { true: {} false: {} } switch (s.er) { error.NoError: {} error.NoMatch: { } default: {} } switch (s.x) { 4: 2: 3: {} SE.a: {} default: {} } switch (s.i) { -1: {} 8s3: {} }     switch (s.x) { } switch (s.x) { default: {} } switch (s.x) { 0: }     v = f();
+        if (s.se == 1) {} if (s.se == s.x) {} if (s.x == s.se) {} if (s.e == E.a) {} if (s.se == SE.a) {} if (s.t == {1, 2}) {} if (s.h == {1, SE.a, true, 0}) {} if ({s.x, s.y} == {s.y, s.x}) {} if (s.h == s.st[0]) {} if (s.st != s.st) {}     if (s.se < 3) {} if (s.i < -3) {} if (s.b == true) {} if (s.er == error.NoError) {} if (s.er != error.NoMatch && !(s.b)) {}     switch (s.e) { E.a: {} E.b: {} default: {} } switch (s.se) { SE.a: {} SE.b: {} } switch (s.b) { true: {} false: {} } switch (s.er) { error.NoError: {} error.NoMatch: { } default: {} } switch (s.x) { 1: 2: 3: {} SE.a: {} default: {} } switch (s.i) { -1: {} 8s3: {} }     switch (s.x) { } switch (s.x) { default: {} } switch (s.x) { 0: }     v = f();
         v = f(1);
         v = f(y = 3);
         v = f2(3, v);

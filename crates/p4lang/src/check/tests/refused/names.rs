@@ -114,3 +114,19 @@ fn what_is_never_used_is_said() {
     warns(&control("action a() {}", ""), "unused");
     warns(&control("table t { actions = { NoAction; } }", ""), "unused");
 }
+
+#[test]
+fn nothing_is_made_of_itself() {
+    refuses(&program("const bit<8> x = x + 1;"), "undeclared-name");
+    // Its own name is that of an outer scope until the declaration ends (§6.9).
+    accepts(&program(
+        "const bit<8> x = 1; control C() { apply { const bit<8> y = x; bit<8> x = x + 1; } }",
+    ));
+    let with = |call: &str| {
+        program(&format!(
+            "extern W {{ W(); void g(); abstract void f(); }} W() v = {{ void f() {{ {call} }} }};"
+        ))
+    };
+    accepts(&with("this.g();"));
+    refuses(&with("v.g();"), "recursion");
+}

@@ -61,6 +61,10 @@ fn generic_types_get_all_their_arguments() {
     accepts(&nested("Keep(Reg(5)) k; Any(Reg(8w5)) a;"));
     refuses(&nested("Any(Reg(5)) a;"), "no-width");
     refuses(&nested("Keep(Reg(16w5)) k;"), "type-mismatch");
+    accepts(&nested("Keep(Reg<_>(5)) k;"));
+    let empty = "extern Bag<T> { Bag(); } extern Hold<T> { Hold(Bag<T> b); }";
+    accepts(&program(&format!("{empty} Hold<bit<8>>(Bag<_>()) h; Hold<bit<8>>(Bag()) i;")));
+    refuses(&program(&format!("{empty} Hold(Bag<_>()) h;")), "type-arguments");
 }
 
 #[test]

@@ -1,0 +1,331 @@
+//! What the chapters of the language specification call illegal: each line is refused, alone, in a program that is right
+//! without it. Why, and with which words, is tested beside the checker.
+
+use ir::with_large_stack;
+use p4lang::preprocess::{MemoryFiles, Options};
+
+const DECLARATIONS: &str = "
+#include <core.p4>
+#include <v1model.p4>
+enum Suits { Clubs, Hearts }
+enum bit<8> E8 { A = 1, B = 2 }
+enum bit<8> F8 { A = 1, B = 2 }
+type bit<9> Port;
+header H { bit<8> a; bit<16> b; }
+header V { bit<8> n; varbit<320> options; }
+header_union U { H h; V v; }
+struct S { bit<8> x; bit<16> y; }
+struct G<T> { T f; bit<8> g; }
+struct Headers { H h; H[4] hs; U u; V v; }
+struct Meta { bit<8> m; bit<16> w; S s; E8 e; Suits su; error er; Port p; bool flag; int<8> i; G<bit<8>> g; bit<8>[4] arr; }
+";
+
+fn errors(text: &str) -> usize {
+    let text = text.to_owned();
+    let compiled = with_large_stack(move || {
+        let compiled =
+            p4lang::compile_text("test.p4", &text, &Options::default(), &MemoryFiles::default());
+        (compiled.program.is_some(), compiled.diagnostics.error_count())
+    });
+    let (compiled, errors) = compiled.expect("a thread");
+    assert_eq!(compiled, errors == 0);
+    errors
+}
+
+/// All of these are refused where `program` puts them; nothing in their place is not.
+fn refused<T: Copy + std::fmt::Debug>(cases: &[T], nothing: T, program: impl Fn(T) -> String) {
+    assert_eq!(errors(&program(nothing)), 0, "{}", program(nothing));
+    for case in cases {
+        assert_ne!(errors(&program(*case)), 0, "accepted: {case:?}");
+    }
+}
+
+fn control((locals, apply): (&str, &str)) -> String {
+    format!(
+        "{DECLARATIONS}
+        control C(inout Headers hdr, inout Meta m, in bit<8> ro, inout standard_metadata_t sm) {{
+            {locals}
+            apply {{ {apply} }}
+        }}"
+    )
+}
+
+fn parser((locals, states): (&str, &str)) -> String {
+    format!(
+        "{DECLARATIONS} parser P(packet_in p, out Headers hdr, inout Meta m) {{ {locals} {states} }}"
+    )
+}
+
+const STATEMENTS: &[&str] = &[
+    "v = w;",
+    "v = v + w;",
+    "v = v + n;",
+    "v = (int<8>) w;",
+    "v << n;",
+    "v = v << n;",
+    "q = v < n;",
+    "v = 1 << v;",
+    "v = ~1;",
+    "v = v << -1;",
+    "v = -1 >> v;",
+    "v = 5 / -1;",
+    "v = v / 0;",
+    "v = v[3:4];",
+    "v = v[8:0][7:0];",
+    "m.e = F8.A;",
+    "m.e = E8.A + 1;",
+    "v = Clubs;",
+    "q = m.su < Suits.Hearts;",
+    "m.su = (Suits) 1;",
+    "if (v) {}",
+    "q = v ? true : false;",
+    "v = q ? 1 : 2;",
+    "v = q ? 1 : true;",
+    "S s = { x = 1 };",
+    "S s = { x = 1, x = 2, y = 3 };",
+    "S s = { ..., x = 1 };",
+    "S s = { 1 };",
+    "m.s = { 1, 2, 3 };",
+    "hdr.h == { 1 };",
+    "hdr.u = { 1, 2 };",
+    "hdr.u.setValid();",
+    "hdr.hs.next.a = 1;",
+    "v = hdr.hs.last.a;",
+    "v = hdr.hs[4].a;",
+    "hdr.hs.push_front(v);",
+    "hdr.hs.push_front(-1);",
+    "m.arr.push_front(1);",
+    "v = m.arr[4];",
+    "m.arr = { 1, 2 };",
+    "ro = 1;",
+    "ro[0:0] = 1;",
+    "(v + 1) = 2;",
+    "v + 1;",
+    "3 = v;",
+    "switch (v) { 1: {} w: {} }",
+    "switch (m.s) { default: {} }",
+    "break;",
+    "continue;",
+    "return 1;",
+    "bit<8> v2 = v2;",
+    "verify(q, error.NoError);",
+    "int x = 1;",
+    "string s;",
+    "match_kind k;",
+    "void x;",
+    "for (bit<16> i in 8w1 .. 8w3) {}",
+    "for (bit<8> i in v) {}",
+    "for (bit<8> i = 0; i; i = i + 1) {}",
+    "E8 x = 1;",
+    "Port p = 3w1;",
+    "m.p = m.p + 1;",
+    "m.p = v;",
+    "q = m.p == 9w1;",
+    "error e = NoError;",
+    "q = error.NoError < error.NoMatch;",
+    "tuple<bit<8>, bit<8>> t = { 1 };",
+    "tuple<bit<8>> t = { 1 }; v = t[1];",
+    r#"q = "a" == 1;"#,
+    "m.s.z = 1;",
+    "m.nothing = 1;",
+    "hdr.h.isValid;",
+    "hdr.h.setValid(1);",
+    "hdr.h.setValid().x = 1;",
+    "v.apply();",
+    "C.apply(hdr, m, ro, sm);",
+];
+
+/// Locals of a control, and statements.
+const CONTROLS: &[(&str, &str)] = &[
+    ("table t { key = { m.m: exact; } actions = { NoAction; } actions = { NoAction; } }", ""),
+    ("action a() {} table t { key = { m.m: exact; } default_action = a; actions = { a; } }", ""),
+    ("action a(in bit<8> x) {} table t { actions = { a; } }", ""),
+    ("action a(bit<8> x) {} table t { actions = { a(1); } }", ""),
+    ("action a() {} table t { actions = { a; a; } }", ""),
+    ("action a() {} table t { actions = { NoAction; } default_action = a; }", ""),
+    ("action a(bit<8> x) {} table t { actions = { a; } default_action = a; }", ""),
+    ("action a(bit<8> x) {} table t { actions = { a; } default_action = a(m.m); }", ""),
+    ("table t { key = { m.m: fuzzy; } actions = { NoAction; } }", ""),
+    ("table t { key = { m.m + 1: exact; } actions = { NoAction; } }", ""),
+    ("table t { key = { m.m: exact; } actions = { NoAction; } size = 3; size = 4; }", ""),
+    (
+        "table t { key = { m.m: exact; } actions = { NoAction; } const entries = { (1, 2): NoAction; } }",
+        "",
+    ),
+    (
+        "table t { key = { m.m: exact; } actions = { NoAction; } const entries = { true: NoAction; } }",
+        "",
+    ),
+    (
+        "table t { key = { m.m: exact; } actions = { @defaultonly NoAction; } const entries = { 1: NoAction; } }",
+        "",
+    ),
+    (
+        "table t { key = { m.m: exact; } actions = { @tableonly NoAction; } default_action = NoAction; }",
+        "",
+    ),
+    (
+        "table t { key = { m.m: ternary; } actions = { NoAction; } const entries = { priority=1: 1: NoAction; } }",
+        "",
+    ),
+    (
+        "table t { key = { m.m: ternary; } actions = { NoAction; } entries = { 1: NoAction; priority=3: 2: NoAction; } }",
+        "",
+    ),
+    ("table t { actions = { NoAction; } const entries = { _: NoAction; } }", ""),
+    ("table t { key = { m.m: exact; } actions = { NoAction; } } action a() { t.apply(); }", ""),
+    ("table t { key = { m.s: exact; } actions = { NoAction; } }", "t.apply();"),
+    ("table t { key = { hdr.v.options: exact; } actions = { NoAction; } }", "t.apply();"),
+    ("table t { actions = { NoAction; } }", "if (t.apply().action_run == 1) {}"),
+    ("table t { actions = { NoAction; } }", "bool h = t.apply();"),
+    ("table t { actions = { NoAction; } }", "switch (t.apply().action_run) { other: {} }"),
+    (
+        "table t { actions = { NoAction; } }",
+        "switch (t.apply().action_run) { NoAction: {} NoAction: {} }",
+    ),
+    ("action a(bit<8> x, in bit<8> y) {}", ""),
+    ("action a(packet_in p) {}", ""),
+    ("action a(int x) {}", ""),
+    ("void f() {}", ""),
+    ("C() c;", ""),
+    ("counter(4, CounterType.packets) c; action a() { counter(4, CounterType.packets) d; }", ""),
+    (
+        r#"@name("x") table t { actions = { NoAction; } } @name("x") table u { actions = { NoAction; } }"#,
+        "t.apply(); u.apply();",
+    ),
+    (
+        r#"table t { key = { m.m: exact @name("a"); m.w: exact @name("a"); } actions = { NoAction; } }"#,
+        "t.apply();",
+    ),
+];
+
+/// Locals of a parser, and states.
+const PARSERS: &[(&str, &str)] = &[
+    ("", "state begin { transition accept; }"),
+    ("", "state start { transition nowhere; }"),
+    ("", "state start { transition accept; } state start { transition accept; }"),
+    ("", "state accept { }"),
+    ("", "state start { } state reject {}"),
+    ("bit<4> t;", "state start { t = 1; transition t; } state t { transition accept; }"),
+    ("", "state start { return; }"),
+    ("", "state start { exit; }"),
+    ("", "state start { switch (m.m) { default: {} } transition accept; }"),
+    ("", "state start { p.extract(m.m); transition accept; }"),
+    ("", "state start { p.extract(hdr.v); transition accept; }"),
+    ("", "state start { p.extract(hdr.h, 8); transition accept; }"),
+    ("", "state start { bit<8> x = p.lookahead<V>().n; transition accept; }"),
+    ("", "state start { transition select(m.s) { default: accept; } }"),
+    ("", "state start { transition select(m.m) { true: accept; } }"),
+    ("", "state start { transition select(m.m, m.w) { 1: accept; } }"),
+    ("value_set<bit<8>>(4) vs;", "state start { transition select(m.w) { vs: accept; } }"),
+    ("", "state start { hdr.hs.push_front(1); transition accept; }"),
+];
+
+const PROGRAMS: &[&str] = &[
+    "control A() { apply {} } A() a;",
+    "parser A() { state start {} } A() a;",
+    "control A(inout bit<8> x)(in bit<8> y) { apply {} }",
+    "bit<8> f(in bit<8> x) { if (x == 1) { return 1; } }",
+    "void f() { return 1; }",
+    "bit<8> f() { return; }",
+    "void f() { exit; }",
+    "bit<8> f(in bit<8> x) { return f(x); }",
+    "header X { H h; }",
+    "header X { error e; }",
+    "header X { Suits s; }",
+    "header X { tuple<bit<8>> t; }",
+    "header X { int i; }",
+    "header_union X { bit<8> b; }",
+    "header_union X { S s; }",
+    "struct X { int i; }",
+    "struct X { string s; }",
+    "struct X { list<bit<8>> l; }",
+    "struct X { packet_in p; }",
+    "struct X { void v; }",
+    "type S X;",
+    "type error X;",
+    "type varbit<8> X;",
+    "type Suits X;",
+    "type H[3] X;",
+    "type tuple<bit<8>> X;",
+    "typedef string X;",
+    "typedef void X;",
+    "typedef G X;",
+    "struct X { bit<8> a; bit<8> a; }",
+    "enum X { A, A }",
+    "error { A, A }",
+    "match_kind { exact }",
+    "enum bit<8> X { A = 256 }",
+    "enum X { A = 1 }",
+    "enum bit<8> X { A }",
+    "enum bool X { A = 1 }",
+    "enum int X { A = 1 }",
+    "enum S X { A = 1 }",
+    "const bit<8> x = y;",
+    "const bit<8> x = 1; const bit<8> x = 2;",
+    "bit<8> x;",
+    "const H[0-1] x = {};",
+    "const bit<(0-1)> x = 1;",
+    "const int<0> x = 0;",
+    "extern X { void X(); }",
+    "extern X { X<T>(T t); }",
+    "extern X { X(in bit<8> y); }",
+    "extern X { X(); abstract void f(); } X() x;",
+    "extern X { X(); abstract void f(in bit<8> a); } X() x = { void f() {} };",
+    "extern X { X(); abstract void f(in bit<8> a); } X() x = { void f(inout bit<8> a) {} };",
+    "extern X { X(); abstract void f(); abstract void f(in bit<8> a); }",
+    "extern void f(in string s);",
+    "extern void f(in int i);",
+    "extern void f(out bit<8> x = 1);",
+    "extern void f(in bit<8> x, in bit<8> x);",
+    "extern void f(in bit<8> x); control A() { apply { f(x = 1, 2); } }",
+    "extern void f(in bit<8> x); control A() { apply { f(y = 1); } }",
+    "extern void f(out bit<8> x); control A() { apply { f(1); } }",
+    "extern void f(in bit<8> x); control A() { apply { f(_); } }",
+    "package Q(in bit<8> x);",
+    "control Q(Q q);",
+    "control A(V1Switch<H, H> p) { apply {} }",
+    "@a(1) @a[2] const bit<8> x = 1;",
+    "@a[1] @a[2] const bit<8> x = 1;",
+    "@a[k=1, k=2] const bit<8> x = 1;",
+    "@a[k=1, 2] const bit<8> x = 1;",
+    "@a[{1}] const bit<8> x = 1;",
+    "@a[8w1] const bit<8> x = 1;",
+    "@name const bit<8> x = 1;",
+    "@hidden(1) const bit<8> x = 1;",
+    "@deprecated extern X { X(); }",
+    "@noWarn const bit<8> x = 1;",
+    "struct X { @match(nothing) bit<8> x; }",
+    "const bool x = static_assert(false);",
+    "control A(inout bit<8> x) { apply { static_assert(x == 1); } }",
+    "control X() { apply {} } parser Y(packet_in p) { X() x; state start { transition accept; } }",
+    "parser Y(packet_in p) { state start { transition accept; } } control X() { Y() y; apply {} }",
+    "control X()(bit<8> k) { apply {} } control Y() { apply { X.apply(); } }",
+    "struct X { bit<8> _; }",
+    "extern X { X(); void f(); } control A() { X() x; apply { X y = x; } }",
+    "extern X { X(); } X() x; X() z; control A() { apply { bool b = x == z; } }",
+    "packet_in() pk;",
+    "header X { bit<8> a; } const X x = { a = 1, b = 2 };",
+    "const tuple<bit<8>, bit<8>> t = { 1 };",
+];
+
+#[test]
+fn statements() {
+    let locals = "bit<8> v = 1; bit<16> w = 2; bool q = true; int<8> n = 1;";
+    refused(STATEMENTS, ";", |statement| control((locals, statement)));
+}
+
+#[test]
+fn controls() {
+    refused(CONTROLS, ("", ""), control);
+}
+
+#[test]
+fn parsers() {
+    refused(PARSERS, ("", "state start { transition accept; }"), parser);
+}
+
+#[test]
+fn programs() {
+    refused(PROGRAMS, "", |declarations| format!("{DECLARATIONS}{declarations}"));
+}
