@@ -125,11 +125,7 @@ impl Network {
         if self.switches.remove(&switch).is_none() {
             return Vec::new();
         }
-        let ends: Vec<_> =
-            self.links.keys().filter(|(other, _)| *other == switch).copied().collect();
-        for (_, port) in ends {
-            self.unlink(switch, port);
-        }
+        self.links.retain(|(from, _), (to, _)| *from != switch && *to != switch);
         self.hosts.retain(|_, (of, _)| *of != switch);
         self.reroute(|hop| hop == switch)
     }
@@ -469,6 +465,18 @@ pub(crate) mod tests {
             panic!("{commands:?}")
         };
         assert_eq!((switch.0, outputs[0].0), (4, rules[2].2));
+    }
+
+    #[test]
+    fn a_switch_that_goes_takes_links_that_are_known_in_one_direction_alone() {
+        let mut network = Network::new();
+        for switch in [1, 2] {
+            network.switch_up(SwitchId(switch), [Port(1)]);
+        }
+        network.packet_in(SwitchId(2), Port(1), &lldp(SwitchId(1), Port(1)));
+        assert_eq!(network.links(), 1);
+        network.switch_down(SwitchId(2));
+        assert_eq!(network.links(), 0);
     }
 
     #[test]
