@@ -15,7 +15,7 @@ use crate::output::{self, layout};
 use crate::report::name_of;
 
 const LONG_ABOUT: &str = "\
-Hold results against each other: of probe, tables, bench, device verify or bound.
+Hold results against each other: of probe, tables, bench, device verify, bound, demo or reproduce.
 
 The first result, or the one named with --baseline, is the base. Every figure that another has at the \
 same place (point, case, cell, flow) stands beside it with the difference and its confidence interval. \

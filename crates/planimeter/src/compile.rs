@@ -1,6 +1,7 @@
 //! `planimeter compile`: check a P4 program; emit P4Info and the IR.
 
 mod paths;
+mod tree;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use p4lang::{explain, p4info};
 use p4runtime::p4info::text;
 
 use crate::failure::Failure;
+use crate::output::layout;
 use crate::program::{self, architecture};
 
 const WIDTH: usize = 100;
@@ -130,8 +132,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         outputs.push((PathBuf::from("-"), pretty(path, matches)?.into_bytes()));
     }
     if matches.get_flag("explain") {
-        let explained = format!("{}{}", explain::tree(&program), paths::text(&program));
-        outputs.push((PathBuf::from("-"), explained.into_bytes()));
+        let tree = tree::wrapped(&explain::tree(&program), layout().width.clamp(80, 160));
+        outputs.push((PathBuf::from("-"), format!("{tree}{}", paths::text(&program)).into_bytes()));
     }
     // All are made before the first is written, so that a refused program leaves no file behind.
     if let Some(to) = matches.get_one::<PathBuf>("p4info") {

@@ -103,13 +103,14 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .ok_or_else(|| Failure::input("--listen is missing"))?;
     let controller = openflow::Controller::bind(address, options).map_err(|error| match error {
         openflow::BindError::Tls(error) => Failure::input(error),
-        error => Failure::run(error),
+        error => Failure::run(format!("{error}; choose another --listen")),
     })?;
     let ready =
         format!("listening on {} (OpenFlow {offered}), {application}", controller.local_addr());
     if let Some(address) = beat {
-        heartbeat::beat(address, interval)
-            .map_err(|error| Failure::run(format!("cannot listen on {address}: {error}")))?;
+        heartbeat::beat(address, interval).map_err(|error| {
+            Failure::run(format!("cannot listen on {address}: {error}; choose another --beat"))
+        })?;
     }
     if let Some(address) = standby_of {
         let takeover = controller.takeover();

@@ -235,7 +235,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         matches.get_many::<PathBuf>("script").unwrap_or_default().cloned().collect();
     if scripts.is_empty() {
         let beside = matches.get_one::<PathBuf>("topology").unwrap_or(path);
-        scripts.push(beside.with_extension("stf"));
+        let script = beside.with_extension("stf");
+        if !script.exists() {
+            let (path, script) = (path.display(), script.display());
+            return Err(Failure::input(format!(
+                "there is no script {script} beside the program; name one: planimeter stf {path} SCRIPT (docs/stf.md says \
+                 what is in it)"
+            )));
+        }
+        scripts.push(script);
     }
     let read = |path: &PathBuf| match &topology {
         Some(topology) => topology.script(path),

@@ -1,5 +1,6 @@
 //! `planimeter bench` as it is typed.
 
+mod browser;
 mod command;
 
 use std::fs;
@@ -51,6 +52,7 @@ fn the_program_of_the_paper_runs_on_both_paths_and_every_packet_is_checked() {
     for file in ["report.html", "cases.csv", "histograms/case-001_latency.hlog"] {
         assert!(run.join(file).is_file(), "{file}");
     }
+    browser::check(&run);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `planimeter bound` as it is typed.
 
+mod browser;
 mod command;
 
 use std::path::Path;
@@ -303,6 +304,7 @@ fn a_quantity_varies_into_a_table_csv_json_and_a_run_directory() {
     assert!(report.contains("Bounds of delay") && report.contains("Bounds of backlog"));
     assert!(run.join("figures").read_dir().expect("figures").count() >= 6);
     assert!(run.join("result.json").is_file());
+    browser::check(&run);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `planimeter compare` as a program: results of bounds, which need no time, side by side and as a gate.
 
+mod browser;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -96,6 +98,7 @@ fn a_gate_passes_or_fails_and_leaves_a_report() {
     for file in ["report.html", "result.json", "differences.csv"] {
         assert!(folder.join("missed").join(file).is_file(), "{file}");
     }
+    browser::check(&folder.join("missed"));
     let json = fs::read_to_string(folder.join("missed/result.json")).expect("there");
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let schema = serde_json::from_str(report::compare::SCHEMA).expect("JSON");

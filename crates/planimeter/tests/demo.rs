@@ -1,7 +1,10 @@
 //! `planimeter demo`, short.
 
+mod browser;
 mod command;
 mod document;
+
+use std::fs;
 
 use command::{planimeter, stderr, stdout};
 
@@ -11,6 +14,9 @@ fn all_three_questions_are_answered_in_one_report() {
     let run = folder.path().join("run");
     let output = planimeter("demo", &["--quick", "--quiet", "-o", &run.to_string_lossy()]);
     let text = stdout(&output);
+    // Commands to paste apart.
+    let wide = |line: &&str| line.chars().count() > 100 && !line.starts_with("    planimeter ");
+    assert_eq!(text.lines().filter(wide).collect::<Vec<_>>(), [""; 0]);
     let result = document::result(&run);
     let sections = result["sections"].as_array().expect("sections");
     let ids: Vec<&str> = sections.iter().filter_map(|one| one["id"].as_str()).collect();
@@ -29,6 +35,13 @@ fn all_three_questions_are_answered_in_one_report() {
         assert!(!section["commands"].as_array().expect("commands").is_empty(), "{section}");
         for link in section["links"].as_array().expect("links") {
             assert!(run.join(link.as_str().expect("a place")).is_file(), "{link}");
+        }
+    }
+    browser::check(&run);
+    for part in fs::read_dir(&run).expect("a folder") {
+        let part = part.expect("an entry").path();
+        if part.join("report.html").is_file() {
+            browser::check(&part);
         }
     }
     if ids.contains(&"network") {

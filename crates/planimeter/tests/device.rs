@@ -1,5 +1,6 @@
 //! `planimeter device` from files to an exit status.
 
+mod browser;
 mod command;
 
 use std::fmt::Write;
@@ -63,6 +64,7 @@ fn a_campaign_becomes_a_model_that_is_verified_and_predicts() {
     for file in ["report.html", "result.json", "cells.csv", "model.json"] {
         assert!(folder.path().join("verified").join(file).exists(), "{file}");
     }
+    browser::check(&folder.path().join("verified"));
     let (code, out, err) = run(&[
         "predict",
         "@verified/model.json",
@@ -73,9 +75,40 @@ fn a_campaign_becomes_a_model_that_is_verified_and_predicts() {
     ]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("confidence 97 %") && out.contains("Union bound"), "{out}");
+    // Of delays alone no rate is known.
+    let export = ["export", "@verified/model.json", "--match", "five-tuple"];
+    let (code, out, err) = run(&export);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains("[[server]]") && err.contains("the server is a burst delay"),
+        "{out}{err}"
+    );
+    let (code, _, err) = run(&[&export[..], &["--semantics", "pipelined"]].concat());
+    assert_eq!(code, Some(2));
+    assert!(err.contains("there is no such curve"), "{err}");
     let (code, _, err) = run(&["predict", "@verified/model.json", "--action", "strip-vlan"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("no measurement of 'strip-vlan'"), "{err}");
+}
+
+/// What a file of sources leaves out has a default that is said, and a file of delays in its place is told apart.
+#[test]
+fn what_sources_leave_out_is_found_in_the_delays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("f0.csv"), "delay_us\n50.5\n50.75\n51.5\n").expect("a file");
+    let sources = "device = \"d\"\npacket-bytes = 64\nbaseline = { match = \"port\" }\n\
+                   [[cell]]\ndelays = [\"f0.csv\"]\nunit = \"us\"\n";
+    std::fs::write(folder.path().join("sources.toml"), sources).expect("a file");
+    let (code, out, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@run"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("the least step between delays, 250"), "{err}");
+    assert!(out.contains("3 of 3 packets"), "{out}");
+    let (code, _, err) = run(folder.path(), &["import", "@f0.csv", "-o", "@other"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("which measurement is in which files") && err.lines().count() == 1,
+        "{err}"
+    );
 }
 
 #[test]

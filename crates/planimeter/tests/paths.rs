@@ -1,5 +1,6 @@
 //! `planimeter probe --paths` as it is typed.
 
+mod browser;
 mod command;
 
 use std::fs;
@@ -85,6 +86,7 @@ fn each_path_is_measured_and_kept() {
     for file in ["report.html", "config.toml", "paths.toml", "data/paths-table-1.csv"] {
         assert!(run.join(file).is_file(), "{file}");
     }
+    browser::check(&run);
     for path in ["1-original-P1", "2-original-P2"] {
         let own = fs::read_to_string(run.join(path).join("result.json")).expect("a result");
         let own: Value = serde_json::from_str(&own).expect("JSON");

@@ -1,5 +1,6 @@
 //! `planimeter reproduce` as it is typed.
 
+mod browser;
 mod command;
 mod document;
 
@@ -23,6 +24,7 @@ fn reproduce(figures: &str) -> (Value, String) {
         let id = section["id"].as_str().expect("an id");
         assert!(run.join(format!("data/{id}-table-1.csv")).is_file(), "{id}");
     }
+    browser::check(&run);
     (result, stdout(&output))
 }
 

@@ -1,5 +1,6 @@
 //! `planimeter tables` as it is typed.
 
+mod browser;
 mod command;
 
 use std::process::Output;
@@ -115,9 +116,57 @@ fn a_run_leaves_a_directory() {
         let length = std::fs::metadata(path.join(name)).map(|file| file.len());
         assert!(length.is_ok_and(|length| length > 100), "{name}");
     }
+    browser::check(&path);
     let again = tables(&["--size", "4", "-o", &path.to_string_lossy()]);
     assert_eq!(again.status.code(), Some(2));
     assert!(stderr(&again).contains("is not empty"), "{}", stderr(&again));
+}
+
+/// Table 1 of the paper: each way of an update, with what the one in place gains, and intervals for `compare`.
+#[test]
+fn update_methods_stand_beside_each_other_with_what_each_costs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run").display().to_string();
+    let output = tables(&[
+        "--storage",
+        "original",
+        "--sync",
+        "optimistic,double-buffer:quiescent",
+        "--update",
+        "all",
+        "--size",
+        "64",
+        "--cores",
+        "1",
+        "--time",
+        "20ms",
+        "--repetitions",
+        "3",
+        "-o",
+        &path,
+    ]);
+    let (text, error) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    let (_, gains) = text.split_once("Pointer against change and digest").expect("a section");
+    for method in ["change optimistic", "change double-buffer", "digest optimistic"] {
+        let row = gains.lines().find(|line| line.trim_start().starts_with(method)).expect(method);
+        // The ratio of rates has an interval; a digest may take so long that a turn has too few for a median.
+        assert!(row.contains(" ± "), "{row}");
+    }
+    // 1.73 M/s over 4.1 k/s, and 65.3 us over 26.5 us.
+    let digest = gains.lines().find(|line| line.contains("digest")).expect("a row");
+    assert!(digest.contains(" 422 ") && digest.ends_with(" 2.5"), "{digest}");
+    let run = folder.path().join("run");
+    let page = std::fs::read_to_string(run.join("report.html")).expect("a report");
+    assert!(page.contains("What writing in place gains"));
+    browser::check(&run);
+    let result = std::fs::read_to_string(run.join("result.json")).expect("a result");
+    let recorded = report::results::read("run", &result).expect("a result");
+    let medians = recorded.figures.iter().filter(|figure| figure.metric == "p50");
+    assert_eq!(medians.clone().count(), 5);
+    for median in medians.filter(|median| !median.place.starts_with("digest")) {
+        assert_eq!(median.repetitions(), Some(3), "{median:?}");
+    }
 }
 
 /// With locks no update is lost; how many are without depends on the machine.

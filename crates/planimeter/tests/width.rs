@@ -20,6 +20,7 @@ fn fits(arguments: &[&str]) {
     assert!(!text.trim().is_empty(), "{arguments:?} says nothing");
     let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{arguments:?}:\n{}", wide.join("\n"));
+    assert!(!text.contains('…'), "{arguments:?} cuts words: {text}");
 }
 
 #[test]
@@ -43,6 +44,73 @@ fn predictions_and_scripts() {
     fits(&["stf", "--coverage", "programs/firewall.p4"]);
     fits(&["stf", "--topology", "examples/mininet/tunnel/topology.json", "programs/tunnel.p4"]);
     fits(&["reproduce", "--list"]);
+}
+
+#[test]
+fn programs_explained() {
+    for program in ["router", "load_balancer", "psa_mirror", "syn_flood", "tunnel", "firewall"] {
+        fits(&["compile", &format!("programs/{program}.p4"), "--explain"]);
+    }
+}
+
+#[test]
+fn devices() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let place = |name: &str| scratch.path().join(name).display().to_string();
+    let plan = "device.kind = \"memory\"\n[functions]\nmatches = [\"port\", \"five-tuple\"]\n\
+                actions = [\"output\", \"set-nw-src\"]\n[campaign]\nrepetitions = 3\npackets = 30\n\
+                warm-up = 10\nseed = 1\n";
+    std::fs::write(scratch.path().join("plan.toml"), plan).expect("written");
+    fits(&["device", "measure", &place("plan.toml"), "-o", &place("run"), "-q"]);
+    fits(&["device", "verify", &place("run"), "-o", &place("verified")]);
+}
+
+#[test]
+fn probes_of_one_point_and_of_several() {
+    let controller = Controller::start();
+    let scratch = tempfile::tempdir().expect("a folder");
+    for (name, more) in
+        [("point", &["-r", "50"][..]), ("sweep", &["--plan", "sweep", "--sweep-rates", "20,40"])]
+    {
+        let folder = scratch.path().join(name).display().to_string();
+        let mut arguments =
+            vec!["probe", "-q", "-c", &controller.address, "-n", "2", "-o", &folder];
+        arguments.extend(["--warm-up", "0s", "--duration", "200ms", "--settle", "50ms"]);
+        arguments.extend(["--repetitions", "2"]);
+        arguments.extend(more);
+        fits(&arguments);
+    }
+}
+
+/// A reference controller; it ends with the test.
+struct Controller {
+    child: std::process::Child,
+    address: String,
+}
+
+impl Controller {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_planimeter"))
+            .args(["controller", "--listen", "127.0.0.1:0"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a controller");
+        let output = child.stdout.take().expect("its output");
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(output));
+        let line = lines.next().expect("a line").expect("text");
+        let (_, rest) = line.split_once("listening on ").expect("where it listens");
+        let address = rest.split([' ', ',']).next().expect("an address").to_owned();
+        // What it says later has somewhere to go.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! estimates with their confidence, and the answer to the question that the run was made for.
 
 mod json;
+mod methods;
 mod page;
 mod plots;
 mod terminal;

@@ -76,7 +76,7 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
             decimals(scaled, 3, 1).min(usize::from(scaled.fract() != 0.0))
         }
         Unit::Bytes if scale.suffix == "B" => 0,
-        Unit::Index => 4,
+        Unit::Index => decimals(scaled, 5, 4),
         Unit::Fraction if scaled != 0.0 && scaled.abs() < 0.001 => {
             return format!("<0.001 {}", scale.suffix);
         }
@@ -147,7 +147,7 @@ pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, Stri
     // What is left of a difference of equal numbers is no interval.
     let ci = if ci < mean.abs() * 1e-9 { 0.0 } else { ci };
     let digits = if matches!(unit, Unit::Index) {
-        4
+        decimals(mean.abs().max(ci), 5, 4)
     } else if ci == 0.0 {
         decimals(mean, 3, 3)
     } else {

@@ -76,9 +76,15 @@ fn estimate(estimate: &Estimate) -> String {
     }
 }
 
+/// `62.192 to 62.36 µs`: a unit that both ends have stands once.
 fn predicted_interval(predicted: &Predicted) -> String {
     match (predicted.low, predicted.high) {
-        (Some(low), Some(high)) => format!("{low} to {high}"),
+        (Some(low), Some(high)) => {
+            let (low, high) = (low.to_string(), high.to_string());
+            let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+            let short = low.split_once(' ').filter(|_| unit(&low) == unit(&high));
+            format!("{} to {high}", short.map_or(low.as_str(), |(number, _)| number))
+        }
         _ => String::new(),
     }
 }

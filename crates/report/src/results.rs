@@ -5,6 +5,7 @@
 
 mod read;
 mod runs;
+mod suites;
 
 use std::collections::BTreeMap;
 
@@ -47,6 +48,10 @@ pub enum Kind {
     Device,
     /// `planimeter bound`.
     Bounds,
+    /// `planimeter probe --plan rfc8456`.
+    Rfc8456,
+    /// `planimeter demo`, `reproduce` and `probe --paths`.
+    Document,
 }
 
 impl Kind {
@@ -59,6 +64,8 @@ impl Kind {
             Self::Program => "benchmark of a program",
             Self::Device => "verification of a device model",
             Self::Bounds => "bounds of a network",
+            Self::Rfc8456 => "benchmark by RFC 8456",
+            Self::Document => "report of several measurements",
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use probe::outcome::{Completion, Point, RunResult, Saturated};
 
-use crate::describe;
 use crate::format::{capital, printable};
+use crate::{describe, notes};
 
 /// Sides by how much they weigh.
 const BY_WEIGHT: [Saturated; 4] =
@@ -141,7 +141,7 @@ fn places(points: &[&Point]) -> String {
     names.join("; ") + "."
 }
 
-/// What the trials of a point say in explanation of `side`, each once.
+/// What the trials of a point say in explanation of `side`: what differs in numbers only is one sentence.
 fn reasons(point: &Point, side: Saturated) -> Vec<String> {
     let said =
         point.trials.iter().filter(|t| t.verdict.saturated == side).map(|t| &t.verdict.because);
@@ -149,7 +149,8 @@ fn reasons(point: &Point, side: Saturated) -> Vec<String> {
         let text = capital(&printable(because));
         if text.ends_with('.') { text } else { text + "." }
     });
-    describe::distinct(reasons)
+    let reasons: Vec<String> = reasons.collect();
+    notes::merged(reasons.iter().map(String::as_str))
 }
 
 /// A side in a word.

@@ -154,6 +154,26 @@ pub struct Turn {
     pub share: f64,
     /// Misses of the last cache for each operation.
     pub misses: Option<f64>,
+    /// Times of single operations in this turn alone, the clock's cost subtracted.
+    pub single: Percentiles,
+}
+
+/// Percentiles of one turn, in nanoseconds; absent where there are too few samples for one to lie beyond.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: Option<u32>,
+    /// 99 %.
+    pub p99: Option<u32>,
+    /// 99.9 %.
+    pub p999: Option<u32>,
+}
+
+impl Percentiles {
+    fn of(samples: &Ordered<u32>) -> Self {
+        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| samples.tail_at(share));
+        Self { p50, p99, p999 }
+    }
 }
 
 impl Measured {
@@ -174,6 +194,11 @@ impl Measured {
     /// Nanoseconds of one core for each operation, one for each repetition.
     pub fn costs(&self) -> Vec<f64> {
         self.rates().into_iter().map(|rate| self.case.cores as f64 * 1e9 / rate).collect()
+    }
+
+    /// Medians of the times of single operations in nanoseconds, one for each repetition that has one.
+    pub fn medians(&self) -> Vec<f64> {
+        self.turns.iter().filter_map(|turn| turn.single.p50.map(f64::from)).collect()
     }
 
     /// Misses of the last cache for each operation, one for each repetition in which they were counted.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use device::compose::Semantics;
 use device::export::{HEAD, Server};
@@ -78,10 +79,17 @@ fn of_device(matches: &ArgMatches) -> Result<Server, Failure> {
         _ => Some(Semantics::RunToCompletion),
     };
     let level = matches.get_one::<Level>("level").copied().unwrap_or(Level::Maximum);
-    let service = curves
-        .minimum
-        .iter()
-        .find(|service| service.level == level && service.semantics == semantics);
+    let found = |semantics: Option<Semantics>| {
+        let mut curves = curves.minimum.iter();
+        curves.find(|service| service.level == level && service.semantics == semantics)
+    };
+    // Where nobody asked for one that needs a rate, delays alone give one that needs none.
+    let chosen = matches.value_source("semantics") == Some(ValueSource::CommandLine);
+    let service = found(semantics).or_else(|| {
+        let service = if chosen { None } else { found(None) }?;
+        eprintln!("planimeter: {}; the server is a burst delay", curves.remarks.join("; "));
+        Some(service)
+    });
     let service = service.ok_or_else(|| {
         let remarks = match curves.remarks.as_slice() {
             [] => String::new(),

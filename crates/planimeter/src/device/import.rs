@@ -22,9 +22,9 @@ The file says which measurement is in which files:
 
     device = \"Zodiac FX\"
     packet-bytes = 64
-    rules = 1
+    rules = 1                        # 1 where nothing is said
     line-rate = 100_000_000          # bit/s, where known
-    tick-ns = 7.5                    # resolution of the clock
+    tick-ns = 7.5                    # resolution; else the least step seen
     baseline = { match = \"port\", action = \"output\" }
 
     [[cell]]                         # the baseline
@@ -50,11 +50,16 @@ File names are relative to the file itself.";
 struct Sources {
     device: String,
     packet_bytes: u32,
+    #[serde(default = "one")]
     rules: u32,
     line_rate: Option<u64>,
-    tick_ns: f64,
+    tick_ns: Option<f64>,
     baseline: Names,
     cell: Vec<CellSources>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -121,17 +126,35 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
-    let sources: Sources = toml::from_str(&text).map_err(|error| wrong(&error))?;
-    let description = sources.description().map_err(|error| wrong(&error))?;
-    description.check().map_err(|error| wrong(&error))?;
+    let sources: Sources = toml::from_str(&text).map_err(|error| match text.contains('=') {
+        true => wrong(&error),
+        // A file of delays in place of the file that says what they are.
+        false => wrong(
+            &"this does not say which measurement is in which files; write a FILE.toml that names it \
+              (planimeter device import --help has one)",
+        ),
+    })?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let imported =
         sources.cell.iter().map(|cell| cell.read(folder)).collect::<Result<Vec<_>, _>>()?;
+    let tick = match sources.tick_ns {
+        Some(tick) => ticks(tick).map_err(|error| wrong(&error))?,
+        None => {
+            let tick = least_step(imported.iter().flatten().map(|(_, block)| block));
+            eprintln!(
+                "planimeter: no tick-ns: the clock's resolution is taken for the least step between delays, {tick}"
+            );
+            tick
+        }
+    };
+    let description = sources.description(tick);
+    description.check().map_err(|error| wrong(&error))?;
     let directory = output::directory(matches, "device-import")?;
     let mut writer = Writer::create(directory.path(), &description).map_err(Failure::run)?;
     // Repetitions of all cells in turns, as far as anyone knows.
     let repetitions = imported.iter().map(Vec::len).max().unwrap_or(0);
     let mut started_ns = 0;
+    let mut remarks: BTreeMap<&String, Vec<&PathBuf>> = BTreeMap::new();
     for repetition in 0..repetitions {
         for (cell, blocks) in (0..).zip(&imported) {
             let Some((name, block)) = blocks.get(repetition) else { continue };
@@ -147,20 +170,47 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             writer.block(&plan, &block.samples).map_err(Failure::run)?;
             for remark in &block.remarks {
                 let text = format!("{}: {remark}", name.display());
-                eprintln!("planimeter: {text}");
                 writer.note(&Note { at_ns: started_ns, text }).map_err(Failure::run)?;
+                remarks.entry(remark).or_default().push(name);
             }
             let cell = &description.cells[cell as usize];
             println!("{cell} {}: {}", name.display(), block.counts);
             started_ns += block.duration_ns.max(1);
         }
     }
+    for (remark, files) in remarks {
+        let [first, others @ ..] = files.as_slice() else { continue };
+        let others = match others.len() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        eprintln!("planimeter: {}{others}: {remark}", first.display());
+    }
     println!("Campaign: {}", directory.path().display());
     Ok(ExitCode::SUCCESS)
 }
 
+/// Nanoseconds as the resolution of a clock.
+fn ticks(nanoseconds: f64) -> Result<Picoseconds, &'static str> {
+    let tick = (nanoseconds * 1000.0).round();
+    match (0.0..1e15).contains(&tick) {
+        true => Ok(Picoseconds(tick as i64)),
+        false => Err("tick-ns is no resolution of a clock"),
+    }
+}
+
+/// The least difference of two delays that differ.
+fn least_step<'b>(blocks: impl Iterator<Item = &'b Imported>) -> Picoseconds {
+    let mut delays: Vec<i64> =
+        blocks.flat_map(|block| block.samples.iter().map(|sample| sample.delay.0)).collect();
+    delays.sort_unstable();
+    delays.dedup();
+    let steps = delays.windows(2).map(|pair| pair[1] - pair[0]);
+    Picoseconds(steps.min().unwrap_or(0))
+}
+
 impl Sources {
-    fn description(&self) -> Result<Description, String> {
+    fn description(&self, tick: Picoseconds) -> Description {
         let function = |name: &String, dimension| Function {
             name: FunctionName::new(name.as_str()),
             dimension,
@@ -183,10 +233,6 @@ impl Sources {
                 }
             }
         }
-        let tick = (self.tick_ns * 1000.0).round();
-        if !(0.0..1e15).contains(&tick) {
-            return Err("tick-ns is no resolution of a clock".to_owned());
-        }
         let beyond = |name: &Option<String>| {
             let name = FunctionName::new(name.as_ref()?.as_str());
             functions.iter().any(|function| function.name == name).then_some(name)
@@ -207,7 +253,7 @@ impl Sources {
         let files = self.cell.iter().flat_map(|cell| {
             [&cell.delays, &cell.histogram, &cell.before, &cell.after].into_iter().flatten()
         });
-        Ok(Description {
+        Description {
             schema: SCHEMA.to_owned(),
             created: provenance::timestamp(SystemTime::now()),
             origin: Origin::Imported {
@@ -225,14 +271,10 @@ impl Sources {
             cells: self.cell.iter().map(cell).collect(),
             functions,
             line_rate: self.line_rate,
-            clock: Clock {
-                source: ClockSource::Unknown,
-                tick: Picoseconds(tick as i64),
-                reference: None,
-            },
+            clock: Clock { source: ClockSource::Unknown, tick, reference: None },
             seed: 0,
             host: BTreeMap::new(),
-        })
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, layout};
 use crate::program;
 
 const LONG_ABOUT: &str = "\
@@ -121,22 +121,21 @@ pub(crate) fn failure(error: MeasureError) -> Failure {
 
 fn say(measured: &Measured, directory: &Path) {
     let Campaign { description, blocks, rates, notes } = &measured.campaign;
-    println!(
-        "{} ({}), seed {}",
-        description.device.name, description.device.driver, description.seed
-    );
-    println!("clock: {}", clock_line(&description.clock));
+    let say = |text: &str| print!("{}", layout().text("", text));
+    let device = &description.device;
+    say(&format!("{} ({}), seed {}", device.name, device.driver, description.seed));
+    say(&format!("clock: {}", clock_line(&description.clock)));
     let samples: usize = blocks.iter().map(|measured| measured.samples.len()).sum();
-    println!(
+    say(&format!(
         "{} cells, {} blocks, {samples} delays, {} offered rates",
         description.cells.len(),
         blocks.len(),
         rates.len()
-    );
+    ));
     let losses = blocks
         .iter()
         .fold(device::campaign::Counts::default(), |sum, measured| sum + measured.block.counts);
-    println!(
+    say(&format!(
         "of {} packets {} lost, {} reordered, {} duplicated, {} unmatched; {} clock steps",
         losses.sent,
         losses.lost,
@@ -144,10 +143,10 @@ fn say(measured: &Measured, directory: &Path) {
         losses.duplicated,
         losses.unmatched,
         losses.clock_steps
-    );
-    measured.stability.iter().for_each(|text| println!("{text}"));
+    ));
+    measured.stability.iter().for_each(|text| say(text));
     let rates = notes.iter().filter(|note| note.text.contains("packets/s"));
-    rates.for_each(|note| println!("{}", note.text));
+    rates.for_each(|note| say(&note.text));
     println!("run directory: {}", directory.display());
 }
 

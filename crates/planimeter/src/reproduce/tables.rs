@@ -142,7 +142,9 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
         ..Measured::default()
     };
     let largest = sizes.last().copied().unwrap_or(1);
-    measured.set_up.push(("sizes and cores", format!("up to {largest} entries, {cores:?} cores")));
+    let counts: Vec<String> = cores.iter().map(usize::to_string).collect();
+    let counts = counts.join(" and ");
+    measured.set_up.push(("sizes and cores", format!("up to {largest} entries, {counts} cores")));
     // Fig. 4.
     let mut lines = Vec::new();
     for (name, storage, buffered) in [

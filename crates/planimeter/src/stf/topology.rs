@@ -105,13 +105,13 @@ impl Topology {
             .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))
     }
 
-    /// A file that the topology names: as it is, as in the folder of an exercise, or beside the topology.
+    /// A file that the topology names: beside it, in the folder of its exercise, or from here.
     fn beside(&self, file: &str) -> Result<PathBuf, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let places = [
-            PathBuf::from(file),
             folder.join(file),
             folder.parent().unwrap_or(Path::new("")).join(file),
+            PathBuf::from(file),
         ];
         places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
             Failure::input(format!(

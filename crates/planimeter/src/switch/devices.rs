@@ -55,7 +55,7 @@ impl fmt::Display for Planned {
             None => f.write_str(" waits for a pipeline")?,
         }
         if self.ports.is_empty() {
-            return f.write_str(" without ports");
+            return f.write_str(" without ports (-i NUMBER@INTERFACE adds one)");
         }
         let ports: Vec<&str> = self.ports.iter().map(|port| port.written.as_str()).collect();
         write!(f, " on {}", ports.join(" "))

@@ -78,6 +78,9 @@ pub(super) fn place(row: &Row<'_>) -> String {
     }
 }
 
+/// A place, its figures in words, and the row that they are of.
+type Line<'a> = (String, [String; 3], Row<'a>);
+
 fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left(title).indent(2),
@@ -87,13 +90,27 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
         // The interval says the same.
         Column::left("").rank(1),
     ]);
-    for (label, row) in rows {
+    let rows: Vec<Line<'_>> = rows
+        .map(|(label, row)| {
+            let figures = [stated(row.base), stated(row.other), percent(row.change, row.base)];
+            (label, figures, row)
+        })
+        .collect();
+    let widest = |of: &dyn Fn(&Line<'_>) -> usize| rows.iter().map(of).max();
+    let figures = (0..3).map(|at| 2 + widest(&|row| row.1[at].chars().count()).unwrap_or(0));
+    // Figures are not cut: where they leave too little room, the place has a line of its own.
+    let room = layout.columns().saturating_sub(2 + figures.sum::<usize>());
+    let above = widest(&|row| row.0.chars().count()).unwrap_or(0) > room;
+    for (label, [base, other, change], row) in rows {
         let (word, tone) = conclusion(&row);
+        if above {
+            grid.section(label.as_str());
+        }
         grid.row(vec![
-            Cell::new(label),
-            Cell::new(stated(row.base)),
-            Cell::new(stated(row.other)),
-            Cell::new(percent(row.change, row.base)),
+            Cell::new(if above { String::new() } else { label }),
+            Cell::new(base),
+            Cell::new(other),
+            Cell::new(change),
             Cell::painted(word, if row.change.is_shown() { tone.into() } else { Paint::Faint }),
         ]);
     }

@@ -98,6 +98,11 @@ fn measured(one: &Measured) -> Value {
                 "rate_by_wall": turn.rate_by_wall,
                 "share": turn.share,
                 "misses": turn.misses,
+                "single_ns": {
+                    "p50": turn.single.p50,
+                    "p99": turn.single.p99,
+                    "p999": turn.single.p999,
+                },
             })).collect::<Vec<_>>(),
             "single_ns": percentiles(&one.single),
             "call_ns": percentiles(&one.call),

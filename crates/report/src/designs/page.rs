@@ -1,12 +1,11 @@
 //! `report.html` of a comparison: the answer, the plots, the paper's Table 1, every case, the method.
 
-use ::tables::UpdateMethod;
-use ::tables::measure::{Measured, Operation};
+use ::tables::measure::Measured;
 use statistics::Unit;
 
 use super::{
-    Run, answers, cost, design, lost, method, misses, not_offered, percentile, plots, rate,
-    remarks, shape, shape_name, shapes, sharing, size, wall_rate,
+    Run, answers, cost, design, lost, method, methods, misses, not_offered, percentile, plots,
+    rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
@@ -75,7 +74,7 @@ pub fn page(run: &Run<'_>) -> Page {
     let mut page = Page::of_run(run.provenance, "match-action tables", title);
     lead(&mut page, run);
     page.section("figures", "Figures", vec![Block::Figures(plots::figures(run))]);
-    page.section("methods", "Update methods (Table 1 of the paper)", methods(run));
+    page.section("methods", "Update methods (Table 1 of the paper)", methods::blocks(findings));
     page.section("cases", "All cases", cases(run));
     page.section("not-offered", "Not offered", vec![Block::definitions(not_offered(findings))]);
     let files = [
@@ -122,60 +121,6 @@ fn lead(page: &mut Page, run: &Run<'_>) {
     let answers = answers(findings).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, answers));
     page.lead(Block::Notes(remarks(findings)));
-}
-
-/// The paper's Table 1: update methods at the largest size at which they were measured on one core.
-fn methods(run: &Run<'_>) -> Vec<Block> {
-    let is_method = |one: &&Measured| {
-        one.case.cores == 1
-            && one.case.operation == Operation::Update
-            && one.case.design.update != UpdateMethod::Pointer
-    };
-    let measured = &run.findings.measured;
-    let Some(largest) = measured.iter().filter(is_method).map(|one| one.case.layout.size()).max()
-    else {
-        return Vec::new();
-    };
-    let mut columns = vec![
-        Column::words("method"),
-        Column::words("design"),
-        Column::figures("throughput, wall clock"),
-    ];
-    columns.extend(["p25", "p50", "p75", "p99", "samples"].map(Column::figures));
-    columns.push(Column::prose("waits for"));
-    let caption = format!("{} entries, one core; latency of one update alone", size(largest));
-    let mut table = Table::new(caption, columns);
-    let unlocked = |one: &&Measured| {
-        one.case.layout.size() == largest
-            && one.case.cores == 1
-            && one.case.operation == Operation::Update
-            && one.case.design.entry_lock == ::tables::EntryLock::None
-    };
-    let mut rows: Vec<&Measured> = measured.iter().filter(unlocked).collect();
-    rows.sort_by_key(|one| (one.case.design.update as u8, one.case.design.storage.to_string()));
-    for one in rows {
-        let waits = match (one.case.design.update, one.case.design.synchronisation) {
-            (UpdateMethod::Digest, _) => "the controller, over loopback TCP",
-            (
-                UpdateMethod::Change,
-                ::tables::Synchronisation::DoubleBuffer { wait: ::tables::Wait::Fixed(_) },
-            ) => "a fixed time after each swap",
-            (UpdateMethod::Change, ::tables::Synchronisation::DoubleBuffer { .. }) => {
-                "workers to pass a quiescent state"
-            }
-            _ => "nothing",
-        };
-        let throughput = wall_rate(one).map(|rate| estimate(&rate, Unit::PerSecond));
-        let mut row =
-            vec![method(&one.case).to_owned(), design(&one.case), throughput.unwrap_or_default()];
-        row.extend([0.25, 0.5, 0.75, 0.99].map(|share| percentile(one.single.tail_at(share))));
-        row.extend([whole(one.single.len() as u64), waits.to_owned()]);
-        table.row(row);
-    }
-    let remark = "The paper, 2²⁰ entries behind a packet generator: pointer 1.73 Mpps and 26.5 µs median, change 3.39 kpps \
-                  and 322 µs, digest 4.1 kpps and 65.3 µs. Its latencies are those of packets through a switch and its \
-                  network cards, these of the table alone.";
-    vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
 /// A row for each case, those of one size together.

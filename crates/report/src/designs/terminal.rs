@@ -4,8 +4,8 @@ use ::tables::measure::{Findings, Measured};
 use statistics::Unit;
 
 use super::{
-    Run, answers, clock, cores, cost, lost, method, misses, mixes_clocks, not_offered, percentile,
-    rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
+    Run, answers, clock, cores, cost, lost, method, methods, misses, mixes_clocks, not_offered,
+    percentile, rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, printable};
@@ -51,6 +51,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
         out.push_str(&by_size(&of_shape, shape_of, layout));
         out.push_str(&in_detail(&of_shape, shape_of, findings, layout));
     }
+    out.push_str(&gains(findings, layout));
     let answers = answers(findings);
     if !answers.is_empty() {
         out.push_str(&layout.heading("Which one"));
@@ -69,6 +70,43 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     for remark in remarks(findings) {
         out.push_str(&layout.paragraph("  - ", &remark.text, remark.tone.into()));
     }
+    out
+}
+
+/// What writing in place gains over the other methods, beside the paper's figures.
+fn gains(findings: &Findings, layout: Layout) -> String {
+    let measured = methods::measured(findings);
+    let against = methods::against(&measured);
+    let Some(first) = against.first() else { return String::new() };
+    let entries = size(first.other.case.layout.size());
+    let mut out =
+        layout.heading(&format!("Pointer against change and digest, {entries} entries, one core"));
+    let mut grid = Grid::new(vec![
+        Column::left("against").indent(2),
+        Column::left("storage"),
+        Column::right("× rate"),
+        Column::right("paper"),
+        Column::right("× median"),
+        Column::right("paper"),
+    ]);
+    for one in against {
+        let (rate, median) = one.published.unzip();
+        let case = &one.other.case;
+        let name = format!("{} {}", method(case), sharing(case));
+        grid.row(vec![
+            Cell::new(name),
+            Cell::new(case.design.storage.to_string()),
+            Cell::new(methods::times(one.rate.as_ref())),
+            Cell::new(methods::published_times(rate)),
+            Cell::new(methods::times(one.median.as_ref())),
+            Cell::new(methods::published_times(median)),
+        ]);
+    }
+    out.push_str(&grid.render(layout));
+    let method = "× rate: pointer makes so many times as many updates per second of the wall clock; × median: the median of one update is so \
+                  many times as long otherwise; 95 % confidence over turns. Latencies of the paper are of whole \
+                  packets.";
+    out.push_str(&layout.paragraph("  ", method, Paint::Faint));
     out
 }
 

@@ -35,8 +35,8 @@ fn delays(composition: &Composition, layout: Layout) -> String {
         Column::right("delay"),
         Column::left("interval"),
         Column::right("bound"),
-        Column::left("beyond it"),
-        Column::left("stands behind it"),
+        Column::left("beyond"),
+        Column::left("rests on"),
     ]);
     for predicted in &composition.levels {
         let bound = |text: String| if predicted.level.is_upper() { text } else { String::new() };
@@ -71,7 +71,7 @@ fn unions(composition: &Composition, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left("beyond it, at most").indent(2),
         Column::right("delay"),
-        Column::left("stands behind it"),
+        Column::left("rests on"),
     ]);
     for (bound, delay) in known {
         let confidence = Guarantee::Confidence(bound.confidence);
@@ -92,9 +92,9 @@ fn services(curves: &Curves, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left("level").indent(2),
         Column::left("put together"),
-        Column::right("R"),
-        Column::right("T"),
-        Column::left("stands behind it"),
+        Column::right("R, Mbit/s"),
+        Column::right("T, µs"),
+        Column::left("rests on"),
     ]);
     let number =
         |value: &calculus::Rational, round| calculus::network::describe::rounded(value, 7, round);
@@ -104,11 +104,8 @@ fn services(curves: &Curves, layout: Layout) -> String {
         let how = service
             .semantics
             .map_or_else(|| "burst-delay".to_owned(), |semantics| semantics.to_string());
-        let rate = service
-            .rate
-            .as_ref()
-            .map_or_else(String::new, |rate| format!("{} Mbit/s", number(rate, down)));
-        let latency = format!("{} µs", number(&service.latency, up));
+        let rate = service.rate.as_ref().map_or_else(String::new, |rate| number(rate, down));
+        let latency = number(&service.latency, up);
         let level = service.level.to_string();
         grid.row(vec![
             Cell::new(level),

@@ -5,7 +5,7 @@ use crate::format::printable;
 use crate::value::Value;
 
 /// A table: the first column names its rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     pub(super) caption: String,
     pub(super) columns: Vec<Column>,
@@ -13,14 +13,14 @@ pub struct Table {
 }
 
 /// Rows that belong together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Group {
     pub(super) title: Option<String>,
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
 /// A column.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,

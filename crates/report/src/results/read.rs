@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use statistics::{Estimate, Unit};
 
-use super::{Kind, Machine, Quantity, Recorded, Spread};
+use super::{Kind, Machine, Quantity, Recorded, Spread, suites};
 use crate::format::printable;
 use crate::json;
 use crate::plot::power_of_two;
@@ -23,7 +23,7 @@ pub enum ReadError {
     /// It is no result, or one of another version.
     #[error(
         "its schema is {schema:?}, which this Planimeter does not compare; it compares results of probe, tables, bench, \
-         device verify and bound"
+         device verify, bound, demo and reproduce"
     )]
     OtherSchema {
         /// What it says.
@@ -44,16 +44,18 @@ pub fn read(name: &str, text: &str) -> Result<Recorded, ReadError> {
         "planimeter-bench-result.v1" => program(&value),
         "planimeter-device-result.v1" => device(&value),
         "planimeter-bounds-result.v1" => bounds(&value),
+        "planimeter.rfc8456.result" if value["schema_version"] == 1 => suites::rfc8456(&value),
+        "planimeter.document.result" if value["schema_version"] == 1 => suites::document(&value),
         _ => return Err(ReadError::OtherSchema { schema }),
     };
     Ok(Recorded { name: printable(name), ..result })
 }
 
-fn words(value: &Value) -> String {
+pub(super) fn words(value: &Value) -> String {
     value.as_str().map(printable).unwrap_or_default()
 }
 
-fn list(value: &Value) -> &[Value] {
+pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -61,8 +63,11 @@ fn numbers(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
     values.iter().filter_map(of).collect()
 }
 
+/// Percentiles of latencies, and how results name them.
+const PERCENTILES: [(&str, &str); 3] = [("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")];
+
 /// What all but probes have in common.
-fn recorded(value: &Value, kind: Kind, about: String, settings: &[&str]) -> Recorded {
+pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&str]) -> Recorded {
     let host = &value["host"];
     let processor = words(&host["cpu_model"]);
     let partial = value["completion"] == "partial";
@@ -118,10 +123,15 @@ impl Place {
         Some(self.quantity(metric, unit, estimate.mean, Spread::Repetitions(estimate)))
     }
 
-    /// Percentiles of samples: repetitions are not told apart.
-    fn nanoseconds(&self, metric: &str, value: &Value) -> Option<Quantity> {
-        let seconds = value.as_f64()? / 1e9;
-        Some(self.quantity(metric, Unit::Seconds, seconds, Spread::Unknown))
+    /// A percentile: the mean over those of each repetition, as for controllers; of all samples together, with no interval,
+    /// where repetitions are not told apart or one of them has too few samples.
+    fn percentile(&self, metric: &str, each: Vec<&Value>, pooled: &Value) -> Option<Quantity> {
+        let seconds = |value: &Value| Some(value.as_f64()? / 1e9);
+        let of_each: Option<Vec<f64>> = each.into_iter().map(seconds).collect();
+        if let Some(values) = of_each.filter(|values| !values.is_empty()) {
+            return self.repeated(metric, Unit::Seconds, &values);
+        }
+        Some(self.quantity(metric, Unit::Seconds, seconds(pooled)?, Spread::Unknown))
     }
 }
 
@@ -165,18 +175,15 @@ fn tables(value: &Value) -> Recorded {
         let rates = numbers(list(&case["turns"]), |turn| turn[name].as_f64());
         let count = case["cores"].as_f64().unwrap_or(1.0);
         let costs: Vec<f64> = rates.iter().map(|rate| count / rate).collect();
-        let single = &case["single_ns"];
-        recorded.figures.extend(
-            [
-                place.repeated("rate", Unit::PerSecond, &rates),
-                place.repeated("cost", Unit::Seconds, &costs),
-                place.nanoseconds("p50", &single["p50"]),
-                place.nanoseconds("p99", &single["p99"]),
-                place.nanoseconds("p99.9", &single["p999"]),
-            ]
-            .into_iter()
-            .flatten(),
-        );
+        let rates = [
+            place.repeated("rate", Unit::PerSecond, &rates),
+            place.repeated("cost", Unit::Seconds, &costs),
+        ];
+        let percentiles = PERCENTILES.map(|(metric, key)| {
+            let each = list(&case["turns"]).iter().map(|turn| &turn["single_ns"][key]).collect();
+            place.percentile(metric, each, &case["single_ns"][key])
+        });
+        recorded.figures.extend(rates.into_iter().chain(percentiles).flatten());
     }
     recorded
 }
@@ -197,18 +204,17 @@ fn program(value: &Value) -> Recorded {
             };
             let rates = numbers(list(&case["rates"]), Value::as_f64);
             let costs: Vec<f64> = rates.iter().map(|rate| count / rate).collect();
+            let rates = [
+                place.repeated("rate", Unit::PerSecond, &rates),
+                place.repeated("cost", Unit::Seconds, &costs),
+            ];
             let latency = &case["latency"];
-            recorded.figures.extend(
-                [
-                    place.repeated("rate", Unit::PerSecond, &rates),
-                    place.repeated("cost", Unit::Seconds, &costs),
-                    place.nanoseconds("p50", &latency["p50_ns"]),
-                    place.nanoseconds("p99", &latency["p99_ns"]),
-                    place.nanoseconds("p99.9", &latency["p999_ns"]),
-                ]
-                .into_iter()
-                .flatten(),
-            );
+            let percentiles = PERCENTILES.map(|(metric, key)| {
+                let key = format!("{key}_ns");
+                let each = list(&latency["repetitions"]).iter().map(|one| &one[&key]).collect();
+                place.percentile(metric, each, &latency[&key])
+            });
+            recorded.figures.extend(rates.into_iter().chain(percentiles).flatten());
         }
     }
     recorded

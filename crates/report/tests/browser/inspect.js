@@ -1,6 +1,12 @@
 // Put into a copy of a report whose policy lets scripts run: says what a test needs to know, as JSON in the body.
 addEventListener("load", () => {
   const texts = (root, selector) => [...root.querySelectorAll(selector)].map(text => text.textContent.trim());
+  if (location.search === "?print") {
+    const printed = [...document.styleSheets].flatMap(sheet => [...sheet.cssRules]).filter(rule => rule.media?.mediaText === "print");
+    const style = document.createElement("style");
+    style.textContent = printed.flatMap(media => [...media.cssRules]).map(rule => rule.cssText).join("\n");
+    document.head.append(style);
+  }
   for (const details of document.querySelectorAll("details")) details.open = true;
   const figures = [...document.querySelectorAll("figure")].map(figure => ({
     title: figure.querySelector("figcaption").textContent,

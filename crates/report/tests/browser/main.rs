@@ -4,140 +4,20 @@
 //! figure must have axes with units and a legend. Where there is no Chromium the tests say `SKIPPED`, or fail if
 //! PLANIMETER_REQUIRE_PEERS is 1; `conformance/install.sh chromium` installs it.
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use calculus::network::{Analyser, Analysis, Format, Settings, format};
+use chromium::{check, chromium, inspect, open};
 use provenance::Provenance;
 use report::RunDirectory;
 use report::page::{Block, Cell, Column, Figure, Note, Page, Table};
 use report::plot::{Axis, HeatCell, HeatMap, Line, Plot, Point, Style, Unit};
 use report::value::Spread;
-use serde_json::Value;
 
+mod chromium;
 #[path = "../report/support.rs"]
 #[allow(dead_code, reason = "the tests of reports use more of it")]
 mod support;
-
-/// Where the browser is; `None`, with a word about it, if there is none.
-fn chromium() -> Option<PathBuf> {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let found = env::split_paths(&folders)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
-        assert!(!required, "there is no Chromium: conformance/install.sh chromium");
-        eprintln!(
-            "SKIPPED: there is no Chromium, so no report was opened in a browser; conformance/install.sh chromium"
-        );
-    }
-    found
-}
-
-/// The page as the browser has it when all is loaded, and what it said on its console.
-fn open(browser: &Path, page: &Path, more: &[&str]) -> (String, Vec<String>) {
-    let profile = tempfile::tempdir().expect("a temporary directory");
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--window-size=1300,2000",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-dev-shm-usage",
-        ])
-        .args(["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(more)
-        .arg(format!("file://{}", page.display()))
-        .output()
-        .expect("the browser runs");
-    let console = String::from_utf8_lossy(&output.stderr)
-        .lines()
-        .filter(|line| line.contains("CONSOLE"))
-        .map(str::to_owned)
-        .collect();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), console)
-}
-
-/// What a script finds in a copy of the page that lets it run.
-fn inspect(browser: &Path, page: &Path, more: &[&str]) -> Value {
-    let html = fs::read_to_string(page).expect("a page");
-    let policy = "default-src 'none'; style-src 'unsafe-inline'";
-    assert!(html.contains(policy), "the policy has changed");
-    let script = format!("<script>{}</script></head>", include_str!("inspect.js"));
-    let copy = html
-        .replacen(
-            policy,
-            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'",
-            1,
-        )
-        .replacen("</head>", &script, 1);
-    let file = page.with_file_name("inspected.html");
-    fs::write(&file, copy).expect("written");
-    let (dom, console) = open(browser, &file, more);
-    let found = dom.split("id=\"found\">").nth(1).and_then(|rest| rest.split("</script>").next());
-    let found = found.unwrap_or_else(|| panic!("the script found nothing; console: {console:?}"));
-    serde_json::from_str(found).expect("JSON")
-}
-
-fn check(browser: &Path, name: &str, page: &Path) {
-    let (_, console) = open(browser, page, &[]);
-    assert!(console.is_empty(), "{name}: {console:#?}");
-    let found = inspect(browser, page, &[]);
-    assert_eq!(
-        found["requests"].as_array().map(Vec::len),
-        Some(0),
-        "{name}: {}",
-        found["requests"]
-    );
-    assert_eq!(
-        found["overflowing"].as_array().map(Vec::len),
-        Some(0),
-        "{name}: {}",
-        found["overflowing"]
-    );
-    assert_eq!(found["page"][0], found["page"][1], "{name}: the page is wider than its window");
-    let figures = found["figures"].as_array().expect("figures");
-    assert!(!figures.is_empty(), "{name} has no figure");
-    for figure in figures {
-        let title = format!("{name}, {}", figure["title"]);
-        assert!(figure["width"].as_f64().is_some_and(|width| width > 300.0), "{title}");
-        assert!(!figure["legend"].as_array().expect("a legend").is_empty(), "{title}: no legend");
-        let labels = figure["labels"].as_array().expect("labels");
-        assert_eq!(labels.len(), 2, "{title}: two axes");
-        for label in labels {
-            let text = label["text"].as_str().unwrap_or_default();
-            let ticks: Vec<&str> = label["ticks"]
-                .as_array()
-                .expect("ticks")
-                .iter()
-                .filter_map(Value::as_str)
-                .collect();
-            assert!(!text.is_empty(), "{title}: an axis without a name");
-            let named = text.contains('(') || text.contains(" in ");
-            let of_each = ticks
-                .iter()
-                .filter(|tick| **tick != "0")
-                .all(|tick| tick.chars().any(char::is_alphabetic) || tick.contains('%'));
-            match label["unit"].as_str().unwrap_or_default() {
-                // What is counted is the name of the axis; an index has no unit; cells have names.
-                "count" | "index" | "" => {}
-                unit => {
-                    assert!(named || of_each, "{title}: no unit ({unit}) on {text:?}, {ticks:?}")
-                }
-            }
-        }
-    }
-}
 
 #[test]
 fn reports_of_controllers_are_quiet_complete_and_fit() {
@@ -146,7 +26,10 @@ fn reports_of_controllers_are_quiet_complete_and_fit() {
         let root = tempfile::tempdir().expect("a temporary directory");
         let directory = RunDirectory::create(Some(root.path())).expect("made");
         directory.write(&result).expect("written");
-        check(&browser, name, &root.path().join("report.html"));
+        assert!(
+            check(&browser, name, &root.path().join("report.html")) > 0,
+            "{name} has no figure"
+        );
     }
 }
 
@@ -177,7 +60,7 @@ fn reports_of_bounds_are_quiet_complete_and_fit() {
         provenance: &Provenance { command: command.to_vec(), ..Provenance::default() },
     };
     directory.write_bounds(&run).expect("written");
-    check(&browser, "bounds", &root.path().join("report.html"));
+    assert!(check(&browser, "bounds", &root.path().join("report.html")) > 0);
 }
 
 /// A page of every kind of block: what tables, programs, devices and comparisons are made of.
@@ -234,7 +117,7 @@ fn every_kind_of_block_is_quiet_and_fits_in_light_and_dark() {
     let directory = RunDirectory::create(Some(root.path())).expect("made");
     directory.write_page(&blocks(), &[]).expect("written");
     let page = root.path().join("report.html");
-    check(&browser, "blocks", &page);
+    assert_eq!(check(&browser, "blocks", &page), 2);
     let light = inspect(&browser, &page, &[])["background"].clone();
     let dark = inspect(&browser, &page, &["--blink-settings=preferredColorScheme=0"])["background"]
         .clone();

@@ -100,13 +100,14 @@ impl Run<'_> {
                 }
             }
         }
+        let clock = findings.machine.clock;
         for _ in 0..self.settings.repetitions {
             for slot in &mut subjects {
                 let Some(subject) = slot else { continue };
                 if self.stopped() {
                     break;
                 }
-                match subject.turn(self.settings) {
+                match subject.turn(self.settings, clock) {
                     Ok(rate) => {
                         self.done += 1;
                         let (done, total) = (self.done, self.total);
@@ -121,7 +122,6 @@ impl Run<'_> {
                 }
             }
         }
-        let clock = findings.machine.clock;
         for subject in subjects.into_iter().flatten() {
             let case = subject.case;
             match subject.finish(clock) {

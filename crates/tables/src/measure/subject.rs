@@ -15,7 +15,7 @@ use crate::table::{EntryError, Table, TableError, WorkerError};
 use super::keys::draws;
 use super::lane::{Lane, LaneTurn, NUMBER, Phases, value, write_key};
 use super::samples::{Clock, Samples};
-use super::{Case, Measured, Operation, Settings, Turn};
+use super::{Case, Measured, Operation, Percentiles, Settings, Turn};
 
 /// Share of the timed phase that calls with single keys take beside it.
 const SINGLE_SHARE: u32 = 4;
@@ -90,7 +90,7 @@ impl Subject {
     }
 
     /// Runs one turn on all cores; operations per second.
-    pub(super) fn turn(&mut self, settings: &Settings) -> Result<f64, String> {
+    pub(super) fn turn(&mut self, settings: &Settings, clock: Clock) -> Result<f64, String> {
         let phases = Phases {
             warm_up: settings.warm_up,
             timed: settings.time,
@@ -131,13 +131,16 @@ impl Subject {
             threads.into_iter().map(join).collect::<Result<_, _>>()
         })?;
         let turn = together(&turns);
-        self.turns.push(turn);
+        let mut single = Samples::default();
         for (lane, (_, at)) in turns.into_iter().zip(&mut self.lanes) {
             *at = lane.at;
             self.updates += lane.total;
             self.call.append(lane.call);
-            self.single.append(lane.single);
+            single.append(lane.single);
         }
+        let of_turn = Percentiles::of(&single.ordered(clock.cost));
+        self.turns.push(Turn { single: of_turn, ..turn });
+        self.single.append(single);
         Ok(if self.case.waits() { turn.rate_by_wall } else { turn.rate_by_processor })
     }
 
@@ -218,5 +221,6 @@ fn together(lanes: &[LaneTurn]) -> Turn {
         rate_by_wall: rate(|lane| lane.wall),
         share: (total(|lane| lane.processor) / total(|lane| lane.wall).max(1e-9)).min(1.0),
         misses: misses.map(|misses| misses as f64 / operations.max(1) as f64),
+        single: Percentiles::default(),
     }
 }

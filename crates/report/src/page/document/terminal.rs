@@ -4,7 +4,7 @@ use super::super::table::{Cell, Content, Table};
 use super::{Document, Section};
 use crate::format::{duration, printable};
 use crate::notes::merged;
-use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint};
+use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint, wrap};
 
 /// The findings, and each section with its tables. Ends with a newline.
 #[must_use]
@@ -19,8 +19,8 @@ pub fn text(document: &Document, layout: Layout) -> String {
     if let Some(reason) = &document.partial {
         out.push_str(&layout.paragraph("PARTIAL  ", &printable(reason), Paint::Bad));
     }
-    for one in &document.sections {
-        out.push_str(&section(one, layout));
+    for (number, one) in document.sections.iter().enumerate() {
+        out.push_str(&section(one, &document.sections[..number], layout));
     }
     for (heading, lines) in [("What was found", &document.findings), ("Notes", &document.notes)] {
         if !lines.is_empty() {
@@ -33,13 +33,20 @@ pub fn text(document: &Document, layout: Layout) -> String {
     out
 }
 
-fn section(section: &Section, layout: Layout) -> String {
+fn section(section: &Section, before: &[Section], layout: Layout) -> String {
     let mut out = layout.heading(&printable(&section.title));
     for text in &section.text {
         out.push_str(&layout.paragraph("  ", &printable(text), Paint::Plain));
     }
     for one in &section.tables {
-        out.push_str(&table(one, layout));
+        let same = before.iter().find(|section| section.tables.contains(one));
+        out.push_str(&match same {
+            Some(other) => {
+                let name = other.title.split(':').next().unwrap_or_default();
+                layout.paragraph("  ", &format!("{}: as for {name}", one.caption), Paint::Faint)
+            }
+            None => table(one, layout),
+        });
     }
     for (what, command) in &section.commands {
         out.push_str(&layout.paragraph("  ", &printable(what), Paint::Faint));
@@ -49,10 +56,13 @@ fn section(section: &Section, layout: Layout) -> String {
     out
 }
 
-/// Characters of a cell of words; the page has all of them.
+/// Characters of a cell of words beyond which a table without values is told rather than set in columns.
 const LONGEST: usize = 36;
-/// Of one in a narrow column.
-const LEAST: usize = 14;
+/// Characters of a line in a column of words, at least.
+const LEAST: usize = 16;
+/// Room before a table, and between its columns.
+const INDENT: usize = 4;
+const GAP: usize = 2;
 
 fn table(table: &Table, layout: Layout) -> String {
     let mut out = layout.paragraph("  ", &table.caption, Paint::Faint);
@@ -62,24 +72,26 @@ fn table(table: &Table, layout: Layout) -> String {
     {
         return out + &listed(table, layout);
     }
-    let prose = |place: usize| {
-        let mut own = table.rows().filter_map(|row| row.get(place));
-        own.all(|cell| cell.value().is_none())
-    };
-    let columns = table.columns.iter().enumerate().map(|(place, column)| match place {
-        0 => Column::left(column.name.clone()).indent(4),
-        // Where there is no room, words are left out before values, and later columns before earlier ones.
-        place => {
-            let rank = u8::try_from(place).unwrap_or(100).min(100) - 1;
-            let rank = if prose(place) { 100 + rank } else { rank };
-            Column::right(column.name.clone()).rank(rank)
+    let shown = widths(table, layout.columns().saturating_sub(INDENT));
+    let columns = shown.iter().map(|&(place, _)| {
+        let name = table.columns[place].name.clone();
+        match place {
+            0 => Column::left(name).indent(INDENT),
+            place if is_prose(table, place) => Column::left(name),
+            _ => Column::right(name),
         }
     });
     let mut grid = Grid::new(columns.collect());
-    let limits = limits(table, layout, prose);
     for row in table.rows() {
-        let words = row.iter().zip(&limits).map(|(cell, limit)| shortened(cell, *limit));
-        grid.row(words.map(GridCell::new).collect());
+        let cells: Vec<Vec<String>> = shown
+            .iter()
+            .map(|&(place, width)| row.get(place).map_or_else(Vec::new, |cell| lines(cell, width)))
+            .collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for number in 0..height {
+            let line = cells.iter().map(|cell| cell.get(number).cloned().unwrap_or_default());
+            grid.row(line.map(GridCell::new).collect());
+        }
     }
     out.push_str(&grid.render(layout));
     out
@@ -89,37 +101,49 @@ fn words(cell: &Cell) -> String {
     cell.shown().plain()
 }
 
-/// How long words in each column may be, so that all columns of values fit. The first column takes what is left.
-fn limits(table: &Table, layout: Layout, prose: impl Fn(usize) -> bool) -> Vec<usize> {
-    let width = |place: usize, counts: fn(&Cell) -> bool| {
-        let cells = table.rows().filter_map(|row| row.get(place));
-        let cells = cells.filter(|cell| counts(cell)).map(|cell| words(cell).chars().count());
-        cells.max().unwrap_or(0).max(table.columns[place].name.chars().count())
-    };
-    let values = |cell: &Cell| cell.value().is_some();
-    let room = layout.columns().saturating_sub(4);
-    let shown = || (1..table.columns.len()).filter(|place| !prose(*place));
-    let whole: usize = shown().map(|place| width(place, |_| true).min(LONGEST) + 2).sum();
-    let narrow = width(0, |_| true) + whole > room;
-    let others: Vec<usize> = (1..table.columns.len())
-        .map(|place| match narrow && !prose(place) {
-            true => width(place, values).max(LEAST),
-            false => LONGEST,
-        })
-        .collect();
-    let taken: usize = shown().map(|place| others[place - 1] + 2).sum();
-    let first = if narrow { room.saturating_sub(taken).max(LEAST) } else { usize::MAX };
-    std::iter::once(first).chain(others).collect()
+fn is_prose(table: &Table, place: usize) -> bool {
+    table.rows().filter_map(|row| row.get(place)).all(|cell| cell.value().is_none())
 }
 
-/// Words that fit; a value is never cut.
-fn shortened(cell: &Cell, limit: usize) -> String {
-    let words = words(cell);
-    match cell.content {
-        Content::Text(_) if words.chars().count() > limit => {
-            words.chars().take(limit - 1).chain(['…']).collect()
+/// The columns that fit, each with its width: words go on in a further line where they must, values never do. Where that is
+/// not enough room, words are left out before values, and later columns before earlier ones.
+fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
+    let widest = |place: usize, counts: &dyn Fn(&Cell) -> bool| {
+        let cells = table.rows().filter_map(|row| row.get(place)).filter(|cell| counts(cell));
+        cells.map(|cell| words(cell).chars().count()).max().unwrap_or(0)
+    };
+    let whole =
+        |place: usize| widest(place, &|_| true).max(table.columns[place].name.chars().count());
+    let least = |place: usize| {
+        let values = widest(place, &|cell| cell.value().is_some());
+        let title = table.columns[place].name.chars().count();
+        whole(place).min(LEAST).max(values).max(title)
+    };
+    let mut shown: Vec<(usize, usize)> =
+        (0..table.columns.len()).map(|place| (place, least(place))).collect();
+    let taken = |shown: &[(usize, usize)]| -> usize {
+        shown.iter().map(|(_, width)| width + GAP).sum::<usize>().saturating_sub(GAP)
+    };
+    while taken(&shown) > room && shown.len() > 1 {
+        let prose = shown.iter().skip(1).rposition(|(place, _)| is_prose(table, *place));
+        shown.remove(prose.map_or(shown.len() - 1, |at| at + 1));
+    }
+    // What is left goes to the column that lacks most.
+    for _ in taken(&shown)..room {
+        let lacks = |(place, width): &(usize, usize)| whole(*place).saturating_sub(*width);
+        match shown.iter_mut().max_by_key(|column| lacks(column)) {
+            Some(column) if lacks(column) > 0 => column.1 += 1,
+            _ => break,
         }
-        _ => words,
+    }
+    shown
+}
+
+/// A cell in lines of so many characters; a value is one line.
+fn lines(cell: &Cell, width: usize) -> Vec<String> {
+    match cell.content {
+        Content::Text(_) => wrap(&words(cell), width),
+        _ => vec![words(cell)],
     }
 }
 

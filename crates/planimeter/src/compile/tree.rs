@@ -1,0 +1,66 @@
+//! A tree drawn with lines, on a terminal.
+
+/// Room for a line, at least, however deep it is in the tree.
+const LEAST: usize = 24;
+
+/// The tree in lines of at most so many characters: what is longer goes on below, within the lines of the tree. Only a word
+/// that no line holds is left as it is.
+pub(super) fn wrapped(tree: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in tree.lines() {
+        let branches: String = line.chars().take_while(|c| "│├└─ ".contains(*c)).collect();
+        let text = &line[branches.len()..];
+        let further: String = branches
+            .chars()
+            .map(|c| match c {
+                '├' | '│' => '│',
+                _ => ' ',
+            })
+            .collect();
+        let room = width.saturating_sub(branches.chars().count()).max(LEAST);
+        for (number, part) in parts(text, room).into_iter().enumerate() {
+            let (before, indent) = if number == 0 { (&branches, "") } else { (&further, INDENT) };
+            out.push_str(before);
+            out.push_str(indent);
+            out.push_str(&part);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Before what goes on in a further line.
+const INDENT: &str = "    ";
+
+fn parts(text: &str, room: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        let room = if parts.len() == 1 { room } else { room - INDENT.len() };
+        let Some(last) = parts.last_mut() else { break };
+        let used = last.chars().count();
+        if used > 0 && used + word.trim_end().chars().count() > room {
+            last.truncate(last.trim_end().len());
+            parts.push(word.to_owned());
+        } else {
+            last.push_str(word);
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_goes_on_within_the_lines_of_the_tree() {
+        let tree = "program\n├─ tables\n│  ├─ action some.name(address: bit<32>, port: bit<9>)\n│  └─ short\n└─ end\n";
+        assert_eq!(
+            wrapped(tree, 40),
+            "program\n├─ tables\n│  ├─ action some.name(address: bit<32>,\n│  │      port: bit<9>)\n│  └─ short\n└─ end\n"
+        );
+        assert_eq!(wrapped(tree, 80), tree);
+        let word = format!("└─ {}\n", "x".repeat(100));
+        assert_eq!(wrapped(&word, 80), word);
+    }
+}

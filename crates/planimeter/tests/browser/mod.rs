@@ -1,0 +1,15 @@
+//! The report that a verb left, opened in a browser.
+
+use std::path::Path;
+
+#[path = "../../../report/tests/browser/chromium.rs"]
+#[allow(dead_code, reason = "the tests of reports use more of it")]
+mod chromium;
+
+/// Whether the report of a run is one that people can read; that it was not looked at is said where there is no browser.
+pub(crate) fn check(run: &Path) {
+    let page = run.join("report.html");
+    if let Some(browser) = chromium::chromium() {
+        chromium::check(&browser, &page.display().to_string(), &page);
+    }
+}

@@ -1,0 +1,232 @@
+//! Update methods side by side, as in the paper's Table 1: what writing in place gains over a change through two replicas and
+//! over a digest to the controller, beside what the paper found.
+//!
+//! All rates are by the wall clock, as only that tells what waiting costs. A ratio is taken within each turn, in which both
+//! had the same machine, and has the 95 % confidence interval of its mean over turns.
+
+use ::tables::measure::{Case, Findings, Measured, Operation};
+use ::tables::{EntryLock, Synchronisation, UpdateMethod, Wait};
+use statistics::{Estimate, Unit};
+
+use super::{design, method, percentile, sharing, size, wall_rate};
+use crate::describe::distinct;
+use crate::format::{estimate, whole};
+use crate::page::{Block, Column, Data, Figure, Table};
+use crate::plot::{Axis, Line, Origin, Plot, Point, Style};
+
+/// What the paper measured of a method on one core, 2²⁰ entries, packets through a switch and its network cards (Simon et
+/// al., ANCS 2021, Table 1; the change without its wait: section 5.1).
+struct Published {
+    name: &'static str,
+    /// Updates per second.
+    rate: f64,
+    /// Median latency of a packet, in seconds.
+    median: f64,
+}
+
+const POINTER: Published = Published { name: "pointer", rate: 1.73e6, median: 26.5e-6 };
+const CHANGE: Published = Published { name: "change, 200 us", rate: 3.39e3, median: 322e-6 };
+const CHANGE_WITHOUT_WAIT: Published =
+    Published { name: "change, quiescent", rate: 1.12e6, median: 27.9e-6 };
+const DIGEST: Published = Published { name: "digest", rate: 4.1e3, median: 65.3e-6 };
+
+/// A method that is not in place, against the one in place on the same storage.
+pub(super) struct Against<'a> {
+    /// The method.
+    pub(super) other: &'a Measured,
+    /// Updates per second in place over those of the method.
+    pub(super) rate: Option<Estimate>,
+    /// Median time of an update by the method over that in place.
+    pub(super) median: Option<Estimate>,
+    /// The same two of the paper.
+    pub(super) published: Option<(f64, f64)>,
+}
+
+/// Methods on one core without locks, at the largest size at which one was measured that is not in place.
+pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
+    let is_alone = |case: &Case| {
+        case.cores == 1
+            && case.operation == Operation::Update
+            && case.design.entry_lock == EntryLock::None
+    };
+    let is_method = |case: &Case| is_alone(case) && case.design.update != UpdateMethod::Pointer;
+    let cases = || findings.measured.iter().filter(|one| is_alone(&one.case));
+    let sizes = cases().filter(|one| is_method(&one.case)).map(|one| one.case.layout.size());
+    let Some(largest) = sizes.max() else { return Vec::new() };
+    let mut found: Vec<&Measured> =
+        cases().filter(|one| one.case.layout.size() == largest).collect();
+    found.sort_by_key(|one| (one.case.design.update as u8, one.case.design.storage.to_string()));
+    found
+}
+
+/// Each method of these that is not in place, where there is one in place to hold it against.
+pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
+    let in_place = |one: &Measured, like: &Measured| {
+        let (design, other) = (one.case.design, like.case.design);
+        design.update == UpdateMethod::Pointer
+            && design.synchronisation == Synchronisation::Optimistic
+            && (design.storage, one.case.layout) == (other.storage, like.case.layout)
+    };
+    let one = |other: &'a Measured| {
+        let pointer = methods.iter().find(|one| in_place(one, other))?;
+        let medians = pointer.turns.iter().zip(&other.turns).filter_map(|(below, above)| {
+            Some((f64::from(above.single.p50?), f64::from(below.single.p50?)))
+        });
+        let (above, below): (Vec<f64>, Vec<f64>) =
+            medians.filter(|(_, below)| *below > 0.0).unzip();
+        let published = published(&other.case)
+            .map(|found| (POINTER.rate / found.rate, found.median / POINTER.median));
+        Some(Against {
+            other,
+            rate: Estimate::of_ratio(&pointer.rates_by_wall(), &other.rates_by_wall()),
+            median: Estimate::of_ratio(&above, &below),
+            published,
+        })
+    };
+    let others = methods.iter().filter(|one| one.case.design.update != UpdateMethod::Pointer);
+    others.filter_map(|other| one(other)).collect()
+}
+
+/// What the paper found of a method, if it has it.
+fn published(case: &Case) -> Option<&'static Published> {
+    match (case.design.update, case.design.synchronisation) {
+        (UpdateMethod::Pointer, _) => Some(&POINTER),
+        (UpdateMethod::Digest, _) => Some(&DIGEST),
+        (UpdateMethod::Change, Synchronisation::DoubleBuffer { wait: Wait::Quiescent }) => {
+            Some(&CHANGE_WITHOUT_WAIT)
+        }
+        (UpdateMethod::Change, Synchronisation::DoubleBuffer { wait }) if wait == Wait::PAPER => {
+            Some(&CHANGE)
+        }
+        (UpdateMethod::Change, _) => None,
+    }
+}
+
+/// `510 ± 12`; a dash where there is none.
+pub(super) fn times(ratio: Option<&Estimate>) -> String {
+    ratio.map_or_else(|| "–".to_owned(), |ratio| estimate(ratio, Unit::Count))
+}
+
+/// A ratio of the paper; a dash where it has none.
+pub(super) fn published_times(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio, Unit::Count))
+}
+
+/// The section: what each method reached, what the one in place gains, both drawn.
+pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
+    let methods = measured(findings);
+    let Some(first) = methods.first() else { return Vec::new() };
+    let place = format!("{} entries, one core", size(first.case.layout.size()));
+    let mut blocks = vec![Block::Table(all(&methods, &place))];
+    let against = against(&methods);
+    if !against.is_empty() {
+        blocks.push(Block::Table(gains(&against)));
+        let remark = "Within each turn, by the wall clock; of latencies the medians of one update alone. The paper has 2²⁰ \
+                      entries behind a packet generator, and its latencies are those of packets through a switch and its \
+                      network cards, these of the table alone: a method that takes microseconds by itself gains more here.";
+        blocks.push(Block::Remark(remark.into()));
+    }
+    blocks.push(Block::Figures(vec![drawn(&methods, &place)]));
+    blocks
+}
+
+fn all(methods: &[&Measured], place: &str) -> Table {
+    let mut columns = vec![
+        Column::words("method"),
+        Column::words("design"),
+        Column::figures("throughput, wall clock"),
+    ];
+    columns.extend(["p25", "p50", "p75", "p99", "samples"].map(Column::figures));
+    columns.push(Column::prose("waits for"));
+    let mut table = Table::new(format!("{place}; latency of one update alone"), columns);
+    for one in methods {
+        let waits = match (one.case.design.update, one.case.design.synchronisation) {
+            (UpdateMethod::Digest, _) => "the controller, over loopback TCP",
+            (UpdateMethod::Change, Synchronisation::DoubleBuffer { wait: Wait::Fixed(_) }) => {
+                "a fixed time after each swap"
+            }
+            (UpdateMethod::Change, Synchronisation::DoubleBuffer { .. }) => {
+                "workers to pass a quiescent state"
+            }
+            _ => "nothing",
+        };
+        let throughput = wall_rate(one).map(|rate| estimate(&rate, Unit::PerSecond));
+        let mut row =
+            vec![method(&one.case).to_owned(), design(&one.case), throughput.unwrap_or_default()];
+        row.extend([0.25, 0.5, 0.75, 0.99].map(|share| percentile(one.single.tail_at(share))));
+        row.extend([whole(one.single.len() as u64), waits.to_owned()]);
+        table.row(row);
+    }
+    table
+}
+
+fn gains(against: &[Against<'_>]) -> Table {
+    let columns = [
+        Column::words("pointer against"),
+        Column::words("design"),
+        Column::figures("times as many updates"),
+        Column::figures("in the paper"),
+        Column::figures("their median is so many times as long"),
+        Column::figures("in the paper"),
+    ];
+    let mut table = Table::new("What writing in place gains", columns);
+    for one in against {
+        let (rate, median) = one.published.unzip();
+        table.row([
+            method(&one.other.case).to_owned(),
+            design(&one.other.case),
+            times(one.rate.as_ref()),
+            published_times(rate),
+            times(one.median.as_ref()),
+            published_times(median),
+        ]);
+    }
+    table
+}
+
+/// Throughput against median latency: a point for each method and storage, those of the paper hollow.
+fn drawn(methods: &[&Measured], place: &str) -> Figure {
+    let name = |one: &Measured| format!("{}, {}", method(&one.case), sharing(&one.case));
+    let mut lines = Vec::new();
+    for (hue, text) in distinct(methods.iter().map(|one| name(one))).into_iter().enumerate() {
+        let own = methods.iter().filter(|one| name(one) == text);
+        let points = own.filter_map(|one| {
+            let (rate, median) = (wall_rate(one)?, one.single.tail_at(0.5)?);
+            let storage = one.case.design.storage;
+            let point = Point {
+                x: f64::from(median.max(1)) / 1e9,
+                y: rate.mean,
+                spread: rate.ci95.into(),
+                tip: Some(format!(
+                    "{text}, {storage}: {}, median {}",
+                    estimate(&rate, Unit::PerSecond),
+                    percentile(Some(median))
+                )),
+            };
+            // Storages are not joined: a point that is no number interrupts the line.
+            let gap = Point::new(point.x, f64::NAN);
+            Some([point, gap])
+        });
+        lines.push(Line::new(
+            text.clone(),
+            points.flatten().collect(),
+            Style::series(hue).filled(),
+        ));
+    }
+    for published in [POINTER, CHANGE, CHANGE_WITHOUT_WAIT, DIGEST] {
+        let name = format!("the paper: {}", published.name);
+        let point = Point::new(published.median, published.rate);
+        let style = Style::series(lines.len()).hollow();
+        lines.push(Line { origin: Origin::Published, ..Line::new(name, vec![point], style) });
+    }
+    let plot = Plot::new(
+        format!("Update methods: throughput and latency, {place} (Table 1 of the paper)"),
+        "Updates per second by the wall clock against the median time of one update alone, a point for each method. Points of \
+         the paper are hollow.",
+        Axis::logarithmic("median latency of an update", Unit::Seconds),
+        Axis::logarithmic("updates per second, wall clock", Unit::PerSecond),
+    );
+    let remark = "Up and to the left is better. A point for each storage; hollow: the paper, whose latencies are those of whole \
+                  packets.";
+    Figure::plot(Plot { lines, ..plot }, remark).with_data(Data::Elsewhere)
+}

@@ -1,0 +1,161 @@
+//! Results that put several measurements together: the tests of RFC 8456, and documents such as those of `demo`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use statistics::{Estimate, Unit};
+
+use super::read::{list, recorded, words};
+use super::{Kind, Quantity, Recorded, Spread};
+
+const UNITS: [Unit; 7] = [
+    Unit::Seconds,
+    Unit::PerSecond,
+    Unit::Count,
+    Unit::Fraction,
+    Unit::CpuPercent,
+    Unit::Bytes,
+    Unit::Index,
+];
+
+/// What decides over the figures of RFC 8456 beside what is compared: the controller and its southbound.
+const PARAMETERS: [&str; 6] = ["switches", "links", "topology", "hosts", "frame_bytes", "trial_s"];
+
+/// A test is a place, and its figure the metric.
+pub(super) fn rfc8456(value: &Value) -> Recorded {
+    let parameters = &value["parameters"];
+    let about = format!(
+        "tests of RFC 8456; controller {}, {}",
+        words(&parameters["controller"]),
+        words(&parameters["southbound"])
+    );
+    let mut recorded = recorded(value, Kind::Rfc8456, about, &[]);
+    recorded.partial = (value["completion"]["state"] != "complete")
+        .then(|| format!("PARTIAL: {}", words(&value["completion"]["reason"])));
+    let settings = PARAMETERS.map(|key| (key.to_owned(), parameters[key].to_string()));
+    recorded.settings.extend(settings);
+    for test in list(&value["tests"]) {
+        let Some(unit) = serde_json::from_value(test["unit"].clone()).ok() else { continue };
+        let values: Vec<f64> =
+            list(&test["trials"]).iter().filter_map(|trial| trial["value"].as_f64()).collect();
+        let Some(estimate) = Estimate::of(&values) else { continue };
+        let variant = test["variant"].as_str().map_or_else(String::new, |text| format!(", {text}"));
+        let metric = words(&test["test"]);
+        recorded.figures.push(Quantity {
+            subject: String::new(),
+            place: format!("{}{variant}", words(&test["section"])),
+            across: None,
+            more_is_better: match metric.as_str() {
+                // Shares of what is reached without faults or attacks.
+                "exception_handling" | "denial_of_service" => None,
+                _ => Some(unit != Unit::Seconds),
+            },
+            metric,
+            unit,
+            value: estimate.mean,
+            spread: Spread::Repetitions(estimate),
+            headline: true,
+            doubt: None,
+        });
+    }
+    recorded
+}
+
+/// A row of a table is a place, and its columns the metrics; what was published elsewhere is the same in all.
+pub(super) fn document(value: &Value) -> Recorded {
+    let kind = words(&value["kind"]);
+    let about = format!("{kind}: {}", words(&value["title"]));
+    let mut recorded = recorded(value, Kind::Document, about, &[]);
+    recorded.partial = value["partial"].as_str().map(|reason| format!("PARTIAL: {reason}"));
+    recorded.settings.insert("kind".to_owned(), kind);
+    for section in list(&value["sections"]) {
+        let id = words(&section["id"]);
+        for table in list(&section["tables"]) {
+            let columns = list(&table["columns"]).iter().map(words).enumerate().skip(1);
+            for (at, column) in columns.filter(|(_, name)| name != "published") {
+                let found: Vec<(String, f64, Unit, Option<f64>)> = list(&table["rows"])
+                    .iter()
+                    .filter_map(|row| {
+                        let cell = &row[at];
+                        let unit = cell["unit"].as_str()?;
+                        let unit = UNITS.into_iter().find(|one| one.text() == unit)?;
+                        let value = cell["value"].as_f64()?;
+                        Some((words(&row[0]), value, unit, cell["ci95"].as_f64()))
+                    })
+                    .collect();
+                let units: BTreeSet<&str> =
+                    found.iter().map(|(_, _, unit, _)| unit.text()).collect();
+                let name = column.replace(' ', "-");
+                recorded.figures.extend(found.iter().map(|(row, value, unit, half)| Quantity {
+                    subject: String::new(),
+                    place: format!("{id}, {row}"),
+                    across: None,
+                    // Of one unit, so that a condition can have a limit.
+                    metric: match units.len() {
+                        1 => name.clone(),
+                        _ => format!("{name}({})", unit.text().replace(' ', "-")),
+                    },
+                    unit: *unit,
+                    value: *value,
+                    spread: half.map_or(Spread::Unknown, |half| Spread::Interval {
+                        low: value - half,
+                        high: value + half,
+                    }),
+                    more_is_better: match unit {
+                        Unit::PerSecond => Some(true),
+                        Unit::Seconds => Some(false),
+                        _ => None,
+                    },
+                    headline: true,
+                    doubt: None,
+                }));
+            }
+        }
+    }
+    recorded
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::results::read;
+
+    #[test]
+    fn tests_of_the_rfc_are_compared_by_section_and_variant() {
+        let text = r#"{"schema": "planimeter.rfc8456.result", "schema_version": 1,
+            "completion": {"state": "partial", "reason": "interrupted"},
+            "parameters": {"controller": "c", "southbound": "OpenFlow 1.3", "switches": 6},
+            "tests": [{"test": "topology_discovery_time", "section": "5.1.1", "variant": null, "unit": "seconds",
+                "trials": [{"value": 0.5}, {"value": 1.5}, {"value": null}]},
+                {"test": "denial_of_service", "section": "5.3.2", "variant": "packets", "unit": "fraction",
+                "trials": [{"value": null}]}]}"#;
+        let result = read("run", text).expect("a result");
+        assert_eq!(result.partial.as_deref(), Some("PARTIAL: interrupted"));
+        assert_eq!(result.settings.get("switches").map(String::as_str), Some("6"));
+        let [time] = result.figures.as_slice() else { panic!("{:?}", result.figures) };
+        assert_eq!((time.place.as_str(), time.value, time.repetitions()), ("5.1.1", 1.0, Some(2)));
+        assert_eq!(time.more_is_better, Some(false));
+    }
+
+    #[test]
+    fn documents_are_compared_by_row_and_column_and_not_by_what_was_published() {
+        let text = r#"{"schema": "planimeter.document.result", "schema_version": 1, "kind": "demo", "title": "t",
+            "partial": null, "sections": [{"id": "controller", "tables": [{"caption": "", "columns":
+            ["figure", "published", "measured here"], "rows": [
+            ["rate", {"value": 1.0, "unit": "per second"}, {"value": 3.0, "ci95": 0.5, "unit": "per second"}],
+            ["time", "less", {"value": 2.0, "unit": "seconds"}], ["none", null, "not measured"]]}]}]}"#;
+        let result = read("run", text).expect("a result");
+        let found: Vec<_> = result
+            .figures
+            .iter()
+            .map(|one| (one.place.as_str(), one.metric.as_str(), one.interval()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("controller, rate", "measured-here(per-second)", Some((2.5, 3.5))),
+                ("controller, time", "measured-here(seconds)", None),
+            ]
+        );
+        assert_eq!(result.settings.get("kind").map(String::as_str), Some("demo"));
+    }
+}
