@@ -9,7 +9,8 @@ fuzz_target!(|data: &[u8]| {
     let Ok(answer) = std::str::from_utf8(data) else { return };
     match census(answer) {
         Ok(found) => {
-            let written = format!(r#"{{"switches": {}, "links": {}}}"#, found.switches, found.links);
+            let written =
+                format!(r#"{{"switches": {}, "links": {}}}"#, found.switches, found.links);
             assert_eq!(census(&written), Ok(found));
         }
         Err(error) => assert!(error.contains("topology"), "{error}"),

@@ -31,7 +31,10 @@ fuzz_target!(|data: &[u8]| {
             assert!(known.contains(&command.switch()), "{command:?} is for a switch that is gone");
         }
         for ((from, _), (to, _)) in network.link_ends() {
-            assert!(known.contains(&from) && known.contains(&to), "a link of a switch that is gone");
+            assert!(
+                known.contains(&from) && known.contains(&to),
+                "a link of a switch that is gone"
+            );
         }
     }
 });
