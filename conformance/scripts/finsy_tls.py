@@ -7,7 +7,8 @@ from pathlib import Path
 
 import finsy as fy
 
-PIPELINE = Path(__file__).resolve().parents[2] / "crates/controllers/pipeline"
+ROOT = Path(__file__).resolve().parents[2]
+P4INFO, PROGRAM = ROOT / "crates/controllers/pipeline/l2.p4info.txtpb", ROOT / "programs/l2.p4"
 
 
 async def ready(switch):
@@ -18,8 +19,8 @@ async def ready(switch):
 
 address, device_id, authority, certificate, key = sys.argv[1:]
 options = fy.SwitchOptions(
-    PIPELINE / "l2.p4info.txtpb",
-    PIPELINE / "l2.json",
+    P4INFO,
+    PROGRAM,
     ready_handler=ready,
     device_id=int(device_id),
     channel_credentials=fy.GRPCCredentialsTLS(

@@ -8,9 +8,10 @@ from pathlib import Path
 import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import SSLOptions
 
-PIPELINE = Path(__file__).resolve().parents[2] / "crates/controllers/pipeline"
+ROOT = Path(__file__).resolve().parents[2]
+P4INFO, PROGRAM = ROOT / "crates/controllers/pipeline/l2.p4info.txtpb", ROOT / "programs/l2.p4"
 address, device_id, authority, certificate, key = sys.argv[1:]
-files = sh.FwdPipeConfig(str(PIPELINE / "l2.p4info.txtpb"), str(PIPELINE / "l2.json"))
+files = sh.FwdPipeConfig(str(P4INFO), str(PROGRAM))
 tls = SSLOptions(False, authority, certificate, key)
 sh.setup(int(device_id), address, election_id=(0, 1), config=files, ssl_options=tls, verbose=False)
 while packet := sh.client.get_stream_packet("packet", timeout=None):

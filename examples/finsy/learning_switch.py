@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 import finsy as fy
 
-PIPELINE = Path(__file__).resolve().parents[2] / "crates/controllers/pipeline"
+ROOT = Path(__file__).resolve().parents[2]
+P4INFO, PROGRAM = ROOT / "crates/controllers/pipeline/l2.p4info.txtpb", ROOT / "programs/l2.p4"
 
 
 async def ready(switch: fy.Switch):
@@ -28,7 +29,7 @@ async def ready(switch: fy.Switch):
 
 
 def switches():
-    options = fy.SwitchOptions(PIPELINE / "l2.p4info.txtpb", PIPELINE / "l2.json", ready_handler=ready)
+    options = fy.SwitchOptions(P4INFO, PROGRAM, ready_handler=ready)
     for line in Path(sys.argv[1]).read_text().splitlines():
         device_id, address = line.split()
         yield fy.Switch(f"s{device_id}", address, options(device_id=int(device_id)))
