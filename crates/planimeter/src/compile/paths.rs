@@ -1,5 +1,6 @@
 //! What a packet costs on each way through a program, in the parts that device models are made of.
 
+use super::tree;
 use device::program::{Path, PathError, paths};
 use ir::Program;
 
@@ -54,22 +55,8 @@ pub(super) fn text(program: &Program) -> String {
 
 /// Lines of a terminal's width, broken at blanks.
 fn wrapped(indent: &str, words: &str) -> String {
-    let mut text = String::new();
-    let mut line = indent.to_owned();
-    for word in words.split(' ') {
-        let blank = usize::from(line.len() > indent.len());
-        if blank == 1 && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            text.push_str(&line);
-            text.push('\n');
-            line = indent.to_owned();
-        } else if blank == 1 {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    text.push_str(&line);
-    text.push('\n');
-    text
+    let parts = tree::parts(words, WIDTH - indent.len(), 0);
+    parts.iter().map(|part| format!("{indent}{part}\n")).collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) fn wrapped(tree: &str, width: usize) -> String {
             })
             .collect();
         let room = width.saturating_sub(branches.chars().count()).max(LEAST);
-        for (number, part) in parts(text, room).into_iter().enumerate() {
+        for (number, part) in parts(text, room, INDENT.len()).into_iter().enumerate() {
             let (before, indent) = if number == 0 { (&branches, "") } else { (&further, INDENT) };
             out.push_str(before);
             out.push_str(indent);
@@ -32,10 +32,11 @@ pub(super) fn wrapped(tree: &str, width: usize) -> String {
 /// Before what goes on in a further line.
 const INDENT: &str = "    ";
 
-fn parts(text: &str, room: usize) -> Vec<String> {
+/// Lines of at most so many characters, those behind the first of `less`; only a word that no line holds is left as it is.
+pub(super) fn parts(text: &str, room: usize, less: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for word in text.split_inclusive(' ') {
-        let room = if parts.len() == 1 { room } else { room - INDENT.len() };
+        let room = if parts.len() == 1 { room } else { room - less };
         let Some(last) = parts.last_mut() else { break };
         let used = last.chars().count();
         if used > 0 && used + word.trim_end().chars().count() > room {
