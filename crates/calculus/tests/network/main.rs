@@ -5,6 +5,7 @@ mod closed_forms;
 mod conventions;
 mod delays;
 mod linear;
+mod packets;
 mod published;
 mod regulators;
 mod rings;

@@ -1,15 +1,15 @@
 //! Regulators, multicast flows and clocks: exact bounds, and packets that are really held back.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 use calculus::network::{
-    Analyser, Analysis, AnalysisError, Flow, FlowId, Format, ModelError, Multiplexing, Network,
+    Analyser, Analysis, AnalysisError, Flow, Format, ModelError, Multiplexing, Network,
     NetworkBuilder, Regulator, Server, Settings, format, simulate,
 };
 use calculus::{Curve, Extended, Rational};
 use proptest::prelude::*;
 
+use crate::packets::{Sent, go_round};
 use crate::soundness::config;
 use crate::support::{number, rl, tb};
 
@@ -85,49 +85,25 @@ fn what_does_not_know_regulators_says_so() {
 }
 
 /// Packets that go round through interleaved regulators; the largest delay of each flow.
-fn packets(ring: &Network, rate: &Rational, offsets: &[u32], each: i64) -> Vec<Rational> {
-    let size = 10;
-    let part = Rational::ratio(1, size);
-    let (mut events, mut order) = (BinaryHeap::new(), 0_u64);
-    let ids: Vec<FlowId> = ring.flows().map(|(id, _)| id).collect();
-    for flow in 0..ids.len() {
-        let start = Rational::ratio(i64::from(offsets[flow % offsets.len()]), 20);
-        for packet in 0..each {
-            let beyond = Rational::from((packet + 1 - size).max(0));
-            let at = &start + &(beyond * &part / rate);
-            order += 1;
-            events.push(Reverse((at.clone(), order, flow, 0_usize, at)));
-        }
-    }
-    let mut free = vec![Rational::ZERO; ring.servers().len()];
+fn packets(ring: &Network, rate: &Rational, offsets: &[u32], each: usize) -> Vec<Rational> {
     let mut released = vec![Rational::ZERO; ring.servers().len()];
     // Of a flow behind a server: tokens, and when there were so many.
     let mut tokens = HashMap::<(usize, usize), (Rational, Rational)>::new();
-    let mut worst = vec![Rational::ZERO; ids.len()];
-    while let Some(Reverse((now, _, flow, hop, born))) = events.pop() {
-        let path = &ring.flow(ids[flow]).path;
-        let Some(server) = path.get(hop).map(|server| server.index()) else {
-            worst[flow] = worst[flow].clone().max(&now - &born);
-            continue;
-        };
-        let end = now.max(free[server].clone()) + &part / Rational::from(10);
-        free[server] = end.clone();
-        let mut out = end;
-        if hop + 1 < path.len() {
-            // Not before the packet in front of it, and not before its flow may.
-            let (level, since) =
-                tokens.get(&(flow, server)).cloned().unwrap_or((Rational::ONE, Rational::ZERO));
-            let head = out.max(released[server].clone());
-            let level = (level + rate * (&head - &since)).min(Rational::ONE);
-            let missing = (&part - &level).max(Rational::ZERO);
-            out = &head + &(&missing / rate);
-            tokens.insert((flow, server), (level + missing - &part, out.clone()));
-            released[server] = out.clone();
+    go_round(ring, offsets, each, |Sent { flow, server, is_last, size, at }| {
+        if is_last {
+            return at;
         }
-        order += 1;
-        events.push(Reverse((out, order, flow, hop + 1, born)));
-    }
-    worst
+        // Not before the packet in front of it, and not before its flow may.
+        let (level, since) =
+            tokens.get(&(flow, server)).cloned().unwrap_or((Rational::ONE, Rational::ZERO));
+        let head = at.max(released[server].clone());
+        let level = (level + rate * (&head - &since)).min(Rational::ONE);
+        let missing = (&size - &level).max(Rational::ZERO);
+        let out = &head + &(&missing / rate);
+        tokens.insert((flow, server), (level + missing - &size, out.clone()));
+        released[server] = out.clone();
+        out
+    })
 }
 
 proptest! {

@@ -1,12 +1,10 @@
 //! Rings: bounds where total flow analysis has none, and packets that really go round.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use calculus::network::{Analyser, Analysis, FlowId, Multiplexing, Network, Settings};
+use calculus::network::{Analyser, Analysis, Multiplexing, Network, Settings};
 use calculus::{Extended, Rational};
 use proptest::prelude::*;
 
+use crate::packets::go_round;
 use crate::soundness::config;
 use crate::support::{bound, network, rl};
 
@@ -56,43 +54,6 @@ fn all_flows_of_a_uniform_ring_have_one_bound() {
     }
 }
 
-/// What packets of one size meet that go round: sources send bursts at their offsets and their rate
-/// from then on, servers send one packet after the other in the order of arrival. The largest delay
-/// of each flow.
-fn packets(ring: &Network, offsets: &[u32], size: i64, each: usize) -> Vec<Rational> {
-    let part = Rational::ratio(1, size);
-    let mut events = BinaryHeap::new();
-    let mut number = 0_u64;
-    for (id, flow) in ring.flows() {
-        let rate = flow.arrival.ultimate_rate().into_finite().expect("a rate");
-        let start = Rational::ratio(i64::from(offsets[id.index() % offsets.len()]), 20);
-        for packet in 0..each {
-            // The burst of 1 at once, then a packet whenever there are tokens for one.
-            let beyond = Rational::from((packet as i64 + 1 - size).max(0));
-            let at = &start + &(beyond * &part / &rate);
-            number += 1;
-            events.push(Reverse((at.clone(), number, id.index(), 0_usize, at)));
-        }
-    }
-    let ids: Vec<FlowId> = ring.flows().map(|(id, _)| id).collect();
-    let mut free = vec![Rational::ZERO; ring.servers().len()];
-    let mut worst = vec![Rational::ZERO; ring.flows().len()];
-    while let Some(Reverse((now, _, flow, hop, born))) = events.pop() {
-        let path = &ring.flow(ids[flow]).path;
-        let Some(server) = path.get(hop) else {
-            worst[flow] = worst[flow].clone().max(&now - &born);
-            continue;
-        };
-        // A packet takes the latency of the server at most, and its rate.
-        let begin = now.max(free[server.index()].clone());
-        let end = begin + &part / Rational::from(10);
-        free[server.index()] = end.clone();
-        number += 1;
-        events.push(Reverse((end, number, flow, hop + 1, born)));
-    }
-    worst
-}
-
 proptest! {
     #![proptest_config(config(10))]
 
@@ -105,7 +66,7 @@ proptest! {
         let ring = ring(servers, length, percent);
         let settings = Settings { threads: 1, ..Settings::default().multiplexed(Multiplexing::Fifo) };
         let analyser = Analyser::new(&ring, settings);
-        let worst = packets(&ring, &offsets, 10, 60);
+        let worst = go_round(&ring, &offsets, 60, |sent| sent.at);
         for analysis in [Analysis::TfaPlusPlus, Analysis::Plp] {
             for (bound, worst) in analyser.bounds(analysis).expect("bounds").iter().zip(&worst) {
                 let worst = Extended::Finite(worst.clone());
