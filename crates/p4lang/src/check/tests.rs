@@ -65,7 +65,7 @@ const PRELUDE: &str = r"
 #include <core.p4>
 #include <v1model.p4>
 enum Suits { Clubs, Hearts }
-enum bit<8> E8 { A = 1, B = 2 }
+enum bit<8> E8 { A = 1, B = 2 } enum bit<8> F8 { A = 1, B = 2 }
 type bit<9> Port;
 header H { bit<8> a; bit<16> b; }
 header V { bit<8> n; varbit<320> options; }
@@ -73,7 +73,7 @@ header_union U { H h; V v; }
 struct S { bit<8> x; bit<16> y; }
 struct G<T> { T f; bit<8> g; }
 struct Headers { H h; H[4] hs; U u; V v; }
-struct Meta { bit<8> m; bit<16> w; S s; E8 e; Suits su; error er; Port p; bool flag; int<8> i; G<bit<8>> g; }
+struct Meta { bit<8> m; bit<16> w; S s; E8 e; Suits su; error er; Port p; bool flag; int<8> i; G<bit<8>> g; bit<8>[4] arr; }
 ";
 
 /// A control with these locals and this `apply`.

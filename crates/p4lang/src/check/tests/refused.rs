@@ -2,6 +2,7 @@
 
 pub(super) mod architecture;
 mod calls;
+mod chapters;
 mod expressions;
 mod names;
 mod parsers;

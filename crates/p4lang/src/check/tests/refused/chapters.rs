@@ -1,59 +1,15 @@
 //! What the chapters of the language specification call illegal: each line is refused, alone, in a program that is right
-//! without it. Why, and with which words, is tested beside the checker.
+//! without it. Why, and with which words, the other modules test.
 
-use ir::with_large_stack;
-use p4lang::preprocess::{MemoryFiles, Options};
-
-const DECLARATIONS: &str = "
-#include <core.p4>
-#include <v1model.p4>
-enum Suits { Clubs, Hearts }
-enum bit<8> E8 { A = 1, B = 2 }
-enum bit<8> F8 { A = 1, B = 2 }
-type bit<9> Port;
-header H { bit<8> a; bit<16> b; }
-header V { bit<8> n; varbit<320> options; }
-header_union U { H h; V v; }
-struct S { bit<8> x; bit<16> y; }
-struct G<T> { T f; bit<8> g; }
-struct Headers { H h; H[4] hs; U u; V v; }
-struct Meta { bit<8> m; bit<16> w; S s; E8 e; Suits su; error er; Port p; bool flag; int<8> i; G<bit<8>> g; bit<8>[4] arr; }
-";
-
-fn errors(text: &str) -> usize {
-    let text = text.to_owned();
-    let compiled = with_large_stack(move || {
-        let compiled =
-            p4lang::compile_text("test.p4", &text, &Options::default(), &MemoryFiles::default());
-        (compiled.program.is_some(), compiled.diagnostics.error_count())
-    });
-    let (compiled, errors) = compiled.expect("a thread");
-    assert_eq!(compiled, errors == 0);
-    errors
-}
+use super::super::{Severity, accepts, control, diagnostics_of, parser, program};
 
 /// All of these are refused where `program` puts them; nothing in their place is not.
 fn refused<T: Copy + std::fmt::Debug>(cases: &[T], nothing: T, program: impl Fn(T) -> String) {
-    assert_eq!(errors(&program(nothing)), 0, "{}", program(nothing));
+    accepts(&program(nothing));
     for case in cases {
-        assert_ne!(errors(&program(*case)), 0, "accepted: {case:?}");
+        let (errors, _) = diagnostics_of(&program(*case), Severity::Error);
+        assert!(!errors.is_empty(), "accepted: {case:?}");
     }
-}
-
-fn control((locals, apply): (&str, &str)) -> String {
-    format!(
-        "{DECLARATIONS}
-        control C(inout Headers hdr, inout Meta m, in bit<8> ro, inout standard_metadata_t sm) {{
-            {locals}
-            apply {{ {apply} }}
-        }}"
-    )
-}
-
-fn parser((locals, states): (&str, &str)) -> String {
-    format!(
-        "{DECLARATIONS} parser P(packet_in p, out Headers hdr, inout Meta m) {{ {locals} {states} }}"
-    )
 }
 
 const STATEMENTS: &[&str] = &[
@@ -312,20 +268,21 @@ const PROGRAMS: &[&str] = &[
 #[test]
 fn statements() {
     let locals = "bit<8> v = 1; bit<16> w = 2; bool q = true; int<8> n = 1;";
-    refused(STATEMENTS, ";", |statement| control((locals, statement)));
+    refused(STATEMENTS, ";", |statement| control(locals, statement));
 }
 
 #[test]
 fn controls() {
-    refused(CONTROLS, ("", ""), control);
+    refused(CONTROLS, ("", ""), |(locals, apply)| control(locals, apply));
 }
 
 #[test]
 fn parsers() {
-    refused(PARSERS, ("", "state start { transition accept; }"), parser);
+    let nothing = ("", "state start { transition accept; }");
+    refused(PARSERS, nothing, |(locals, states)| parser(locals, states));
 }
 
 #[test]
 fn programs() {
-    refused(PROGRAMS, "", |declarations| format!("{DECLARATIONS}{declarations}"));
+    refused(PROGRAMS, "", program);
 }
