@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::value::{self, ValueError, ValueType};
+use crate::value::{ValueError, ValueType};
 
 /// A value in canonical form with its width: what keys and arguments are made of.
 ///
@@ -47,8 +47,10 @@ impl Value {
     /// A number of `bits` bits, in canonical form; `None` if it does not fit.
     #[must_use]
     pub fn number(bits: u32, number: u128) -> Option<Self> {
+        let needed = (u128::BITS - number.leading_zeros()).max(1);
         let encoded = number.to_be_bytes();
-        value::unsigned(&encoded, bits).ok().map(|bytes| Self::canonical(bits, bytes))
+        let bytes = encoded.get(INLINE - needed.div_ceil(8) as usize..)?;
+        (needed <= bits).then(|| Self::canonical(bits, bytes))
     }
 
     /// The canonical bytes, at least one.
@@ -124,6 +126,9 @@ mod tests {
         assert!(short < Value::new(bits(32), &[1, 0]).unwrap());
         assert_eq!(Value::number(9, 511).unwrap().bytes(), [1, 255]);
         assert_eq!(Value::number(9, 512), None);
+        assert_eq!(Value::number(128, u128::MAX).unwrap().bytes(), [255; 16]);
+        assert_eq!(Value::number(1, 0).unwrap().bytes(), [0]);
+        assert_eq!((Value::number(0, 0), Value::number(127, u128::MAX)), (None, None));
     }
 
     #[test]

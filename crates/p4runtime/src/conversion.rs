@@ -19,6 +19,7 @@
 mod action;
 mod arrays;
 pub(crate) mod data;
+mod encoding;
 mod entry;
 mod matching;
 mod profile;
@@ -28,6 +29,7 @@ mod selection;
 use entities::schema::{Digest, DigestId, ExternId, Schema, TableId};
 use entities::{DigestConfig, Entity, EntityError, EntryKey, TableEntry, Update, UpdateKind};
 
+pub use self::selection::Found;
 pub use self::selection::MAX_WILDCARD_CELLS;
 pub(crate) use self::selection::Query;
 use crate::proto::v1;
@@ -176,6 +178,22 @@ pub fn object_id(entity: &v1::Entity) -> Option<u32> {
         Message::DigestEntry(entry) => entry.digest_id,
     };
     (id != 0).then_some(id)
+}
+
+/// The identifier of the P4 object that a found entity belongs to, as [`object_id`] has it.
+fn object_of(entity: &Entity) -> Option<u32> {
+    Some(match entity {
+        Entity::Entry(entry) => entry.table.0,
+        Entity::DirectCounter(table, ..) | Entity::DirectMeter(table, ..) => table.0,
+        Entity::Member(member) => member.profile.0,
+        Entity::Group(group) => group.profile.0,
+        Entity::Counter(cell) => cell.id.0,
+        Entity::Meter(cell) => cell.id.0,
+        Entity::Register(cell) => cell.id.0,
+        Entity::MulticastGroup(_) | Entity::CloneSession(_) => return None,
+        Entity::ValueSet(set) => set.id.0,
+        Entity::Digest(id, _) => id.0,
+    })
 }
 
 fn digest(

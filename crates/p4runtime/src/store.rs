@@ -16,7 +16,7 @@ use entities::{Atomicity, Cells, Cursor, DataPlane, DigestConfig, Entity, Entity
 
 pub use self::reading::Reading;
 use crate::conversion;
-pub use crate::conversion::{MAX_WILDCARD_CELLS, object_id};
+pub use crate::conversion::{Found, MAX_WILDCARD_CELLS, object_id};
 use crate::emulated::Emulated;
 use crate::p4info::{DigestId, Schema};
 use crate::proto::v1;
@@ -123,7 +123,7 @@ impl<P: DataPlane> Store<P> {
     ) -> Result<(), EntityError> {
         let mut reading = self.reading(vec![request.clone()], now);
         let _ = reading.advance(&mut |found| {
-            found.into_iter().for_each(&mut *visit);
+            found.iter().map(Found::message).for_each(&mut *visit);
             ControlFlow::Continue(())
         });
         reading.take_outcomes().into_iter().collect()

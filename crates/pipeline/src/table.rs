@@ -485,12 +485,7 @@ impl TableState {
 
     /// The state of an entry, with all in its counters that packets have counted.
     pub(crate) fn settled<'e>(&self, entry: &'e Stored) -> MutexGuard<'e, EntryState> {
-        let native = self.native();
-        let mut state = entry.state();
-        if let Some(native) = native {
-            native.settle(entry, &mut state);
-        }
-        state
+        entry.settled(self.native().as_deref())
     }
 
     /// Configures a direct meter for all entries, also those to come; `false` if the table has none such.

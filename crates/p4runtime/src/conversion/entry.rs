@@ -11,7 +11,7 @@ use entities::{
 
 use super::action::{self, Usage};
 use super::arrays;
-use super::matching::{self, fields_message, fields_of, key_message};
+use super::matching::{self, fields_message, fields_of, key_message, priority_message};
 use super::{modify_only, profile};
 use crate::proto::v1;
 use crate::proto::v1::table_action::Type as ActionType;
@@ -299,8 +299,24 @@ fn wrong_action(action: &v1::TableAction) -> EntityError {
 
 /// The whole message of an entry.
 pub(super) fn message(entry: &TableEntry) -> v1::TableEntry {
+    let key = key_message(entry.table.0, &entry.key);
     v1::TableEntry {
+        table_id: key.table_id,
+        r#match: key.r#match,
         action: entry.action.as_ref().map(action_message),
+        ..message_beside(entry)
+    }
+}
+
+/// The message of an entry, without its table, its match fields and its action.
+pub(super) fn message_beside(entry: &TableEntry) -> v1::TableEntry {
+    let (is_default_action, priority) = match &entry.key {
+        EntryKey::Default => (true, 0),
+        EntryKey::Match(key) => (false, priority_message(key)),
+    };
+    v1::TableEntry {
+        priority,
+        is_default_action,
         controller_metadata: entry.controller_metadata,
         metadata: Bytes::copy_from_slice(&entry.metadata),
         is_const: entry.is_const,
@@ -312,11 +328,11 @@ pub(super) fn message(entry: &TableEntry) -> v1::TableEntry {
             let elapsed_ns = i64::try_from(elapsed).unwrap_or(i64::MAX);
             v1::table_entry::IdleTimeout { elapsed_ns }
         }),
-        ..key_message(entry.table.0, &entry.key)
+        ..v1::TableEntry::default()
     }
 }
 
-fn action_message(action: &TableAction) -> v1::TableAction {
+pub(super) fn action_message(action: &TableAction) -> v1::TableAction {
     let action = match action {
         TableAction::Call(call) => ActionType::Action(action::message(call)),
         TableAction::Member(id) => ActionType::ActionProfileMemberId(id.0),

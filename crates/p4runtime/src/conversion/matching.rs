@@ -118,10 +118,14 @@ pub(super) fn key_message(table: u32, key: &EntryKey) -> v1::TableEntry {
         EntryKey::Default => v1::TableEntry { is_default_action: true, ..entry },
         EntryKey::Match(key) => v1::TableEntry {
             r#match: fields_message(&key.fields),
-            priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
+            priority: priority_message(key),
             ..entry
         },
     }
+}
+
+pub(super) fn priority_message(key: &MatchKey) -> i32 {
+    i32::try_from(key.priority).unwrap_or(i32::MAX)
 }
 
 /// The messages of a list of fields.

@@ -7,11 +7,11 @@
 use entities::schema::*;
 use entities::{
     Cells, CloneSessionId, Entity, EntityError, EntrySelection, GroupId, MemberId,
-    MulticastGroupId, Selection, TableEntry,
+    MulticastGroupId, Selection,
 };
 
 use super::matching::{fields_of, key_message};
-use super::{arrays, entry, profile, replication};
+use super::{arrays, encoding, entry, profile, replication};
 use crate::proto::v1;
 use crate::proto::v1::entity::Entity as Message;
 use crate::proto::v1::packet_replication_engine_entry::Type as Replication;
@@ -20,6 +20,9 @@ use crate::proto::v1::table_action::Type as ActionType;
 /// The most cells that a wildcard read of one counter, meter or register array answers; a larger
 /// array is RESOURCE_EXHAUSTED and has to be read by index.
 pub const MAX_WILDCARD_CELLS: u64 = 1 << 20;
+
+/// The tag of `Entity.table_entry`.
+const TABLE_ENTRY: u32 = 2;
 
 /// One entity of a Read request, checked.
 #[derive(Debug)]
@@ -121,40 +124,31 @@ impl Query {
         })
     }
 
-    /// The message that answers with an entity.
-    pub(crate) fn message(&self, entity: Entity) -> v1::Entity {
-        let entity = match (&self.shown, entity) {
+    /// What answers with an entity.
+    pub(crate) fn found(&self, mut entity: Entity) -> Found {
+        let form = match (&self.shown, &mut entity) {
             (
                 Shown::Entry { meter_config, counter, meter_counters, since_last_hit },
                 Entity::Entry(found),
-            ) => Message::TableEntry(entry::message(&TableEntry {
-                meter: found.meter.filter(|_| *meter_config),
-                counter: found.counter.filter(|_| *counter),
-                meter_counters: found.meter_counters.filter(|_| *meter_counters),
-                since_last_hit_ns: found.since_last_hit_ns.filter(|_| *since_last_hit),
-                ..found
-            })),
-            (Shown::DirectCounter, Entity::Entry(found)) => {
-                Message::DirectCounterEntry(v1::DirectCounterEntry {
-                    table_entry: Some(key_message(found.table.0, &found.key)),
-                    data: found.counter.map(arrays::counter_data_message),
-                })
+            ) => {
+                found.meter = found.meter.filter(|_| *meter_config);
+                found.counter = found.counter.filter(|_| *counter);
+                found.meter_counters = found.meter_counters.filter(|_| *meter_counters);
+                found.since_last_hit_ns = found.since_last_hit_ns.filter(|_| *since_last_hit);
+                Form::Whole
             }
+            (Shown::DirectCounter, Entity::Entry(_)) => Form::DirectCounter,
             (Shown::DirectMeter { counters }, Entity::Entry(found)) => {
-                let counted = found.meter_counters.filter(|_| *counters);
-                Message::DirectMeterEntry(v1::DirectMeterEntry {
-                    table_entry: Some(key_message(found.table.0, &found.key)),
-                    config: found.meter.map(arrays::meter_config_message),
-                    counter_data: counted.map(arrays::meter_counters_message),
-                })
+                found.meter_counters = found.meter_counters.filter(|_| *counters);
+                Form::DirectMeter
             }
-            (Shown::Meter { counters }, Entity::Meter(mut cell)) => {
+            (Shown::Meter { counters }, Entity::Meter(cell)) => {
                 cell.counters = cell.counters.filter(|_| *counters);
-                return super::message(&Entity::Meter(cell));
+                Form::Whole
             }
-            (_, entity) => return super::message(&entity),
+            _ => Form::Whole,
         };
-        v1::Entity { entity: Some(entity) }
+        Found { entity, form }
     }
 
     /// How the request ended of which everything was visited.
@@ -163,6 +157,61 @@ impl Query {
             Some(table) if !found => Err(EntityError::not_found("there is no such entry")
                 .within(format_args!("table '{table}'"))),
             _ => Ok(()),
+        }
+    }
+}
+
+/// An entity that a Read found, with what is shown of it.
+#[derive(Debug)]
+pub struct Found {
+    entity: Entity,
+    form: Form,
+}
+
+/// As what an entity is shown.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Whole,
+    DirectCounter,
+    DirectMeter,
+}
+
+impl Found {
+    /// The identifier of the P4 object that it belongs to, as [`crate::store::object_id`] has it.
+    #[must_use]
+    pub fn object_id(&self) -> Option<u32> {
+        super::object_of(&self.entity)
+    }
+
+    /// The message that says it.
+    #[must_use]
+    pub fn message(&self) -> v1::Entity {
+        let entity = match (self.form, &self.entity) {
+            (Form::DirectCounter, Entity::Entry(found)) => {
+                Message::DirectCounterEntry(v1::DirectCounterEntry {
+                    table_entry: Some(key_message(found.table.0, &found.key)),
+                    data: found.counter.map(arrays::counter_data_message),
+                })
+            }
+            (Form::DirectMeter, Entity::Entry(found)) => {
+                Message::DirectMeterEntry(v1::DirectMeterEntry {
+                    table_entry: Some(key_message(found.table.0, &found.key)),
+                    config: found.meter.map(arrays::meter_config_message),
+                    counter_data: found.meter_counters.map(arrays::meter_counters_message),
+                })
+            }
+            (_, entity) => return super::message(entity),
+        };
+        v1::Entity { entity: Some(entity) }
+    }
+
+    /// Appends that message as the field `tag` of another one.
+    pub fn encode(&self, tag: u32, out: &mut Vec<u8>) {
+        match (self.form, &self.entity) {
+            (Form::Whole, Entity::Entry(entry)) => encoding::nested(tag, out, |out| {
+                encoding::nested(TABLE_ENTRY, out, |out| encoding::entry(entry, out));
+            }),
+            _ => prost::encoding::message::encode(tag, &self.message(), out),
         }
     }
 }

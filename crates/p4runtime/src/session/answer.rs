@@ -7,11 +7,15 @@
 
 use std::{mem, ops::ControlFlow, sync::Arc};
 
-use bytes::{Bytes, BytesMut};
-use prost::{DecodeError, Message as _, encoding::message};
+use bytes::Bytes;
+use prost::{DecodeError, Message as _};
 
 use super::role::RoleAccess;
-use crate::{proto::v1, status::EntityError, store::Reading};
+use crate::{
+    proto::v1,
+    status::EntityError,
+    store::{Found, Reading},
+};
 
 /// A `ReadResponse` is closed once it is this large: well below the 4 MB that gRPC clients take
 /// by default, large enough that a big table is few messages.
@@ -87,7 +91,7 @@ struct Going {
     reading: Reading,
     access: Option<RoleAccess>,
     /// What was found since the last message.
-    message: BytesMut,
+    message: Vec<u8>,
     has_sent: bool,
     spent: u64,
     /// Counted by the device.
@@ -101,14 +105,8 @@ impl ReadAnswer {
         access: Option<RoleAccess>,
         open: &Arc<()>,
     ) -> Result<Self, EntityError> {
-        let going = Going {
-            reading,
-            access,
-            message: BytesMut::new(),
-            has_sent: false,
-            spent: 0,
-            _open: None,
-        };
+        let going =
+            Going { reading, access, message: Vec::new(), has_sent: false, spent: 0, _open: None };
         let mut rest = Rest::Going(Box::new(going));
         let first = rest.step();
         if let Rest::Going(going) = &mut rest {
@@ -152,7 +150,7 @@ impl Rest {
         if !complete && going.message.len() < MESSAGE_BYTES {
             return ReadStep::Busy;
         }
-        let message = going.message.split().freeze();
+        let message = Bytes::from(mem::take(&mut going.message));
         // BMv2 answers every Read with a message. Clients made for it (the P4Runtime tests of
         // OpenConfig among them) receive once and take the end of the stream for an error.
         let is_needed = !going.has_sent && going.reading.outcomes().iter().all(Result::is_ok);
@@ -181,10 +179,10 @@ impl Going {
         let flow = reading.advance(&mut |found| {
             looks += 1;
             *spent += LOOK_BYTES;
-            let covered = |found: &v1::Entity| access.as_ref().is_none_or(|one| one.covers(found));
+            let covered = |found: &Found| access.as_ref().is_none_or(|one| one.covers_found(found));
             if let Some(found) = found.filter(covered) {
                 let before = message.len();
-                message::encode(ENTITIES, &found, message);
+                found.encode(ENTITIES, message);
                 *spent += (message.len() - before) as u64;
             }
             let enough = message.len() >= MESSAGE_BYTES

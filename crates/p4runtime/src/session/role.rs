@@ -13,7 +13,8 @@ use thiserror::Error;
 
 use crate::{
     arbitration::RoleKey,
-    proto::v1::{self, entity::Entity as Kind, packet_replication_engine_entry as replication},
+    conversion::{Found, object_id},
+    proto::v1,
 };
 
 /// The message in which a role is configured, by its full name.
@@ -123,7 +124,12 @@ impl RoleAccess {
     /// Whether the role may write the entity, and sees it when it reads.
     pub(crate) fn covers(&self, entity: &v1::Entity) -> bool {
         // Entities without an object in P4Info (multicast groups, clone sessions) belong to all.
-        p4_id(entity).is_none_or(|id| self.covers_id(id))
+        object_id(entity).is_none_or(|id| self.covers_id(id))
+    }
+
+    /// As [`RoleAccess::covers`], of what a Read found.
+    pub(crate) fn covers_found(&self, found: &Found) -> bool {
+        found.object_id().is_none_or(|id| self.covers_id(id))
     }
 
     /// Whether the object with this id in P4Info belongs to the role.
@@ -168,32 +174,10 @@ fn names(type_url: &str, name: &str) -> bool {
     type_url.rsplit('/').next() == Some(name)
 }
 
-/// The id in P4Info of the object that an entity belongs to, if it names one.
-fn p4_id(entity: &v1::Entity) -> Option<u32> {
-    let id = match entity.entity.as_ref()? {
-        Kind::ExternEntry(entry) => entry.extern_id,
-        Kind::TableEntry(entry) => entry.table_id,
-        Kind::ActionProfileMember(member) => member.action_profile_id,
-        Kind::ActionProfileGroup(group) => group.action_profile_id,
-        Kind::MeterEntry(entry) => entry.meter_id,
-        Kind::DirectMeterEntry(entry) => entry.table_entry.as_ref()?.table_id,
-        Kind::CounterEntry(entry) => entry.counter_id,
-        Kind::DirectCounterEntry(entry) => entry.table_entry.as_ref()?.table_id,
-        Kind::PacketReplicationEngineEntry(entry) => match entry.r#type.as_ref()? {
-            replication::Type::MulticastGroupEntry(_) | replication::Type::CloneSessionEntry(_) => {
-                return None;
-            }
-        },
-        Kind::ValueSetEntry(entry) => entry.value_set_id,
-        Kind::RegisterEntry(entry) => entry.register_id,
-        Kind::DigestEntry(entry) => entry.digest_id,
-    };
-    (id != 0).then_some(id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::v1::entity::Entity as Kind;
 
     fn any(config: &Config) -> Any {
         Any {

@@ -11,7 +11,7 @@ use std::vec;
 
 use entities::{Cursor, EntityError, Reader};
 
-use crate::conversion::Query;
+use crate::conversion::{Found, Query};
 use crate::p4info::Schema;
 use crate::proto::v1;
 
@@ -52,7 +52,7 @@ impl Reading {
     /// comes before any of its entities.
     pub fn advance(
         &mut self,
-        visit: &mut dyn FnMut(Option<v1::Entity>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Option<Found>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         loop {
             if let Some(current) = &mut self.current {
@@ -95,13 +95,13 @@ impl Current {
     fn advance(
         &mut self,
         reader: &dyn Reader,
-        visit: &mut dyn FnMut(Option<v1::Entity>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Option<Found>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Self { query, done, cursor, found } = self;
         while let Some(selection) = query.selections.get(*done) {
             reader.read(selection, cursor, &mut |entity| {
                 *found |= entity.is_some();
-                visit(entity.map(|entity| query.message(entity)))
+                visit(entity.map(|entity| query.found(entity)))
             })?;
             *done += 1;
             *cursor = Cursor::Start;

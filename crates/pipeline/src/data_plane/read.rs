@@ -6,7 +6,9 @@ use super::values::{match_key, shown_call, shown_meter_config, to_data};
 use crate::array::Array;
 use crate::externs::ExternState;
 use crate::sync::lock;
-use crate::table::{Directs, EntryHandle, Note, Runs, Stored, TableState, counter_in, meter_in};
+use crate::table::{
+    Directs, EntryHandle, NativeTable, Note, Runs, Stored, TableState, counter_in, meter_in,
+};
 use entities::schema::Table;
 use entities::{
     Cells, CounterCell, CounterData, Cursor, Entity, EntryKey, EntrySelection, GroupId, Member,
@@ -44,7 +46,7 @@ impl Reader for View {
                 let Some(bound) = binding.tables.get(&table.id) else { return nothing };
                 let Some(state) = core.state.tables.get(bound.id.index()) else { return nothing };
                 let time = self.shared.time(self.now);
-                let entries = Entries { table, bound, state, time };
+                let entries = Entries { table, bound, state, native: state.native(), time };
                 if selection.is_default {
                     let note = books().defaults.get(&table.id).cloned().unwrap_or_default();
                     return once(cursor, || visit(entries.default_entry(selection, note)));
@@ -143,6 +145,8 @@ struct Entries<'a> {
     table: &'a Table,
     bound: &'a BoundTable,
     state: &'a TableState,
+    /// Asked for once, and not for each entry.
+    native: Option<Arc<NativeTable>>,
     time: Duration,
 }
 
@@ -175,13 +179,13 @@ impl Entries<'_> {
             return None;
         }
         let (runs, resources, note) = {
-            let mut state = self.state.settled(stored);
+            let mut state = stored.settled(self.native.as_deref());
             let note = state.note.as_deref().cloned().unwrap_or_default();
             (state.runs.clone(), self.resources(&mut state.directs), note)
         };
         let action = match &runs {
             Runs::Action(cell) => {
-                shown_call(&self.bound.actions, &cell.call()).map(TableAction::Call)
+                cell.with_call(|call| shown_call(&self.bound.actions, call)).map(TableAction::Call)
             }
             Runs::Member(id, _) => Some(TableAction::Member(MemberId(*id))),
             Runs::Group(id, _) => Some(TableAction::Group(GroupId(*id))),

@@ -52,6 +52,14 @@ impl ActionCell {
         }
     }
 
+    /// Has a look at the action.
+    pub(crate) fn with_call<R>(&self, look: impl FnOnce(&ActionCall) -> R) -> R {
+        match &*lock(&self.call) {
+            Call::Here(call) => look(call),
+            Call::Packed(table, key) => look(&found(table.read(*key))),
+        }
+    }
+
     /// Replaces the action; returns what was there.
     pub(crate) fn replace(&self, call: Arc<ActionCall>) -> Arc<ActionCall> {
         match &mut *lock(&self.call) {
@@ -312,6 +320,15 @@ impl Stored {
     /// What machine code counted may not be in the counters yet; see [`super::TableState::settled`].
     pub(crate) fn state(&self) -> MutexGuard<'_, EntryState> {
         lock(&self.state)
+    }
+
+    /// The state, with all in its counters that packets have counted where machine code has the table, if it does.
+    pub(crate) fn settled(&self, native: Option<&NativeTable>) -> MutexGuard<'_, EntryState> {
+        let mut state = self.state();
+        if let Some(native) = native {
+            native.settle(self, &mut state);
+        }
+        state
     }
 
     /// Restarts the timer, with another timeout if there is one.
