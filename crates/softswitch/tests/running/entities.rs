@@ -54,3 +54,36 @@ async fn what_no_packet_could_name_is_refused() {
     let refused: Vec<_> = refused.iter().map(|error| (error.index, error.code)).collect();
     assert_eq!(refused, [(1, Code::InvalidArgument), (3, Code::InvalidArgument)]);
 }
+
+/// One Write with as many entries as controllers send at once: taken whole, read back, and undone whole if the last is wrong.
+#[tokio::test]
+async fn a_batch_of_ten_thousand_entries_is_taken_or_refused_whole() {
+    const BATCH: u16 = 10_000;
+    let mut bench = Bench::new(2);
+    let source = PROGRAM.replace("header h_t { bit<8> to;", "header h_t { bit<16> to;");
+    let mut controller = Controller::with(&bench.switch, &source).await;
+    let names = Names::new();
+    let entry = |to: u16| {
+        let Kind::TableEntry(mut entry) = names.entry(0, "forward", &[2]) else { unreachable!() };
+        let exact = v1::field_match::Exact { value: to.to_be_bytes().to_vec().into() };
+        entry.r#match[0].field_match_type = Some(v1::field_match::FieldMatchType::Exact(exact));
+        Kind::TableEntry(entry)
+    };
+    let insert = |to| v1::Update {
+        r#type: v1::update::Type::Insert as i32,
+        entity: Some(v1::Entity { entity: Some(entry(to)) }),
+    };
+    let first: Vec<_> = (0..BATCH).map(insert).collect();
+    let written = controller.client.write(first, Atomicity::RollbackOnError).await;
+    written.expect("all of it is right");
+    let mut second: Vec<_> = (BATCH..2 * BATCH).map(insert).collect();
+    second.push(insert(7));
+    let written = controller.client.write(second, Atomicity::RollbackOnError).await;
+    assert!(written.is_err(), "the last is there already");
+    let all = v1::TableEntry { table_id: names.table(), ..Default::default() };
+    let all = v1::Entity { entity: Some(Kind::TableEntry(all)) };
+    let found = controller.client.read(vec![all]).await.expect("it answers");
+    assert_eq!(found.len(), usize::from(BATCH));
+    bench.send(1, &[0x27, 0x0f, 1, 0, 0]);
+    bench.receive(2, 1);
+}
