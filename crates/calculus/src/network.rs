@@ -51,6 +51,7 @@ pub mod format;
 mod model;
 mod operations;
 mod pmoo;
+pub mod port;
 mod sets;
 mod settings;
 mod simple;
@@ -68,6 +69,7 @@ pub use model::{
     Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Part, Priority,
     Regulator, Server, ServerId, Unit,
 };
+pub use port::{Port, PortError};
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
 pub use simulation::{Trajectory, simulate};
 pub use stability::Load;

@@ -312,7 +312,7 @@ fn a_quantity_that_cannot_vary_is_named() {
     let file = "examples/networks/priorities.toml";
     for (vary, said) in [
         ("video=1..2:3", "is not of the form PART.QUANTITY=FROM..TO:STEPS"),
-        ("audio.rate=1..2:3", "has no flow or server 'audio'; there are alarms, control"),
+        ("audio.rate=1..2:3", "has no flow, server or port 'audio'; there are alarms, control"),
         ("video.rate=1..2Mbps:3", "say which: video.rate[0] to video.rate[1]"),
     ] {
         let output = bound(&[file, "--vary", vary]);
@@ -341,4 +341,32 @@ fn priorities_have_bounds_of_their_own_at_each_server() {
     }
     let text = stdout(&bound(&["examples/networks/ethernet.toml"]));
     assert!(text.contains("  priority 3"), "{text}");
+}
+
+#[test]
+fn ports_have_a_server_for_each_queue() {
+    for (file, scheduler, queue, classes) in [
+        ("credit-based", "credit-based", "bridge 1/1", &[1][..]),
+        ("gates", "gated", "bridge/1,2", &[1, 2]),
+        ("weights", "interleaved-weighted-round-robin", "rounds/0", &[0]),
+    ] {
+        let output = bound(&[&format!("examples/networks/{file}.toml"), "--json"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let servers = json["servers"].as_array().expect("servers");
+        let found = servers.iter().find(|server| server["name"] == queue).expect("the queue");
+        assert_eq!(found["port"]["scheduler"], scheduler);
+        assert_eq!(found["port"]["classes"], serde_json::json!(classes));
+        for flow in json["flows"].as_array().expect("flows") {
+            assert!(flow["run"]["delay"]["value"].as_f64() > Some(0.0), "{flow}");
+        }
+    }
+    let file = "examples/networks/weights.toml";
+    let text = stdout(&bound(&[file, "--flow", "voice", "--derivation"]));
+    assert!(
+        text.contains("deficits/0: deficit-round-robin port of rate 1000000000 gives"),
+        "{text}"
+    );
+    let output = bound(&[file, "--vary", "deficits.quantum[0]=1538..6152:2", "--csv"]);
+    assert!(output.status.success(), "{}", stderr(&output));
 }

@@ -25,7 +25,15 @@ fn fits(arguments: &[&str]) {
 
 #[test]
 fn bounds() {
-    for network in ["two-hops", "priorities", "ethernet", "measured-devices"] {
+    for network in [
+        "two-hops",
+        "priorities",
+        "ethernet",
+        "measured-devices",
+        "credit-based",
+        "gates",
+        "weights",
+    ] {
         let file = format!("examples/networks/{network}.toml");
         fits(&["bound", &file]);
     }

@@ -234,7 +234,7 @@ impl Curve {
     /// At most so much data as events of size `height` bring that come every `period`, each up to `jitter` late and no two
     /// closer than `distance`: the smaller of the staircases ceil((t + jitter) / period) and ceil(t / distance), the "PJD"
     /// streams of real-time calculus (Wandeler, "Modular performance analysis and interface-based design for embedded
-    /// real-time systems", 2006, section 2.3). A distance of 0 says nothing.
+    /// real-time systems", 2006). A distance of 0 says nothing.
     ///
     /// # Errors
     /// If the height, the jitter or the distance is negative, the period is not positive, or the curve has too many pieces.

@@ -4,7 +4,7 @@
 //! that one clock sees d apart, another one sees at most rho d + eta, and at least (d - eta) / rho; if both are kept within
 //! an error of Delta, at most d + 2 Delta and at least d - 2 Delta (Thomas, Le Boudec, "On time synchronization issues in
 //! time-sensitive networks with regulators and nonideal clocks", Proceedings of the ACM on Measurement and Analysis of
-//! Computing Systems 4, 2020, section 4). Seen by a perfect clock, arrivals obey alpha(rho t + eta), and alpha(t + 2 Delta),
+//! Computing Systems 4, 2020). Seen by a perfect clock, arrivals obey alpha(rho t + eta), and alpha(t + 2 Delta),
 //! and what is served is at least beta((t - eta) / rho), and beta(t - 2 Delta). Bounds of the network with these curves are
 //! in true time.
 
@@ -36,7 +36,7 @@ pub enum ClocksError {
     /// Regulators, which delay without bound where they are slower than sources.
     #[error(
         "server '{0}' has a regulator, whose clock may be slower than that of a source: what it holds back then grows without \
-         bound (Thomas and Le Boudec, 2020, section 5); take perfect clocks, with arrival curves whose rates have the room"
+         bound (Thomas and Le Boudec, 2020); take perfect clocks, with arrival curves whose rates have the room"
     )]
     Regulator(String),
     /// The curves are beyond what the algebra does.

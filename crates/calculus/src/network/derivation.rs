@@ -1,5 +1,6 @@
 //! Step by step: how a bound came about.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::arrival::LeftOver;
@@ -67,7 +68,7 @@ impl Derivation {
                 more => format!("{} and {more} more", names.join(", ")),
             }
         };
-        let mut lines = Vec::new();
+        let mut lines = self.ports(network);
         for step in &self.steps {
             match step {
                 Step::Total { server: at, arrival, service, delay, backlog } => {
@@ -157,6 +158,39 @@ impl Derivation {
             }
         }
         lines
+    }
+
+    /// What schedulers of ports give, one line for each queue.
+    fn ports(&self, network: &Network) -> Vec<String> {
+        let mut servers = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Total { server, .. } | Step::Joining { server, .. } => servers.push(*server),
+                Step::LeftOver(left) => servers.push(left.server),
+                Step::Tandem { servers: tandem, .. } => servers.extend(tandem),
+                Step::Nested { first, last, .. } => servers.extend([*first, *last]),
+                Step::Program { delays, .. } => servers.extend(delays.iter().map(|(at, _)| at)),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        servers.retain(|server| seen.insert(*server));
+        let line = |server: ServerId| {
+            let (port, classes) = network.port_at(server)?;
+            let model = network.server(server);
+            let classes: Vec<String> = classes.iter().map(ToString::to_string).collect();
+            let shaping = model.shaping.as_ref().map_or_else(String::new, |shaping| {
+                format!(", lets out {}", describe::curve(shaping))
+            });
+            Some(format!(
+                "{}: {} port of rate {} gives class {} {}{shaping}",
+                model.name,
+                port.scheduler,
+                describe::number(&port.rate),
+                classes.join(" and "),
+                describe::curve(&model.service),
+            ))
+        };
+        servers.into_iter().filter_map(line).collect()
     }
 
     /// What the path leaves over for the flow; of several curves, each holds. Empty for analyses

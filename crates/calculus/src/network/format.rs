@@ -10,6 +10,7 @@
 
 mod curves;
 mod own;
+mod ports;
 mod quantity;
 mod saihu;
 mod tree;
@@ -17,8 +18,6 @@ mod variation;
 mod wopanets;
 mod work;
 mod xml;
-
-use std::collections::HashMap;
 
 use super::{ModelError, Network, ServerId, Unit};
 use tree::Node;
@@ -132,17 +131,17 @@ fn is_saihu(root: &Node<'_>) -> Result<bool, FormatError> {
     Ok(fields.get("network").is_some() || fields.get("servers").is_some())
 }
 
-/// The servers that a flow's list of names means.
+/// The servers that a flow's list of names means; `servers` knows them.
 fn path(
     flow: &str,
     steps: &Node<'_>,
-    servers: &HashMap<String, ServerId>,
+    servers: impl Fn(&Node<'_>, &str) -> Result<Option<ServerId>, FormatError>,
 ) -> Result<Vec<ServerId>, FormatError> {
     let steps = steps.list()?;
     let mut path = Vec::with_capacity(steps.len());
     for step in steps {
         let server = step.text()?;
-        let id = servers.get(server).copied().ok_or_else(|| ModelError::MissingServer {
+        let id = servers(step, server)?.ok_or_else(|| ModelError::MissingServer {
             flow: flow.to_owned(),
             server: server.to_owned(),
         })?;

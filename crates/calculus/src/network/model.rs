@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use super::operations;
+use super::port::{Port, PortError, Ports};
 use crate::excerpt::excerpt;
 use crate::{Curve, Rational};
 
@@ -284,6 +285,16 @@ pub enum ModelError {
         /// To.
         to: String,
     },
+    /// A flow passes a port that is not for it.
+    #[error("flow '{}' passes port '{}' {fault}", excerpt(.flow), excerpt(.port))]
+    Port {
+        /// The flow.
+        flow: String,
+        /// The port.
+        port: String,
+        /// What is wrong and what to do.
+        fault: &'static str,
+    },
     /// Two links connect the same servers.
     #[error(
         "there are two links from '{}' to '{}'; join them into one",
@@ -320,6 +331,7 @@ pub struct NetworkBuilder {
     servers: Vec<Server>,
     flows: Vec<Flow>,
     links: Vec<Link>,
+    ports: Ports,
     outlined: Vec<Part>,
     time_unit: Option<Unit>,
     data_unit: Option<Unit>,
@@ -335,6 +347,21 @@ impl NetworkBuilder {
     pub fn server(&mut self, server: Server) -> ServerId {
         self.servers.push(server);
         ServerId::new(self.servers.len() - 1)
+    }
+
+    /// Adds a port: a server for each of its queues, with the classes that it is for.
+    ///
+    /// # Errors
+    ///
+    /// [`PortError`].
+    pub fn port(&mut self, port: Port) -> Result<Vec<(ServerId, Vec<Priority>)>, PortError> {
+        let mut placed = Vec::new();
+        for queue in port.queues()? {
+            let (classes, server) = queue.into_parts();
+            placed.push((self.server(server), classes));
+        }
+        self.ports.add(port, placed.clone());
+        Ok(placed)
     }
 
     /// Adds a flow.
@@ -385,6 +412,7 @@ impl NetworkBuilder {
         for (index, flow) in self.flows.iter().enumerate() {
             check_flow(flow, FlowId::new(index), &self.servers, &mut last_visits)?;
         }
+        self.ports.check(&self.flows)?;
         let firsts = check_multicast(&self.flows)?;
         let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
         let mut crossing = vec![Vec::new(); self.servers.len()];
@@ -436,6 +464,7 @@ impl NetworkBuilder {
             servers: self.servers,
             flows: self.flows,
             links,
+            ports: self.ports,
             outlined: self.outlined.into_iter().collect(),
             turns,
             successors,
@@ -571,6 +600,7 @@ pub struct Network {
     servers: Vec<Server>,
     flows: Vec<Flow>,
     links: BTreeMap<(ServerId, ServerId), Curve>,
+    ports: Ports,
     /// What has curves that stand in for longer ones.
     outlined: BTreeSet<Part>,
     turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
@@ -676,6 +706,16 @@ impl Network {
     /// All servers with their ids.
     pub fn servers(&self) -> impl ExactSizeIterator<Item = (ServerId, &Server)> {
         self.servers.iter().enumerate().map(|(index, server)| (ServerId::new(index), server))
+    }
+
+    /// The port that a server stands for, if it is one, and the classes of its queue.
+    pub fn port_at(&self, server: ServerId) -> Option<(&Port, &[Priority])> {
+        self.ports.at(server).map(|(_, port, classes)| (port, classes))
+    }
+
+    /// Its ports.
+    pub(super) fn ports(&self) -> &Ports {
+        &self.ports
     }
 
     /// All flows with their ids.

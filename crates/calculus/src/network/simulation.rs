@@ -16,9 +16,12 @@
 //! Curves that stand in for longer ones ([`Part`]) allow what the exact ones do not: flows that have one send nothing, and
 //! nothing runs over servers and links that do.
 //!
+//! Networks with ports run packet by packet, with the schedulers of the ports (`packets`).
+//!
 //! Networks with packetizers run twice: with packets so small that nothing is held back, and, if
 //! all servers are FIFO and packetize, with packets as large as they may be.
 
+mod packets;
 mod process;
 mod server;
 
@@ -67,6 +70,9 @@ enum Strategy {
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     if network.needs_delays() {
         return None;
+    }
+    if !network.ports().is_empty() {
+        return packets::simulate(network, flow, settings);
     }
     let scene = Scene::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;

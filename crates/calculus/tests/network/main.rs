@@ -6,6 +6,7 @@ mod conventions;
 mod delays;
 mod linear;
 mod packets;
+mod ports;
 mod published;
 mod regulators;
 mod rings;

@@ -233,8 +233,8 @@ pub(crate) fn command() -> Command {
                 .help("Bound the network for each value of one quantity, such as video.rate=0..60Mbps:20")
                 .long_help(
                     "Bound the network for each value of one of its quantities, such as \
-                     video.rate=0..60Mbps:20: the name of a flow or server ('flow' or 'server' for all \
-                     alike), the name of a number in the file, both ends of the range, and how many \
+                     video.rate=0..60Mbps:20: the name of a flow, server or port ('flow', 'server' or \
+                     'port' for all alike), the name of a number in the file, both ends of the range, and how many \
                      steps lie between them. rate[1] is the second of several. Only for files in \
                      Planimeter's own format. With --output the bounds are drawn and written as sweep.csv",
                 ),

@@ -54,6 +54,11 @@ pub fn to_json(run: &Run<'_>) -> String {
                 "delay": number(&server.delay),
                 "backlog": number(&server.backlog),
                 "classes": server.classes.iter().map(class).collect::<Vec<_>>(),
+                "port": network.port_at(server.server).map(|(port, classes)| json!({
+                    "name": port.name,
+                    "scheduler": port.scheduler.to_string(),
+                    "classes": classes.iter().map(|class| class.0).collect::<Vec<_>>(),
+                })),
             })
         })
         .collect();

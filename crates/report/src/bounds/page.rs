@@ -162,13 +162,17 @@ fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
         let over = load.is_some_and(calculus::network::Load::is_over);
         let text = load.map_or_else(String::new, |load| format!("{:.1} %", 100.0 * load.ratio()));
         let own = bounds.network.server(server.server);
+        let port = bounds
+            .network
+            .port_at(server.server)
+            .map_or_else(String::new, |(port, _)| format!(", {} port", port.scheduler));
         table.row([
             Cell::from(printable(&own.name)),
             Cell::toned(if over { Tone::Bad } else { Tone::Plain }, text),
             figure(bounds, &server.delay, true, Up).into(),
             figure(bounds, &server.backlog, false, Up).into(),
             bounds.network.flows_at(server.server).len().to_string().into(),
-            format!("{}, {}", describe::curve(&own.service), own.multiplexing).into(),
+            format!("{}, {}{port}", describe::curve(&own.service), own.multiplexing).into(),
         ]);
         for class in &server.classes {
             table.row([

@@ -1,16 +1,17 @@
-//! Planimeter's own format: `[[server]]`, `[[flow]]`, `[[link]]`, in the words of the field.
+//! Planimeter's own format: `[[server]]`, `[[port]]`, `[[flow]]`, `[[link]]`, in the words of the field.
 
 use std::collections::HashMap;
 
 use super::curves::{Bounds, Given, curve};
+use super::ports::{self, Named};
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
 use super::{FormatError, path};
 use crate::Rational;
 use crate::excerpt::excerpt;
 use crate::network::{
-    Clocks, Flow, Link, Multiplexing, Network, NetworkBuilder, Part, Priority, Regulator, Server,
-    ServerId, Unit,
+    Clocks, Flow, Link, ModelError, Multiplexing, Network, NetworkBuilder, Part, Priority,
+    Regulator, Server, ServerId, Unit,
 };
 
 /// Reads a network.
@@ -25,6 +26,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         "regulator",
         "clocks",
         "server",
+        "port",
         "flow",
         "link",
     ];
@@ -54,8 +56,27 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         }
         ids.entry(name).or_insert(id);
     }
+    let mut placed = Vec::new();
+    for node in fields.get("port").map_or(Ok(&[][..]), Node::list)? {
+        let port = ports::port(node, &units)?;
+        let name = port.name.clone();
+        if ids.contains_key(&name) || placed.iter().any(|other: &Named| other.name == name) {
+            return Err(ModelError::Duplicate { kind: "server or port", name }.into());
+        }
+        let queues = builder.port(port).map_err(|error| node.fault(format!("is none: {error}")))?;
+        placed.push(Named { name, queues });
+    }
+    // Queues go by their own names where no flow is near, as in links.
+    for (id, name) in placed.iter().flat_map(|port| {
+        port.queues.iter().map(|(id, classes)| {
+            let classes: Vec<String> = classes.iter().map(Priority::to_string).collect();
+            (*id, format!("{}/{}", port.name, classes.join(",")))
+        })
+    }) {
+        ids.entry(name).or_insert(id);
+    }
     for node in fields.get("flow").map_or(Ok(&[][..]), Node::list)? {
-        let (flow, outlined) = flow(node, &units, &ids)?;
+        let (flow, outlined) = flow(node, &units, &ids, &placed)?;
         let id = builder.flow(flow);
         if outlined {
             builder.outlined(Part::Flow(id));
@@ -174,16 +195,21 @@ fn flow(
     node: &Node<'_>,
     units: &Units,
     servers: &HashMap<String, ServerId>,
+    ports: &[Named],
 ) -> Result<(Flow, bool), FormatError> {
     let fields =
         node.fields(&["name", "path", "arrival", "priority", "maximum-packet", "multicast"])?;
     let name = fields.need("name")?.text()?;
-    let path = path(name, fields.need("path")?, servers)?;
+    let priority = fields.get("priority").map_or(Ok(0), Node::whole).map(Priority)?;
+    let path = path(name, fields.need("path")?, |step, name| {
+        if let Some(id) = servers.get(name) {
+            return Ok(Some(*id));
+        }
+        let port = ports.iter().find(|port| port.name == name);
+        port.map(|port| port.queue(step, priority)).transpose()
+    })?;
     let arrival = curve(fields.need("arrival")?, units, Bounds::FromAbove)?;
-    let mut flow = Flow::new(name, path, arrival.curve);
-    if let Some(node) = fields.get("priority") {
-        flow.priority = Priority(node.whole()?);
-    }
+    let mut flow = Flow::new(name, path, arrival.curve).prioritised(priority);
     if let Some(node) = fields.get("maximum-packet") {
         flow.maximum_packet = units.read(node, Dimension::Data)?;
     }

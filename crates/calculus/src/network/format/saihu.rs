@@ -155,7 +155,7 @@ fn flow(
     let own = units(&fields, &general.units)?;
     let chosen = |is_own: bool| if is_own { &own } else { &general.units };
     let name = fields.need("name")?.text()?;
-    let path = path(name, fields.need("path")?, servers)?;
+    let path = path(name, fields.need("path")?, |_, name| Ok(servers.get(name).copied()))?;
     let (arrival, is_own) = field(&fields, general, "arrival_curve")
         .ok_or_else(|| node.fault("has no 'arrival_curve'"))?;
     let buckets = pairs(arrival, ("bursts", Dimension::Data), chosen(is_own))?;

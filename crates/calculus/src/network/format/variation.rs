@@ -18,8 +18,8 @@ const MOST_STEPS: u32 = 10_000;
 
 /// Which quantity takes which values.
 ///
-/// Written `PART.QUANTITY=FROM..TO:STEPS`. The part is the name of a flow or a server, `flow.NAME` or `server.NAME` where
-/// both are called so, or `flow` or `server` for all of them alike. The quantity is the name of a number in the file, such as
+/// Written `PART.QUANTITY=FROM..TO:STEPS`. The part is the name of a flow, server or port, `flow.NAME`, `server.NAME` or
+/// `port.NAME` where several are called so, or `flow`, `server` or `port` for all of them alike. The quantity is the name of a number in the file, such as
 /// `rate`, `burst` or `latency`; `rate[1]` is the second of several, in the order of the file. Both ends belong to the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variation {
@@ -203,7 +203,7 @@ impl Variation {
         let mut named = Vec::new();
         let mut all = Vec::new();
         let mut known = Vec::new();
-        for kind in ["flow", "server"] {
+        for kind in ["flow", "server", "port"] {
             let short = self.part.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));
             for (index, node) in
                 fields.get(kind).map_or(Ok(&[][..]), Node::list)?.iter().enumerate()
@@ -227,13 +227,16 @@ impl Variation {
                 known.truncate(10);
                 let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
                 Err(root.fault(format!(
-                    "has no flow or server '{part}'; there are {}{more}, and 'flow' and 'server' for all",
+                    "has no flow, server or port '{part}'; there are {}{more}, and 'flow', 'server' and 'port' for all",
                     known.join(", ")
                 )))
             }
-            _ => Err(root.fault(format!(
-                "has a flow and a server '{part}'; say which: flow.{part} or server.{part}"
-            ))),
+            _ => {
+                let which: Vec<String> =
+                    named.iter().map(|(kind, _)| format!("{kind}.{part}")).collect();
+                let which = which.join(" or ");
+                Err(root.fault(format!("has several of the name '{part}'; say which: {which}")))
+            }
         }
     }
 
@@ -378,11 +381,11 @@ mod tests {
         for (text, said) in [
             (
                 "audio.rate=0..1:1",
-                "has no flow or server 'audio'; there are video.hd, twin, port, twin",
+                "has no flow, server or port 'audio'; there are video.hd, twin, port, twin",
             ),
             (
                 "twin.rate=0..1:1",
-                "has a flow and a server 'twin'; say which: flow.twin or server.twin",
+                "has several of the name 'twin'; say which: flow.twin or server.twin",
             ),
             (
                 "video.hd.rate=0..1:1",

@@ -1,0 +1,138 @@
+//! Ports in Planimeter's own format: `[[port]]` with a `scheduler` and `[[port.class]]`.
+
+use super::FormatError;
+use super::quantity::{Dimension, Units};
+use super::tree::{Fields, Node};
+use crate::Rational;
+use crate::excerpt::excerpt;
+use crate::network::port::{Class, Port, Scheduler, Window};
+use crate::network::{Priority, ServerId};
+
+/// Queues of a port by its name.
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) queues: Vec<(ServerId, Vec<Priority>)>,
+}
+
+impl Named {
+    /// The queue of a priority.
+    pub(super) fn queue(
+        &self,
+        step: &Node<'_>,
+        priority: Priority,
+    ) -> Result<ServerId, FormatError> {
+        let own = self.queues.iter().find(|(_, classes)| classes.contains(&priority));
+        own.map(|(id, _)| *id).ok_or_else(|| {
+            let classes = self.queues.iter().flat_map(|(_, classes)| classes);
+            let classes: Vec<String> = classes.map(Priority::to_string).collect();
+            step.fault(format!(
+                "is port '{}', which has no class for priority {priority}; it has {}",
+                excerpt(&self.name),
+                classes.join(", ")
+            ))
+        })
+    }
+}
+
+/// Reads a port.
+pub(super) fn port(node: &Node<'_>, units: &Units) -> Result<Port, FormatError> {
+    let known = [
+        "name",
+        "rate",
+        "latency",
+        "scheduler",
+        "cycle",
+        "minimum-packet",
+        "maximum-packet",
+        "class",
+    ];
+    let fields = node.fields(&known)?;
+    let kind = fields.need("scheduler")?;
+    let gated = kind.text()? == "gated";
+    if !gated && let Some(cycle) = fields.get("cycle") {
+        return Err(cycle.fault("is for gates; this port has another scheduler"));
+    }
+    let of = Reader { port: &fields, units };
+    let scheduler = match kind.text()? {
+        "credit-based" => Scheduler::CreditBased(of.classes("idle-slope", |class, name| {
+            class.get(name).map(|node| units.read(node, Dimension::Rate)).transpose()
+        })?),
+        "gated" => Scheduler::Gated {
+            cycle: units.read(fields.need("cycle")?, Dimension::Time)?,
+            classes: of.classes("open", |class, name| {
+                class.need(name)?.list()?.iter().map(|node| window(node, units)).collect()
+            })?,
+        },
+        "deficit-round-robin" => Scheduler::DeficitRoundRobin(
+            of.classes("quantum", |class, name| units.read(class.need(name)?, Dimension::Data))?,
+        ),
+        "weighted-round-robin" => Scheduler::WeightedRoundRobin(of.classes("weight", weight)?),
+        "interleaved-weighted-round-robin" => {
+            Scheduler::InterleavedWeightedRoundRobin(of.classes("weight", weight)?)
+        }
+        _ => {
+            return Err(kind.fault(
+                "must be credit-based, gated, deficit-round-robin, weighted-round-robin or interleaved-weighted-round-robin",
+            ));
+        }
+    };
+    let latency = fields.get("latency").map(|node| units.read(node, Dimension::Time));
+    Ok(Port {
+        name: fields.need("name")?.text()?.to_owned(),
+        rate: units.read(fields.need("rate")?, Dimension::Rate)?,
+        latency: latency.transpose()?.unwrap_or(Rational::ZERO),
+        scheduler,
+    })
+}
+
+fn weight(class: &Fields<'_>, name: &str) -> Result<u32, FormatError> {
+    class.need(name)?.whole()
+}
+
+fn window(node: &Node<'_>, units: &Units) -> Result<Window, FormatError> {
+    let fields = node.fields(&["at", "for"])?;
+    let time = |name| units.read(fields.need(name)?, Dimension::Time);
+    Ok(Window { at: time("at")?, length: time("for")? })
+}
+
+struct Reader<'a> {
+    port: &'a Fields<'a>,
+    units: &'a Units,
+}
+
+impl Reader<'_> {
+    /// The classes; what each has of the port is read by `share` from a field of that name.
+    fn classes<S>(
+        &self,
+        name: &str,
+        share: impl Fn(&Fields<'_>, &str) -> Result<S, FormatError>,
+    ) -> Result<Vec<Class<S>>, FormatError> {
+        let class = |node: &Node<'_>| {
+            let fields = node.fields(&["priority", "minimum-packet", "maximum-packet", name])?;
+            let size = |name| -> Result<Option<Rational>, FormatError> {
+                let size = fields.get(name).or_else(|| self.port.get(name));
+                size.map(|node| self.units.read(node, Dimension::Data)).transpose()
+            };
+            let missing = |name| {
+                move || {
+                    node.fault(format!(
+                        "has no '{name}', nor has its port; give the size on the wire"
+                    ))
+                }
+            };
+            let minimum_packet = match size("minimum-packet")? {
+                Some(size) => size,
+                // Where packets count, not bits, it matters how small they are.
+                None if name == "weight" => return Err(missing("minimum-packet")()),
+                None => Rational::ONE,
+            };
+            Ok(Class {
+                priority: Priority(fields.need("priority")?.whole()?),
+                minimum_packet,
+                maximum_packet: size("maximum-packet")?.ok_or_else(missing("maximum-packet"))?,
+                share: share(&fields, name)?,
+            })
+        };
+        self.port.need("class")?.list()?.iter().map(class).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! Credit-based shapers.
+//!
+//! Of a class with idle slope I at a link of rate c, credit V rises at I while its packets wait, and while it is below
+//! zero, and falls at c - I while they are sent; a packet begins only at V >= 0, and credit above zero is lost when
+//! nothing waits. So from a time s at which V is 0 and the class has nothing to send, it has sent I (t - s) - V(t) by t:
+//! the class has the service curve I max(0, t - v / I), v the most that V may be. As V never falls by more than
+//! (c - I) L / c below zero, with L its largest packet, the class never sends more than I d + v + (c - I) L / c within d.
+//!
+//! The most that V may be: let V be 0 at u and above until t, so that the class waits all the time and the link never
+//! idles. At u a packet of a lower class may be on its way, for l / c at most, l the largest of these. Behind it, only
+//! higher classes and the class itself send. Higher ones, of idle slopes H together, send at most H d + K within d, K the
+//! sum of their ranges of credit. Of what the class itself must then send, V is at most I l / c + I d - max(0,
+//! (c - H) d - K), which is largest at d = K / (c - H): v = I (l / c + K / (c - H)).
+//!
+//! For two classes these are the bounds of de Azua and Boyer ("Complete modelling of AVB in network calculus framework",
+//! RTNS 2014) and of Mohammadpour, Stai and Le Boudec ("Improved credit bounds for the credit-based shaper in
+//! time-sensitive networking", IEEE Networking Letters 1, 2019). What shapers leave over for best effort follows from the
+//! most that they send; it is strict, since the link never idles while best effort waits.
+
+use super::{Class, Port, PortError, Share, by_priority};
+use crate::{Curve, Rational};
+
+pub(super) fn shares(
+    port: &Port,
+    classes: &[Class<Option<Rational>>],
+) -> Result<Vec<Share>, PortError> {
+    let classes = by_priority(classes);
+    let mut shares = Vec::with_capacity(classes.len());
+    let mut best_effort = Vec::new();
+    // Idle slopes and ranges of credit of the classes so far.
+    let (mut slopes, mut ranges) = (Rational::ZERO, Rational::ZERO);
+    for (place, class) in classes.iter().enumerate() {
+        let Some(slope) = &class.share else {
+            best_effort.push(class.priority);
+            continue;
+        };
+        if !best_effort.is_empty() {
+            let fault = "has an idle slope below a class that has none; classes with shapers are the most urgent ones";
+            return Err(port.class_fault(class.priority, fault));
+        }
+        if !slope.is_positive() {
+            return Err(port.class_fault(class.priority, "needs an idle slope above zero"));
+        }
+        let left = &port.rate - &slopes;
+        if *slope > left {
+            return Err(port.fault("has idle slopes of more than its rate together; lower them"));
+        }
+        let lower = classes.iter().skip(place + 1).map(|class| &class.maximum_packet);
+        let lower = lower.max().cloned().unwrap_or(Rational::ZERO);
+        let most = slope * &(lower / &port.rate + &ranges / &left);
+        let least = (&port.rate - slope) * &class.maximum_packet / &port.rate;
+        let range = most.clone() + &least;
+        shares.push(Share {
+            priorities: vec![class.priority],
+            service: Curve::rate_latency(slope.clone(), most / slope)?,
+            strict: false,
+            shaping: Some(Curve::token_bucket(range.clone(), slope.clone())?),
+        });
+        slopes += slope;
+        ranges += &range;
+    }
+    if !best_effort.is_empty() {
+        let left = &port.rate - &slopes;
+        let latency = ranges.checked_div(&left).unwrap_or(Rational::ZERO);
+        shares.push(Share {
+            priorities: best_effort,
+            service: Curve::rate_latency(left, latency)?,
+            strict: true,
+            shaping: None,
+        });
+    }
+    Ok(shares)
+}

@@ -1,0 +1,165 @@
+//! Gates that open and close at set times.
+//!
+//! A packet of L bits begins only if it ends before its gate closes, so of a window of length w the first w - L / c are
+//! used as long as packets wait, L being the largest. If no other gate is open then, the class (or the classes whose
+//! gates open with it) is served at the rate c of the link within these parts and, at worst, not at all between them. A time
+//! in which packets wait may begin anywhere in the cycle. What is served within t is least from the end of one of these
+//! parts on, so the strict service curve is the minimum over these ends, as that of a time-division cycle (BBL, chapter 8;
+//! Zhao, Pop and Craciunas, "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using network
+//! calculus", IEEE Access 6, 2018). Nothing is assumed of when packets come, nor of the cycles of other ports.
+
+use super::{Class, Port, PortError, Share, Window, by_priority};
+use crate::network::model::Priority;
+use crate::{Curve, Extended, Period, Piece, Rational};
+
+/// Windows of a class, at most: each is a curve of so many pieces.
+const MOST_WINDOWS: usize = 64;
+
+/// Classes whose gates are open at the same times.
+struct Group {
+    priorities: Vec<Priority>,
+    windows: Vec<Window>,
+    packet: Rational,
+}
+
+pub(super) fn shares(
+    port: &Port,
+    cycle: &Rational,
+    classes: &[Class<Vec<Window>>],
+) -> Result<Vec<Share>, PortError> {
+    if !cycle.is_positive() {
+        return Err(port.fault("needs a cycle above zero"));
+    }
+    let mut groups = Vec::<Group>::new();
+    for class in by_priority(classes) {
+        let windows =
+            merged(&class.share, cycle).map_err(|fault| port.class_fault(class.priority, fault))?;
+        match groups.iter_mut().find(|group| group.windows == windows) {
+            Some(group) => {
+                group.priorities.push(class.priority);
+                group.packet = group.packet.clone().max(class.maximum_packet.clone());
+            }
+            None => groups.push(Group {
+                priorities: vec![class.priority],
+                windows,
+                packet: class.maximum_packet.clone(),
+            }),
+        }
+    }
+    for (place, group) in groups.iter().enumerate() {
+        for other in groups.iter().take(place) {
+            if meet(&group.windows, &other.windows, cycle) {
+                let (first, second) = (other.priorities[0], group.priorities[0]);
+                return Err(PortError::Overlap { port: port.name.clone(), first, second });
+            }
+        }
+    }
+    let share = |group: Group| {
+        let service = service(&group, &port.rate, cycle)?;
+        let Some(service) = service else {
+            let fault = "has no window in which its largest packet fits; make one longer";
+            return Err(port.class_fault(group.priorities[0], fault));
+        };
+        Ok(Share { priorities: group.priorities, service, strict: true, shaping: None })
+    };
+    groups.into_iter().map(share).collect()
+}
+
+/// Windows in order, those that touch as one. One that goes on in the next cycle ends behind this one.
+pub(in crate::network) fn merged(
+    windows: &[Window],
+    cycle: &Rational,
+) -> Result<Vec<Window>, &'static str> {
+    if windows.is_empty() || windows.len() > MOST_WINDOWS {
+        return Err("needs one to 64 windows in which its gate is open");
+    }
+    let mut windows = windows.to_vec();
+    windows.sort();
+    let mut merged = Vec::<Window>::with_capacity(windows.len());
+    for window in windows {
+        if window.at.is_negative() || !window.length.is_positive() || end(&window) > *cycle {
+            return Err("has a window that is empty or not within the cycle");
+        }
+        match merged.last_mut() {
+            Some(last) if end(last) > window.at => return Err("has windows that overlap"),
+            Some(last) if end(last) == window.at => last.length += &window.length,
+            _ => merged.push(window),
+        }
+    }
+    let wraps = merged.first().is_some_and(|first| first.at.is_zero())
+        && merged.last().is_some_and(|last| end(last) == *cycle);
+    if wraps && merged.len() > 1 {
+        let first = merged.remove(0);
+        if let Some(last) = merged.last_mut() {
+            last.length += &first.length;
+        }
+    }
+    Ok(merged)
+}
+
+fn end(window: &Window) -> Rational {
+    &window.at + &window.length
+}
+
+/// Whether windows of two classes have a time in common.
+fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
+    let overlap = |a: &Window, b: &Window| {
+        // Where the other begins, counted from the beginning of the one, within a cycle.
+        let ahead = &b.at - &a.at;
+        let ahead = if ahead.is_negative() { ahead + cycle } else { ahead };
+        ahead < a.length || ahead + &b.length > *cycle
+    };
+    a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
+}
+
+/// What is served at least; none if no packet fits in any window.
+fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Curve>, PortError> {
+    if let [window] = group.windows.as_slice()
+        && window.length == *cycle
+    {
+        return Ok(Some(Curve::line(Rational::ZERO, rate.clone())));
+    }
+    let guard = &group.packet / rate;
+    let used = |window: &Window| {
+        let length = &window.length - &guard;
+        length.is_positive().then(|| Window { at: window.at.clone(), length })
+    };
+    let windows: Vec<Window> = group.windows.iter().filter_map(used).collect();
+    let mut least: Option<Curve> = None;
+    for last in 0..windows.len() {
+        let curve = behind(&windows, last, rate, cycle)?;
+        least = Some(match least {
+            None => curve,
+            Some(least) => least.minimum(&curve)?,
+        });
+    }
+    Ok(least)
+}
+
+/// What is served from the end of one window on.
+fn behind(
+    windows: &[Window],
+    last: usize,
+    rate: &Rational,
+    cycle: &Rational,
+) -> Result<Curve, PortError> {
+    let Some(before) = windows.get(last) else { return Ok(Curve::zero()) };
+    let from = end(before);
+    let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
+    let mut served = Rational::ZERO;
+    for step in 1..=windows.len() {
+        let Some(window) = windows.get((last + step) % windows.len()) else { continue };
+        let mut at = &window.at - &from;
+        if at.is_negative() {
+            at += cycle;
+        }
+        let until = &at + &window.length;
+        pieces.push(Piece::continuous(at, served.clone(), rate.clone()));
+        served += &(rate * &window.length);
+        if until < *cycle {
+            pieces.push(Piece::continuous(until, served.clone(), Rational::ZERO));
+        }
+    }
+    let period = Period { start: Rational::ZERO, length: cycle.clone(), increment: served };
+    Ok(Curve::pseudo_periodic(pieces, period)?)
+}

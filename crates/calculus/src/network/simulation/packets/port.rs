@@ -1,0 +1,296 @@
+//! What a port does, packet by packet.
+
+use std::collections::VecDeque;
+
+use crate::Rational;
+use crate::network::model::Priority;
+use crate::network::port::{Class, Port, Scheduler, Window, merged};
+
+/// What a port does next.
+pub(super) enum Pick {
+    /// It is busy, or nothing waits.
+    Nothing,
+    /// What waits may not go before that time.
+    Later(Rational),
+    /// It sends a packet; none for one of traffic that no flow stands for.
+    Sends { packet: Option<usize>, until: Rational },
+}
+
+/// A port at some time.
+pub(super) struct State<'n> {
+    port: &'n Port,
+    queues: Vec<Queue<'n>>,
+    /// What is being sent: class, packet.
+    sending: Option<(usize, Option<usize>)>,
+    order: Order<'n>,
+}
+
+struct Queue<'n> {
+    priority: Priority,
+    /// Packets with their sizes.
+    packets: VecDeque<(usize, &'n Rational)>,
+    /// The size of packets of which one always waits, if no flow has this class.
+    always: Option<&'n Rational>,
+}
+
+impl<'n> Queue<'n> {
+    fn head(&self) -> Option<&'n Rational> {
+        self.packets.front().map(|(_, size)| *size).or(self.always)
+    }
+}
+
+/// What decides.
+enum Order<'n> {
+    Credit { slopes: Vec<Option<&'n Rational>>, credits: Vec<Rational>, since: Rational },
+    Gates { cycle: &'n Rational, windows: Vec<Vec<Window>> },
+    Deficits { quanta: Vec<&'n Rational>, left: Vec<Rational>, at: usize, entered: bool },
+    Weights { weights: Vec<u32>, at: usize, sent: u32 },
+    Rounds { weights: Vec<u32>, at: usize, round: u32 },
+}
+
+impl<'n> State<'n> {
+    /// With packets of classes without flows.
+    pub(super) fn of(port: &'n Port, used: impl Fn(Priority) -> bool) -> Self {
+        let mut packets = port.scheduler.packets();
+        packets.sort_by_key(|(priority, ..)| *priority);
+        let queue = |(priority, _, most): (Priority, &'n Rational, &'n Rational)| Queue {
+            priority,
+            packets: VecDeque::new(),
+            always: (!used(priority)).then_some(most),
+        };
+        let order = match &port.scheduler {
+            Scheduler::CreditBased(classes) => Order::Credit {
+                slopes: sorted(classes).map(|class| class.share.as_ref()).collect(),
+                credits: vec![Rational::ZERO; classes.len()],
+                since: Rational::ZERO,
+            },
+            Scheduler::Gated { cycle, classes } => {
+                let windows =
+                    |class: &Class<Vec<Window>>| merged(&class.share, cycle).unwrap_or_default();
+                Order::Gates { cycle, windows: sorted(classes).map(windows).collect() }
+            }
+            Scheduler::DeficitRoundRobin(classes) => Order::Deficits {
+                quanta: sorted(classes).map(|class| &class.share).collect(),
+                left: vec![Rational::ZERO; classes.len()],
+                at: 0,
+                entered: false,
+            },
+            Scheduler::WeightedRoundRobin(classes) => Order::Weights {
+                weights: sorted(classes).map(|class| class.share).collect(),
+                at: 0,
+                sent: 0,
+            },
+            Scheduler::InterleavedWeightedRoundRobin(classes) => Order::Rounds {
+                weights: sorted(classes).map(|class| class.share).collect(),
+                at: 0,
+                round: 1,
+            },
+        };
+        Self { port, queues: packets.into_iter().map(queue).collect(), sending: None, order }
+    }
+
+    /// A packet comes into its queue.
+    pub(super) fn push(
+        &mut self,
+        now: &Rational,
+        priority: Priority,
+        packet: usize,
+        size: &'n Rational,
+    ) {
+        self.pass_time(now);
+        if let Some(queue) = self.queues.iter_mut().find(|queue| queue.priority == priority) {
+            queue.packets.push_back((packet, size));
+        }
+    }
+
+    /// The packet that was being sent has left.
+    pub(super) fn done(&mut self, now: &Rational) -> Option<usize> {
+        self.pass_time(now);
+        let (_, packet) = self.sending.take()?;
+        if let Order::Credit { credits, .. } = &mut self.order {
+            for (credit, queue) in credits.iter_mut().zip(&self.queues) {
+                if queue.head().is_none() && credit.is_positive() {
+                    *credit = Rational::ZERO;
+                }
+            }
+        }
+        packet
+    }
+
+    pub(super) fn pick(&mut self, now: &Rational) -> Pick {
+        if self.sending.is_some() {
+            return Pick::Nothing;
+        }
+        self.pass_time(now);
+        let heads: Vec<Option<&Rational>> = self.queues.iter().map(Queue::head).collect();
+        let class = match self.order.pick(now, &heads, &self.port.rate) {
+            Ok(class) => class,
+            Err(Some(time)) => return Pick::Later(time),
+            Err(None) => return Pick::Nothing,
+        };
+        let (Some(queue), Some(Some(size))) = (self.queues.get_mut(class), heads.get(class)) else {
+            return Pick::Nothing;
+        };
+        let until = now + &(*size / &self.port.rate);
+        let packet = queue.packets.pop_front().map(|(packet, _)| packet);
+        self.sending = Some((class, packet));
+        Pick::Sends { packet, until }
+    }
+
+    /// Credit changes with time.
+    fn pass_time(&mut self, now: &Rational) {
+        let Order::Credit { slopes, credits, since } = &mut self.order else { return };
+        let passed = now - &*since;
+        *since = now.clone();
+        for (class, ((slope, credit), queue)) in
+            slopes.iter().zip(credits).zip(&self.queues).enumerate()
+        {
+            let Some(slope) = slope else { continue };
+            if self.sending.is_some_and(|(sending, _)| sending == class) {
+                *credit -= &((&self.port.rate - *slope) * &passed);
+            } else if queue.head().is_some() {
+                *credit += &(*slope * &passed);
+            } else if credit.is_negative() {
+                *credit = (&*credit + &(*slope * &passed)).min(Rational::ZERO);
+            } else {
+                *credit = Rational::ZERO;
+            }
+        }
+    }
+}
+
+fn sorted<S>(classes: &[Class<S>]) -> impl Iterator<Item = &Class<S>> {
+    let mut sorted: Vec<&Class<S>> = classes.iter().collect();
+    sorted.sort_by_key(|class| class.priority);
+    sorted.into_iter()
+}
+
+impl Order<'_> {
+    /// The class that sends, or when one may; none if nothing waits. Heads are the sizes of what waits.
+    fn pick(
+        &mut self,
+        now: &Rational,
+        heads: &[Option<&Rational>],
+        rate: &Rational,
+    ) -> Result<usize, Option<Rational>> {
+        let waiting =
+            || heads.iter().enumerate().filter_map(|(class, head)| Some((class, (*head)?)));
+        if waiting().next().is_none() {
+            if let Self::Deficits { left, .. } = self {
+                left.fill(Rational::ZERO);
+            }
+            return Err(None);
+        }
+        let size = |class: usize| heads.get(class).copied().flatten();
+        match self {
+            Self::Credit { slopes, credits, .. } => {
+                let mut soonest: Option<Rational> = None;
+                for (class, _) in waiting() {
+                    let (Some(Some(slope)), Some(credit)) = (slopes.get(class), credits.get(class))
+                    else {
+                        return Ok(class);
+                    };
+                    if !credit.is_negative() {
+                        return Ok(class);
+                    }
+                    let time = now - &(credit / *slope);
+                    soonest = Some(soonest.map_or(time.clone(), |soonest| soonest.min(time)));
+                }
+                Err(soonest)
+            }
+            Self::Gates { cycle, windows } => {
+                let phase = now - &((now / &**cycle).floor() * &**cycle);
+                let mut soonest: Option<Rational> = None;
+                for (class, size) in waiting() {
+                    for window in windows.get(class).into_iter().flatten() {
+                        let mut inside = &phase - &window.at;
+                        if inside.is_negative() {
+                            inside += *cycle;
+                        }
+                        if &inside + &(size / rate) <= window.length || window.length == **cycle {
+                            return Ok(class);
+                        }
+                        let opens = now + &(*cycle - &inside);
+                        soonest = Some(soonest.map_or(opens.clone(), |soonest| soonest.min(opens)));
+                    }
+                }
+                Err(soonest)
+            }
+            Self::Deficits { quanta, left, at, entered } => {
+                if *entered {
+                    // The turn goes on, or ends.
+                    let left = left.get_mut(*at).ok_or(None)?;
+                    match size(*at) {
+                        Some(size) if size <= &*left => {
+                            *left -= size;
+                            return Ok(*at);
+                        }
+                        Some(_) => {}
+                        None => *left = Rational::ZERO,
+                    }
+                    *entered = false;
+                    *at = (*at + 1) % heads.len();
+                }
+                // Where quanta are much smaller than packets, rounds in which nobody sends pass at once.
+                let rounds = |(class, size): (usize, &Rational)| {
+                    let missing = size - left.get(class)?;
+                    Some(missing.checked_div(quanta.get(class)?)?.ceil() - Rational::ONE)
+                };
+                let skipped = waiting().filter_map(rounds).min().unwrap_or(Rational::ZERO);
+                for (class, _) in waiting().filter(|_| skipped.is_positive()) {
+                    if let (Some(left), Some(quantum)) = (left.get_mut(class), quanta.get(class)) {
+                        *left += &(*quantum * &skipped);
+                    }
+                }
+                for _ in 0..2 * heads.len() {
+                    let (Some(quantum), Some(left)) = (quanta.get(*at), left.get_mut(*at)) else {
+                        return Err(None);
+                    };
+                    match size(*at) {
+                        None => *left = Rational::ZERO,
+                        Some(size) => {
+                            *left += *quantum;
+                            if size <= &*left {
+                                *left -= size;
+                                *entered = true;
+                                return Ok(*at);
+                            }
+                        }
+                    }
+                    *at = (*at + 1) % heads.len();
+                }
+                Err(None)
+            }
+            Self::Weights { weights, at, sent } => {
+                for _ in 0..=heads.len() {
+                    if size(*at).is_some() && weights.get(*at).is_some_and(|weight| *sent < *weight)
+                    {
+                        *sent += 1;
+                        return Ok(*at);
+                    }
+                    *sent = 0;
+                    *at = (*at + 1) % heads.len();
+                }
+                Err(None)
+            }
+            Self::Rounds { weights, at, round } => {
+                let most = weights.iter().copied().max().unwrap_or(1);
+                let all = heads.len() * usize::try_from(most).unwrap_or(1);
+                for _ in 0..=all {
+                    let class = *at;
+                    let may =
+                        size(class).is_some() && weights.get(class).is_some_and(|w| *round <= *w);
+                    *at += 1;
+                    if *at == heads.len() {
+                        *at = 0;
+                        *round = if *round >= most { 1 } else { *round + 1 };
+                    }
+                    if may {
+                        return Ok(class);
+                    }
+                }
+                Err(None)
+            }
+        }
+    }
+}
