@@ -97,6 +97,26 @@ pub enum Cursor {
     After(MatchKey),
 }
 
+impl Cursor {
+    /// The number that comes next.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Start | Self::After(_) => 0,
+        }
+    }
+
+    /// Visits what there is one of, unless it was visited.
+    pub fn once(&mut self, visit: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
+        if *self != Self::Start {
+            return ControlFlow::Continue(());
+        }
+        *self = Self::Number(1);
+        visit()
+    }
+}
+
 /// A switch that pipelines are loaded into.
 pub trait Target: Debug + Send {
     /// Makes a pipeline ready to run, with the entries that the program has, while the one that

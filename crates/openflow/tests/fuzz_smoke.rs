@@ -11,6 +11,7 @@ mod messages_v1_0;
 mod seeds_v1_3;
 
 use exercise::exercise;
+use fastrand::Rng;
 use openflow::wire::{PacketInFields, PacketOutFields};
 use openflow::{BufferId, PortNumber, Version, Xid};
 use proptest::strategy::{Strategy, ValueTree};
@@ -25,17 +26,17 @@ fn nothing_that_is_read_panics_or_contradicts_itself() {
         let understood = exercise(seed);
         assert!(understood.v1_0 || understood.v1_3, "a seed is a message: {seed:02x?}");
     }
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let (mut v1_0, mut v1_3) = (0, 0);
     let mut bytes = Vec::new();
     for _ in 0..MUTATIONS {
         bytes.clear();
-        bytes.extend_from_slice(random.pick(&seeds));
-        for _ in 0..=random.below(3) {
+        bytes.extend_from_slice(&seeds[random.usize(..seeds.len())]);
+        for _ in 0..=random.usize(..3) {
             mutate(&mut bytes, &seeds, &mut random);
         }
         // Most mutations change the length, and a wrong one hides whatever is behind it.
-        if random.below(8) != 0 && bytes.len() >= 4 {
+        if random.usize(..8) != 0 && bytes.len() >= 4 {
             let length = bytes.len() as u16;
             bytes[2..4].copy_from_slice(&length.to_be_bytes());
         }
@@ -88,50 +89,30 @@ fn seeds() -> Vec<Vec<u8>> {
 /// Values at which lengths, counts and types tip over.
 const EDGES: [u8; 10] = [0, 1, 4, 7, 8, 9, 16, 0x7f, 0x80, 0xff];
 
-fn mutate(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
+fn mutate(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Rng) {
     if bytes.is_empty() {
         return;
     }
-    let at = random.below(bytes.len());
-    match random.below(7) {
-        0 => bytes[at] ^= 1 << random.below(8),
-        1 => bytes[at] = EDGES[random.below(EDGES.len())],
-        2 => bytes[at] = random.next() as u8,
+    let at = random.usize(..bytes.len());
+    match random.usize(..7) {
+        0 => bytes[at] ^= 1 << random.usize(..8),
+        1 => bytes[at] = EDGES[random.usize(..EDGES.len())],
+        2 => bytes[at] = random.u8(..),
         3 => bytes.truncate(at + 1),
         4 => {
-            let end = (at + 1 + random.below(24)).min(bytes.len());
+            let end = (at + 1 + random.usize(..24)).min(bytes.len());
             let copy = bytes[at..end].to_vec();
             bytes.splice(at..at, copy);
         }
         5 => {
-            let end = (at + 1 + random.below(16)).min(bytes.len());
+            let end = (at + 1 + random.usize(..16)).min(bytes.len());
             bytes.drain(at..end);
         }
         _ => {
-            let other = random.pick(seeds);
-            let from = random.below(other.len());
+            let other = &seeds[random.usize(..seeds.len())];
+            let from = random.usize(..other.len());
             bytes.truncate(at);
             bytes.extend_from_slice(&other[from..]);
         }
-    }
-}
-
-/// Marsaglia's xorshift: the same sequence everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() >> 33) as usize % bound
-    }
-
-    fn pick<'a>(&mut self, seeds: &'a [Vec<u8>]) -> &'a [u8] {
-        &seeds[self.below(seeds.len())]
     }
 }

@@ -7,6 +7,7 @@
 mod exercise;
 
 use exercise::{Outcome, exercise};
+use fastrand::Rng;
 
 const EVERYTHING: &str = include_str!("support/everything.p4");
 
@@ -27,15 +28,15 @@ fn programs_are_accepted() {
 #[test]
 fn mutated_programs_do_no_harm() {
     println!("seed {SEED:#x}");
-    let mut random = Random(SEED);
+    let mut random = Rng::with_seed(SEED);
     let lines: Vec<&str> = EVERYTHING.lines().collect();
     let mut accepted = 0;
     for _ in 0..600 {
         // Some lines of the program, with a few bytes or tokens changed.
-        let from = random.below(lines.len());
-        let to = from + random.below(lines.len() - from) + 1;
+        let from = random.usize(..lines.len());
+        let to = from + random.usize(..lines.len() - from) + 1;
         let mut text = lines[from..to].join("\n").into_bytes();
-        for _ in 0..random.below(4) {
+        for _ in 0..random.usize(..4) {
             mutate(&mut text, &mut random);
         }
         accepted += usize::from(exercise(&text) == Outcome::Accepted);
@@ -47,7 +48,7 @@ fn mutated_programs_do_no_harm() {
 #[test]
 fn programs_with_words_exchanged_do_no_harm() {
     println!("seed {SEED:#x}");
-    let mut random = Random(SEED);
+    let mut random = Rng::with_seed(SEED);
     // Words and what stands between them: identifiers, numbers and keywords go where others of their kind were.
     let pieces = pieces(EVERYTHING);
     let names: Vec<&str> = pieces.iter().copied().filter(|piece| is_name(piece)).collect();
@@ -57,12 +58,14 @@ fn programs_with_words_exchanged_do_no_harm() {
     let mut accepted = 0;
     for _ in 0..150 {
         let mut changed = pieces.clone();
-        for _ in 0..=random.below(3) {
-            let at = random.below(changed.len());
+        for _ in 0..=random.usize(..3) {
+            let at = random.usize(..changed.len());
             changed[at] = match changed[at] {
-                name if is_name(name) => random.pick(&names),
-                number if number.starts_with(|c: char| c.is_ascii_digit()) => random.pick(&numbers),
-                operator if operators.contains(&operator) => random.pick(&operators),
+                name if is_name(name) => pick(&mut random, &names),
+                number if number.starts_with(|c: char| c.is_ascii_digit()) => {
+                    pick(&mut random, &numbers)
+                }
+                operator if operators.contains(&operator) => pick(&mut random, &operators),
                 other => other,
             };
         }
@@ -92,17 +95,15 @@ fn pieces(text: &str) -> Vec<&str> {
 #[test]
 fn random_tokens_do_no_harm() {
     println!("seed {SEED:#x}");
-    let mut random = Random(SEED);
+    let mut random = Rng::with_seed(SEED);
     for _ in 0..600 {
-        let mut text = String::from(random.pick(&[
-            "",
-            "control c() { apply { x = ",
-            "parser p() { state s { ",
-            "#define f(x) ",
-        ]));
-        for _ in 0..random.below(60) {
-            text.push_str(random.pick(TOKENS));
-            text.push_str(random.pick(&["", " ", " ", "\n"]));
+        let mut text = String::from(pick(
+            &mut random,
+            &["", "control c() { apply { x = ", "parser p() { state s { ", "#define f(x) "],
+        ));
+        for _ in 0..random.usize(..60) {
+            text.push_str(pick(&mut random, TOKENS));
+            text.push_str(pick(&mut random, &["", " ", " ", "\n"]));
         }
         exercise(text.as_bytes());
     }
@@ -234,33 +235,21 @@ const TOKENS: &[&str] = &[
     "'",
 ];
 
-fn mutate(text: &mut Vec<u8>, random: &mut Random) {
-    let at = random.below(text.len() + 1);
-    let end = (at + random.below(8)).min(text.len());
-    match random.below(5) {
+fn mutate(text: &mut Vec<u8>, random: &mut Rng) {
+    let at = random.usize(..text.len() + 1);
+    let end = (at + random.usize(..8)).min(text.len());
+    match random.usize(..5) {
         0 => drop(text.drain(at..end)),
         1 => {
             let copy = text[at..end].to_vec();
-            let to = random.below(text.len() + 1);
+            let to = random.usize(..text.len() + 1);
             text.splice(to..to, copy);
         }
-        2 if at < text.len() => text[at] = random.below(256) as u8,
-        _ => drop(text.splice(at..at, random.pick(TOKENS).bytes())),
+        2 if at < text.len() => text[at] = random.usize(..256) as u8,
+        _ => drop(text.splice(at..at, pick(random, TOKENS).bytes())),
     }
 }
 
-/// Numbers that look random and are the same every time (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % bound
-    }
-
-    fn pick<'list>(&mut self, list: &[&'list str]) -> &'list str {
-        list[self.below(list.len())]
-    }
+fn pick<'list>(random: &mut Rng, list: &[&'list str]) -> &'list str {
+    list[random.usize(..list.len())]
 }

@@ -13,6 +13,7 @@ const PATH: softswitch::Path = softswitch::Path::Interpreter;
 #[expect(dead_code, reason = "what only the other tests need")]
 mod support;
 
+use fastrand::Rng;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action, update::Type,
     write_request::Atomicity,
@@ -111,20 +112,20 @@ fn watched(switch: &Switch, duration: Duration) -> [u64; 4] {
 
 /// Packets of all kinds into the sources; what leaves anywhere is taken.
 fn traffic(lines: &mut [Port], stop: &AtomicBool, seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let mut burst = Burst::new(256);
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..16 {
-            let source = random.below(u64::from(SOURCES)) as usize;
+            let source = random.usize(..SOURCES as usize);
             // Too short for a header, short, or, seldom, long.
-            let length = match random.below(200) {
+            let length = match random.u64(..200) {
                 0 => 9_000,
                 1 => 1_514,
                 2..20 => 1,
                 _ => 60,
             };
-            let mut packet = vec![random.below(256) as u8; length];
-            packet[0] = random.below(256) as u8;
+            let mut packet = vec![random.u8(..); length];
+            packet[0] = random.u8(..);
             lines[source].queues[0].transmit(&packet);
         }
         for line in &mut *lines {
@@ -137,16 +138,16 @@ fn traffic(lines: &mut [Port], stop: &AtomicBool, seed: u64) {
 
 /// Switches one port off and on, and another one comes, goes down, is back, and is exchanged.
 fn exchange(switch: &Switch, ports: &Ports, stop: &AtomicBool, seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     while !stop.load(Ordering::Relaxed) {
-        match random.below(6) {
+        match random.u64(..6) {
             0 => drop(switch.detach(DEVICE, PASSING)),
             1 | 2 => switch.attach(DEVICE, PASSING, ports.open()).expect("one queue"),
-            3 => ports.is_up.store(random.below(3) > 0, Ordering::Relaxed),
-            4 => assert!(switch.set_port_enabled(DEVICE, SWITCHED, random.below(2) > 0)),
-            _ => switch.set_port_link(DEVICE, SWITCHED, random.below(2) > 0),
+            3 => ports.is_up.store(random.u64(..3) > 0, Ordering::Relaxed),
+            4 => assert!(switch.set_port_enabled(DEVICE, SWITCHED, random.bool())),
+            _ => switch.set_port_link(DEVICE, SWITCHED, random.bool()),
         }
-        thread::sleep(Duration::from_millis(random.below(20)));
+        thread::sleep(Duration::from_millis(random.u64(..20)));
     }
 }
 
@@ -164,7 +165,7 @@ fn control(switch: &Switch, stop: &AtomicBool, seed: u64) {
 
 struct Control<'a> {
     switch: &'a Switch,
-    random: Random,
+    random: Rng,
     names: Names,
     programs: Vec<v1::ForwardingPipelineConfig>,
     election: u128,
@@ -185,7 +186,7 @@ impl<'a> Control<'a> {
         let mut programs = vec![compiled(PROGRAM), compiled(&other)];
         programs.push(pushed(PROGRAM));
         let primary = Controller::of(switch, 1).await;
-        let (random, names, others) = (Random(seed), Names::new(), Vec::new());
+        let (random, names, others) = (Rng::with_seed(seed), Names::new(), Vec::new());
         let mut control = Self { switch, random, names, programs, election: 1, primary, others };
         control.push(Action::VerifyAndCommit).await;
         control.fill().await;
@@ -199,7 +200,7 @@ impl<'a> Control<'a> {
     }
 
     async fn step(&mut self) {
-        match self.random.below(20) {
+        match self.random.u64(..20) {
             0..10 => self.write().await,
             10 => {
                 let wanted = v1::TableEntry { table_id: self.names.table(), ..Default::default() };
@@ -216,7 +217,7 @@ impl<'a> Control<'a> {
                 self.write().await;
                 let commit = self.primary.client.set_pipeline(Action::Commit, None);
                 commit.await.expect("one is saved");
-                if self.random.below(2) > 0 {
+                if self.random.bool() {
                     self.push(Action::VerifyAndCommit).await;
                     self.fill().await;
                 }
@@ -227,7 +228,7 @@ impl<'a> Control<'a> {
                     payload: vec![port, last].into(),
                     metadata: vec![v1::PacketMetadata { metadata_id: 1, value: vec![port].into() }],
                 };
-                let port = self.random.below(6) as u8;
+                let port = self.random.u8(..6);
                 self.primary.sender.packet_outs((0..100).map(|last| out(port, last)));
             }
             17 => {
@@ -264,22 +265,22 @@ impl<'a> Control<'a> {
     }
 
     fn updates(&mut self) -> Vec<v1::Update> {
-        let update = |random: &mut Random, names: &Names| {
-            let (to, port) = (random.below(200) as u8, random.below(6) as u8);
-            let kind = [Type::Insert, Type::Modify, Type::Delete][random.below(3) as usize];
+        let update = |random: &mut Rng, names: &Names| {
+            let (to, port) = (random.u8(..200), random.u8(..6));
+            let kind = [Type::Insert, Type::Modify, Type::Delete][random.usize(..3)];
             v1::Update {
                 r#type: kind as i32,
                 entity: Some(v1::Entity { entity: Some(names.entry(to, "forward", &[port])) }),
             }
         };
-        let count = 1 + self.random.below(60);
+        let count = 1 + self.random.u64(..60);
         (0..count).map(|_| update(&mut self.random, &self.names)).collect()
     }
 
     async fn write(&mut self) {
         let modes =
             [Atomicity::ContinueOnError, Atomicity::RollbackOnError, Atomicity::DataplaneAtomic];
-        let mode = modes[self.random.below(3) as usize];
+        let mode = modes[self.random.usize(..3)];
         let updates = self.updates();
         if let Err(refused) = self.primary.client.write(updates, mode).await {
             // Some of the entries are there already, or are not.
@@ -289,7 +290,7 @@ impl<'a> Control<'a> {
     }
 
     async fn push(&mut self, action: Action) {
-        let config = self.programs[self.random.below(self.programs.len() as u64) as usize].clone();
+        let config = self.programs[self.random.usize(..self.programs.len())].clone();
         let pushed = self.primary.client.set_pipeline(action, Some(config));
         pushed.await.expect("the switch runs it");
     }
@@ -297,7 +298,7 @@ impl<'a> Control<'a> {
     async fn enable_digests(&mut self) {
         let config = v1::digest_entry::Config {
             max_timeout_ns: 1_000_000,
-            max_list_size: 1 + self.random.below(50) as i32,
+            max_list_size: self.random.i32(1..=50),
             ack_timeout_ns: 1_000_000,
         };
         let entry = v1::DigestEntry { digest_id: self.names.digest(), config: Some(config) };
@@ -458,18 +459,6 @@ fn entries(switch: &Switch) -> Vec<String> {
         found.sort();
         found
     })
-}
-
-/// xorshift64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
 }
 
 fn descriptors() -> usize {

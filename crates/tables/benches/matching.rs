@@ -36,22 +36,6 @@ trait Search {
     fn search(&mut self) -> u64;
 }
 
-/// A generator that repeats (Marsaglia 2003).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 20) % bound
-    }
-}
-
 struct Arguments {
     routes: Vec<usize>,
     rules: Vec<usize>,

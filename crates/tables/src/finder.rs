@@ -327,18 +327,9 @@ unsafe fn find<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u
 
 #[cfg(test)]
 mod tests {
+    use fastrand::Rng;
+
     use super::*;
-
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % bound
-        }
-    }
 
     /// An entry as the oracle has it.
     struct Known {
@@ -361,25 +352,25 @@ mod tests {
     }
 
     /// Values are few, so that matches meet.
-    fn draw(random: &mut Random, field: &MatchField) -> FieldMatch {
+    fn draw(random: &mut Rng, field: &MatchField) -> FieldMatch {
         let bits = field.bits;
         let all = mask(bits, bits);
-        let value = (random.below(4) * (all / 3)) & all;
-        let any = random.below(4) == 0;
+        let value = (random.u64(..4) * (all / 3)) & all;
+        let any = random.u64(..4) == 0;
         match field.kind {
             MatchKind::Exact => FieldMatch::Exact(bytes(value, bits)),
             _ if any => FieldMatch::Any,
             MatchKind::Lpm => {
-                let length = random.below(u64::from(bits)) as u32 + 1;
+                let length = random.u32(1..=bits);
                 FieldMatch::Lpm(bytes(value & mask(bits, length), bits), length)
             }
             MatchKind::Optional => FieldMatch::Exact(bytes(value, bits)),
             MatchKind::Ternary => {
-                let cares = random.below(u64::MAX) & all;
+                let cares = random.u64(..) & all;
                 FieldMatch::Ternary(bytes(value & cares, bits), bytes(cares, bits))
             }
             MatchKind::Range => {
-                let (one, other) = (value, (random.below(4) * (all / 3)) & all);
+                let (one, other) = (value, (random.u64(..4) * (all / 3)) & all);
                 FieldMatch::Range(bytes(one.min(other), bits), bytes(one.max(other), bits))
             }
         }
@@ -435,7 +426,7 @@ mod tests {
             &[(33, Lpm), (3, Ternary), (12, Lpm)],
         ];
         for (seed, kinds) in keys.into_iter().enumerate() {
-            let mut random = Random(0x9e37_79b9_7f4a_7c15 + seed as u64);
+            let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15 + seed as u64);
             let fields: Vec<MatchField> =
                 kinds.iter().map(|(bits, kind)| MatchField { bits: *bits, kind: *kind }).collect();
             let ranked = has_priorities(&fields);
@@ -445,13 +436,13 @@ mod tests {
             let mut known: Vec<Known> = Vec::new();
             let (mut hits, mut packed) = (0, Vec::new());
             for order in 0..if cfg!(miri) { 40 } else { 600 } {
-                if known.len() > 40 || random.below(4) == 0 && !known.is_empty() {
-                    let gone = known.swap_remove(random.below(known.len() as u64) as usize);
+                if known.len() > 40 || random.u64(..4) == 0 && !known.is_empty() {
+                    let gone = known.swap_remove(random.usize(..known.len()));
                     finder.remove(gone.number);
                 }
                 let matches_new: Vec<FieldMatch> =
                     fields.iter().map(|field| draw(&mut random, field)).collect();
-                let priority = if ranked { 1 + random.below(5) as u32 } else { 0 };
+                let priority = if ranked { 1 + random.u32(..5) } else { 0 };
                 // Who has no priority differs in matches; all of a prefix of no bits are one.
                 if ranked || known.iter().all(|other| other.matches != matches_new) {
                     let number = finder.insert(&matches_new, priority, order).unwrap();
@@ -462,8 +453,8 @@ mod tests {
                     .iter()
                     .map(|field| {
                         let all = mask(field.bits, field.bits);
-                        let near = (random.below(4) * (all / 3)) & all;
-                        if random.below(3) == 0 { random.below(u64::MAX) & all } else { near }
+                        let near = (random.u64(..4) * (all / 3)) & all;
+                        if random.u64(..3) == 0 { random.u64(..) & all } else { near }
                     })
                     .collect();
                 let best = known

@@ -550,25 +550,19 @@ mod tests {
     fn hundreds_of_masks_are_divided() {
         let tree = TernaryTree::new([4, 4].into_iter());
         let (mut writer, domain) = (Writer::default(), Domain::new());
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
+        let mut random = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
         let prefix = |length: u64| (u64::MAX << 32 << (32 - length)) >> 32 & 0xffff_ffff;
         let mut masks = std::collections::HashSet::new();
         let count: u32 = if cfg!(miri) { 50 } else { 2000 };
         for number in 0..count {
-            let mask = prefix(8 + next() % 25) << 32 | prefix(8 + next() % 25);
+            let mask = prefix(random.u64(8..=32)) << 32 | prefix(random.u64(8..=32));
             masks.insert(mask);
             let rule = Rule {
                 number,
                 priority: 1 + number,
                 order: number.into(),
                 mask: vec![mask],
-                value: vec![next() & mask],
+                value: vec![random.u64(..) & mask],
                 ranges: Vec::new(),
             };
             assert!(tree.insert(&mut writer, &domain, &rule));

@@ -8,6 +8,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 
+use fastrand::Rng;
 use tables::{
     ActionId, Actions, AddStatus, Design, EntryError, EntryLock, ExpiryProfile, Hit, Layout, Miss,
     Options, Storage, Table, Tick, UpdateMethod, Wait, Worker,
@@ -20,22 +21,6 @@ const fn scaled(release: usize, debug: usize, miri: usize) -> usize {
         debug
     } else {
         release
-    }
-}
-
-/// A generator that needs no crate and repeats (Marsaglia 2003).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: u32) -> u32 {
-        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 
@@ -79,7 +64,7 @@ fn count(design: Design, parameter_bytes: usize, entries: u32, updates: usize) -
             let (table, start) = (&table, &start);
             scope.spawn(move || {
                 let mut worker = table.worker().unwrap();
-                let mut random = Random(0x9e37_79b9_7f4a_7c15 + thread);
+                let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15 + thread);
                 let mut left = updates / THREADS;
                 start.wait();
                 while left > 0 {
@@ -87,7 +72,7 @@ fn count(design: Design, parameter_bytes: usize, entries: u32, updates: usize) -
                     // Half of the packets go to one entry.
                     let keys: Vec<u8> = (0..batch)
                         .flat_map(|_| {
-                            let key = random.below(2 * entries);
+                            let key = random.u32(..2 * entries);
                             (if key < entries { key } else { 0 }).to_be_bytes()
                         })
                         .collect();
@@ -190,7 +175,7 @@ fn assert_whole(key: u32, hit: &Hit<'_>) {
 /// Packets that read or rewrite whole entries, add missing ones and delete some.
 struct Churn<'a> {
     keys: &'a [u32],
-    random: Random,
+    random: Rng,
     hits: usize,
 }
 
@@ -199,8 +184,8 @@ impl Actions for Churn<'_> {
         self.hits += 1;
         let key = self.keys[packet];
         assert_whole(key, entry);
-        match self.random.below(8) {
-            0..3 => fill(key, self.random.next() as u32, entry.parameters_mut()),
+        match self.random.u32(..8) {
+            0..3 => fill(key, self.random.u32(..), entry.parameters_mut()),
             3 => entry.delete(),
             _ => {}
         }
@@ -210,7 +195,7 @@ impl Actions for Churn<'_> {
         let key = self.keys[packet];
         assert_eq!(miss.key(), key.to_be_bytes());
         let mut parameters = vec![0; 60];
-        fill(key, self.random.next() as u32, &mut parameters);
+        fill(key, self.random.u32(..), &mut parameters);
         miss.add_entry(ActionId((key % 3) as u16), &parameters, None);
     }
 }
@@ -248,12 +233,12 @@ fn churn(design: Design, parameter_bytes: usize) {
             scope.spawn(move || {
                 let _done = Done(writing);
                 let mut worker = table.worker().unwrap();
-                let mut random = Random(77 + thread);
+                let mut random = Rng::with_seed(77 + thread);
                 for _ in 0..rounds {
-                    let keys: Vec<u32> = (0..32).map(|_| random.below(KEYS)).collect();
+                    let keys: Vec<u32> = (0..32).map(|_| random.u32(..KEYS)).collect();
                     let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
                     let mut churn = ChurnOf(
-                        Churn { keys: &keys, random: Random(random.next()), hits: 0 },
+                        Churn { keys: &keys, random: Rng::with_seed(random.u64(..)), hits: 0 },
                         table,
                     );
                     worker.apply_batch(&bytes, Tick(0), &mut churn).unwrap();
@@ -302,7 +287,7 @@ impl Actions for ChurnOf<'_> {
     fn miss(&mut self, packet: usize, miss: &mut Miss<'_>) {
         let key = self.0.keys[packet];
         let mut parameters = vec![0; self.1.layout().parameter_bytes()];
-        fill(key, self.0.random.next() as u32, &mut parameters);
+        fill(key, self.0.random.u32(..), &mut parameters);
         miss.add_entry(ActionId((key % 3) as u16), &parameters, None);
     }
 }

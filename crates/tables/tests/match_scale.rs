@@ -2,32 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fastrand::Rng;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tables::{
     ActionId, Design, EntryLock, FieldMatch, MatchField, MatchKind, MatchTable, MatchWorker,
     Options, Storage, Tick,
 };
-
-/// A generator that needs no crate and repeats (Marsaglia 2003).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 16) % bound
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-}
 
 /// A bit of a field's value, counted from its first.
 fn bit(field: &MatchField, value: &[u8], at: u32) -> bool {
@@ -54,9 +35,9 @@ fn bytes(field: &MatchField) -> usize {
 }
 
 /// Values that share long beginnings, as addresses of one network do.
-fn value(random: &mut Random, field: &MatchField) -> Vec<u8> {
+fn value(random: &mut Rng, field: &MatchField) -> Vec<u8> {
     let mut value: Vec<u8> = (0..bytes(field))
-        .map(|_| if random.one_in(2) { random.below(3) as u8 } else { random.next() as u8 })
+        .map(|_| if random.bool() { random.u8(..3) } else { random.u8(..) })
         .collect();
     if !field.bits.is_multiple_of(8) {
         value[0] &= (1 << (field.bits % 8)) - 1;
@@ -77,30 +58,30 @@ fn and(value: &[u8], mask: &[u8]) -> Vec<u8> {
     value.iter().zip(mask).map(|(value, mask)| value & mask).collect()
 }
 
-fn wanted(random: &mut Random, field: &MatchField) -> FieldMatch {
+fn wanted(random: &mut Rng, field: &MatchField) -> FieldMatch {
     let one = value(random, field);
-    let length = random.below(u64::from(field.bits) + 1) as u32;
+    let length = random.u32(..=field.bits);
     match field.kind {
         MatchKind::Exact => FieldMatch::Exact(one),
-        MatchKind::Optional if random.one_in(2) => FieldMatch::Any,
+        MatchKind::Optional if random.bool() => FieldMatch::Any,
         MatchKind::Optional => FieldMatch::Exact(one),
         MatchKind::Lpm => FieldMatch::Lpm(and(&one, &mask(field, length)), length),
-        MatchKind::Ternary if random.one_in(8) => FieldMatch::Any,
+        MatchKind::Ternary if random.u8(..8) == 0 => FieldMatch::Any,
         MatchKind::Ternary => {
-            let mask = if random.one_in(4) { value(random, field) } else { mask(field, length) };
+            let mask = if random.u8(..4) == 0 { value(random, field) } else { mask(field, length) };
             FieldMatch::Ternary(and(&one, &mask), mask)
         }
         MatchKind::Range => {
-            let other = if random.one_in(4) { one.clone() } else { value(random, field) };
+            let other = if random.u8(..4) == 0 { one.clone() } else { value(random, field) };
             FieldMatch::Range(one.clone().min(other.clone()), one.max(other))
         }
     }
 }
 
 /// A value that the entry matches, mostly.
-fn near(random: &mut Random, field: &MatchField, wanted: &FieldMatch) -> Vec<u8> {
+fn near(random: &mut Rng, field: &MatchField, wanted: &FieldMatch) -> Vec<u8> {
     let any = value(random, field);
-    if random.one_in(8) {
+    if random.u8(..8) == 0 {
         return any;
     }
     match wanted {
@@ -120,7 +101,7 @@ fn near(random: &mut Random, field: &MatchField, wanted: &FieldMatch) -> Vec<u8>
             .map(|((any, mask), other)| any & !mask | other)
             .collect(),
         FieldMatch::Range(low, high) => {
-            if random.one_in(2) {
+            if random.bool() {
                 low.clone()
             } else {
                 high.clone()
@@ -138,7 +119,7 @@ struct Known {
 
 /// Entries come and go; now and then keys near them are looked up in the table and by a scan.
 fn run(fields: &[MatchField], entries: usize, steps: usize, seed: u64) {
-    let mut random = Random(seed | 1);
+    let mut random = Rng::with_seed(seed);
     let design = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) };
     let table = MatchTable::new(fields, 4, entries, design, &Options::default()).unwrap();
     let mut worker = table.worker().unwrap();
@@ -146,12 +127,12 @@ fn run(fields: &[MatchField], entries: usize, steps: usize, seed: u64) {
     let mut oracle: Vec<Known> = Vec::new();
     for step in 0..steps {
         let shrinks = step % (2 * entries) >= entries;
-        if !oracle.is_empty() && random.one_in(if shrinks { 2 } else { 5 }) {
-            let gone = oracle.remove(random.below(oracle.len() as u64) as usize);
+        if !oracle.is_empty() && random.u8(..if shrinks { 2 } else { 5 }) == 0 {
+            let gone = oracle.remove(random.usize(..oracle.len()));
             table.delete(&gone.matches, gone.priority).unwrap();
         } else if oracle.len() < entries {
             let matches: Vec<_> = fields.iter().map(|field| wanted(&mut random, field)).collect();
-            let priority = if table.has_priorities() { 1 + random.below(50) as u32 } else { 0 };
+            let priority = if table.has_priorities() { 1 + random.u32(..50) } else { 0 };
             let value = step as u32;
             let inserted =
                 table.insert(&matches, priority, ActionId(0), &value.to_le_bytes(), None);
@@ -169,11 +150,11 @@ fn run(fields: &[MatchField], entries: usize, steps: usize, seed: u64) {
     assert_eq!(table.len(), oracle.len());
 }
 
-fn look(fields: &[MatchField], oracle: &[Known], worker: &mut MatchWorker, random: &mut Random) {
+fn look(fields: &[MatchField], oracle: &[Known], worker: &mut MatchWorker, random: &mut Rng) {
     let mut keys = Vec::new();
     let mut expected = Vec::new();
     for _ in 0..40 {
-        let key: Vec<Vec<u8>> = match oracle.get(random.below(oracle.len() as u64 + 1) as usize) {
+        let key: Vec<Vec<u8>> = match oracle.get(random.usize(..=oracle.len())) {
             Some(near_by) => fields
                 .iter()
                 .zip(&near_by.matches)

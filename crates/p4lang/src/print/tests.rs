@@ -1,3 +1,5 @@
+use fastrand::Rng;
+
 use super::*;
 use crate::ast::{Expression, ExpressionKind, StatementKind};
 use crate::diagnostic::Style;
@@ -121,33 +123,21 @@ fn a_dangling_else_stays_where_it_is() {
     );
 }
 
-/// Numbers that look random and are the same every time (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 /// An expression in as many parentheses as can be.
-fn random_expression(random: &mut Random, depth: u32) -> String {
+fn random_expression(random: &mut Rng, depth: u32) -> String {
     const BINARY: [&str; 21] = [
         "*", "/", "%", "+", "-", "|+|", "|-|", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "&",
         "^", "|", "++", "&&", "||",
     ];
     if depth == 0 {
-        return ["a", "b", "3", "8w0xFF", "true", "{1, 2}"][random.below(6) as usize].to_owned();
+        return ["a", "b", "3", "8w0xFF", "true", "{1, 2}"][random.usize(..6)].to_owned();
     }
     let mut inner = || random_expression(random, depth - 1);
     let (first, second, third) = (inner(), inner(), inner());
-    match random.below(9) {
-        0..=3 => format!("(({first}) {} ({second}))", BINARY[random.below(21) as usize]),
+    match random.usize(..9) {
+        0..=3 => format!("(({first}) {} ({second}))", BINARY[random.usize(..21)]),
         4 => format!("(({first}) ? ({second}) : ({third}))"),
-        5 => format!("({}({first}))", ["!", "~", "-", "+"][random.below(4) as usize]),
+        5 => format!("({}({first}))", ["!", "~", "-", "+"][random.usize(..4)]),
         6 => format!("((bit<8>)({first}))"),
         7 => format!("(({first}).f[({second}):({third})])"),
         _ => format!("(f<bit<8>>(({first}), x = ({second})))"),
@@ -158,7 +148,7 @@ fn random_expression(random: &mut Random, depth: u32) -> String {
 fn random_expressions_print_and_parse_back() {
     let seed = 0x5eed_1234_u64;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     for _ in 0..300 {
         let expression = random_expression(&mut random, 4);
         let printed = round_trip(&format!("const bit<8> x = {expression};"));

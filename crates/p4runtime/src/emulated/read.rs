@@ -34,7 +34,7 @@ impl Reader for View {
         match selection {
             Selection::Entries(selection) => match schema.tables().get(selection.table) {
                 Some(table) if selection.is_default => {
-                    once(cursor, || visit(self.default_entry(table, selection)))
+                    cursor.once(|| visit(self.default_entry(table, selection)))
                 }
                 Some(table) => self.entries(table, selection, cursor, visit),
                 None => ControlFlow::Continue(()),
@@ -106,14 +106,13 @@ impl Reader for View {
                 |_, session| visit(Some(Entity::CloneSession(session.clone()))),
             ),
             // A value set always exists; one that was not written has no members.
-            Selection::ValueSet(id) => once(cursor, || {
+            Selection::ValueSet(id) => cursor.once(|| {
                 let written = state.value_sets.get(id).map(|set| ValueSet::clone(set));
                 let empty = || ValueSet { id: *id, members: Box::default() };
                 visit(Some(Entity::ValueSet(written.unwrap_or_else(empty))))
             }),
-            Selection::Digest(id) => once(cursor, || {
-                visit(state.digests.get(id).map(|config| Entity::Digest(*id, *config)))
-            }),
+            Selection::Digest(id) => cursor
+                .once(|| visit(state.digests.get(id).map(|config| Entity::Digest(*id, *config)))),
         }
     }
 }
@@ -198,23 +197,6 @@ fn accepts(selection: &EntrySelection, entry: &Entry) -> bool {
     selection.selects_rest(action, entry.controller_metadata, &entry.metadata)
 }
 
-/// Visits what there is one of.
-fn once(cursor: &mut Cursor, visit: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
-    if *cursor != Cursor::Start {
-        return ControlFlow::Continue(());
-    }
-    *cursor = Cursor::Number(1);
-    visit()
-}
-
-/// The number that comes next.
-fn next(cursor: &Cursor) -> u64 {
-    match cursor {
-        Cursor::Number(number) => *number,
-        _ => 0,
-    }
-}
-
 /// The number of an identifier, and the identifier with a number.
 type Numbering<K> = (fn(K) -> u32, fn(u32) -> K);
 
@@ -226,7 +208,7 @@ fn by_id<K: Copy + Ord, V>(
     cursor: &mut Cursor,
     mut visit: impl FnMut(K, &V) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let from = next(cursor);
+    let from = cursor.number();
     let mut pass = |id: K, value: &V| {
         *cursor = Cursor::Number(u64::from(number(id)) + 1);
         visit(id, value)
@@ -255,9 +237,9 @@ fn cells<T>(
 ) -> ControlFlow<()> {
     let at = |index: u64| written.and_then(|cells| cells.get(index));
     match (wanted, size) {
-        (Wanted::One(index), _) => once(cursor, || visit(Some(index), at(index))),
+        (Wanted::One(index), _) => cursor.once(|| visit(Some(index), at(index))),
         (Wanted::All, Some(size)) => {
-            for index in next(cursor)..size {
+            for index in cursor.number()..size {
                 *cursor = Cursor::Number(index + 1);
                 visit(Some(index), at(index))?;
             }
@@ -271,7 +253,7 @@ fn cells<T>(
                     visit(None, Some(whole))?;
                 }
             }
-            for (index, value) in written.written(next(cursor)) {
+            for (index, value) in written.written(cursor.number()) {
                 *cursor = Cursor::Number(index.saturating_add(1));
                 visit(Some(index), Some(value))?;
             }

@@ -49,7 +49,7 @@ impl Reader for View {
                 let entries = Entries { table, bound, state, native: state.native(), time };
                 if selection.is_default {
                     let note = books().defaults.get(&table.id).cloned().unwrap_or_default();
-                    return once(cursor, || visit(entries.default_entry(selection, note)));
+                    return cursor.once(|| visit(entries.default_entry(selection, note)));
                 }
                 entries.read(selection, cursor, visit)
             }
@@ -127,12 +127,12 @@ impl Reader for View {
                     visit(Some(Entity::CloneSession((*session).clone())))
                 })
             }
-            Selection::ValueSet(id) => once(cursor, || {
+            Selection::ValueSet(id) => cursor.once(|| {
                 let empty = || ValueSet { id: *id, members: Box::default() };
                 let set = books().value_sets.get(id).cloned().unwrap_or_else(empty);
                 visit(Some(Entity::ValueSet(set)))
             }),
-            Selection::Digest(id) => once(cursor, || {
+            Selection::Digest(id) => cursor.once(|| {
                 let config = self.shared.digests.lock().configs.get(id).copied();
                 visit(config.map(|config| Entity::Digest(*id, config)))
             }),
@@ -158,7 +158,7 @@ impl Entries<'_> {
         visit: &mut Visit<'_>,
     ) -> ControlFlow<()> {
         loop {
-            let some = self.state.from(EntryHandle(next(cursor).max(1)));
+            let some = self.state.from(EntryHandle(cursor.number().max(1)));
             if some.is_empty() {
                 return ControlFlow::Continue(());
             }
@@ -254,28 +254,13 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn once(cursor: &mut Cursor, visit: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
-    if *cursor != Cursor::Start {
-        return ControlFlow::Continue(());
-    }
-    *cursor = Cursor::Number(1);
-    visit()
-}
-
-fn next(cursor: &Cursor) -> u64 {
-    match cursor {
-        Cursor::Number(number) => *number,
-        _ => 0,
-    }
-}
-
 fn by_id<V>(
     known: &BTreeMap<u32, V>,
     wanted: Option<u32>,
     cursor: &mut Cursor,
     mut visit: impl FnMut(u32, &V) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let Ok(from) = u32::try_from(next(cursor)) else { return ControlFlow::Continue(()) };
+    let Ok(from) = u32::try_from(cursor.number()) else { return ControlFlow::Continue(()) };
     for (id, value) in known.range(from..) {
         if wanted.is_none_or(|wanted| wanted == *id) {
             *cursor = Cursor::Number(u64::from(*id) + 1);
@@ -293,16 +278,16 @@ fn cells<T: Clone>(
     mut visit: impl FnMut(u64, Option<T>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     match wanted {
-        Cells::One(index) => once(cursor, || visit(index, array.get(index))),
+        Cells::One(index) => cursor.once(|| visit(index, array.get(index))),
         Cells::All => {
-            for index in next(cursor)..size {
+            for index in cursor.number()..size {
                 *cursor = Cursor::Number(index + 1);
                 visit(index, array.get(index))?;
             }
             ControlFlow::Continue(())
         }
         Cells::Written => loop {
-            let some = array.written_from(next(cursor));
+            let some = array.written_from(cursor.number());
             if some.is_empty() {
                 return ControlFlow::Continue(());
             }

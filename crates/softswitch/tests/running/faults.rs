@@ -88,16 +88,9 @@ async fn packets_of_any_shape_are_survived() {
     let mut bench = Bench::new(2);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     controller.insert([Names::new().entry(20, "forward", &[2])]).await;
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     for length in (0..300).chain([1_514, 9_000, 65_535]) {
-        let bytes = (0..length).map(|_| {
-            // xorshift64, whose seed stands above.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as u8
-        });
-        let packet: Vec<u8> = bytes.collect();
+        let packet: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
         bench.send(1, &packet);
         bench.send(2, &packet);
     }

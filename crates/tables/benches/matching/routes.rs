@@ -3,24 +3,25 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use fastrand::Rng;
 use prefix_trie::PrefixMap;
 use tables::{
     ActionId, Design, EntryLock, FieldMatch, Hit, MatchField, MatchKind, MatchTable, MatchWorker,
     Options, Storage, Tick,
 };
 
-use super::{OPERATIONS, Random, Search, timed};
+use super::{OPERATIONS, Search, timed};
 
 /// A prefix: its number is its place in the list.
 pub(crate) type Route = (u32, u8);
 
 /// Contenders with the same routes.
 pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let routes = routes(&mut random, count);
-    let draw = |random: &mut Random| {
-        let (address, length) = routes[random.below(routes.len() as u64) as usize];
-        address | random.next() as u32 & !mask(length)
+    let draw = |random: &mut Rng| {
+        let (address, length) = routes[random.usize(..routes.len())];
+        address | random.u32(..) & !mask(length)
     };
     let keys: Vec<u32> = (0..OPERATIONS).map(|_| draw(&mut random)).collect();
     let mut searches: Vec<Box<dyn Search>> = vec![
@@ -40,26 +41,26 @@ pub(crate) fn mask(length: u8) -> u32 {
 }
 
 /// Lengths of a hundred routes of the Internet, roughly.
-fn length(random: &mut Random) -> u8 {
-    match random.below(100) {
-        0..2 => 13 + random.below(3) as u8,
+fn length(random: &mut Rng) -> u8 {
+    match random.u32(..100) {
+        0..2 => 13 + random.u8(..3),
         2..5 => 16,
-        5..14 => 17 + random.below(3) as u8,
-        14..28 => 20 + random.below(2) as u8,
+        5..14 => 17 + random.u8(..3),
+        14..28 => 20 + random.u8(..2),
         28..39 => 22,
         39..48 => 23,
         48..97 => 24,
-        _ => 25 + random.below(8) as u8,
+        _ => 25 + random.u8(..8),
     }
 }
 
-fn routes(random: &mut Random, count: usize) -> Vec<Route> {
+fn routes(random: &mut Rng, count: usize) -> Vec<Route> {
     let mut known = HashSet::new();
     let mut routes = Vec::with_capacity(count);
     // As many lengths as there are have room for it.
     while routes.len() < count {
         let length = length(random);
-        let route = ((random.next() >> 16) as u32 & mask(length), length);
+        let route = (random.u32(..) & mask(length), length);
         if known.insert(route) {
             routes.push(route);
         }

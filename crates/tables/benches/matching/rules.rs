@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use fastrand::Rng;
 use tables::{
     ActionId, Design, EntryLock, FieldMatch, MatchField, MatchKind, MatchTable, MatchWorker,
     Options, Storage,
 };
 
 use super::routes::mask;
-use super::{OPERATIONS, Random, Search, timed};
+use super::{OPERATIONS, Search, timed};
 
 /// A rule as the C shim has it; its number is its place in the list.
 #[repr(C)]
@@ -31,14 +32,14 @@ pub(crate) type Packet = [u8; 16];
 
 /// Contenders with the same rules.
 pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = Rng::with_seed(0x2545_f491_4f6c_dd1d);
     let mut rules: Vec<Rule> = (0..count).map(|_| rule(&mut random)).collect();
     // Priorities in random order and each once, so that all sides mean the same.
     for (place, rule) in rules.iter_mut().enumerate() {
         rule.priority = place as u32 + 1;
     }
     for place in (1..count).rev() {
-        let other = random.below(place as u64 + 1) as usize;
+        let other = random.usize(..=place);
         let (one, two) = (rules[place].priority, rules[other].priority);
         (rules[place].priority, rules[other].priority) = (two, one);
     }
@@ -52,33 +53,33 @@ pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
     (format!("{count} rules, {} pairs of address masks", masks.len()), searches)
 }
 
-fn length(random: &mut Random) -> u8 {
-    match random.below(10) {
+fn length(random: &mut Rng) -> u8 {
+    match random.u32(..10) {
         0 => 0,
         1..4 => 32,
         4..6 => 24,
-        _ => 12 + random.below(20) as u8,
+        _ => 12 + random.u8(..20),
     }
 }
 
-fn ports(random: &mut Random) -> [u16; 2] {
-    let one = random.next() as u16;
-    match random.below(10) {
+fn ports(random: &mut Rng) -> [u16; 2] {
+    let one = random.u16(..);
+    match random.u32(..10) {
         0..4 => [0, u16::MAX],
         4..8 => [one, one],
         8 => [1024, u16::MAX],
-        _ => [one.min(u16::MAX - 200), one.min(u16::MAX - 200) + random.below(200) as u16],
+        _ => [one.min(u16::MAX - 200), one.min(u16::MAX - 200) + random.u16(..200)],
     }
 }
 
-fn rule(random: &mut Random) -> Rule {
+fn rule(random: &mut Rng) -> Rule {
     let (source_length, destination_length) = (length(random), length(random));
     // Some networks have many of the rules.
-    let address = |random: &mut Random| {
-        let network = if random.below(2) == 0 { random.below(16) << 24 } else { random.next() };
-        network as u32 ^ (random.next() as u32 >> 8)
+    let address = |random: &mut Rng| {
+        let network = if random.bool() { random.u32(..16) << 24 } else { random.u32(..) };
+        network ^ random.u32(..1 << 24)
     };
-    let any = random.below(4) == 0;
+    let any = random.u32(..4) == 0;
     Rule {
         source: address(random) & mask(source_length),
         destination: address(random) & mask(destination_length),
@@ -86,26 +87,24 @@ fn rule(random: &mut Random) -> Rule {
         destination_ports: ports(random),
         source_length,
         destination_length,
-        protocol: if any { 0 } else { [6, 17, 1][random.below(3) as usize] },
+        protocol: if any { 0 } else { [6, 17, 1][random.usize(..3)] },
         protocol_mask: if any { 0 } else { 0xff },
         priority: 0,
     }
 }
 
-fn packet(random: &mut Random, rules: &[Rule]) -> Packet {
+fn packet(random: &mut Rng, rules: &[Rule]) -> Packet {
     let mut packet = [0; 16];
-    let near = &rules[random.below(rules.len() as u64) as usize];
-    let stays = random.below(10) > 0;
-    let address = |random: &mut Random, value: u32, length: u8| {
-        let any = random.next() as u32;
+    let near = &rules[random.usize(..rules.len())];
+    let stays = random.u32(..10) > 0;
+    let address = |random: &mut Rng, value: u32, length: u8| {
+        let any = random.u32(..);
         if stays { value | any & !mask(length) } else { any }
     };
-    let port = |random: &mut Random, [low, high]: [u16; 2]| {
-        low + random.below(u64::from(high - low) + 1) as u16
-    };
+    let port = |random: &mut Rng, [low, high]: [u16; 2]| low + random.u16(..=high - low);
     let source = address(random, near.source, near.source_length);
     let destination = address(random, near.destination, near.destination_length);
-    packet[0] = if near.protocol_mask == 0 { random.next() as u8 } else { near.protocol };
+    packet[0] = if near.protocol_mask == 0 { random.u8(..) } else { near.protocol };
     packet[4..8].copy_from_slice(&source.to_be_bytes());
     packet[8..12].copy_from_slice(&destination.to_be_bytes());
     packet[12..14].copy_from_slice(&port(random, near.source_ports).to_be_bytes());

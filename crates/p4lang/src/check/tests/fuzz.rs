@@ -1,24 +1,9 @@
 //! Nothing that can be written makes the checker panic, and nothing takes it forever.
 
+use fastrand::Rng;
+
 use super::diagnostics_of;
 use crate::diagnostic::Severity;
-
-/// A small generator of our own, so that a failure can be repeated from its seed.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        // xorshift64*, Vigna 2016.
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-}
 
 const PROGRAMS: [&str; 4] = [
     include_str!("programs/everything.p4"),
@@ -78,22 +63,22 @@ fn tokens(text: &str) -> Vec<&str> {
 fn mutated_programs_do_not_panic() {
     let seed = 0x5eed_0001_u64;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     for _ in 0..150 {
-        let program = PROGRAMS[random.below(PROGRAMS.len())];
+        let program = PROGRAMS[random.usize(..PROGRAMS.len())];
         let mut list: Vec<&str> = tokens(program);
-        for _ in 0..=random.below(6) {
-            let at = random.below(list.len());
-            match random.below(4) {
+        for _ in 0..=random.usize(..6) {
+            let at = random.usize(..list.len());
+            match random.usize(..4) {
                 0 => {
                     list.remove(at);
                 }
-                1 => list[at] = EXTRA[random.below(EXTRA.len())],
+                1 => list[at] = EXTRA[random.usize(..EXTRA.len())],
                 2 => {
-                    let other = random.below(list.len());
+                    let other = random.usize(..list.len());
                     list.swap(at, other);
                 }
-                _ => list[at] = list[random.below(list.len())],
+                _ => list[at] = list[random.usize(..list.len())],
             }
         }
         let _ = diagnostics_of(&list.concat(), Severity::Error);
@@ -104,11 +89,11 @@ fn mutated_programs_do_not_panic() {
 fn token_soup_does_not_panic() {
     let seed = 0x5eed_0002_u64;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let words: Vec<&str> = PROGRAMS.iter().flat_map(|program| tokens(program)).collect();
     for _ in 0..100 {
         let soup: Vec<&str> =
-            (0..random.below(300)).map(|_| words[random.below(words.len())]).collect();
+            (0..random.usize(..300)).map(|_| words[random.usize(..words.len())]).collect();
         let _ =
             diagnostics_of(&format!("#include <v1model.p4>\n{}", soup.join(" ")), Severity::Error);
     }
