@@ -99,6 +99,11 @@ impl Expected {
         Self { outputs: Vec::new(), packets: None }
     }
 
+    /// Flows, the first of all, whose outputs were looked at.
+    pub(crate) fn learnt(&self) -> usize {
+        self.outputs.len()
+    }
+
     /// Whether a packet is one that leaves for some flow; `None` if nobody knows.
     pub(crate) fn has(&self, packet: &[u8]) -> Option<bool> {
         Some(self.packets.as_ref()?.contains(&alone(packet)))

@@ -174,7 +174,12 @@ impl Flooded {
 
 /// Where packets go between generator and worker.
 enum Place {
-    Wire { generator: Box<dyn Queue>, worker: Box<dyn Queue>, _namespace: Option<Namespace> },
+    Wire {
+        generator: Box<dyn Queue>,
+        worker: Box<dyn Queue>,
+        /// Where their interfaces are.
+        namespace: Option<Namespace>,
+    },
     Files(tempfile::TempDir),
 }
 
@@ -185,7 +190,7 @@ impl Place {
             namespace.link("generator", &namespace, "worker", MTU)?;
             let ports = namespace.run(|| Ok::<_, PortError>((open("generator")?, open("worker")?)));
             let (generator, worker) = ports??;
-            Ok(Self::Wire { generator, worker, _namespace: Some(namespace) })
+            Ok(Self::Wire { generator, worker, namespace: Some(namespace) })
         };
         match io {
             Io::Memory => Err(PortError::Missing("memory has no ports")),
@@ -210,13 +215,10 @@ impl Place {
     ) -> Result<Flooded, PortError> {
         let flows = Flows::new(workload, seed);
         match self {
-            Self::Wire { generator, worker, .. } => Ok(flooded(
-                (generator.as_mut(), worker.as_mut()),
-                (workload.port(), core),
-                flows,
-                expected,
-                time,
-            )),
+            Self::Wire { generator, worker, namespace } => inside(namespace.as_ref(), || {
+                let ends: (&mut dyn Queue, &mut dyn Queue) = (generator.as_mut(), worker.as_mut());
+                flooded(ends, (workload.port(), core), flows, expected, time)
+            }),
             Self::Files(directory) => captured(directory, (workload.port(), core), flows, expected),
         }
     }
@@ -228,9 +230,22 @@ impl Place {
         core: &Core,
         settings: &Settings,
     ) -> Result<Option<Latency>, PortError> {
-        let Self::Wire { generator, worker, .. } = self else { return Ok(None) };
-        let ends: (&mut dyn Queue, &mut dyn Queue) = (generator.as_mut(), worker.as_mut());
-        Ok(open_loop(ends, (workload.port(), core), Flows::new(workload, settings.seed), settings))
+        let Self::Wire { generator, worker, namespace } = self else { return Ok(None) };
+        inside(namespace.as_ref(), || {
+            let ends: (&mut dyn Queue, &mut dyn Queue) = (generator.as_mut(), worker.as_mut());
+            open_loop(ends, (workload.port(), core), Flows::new(workload, settings.seed), settings)
+        })
+    }
+}
+
+/// Does something where interfaces are: XDP sockets look at theirs now and then, by its name.
+fn inside<R: Send>(
+    namespace: Option<&Namespace>,
+    work: impl FnOnce() -> R + Send,
+) -> Result<R, PortError> {
+    match namespace {
+        Some(namespace) => Ok(namespace.run(work)?),
+        None => Ok(work()),
     }
 }
 
@@ -262,7 +277,7 @@ fn shared_memory() -> Result<Place, PortError> {
             return Err(PortError::Missing("DPDK's ends of a line did not find each other in 5 s"));
         }
     }
-    Ok(Place::Wire { generator, worker, _namespace: None })
+    Ok(Place::Wire { generator, worker, namespace: None })
 }
 
 /// Packets of random flows.

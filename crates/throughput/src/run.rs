@@ -595,10 +595,10 @@ impl Lane<'_> {
         let port = self.workload.port();
         let begin = Instant::now();
         let mut output = Batch::default();
-        while begin.elapsed() < time {
-            let flow = self.random.random_range(0..self.workload.packets().len());
+        while begin.elapsed() < time && expected.learnt() > 0 {
+            let flow = self.random.random_range(0..expected.learnt());
             let packet = [(port, self.workload.packets()[flow].as_slice())];
-            let Some((table, entry)) = self.workload.entry_of(flow) else { return histogram };
+            let Some((table, entry)) = self.workload.entry_of(flow) else { continue };
             if self.core.modify_entry(*table, entry.clone(), NOW).is_err() {
                 return histogram;
             }

@@ -38,6 +38,8 @@ pub struct Wanted {
 pub struct Workload {
     program: Program,
     entries: Vec<Placed>,
+    /// For each flow for which one entry was made, that no other flow writes, its position.
+    own: BTreeMap<usize, Option<usize>>,
     packets: Vec<Vec<u8>>,
     left: usize,
     shared: BTreeSet<usize>,
@@ -135,8 +137,13 @@ impl Workload {
         if !went_on {
             return Err(TrafficError::Interrupted);
         }
-        let (left, notes) = (filled.score.left, filled.refused);
-        Ok(Self { program, entries: filled.entries, packets, left, shared: filled.shared, notes })
+        let (left, notes, shared) = (filled.score.left, filled.refused, filled.shared);
+        let mut own: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+        for (position, flow) in filled.made_for.iter().enumerate() {
+            own.entry(*flow).and_modify(|only| *only = None).or_insert(Some(position));
+        }
+        own.retain(|flow, only| only.is_some() && !shared.contains(flow));
+        Ok(Self { program, entries: filled.entries, own, packets, left, shared, notes })
     }
 
     /// The program; its tables have room for the entries.
@@ -163,9 +170,9 @@ impl Workload {
         self.left
     }
 
-    /// The entry that a flow hits, where each flow has one of its own.
+    /// The entry that was made for a flow, if it is the only one, and no other flow writes it.
     pub(crate) fn entry_of(&self, flow: usize) -> Option<&Placed> {
-        self.entries.get(flow).filter(|_| self.entries.len() == self.packets.len())
+        self.entries.get((*self.own.get(&flow)?)?)
     }
 
     /// Whether a flow writes an entry that others write too, so that its output depends on who came last.

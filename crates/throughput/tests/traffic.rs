@@ -146,12 +146,29 @@ fn entries_are_changed_by_pointer_change_and_digest() {
     }
 }
 
+/// How long a change takes is measured on flows that have an entry of their own, where others share one.
+#[test]
+fn changes_are_seen_where_some_flows_share_an_entry() {
+    let mut packets = workload("entry_update.p4", 20).packets().to_vec();
+    packets.push(packets[7].clone());
+    let of = |program| {
+        Workload::from_packets(program, packets.clone(), &mut |_, _| true).expect("traffic")
+    };
+    let (pointer, told) = (of(program("entry_update.p4")), of(told().program().clone()));
+    let methods = [(Method::Pointer, &pointer), (Method::Change, &told)];
+    let settings = Settings { repetitions: 1, cores: vec![1], ..settings(&[Way::Compiled]) };
+    let findings = run_methods(&pointer, &methods, &settings, &mut |_, _, _| true);
+    for case in &findings.expect("it runs").cases {
+        assert!(case.seen.as_ref().is_some_and(|seen| !seen.is_empty()), "{case:?}");
+    }
+}
+
 /// Through captures and through sockets: what comes back is what the interpreter gives.
 #[test]
 fn packets_go_through_ports_and_come_back_right() {
     let workload = workload("entry_update.p4", 100);
     let settings = settings(&[Way::Interpreter, Way::Compiled]);
-    for io in [Io::Pcap, Io::Veth, Io::Dpdk] {
+    for io in [Io::Pcap, Io::Veth, Io::Xdp, Io::Dpdk] {
         let findings = match run_on(io, &workload, &settings, &mut |_, _, _| true) {
             Ok(findings) => findings,
             Err(TrafficError::Ports(error)) if io != Io::Pcap => {

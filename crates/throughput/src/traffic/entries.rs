@@ -64,6 +64,8 @@ impl Trace for Lookups {
 #[derive(Debug)]
 pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
+    /// For each entry the flow, by position, that missed it.
+    pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
     /// What could not be put in, each reason once.
     pub(crate) refused: Vec<String>,
@@ -114,6 +116,7 @@ pub(crate) fn fill(
     let mut filler = Filler { program, recipe, entries: Vec::new(), refused: Vec::new() };
     let mut score = Score::default();
     let mut shared = BTreeSet::new();
+    let mut made_for = Vec::new();
     for pass in 0..PASSES {
         let before = filler.entries.len();
         let mut owners: HashMap<u64, usize> = HashMap::new();
@@ -135,6 +138,7 @@ pub(crate) fn fill(
                     hit.get_mut(table.index()).into_iter().for_each(|hit| *hit = true);
                 } else {
                     filler.put(&switch, table, &keys);
+                    made_for.resize(filler.entries.len(), number);
                 }
             }
             if number % 1024 == 0 && !go_on(number, packets.len()) {
@@ -147,7 +151,7 @@ pub(crate) fn fill(
         }
     }
     score.parameters = filler.parameters();
-    Ok(Filled { entries: filler.entries, score, refused: filler.refused, shared })
+    Ok(Filled { entries: filler.entries, made_for, score, refused: filler.refused, shared })
 }
 
 struct Filler<'p> {
