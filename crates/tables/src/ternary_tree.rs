@@ -19,7 +19,7 @@ use crate::quiescence::Domain;
 use crate::sync::{AtomicU64, Ordering};
 use cut::{Cut, Window, choose};
 pub(crate) use rule::{FieldRange, Rule};
-use rule::{RuleWords, matches};
+use rule::{Rules, encode, words_of};
 
 /// Entries of a leaf that is not divided.
 const LEAF: usize = 8;
@@ -162,22 +162,22 @@ impl TernaryTree {
         }
     }
 
-    /// Compares the entries of a leaf, the best first, until one matches.
+    /// Compares the entries of a leaf, of which the best come first.
     #[inline(always)]
     fn look(&self, words: &[AtomicU64], key: &[u64], best: &mut Best) {
-        let end = words.get(1).map_or(0, |word| word.load(Ordering::Relaxed)) as usize;
-        let mut rules = words.get(2..end).unwrap_or_default();
-        while let Some((rule, rest)) = RuleWords::first(rules, self.words) {
-            rules = rest;
-            let (priority, order) = (rule.priority(), rule.order());
-            if best.is_some_and(|(other, first, _)| (other, !first) > (priority, !order)) {
-                return;
-            }
-            if matches(&rule, key) {
-                *best = Some((priority, order, rule.number()));
-                return;
-            }
+        let Some(rule) = self.rules(words).first_match(key) else { return };
+        let (priority, order) = (rule.priority(), rule.order());
+        if best.is_none_or(|(other, first, _)| (other, !first) < (priority, !order)) {
+            *best = Some((priority, order, rule.number()));
         }
+    }
+
+    /// The entries of a leaf.
+    #[inline(always)]
+    fn rules<'a>(&self, words: &'a [AtomicU64]) -> Rules<'a> {
+        let size = words.get(1).map_or(0, |word| word.load(Ordering::Relaxed));
+        let own = words.get(2..size as u32 as usize).unwrap_or_default();
+        Rules::new(own, (size >> 32) as usize, self.words)
     }
 
     /// Adds a rule. False where memory does not suffice; then nothing has changed.
@@ -309,14 +309,14 @@ impl TernaryTree {
         rules.sort_by_key(|rule| (!rule.priority, rule.order));
         let mut words = vec![
             Head { kind: Kind::Leaf, at: 0, length: 0, highest: rules[0].priority }.encode(),
-            self.leaf_words(&rules) as u64,
+            self.leaf_words(&rules) as u64 | (rules.len() as u64) << 32,
         ];
-        rules.iter().for_each(|rule| rule.encode(&mut words));
+        encode(&rules, &mut words);
         writer.make(&self.arena, &words)
     }
 
     fn leaf_words(&self, rules: &[Rule]) -> usize {
-        2 + rules.iter().map(Rule::words).sum::<usize>()
+        2 + words_of(rules)
     }
 
     /// A block as the writer changes it.
@@ -333,15 +333,7 @@ impl TernaryTree {
             Draft::Inner(Inner { cut, count, built, highest: head.highest, sides, open })
         };
         match head.kind {
-            Kind::Leaf => {
-                let mut left = words.get(2..word(1) as usize).unwrap_or_default();
-                let mut rules = Vec::new();
-                while let Some((rule, rest)) = RuleWords::first(left, self.words) {
-                    left = rest;
-                    rules.push(rule.decode());
-                }
-                Draft::Leaf(rules)
-            }
+            Kind::Leaf => Draft::Leaf(self.rules(words).iter().map(|rule| rule.decode()).collect()),
             Kind::Byte => {
                 let values = (0..256_u64)
                     .filter(|value| word(2 + *value as usize / 64) >> (value % 64) & 1 == 1);

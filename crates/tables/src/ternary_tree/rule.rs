@@ -1,8 +1,13 @@
-//! An entry as the tree has it: a value under a mask, ranges, a priority; and the same in words.
+//! An entry as the tree has it: a value under a mask, ranges, a priority; and the entries of a leaf in words.
 //!
 //! ```text
-//! number and priority   order and number of ranges   mask ...   value ...   for each range: place, low ..., high ...
+//! for each entry: mask ... value ...
+//! for each entry: number and priority, order, place and number of its ranges
+//! for each range: place, low ..., high ...
 //! ```
+//!
+//! So masks and values lie one behind the other, all of one length, and are compared without a branch for each: which of
+//! them matches cannot be foretold, and a wrong guess takes longer than several comparisons.
 
 use super::number_at;
 use crate::sync::{AtomicU64, Ordering};
@@ -41,55 +46,123 @@ impl FieldRange {
     }
 }
 
-const HEAD: usize = 2;
+/// Words of an entry behind all masks and values.
+const HEAD: usize = 3;
+
+/// Entries whose masks and values are compared together.
+const TOGETHER: usize = 8;
 
 impl Rule {
-    pub(super) fn words(&self) -> usize {
+    fn words(&self) -> usize {
         let ranges = self.ranges.iter().map(|range| 1 + 2 * range.low.len()).sum::<usize>();
         HEAD + 2 * self.mask.len() + ranges
     }
-
-    pub(super) fn encode(&self, words: &mut Vec<u64>) {
-        words.push(u64::from(self.number) | u64::from(self.priority) << 32);
-        words.push(self.order << 16 | self.ranges.len() as u64);
-        words.extend(&self.mask);
-        words.extend(&self.value);
-        for range in &self.ranges {
-            words.push(range.at as u64 | (range.bytes as u64) << 32);
-            words.extend(&range.low);
-            words.extend(&range.high);
-        }
-    }
 }
 
-/// A rule where it lies.
-pub(super) struct RuleWords<'a> {
-    head: &'a [AtomicU64],
-    mask: &'a [AtomicU64],
-    value: &'a [AtomicU64],
-    ranges: &'a [AtomicU64],
+/// As many words as entries take.
+pub(super) fn words_of(rules: &[Rule]) -> usize {
+    rules.iter().map(Rule::words).sum()
+}
+
+/// Appends entries in words.
+pub(super) fn encode(rules: &[Rule], words: &mut Vec<u64>) {
+    for rule in rules {
+        words.extend(&rule.mask);
+        words.extend(&rule.value);
+    }
+    let mut at = rules.iter().map(|rule| HEAD + 2 * rule.mask.len()).sum::<usize>();
+    for rule in rules {
+        words.push(u64::from(rule.number) | u64::from(rule.priority) << 32);
+        words.push(rule.order);
+        words.push(at as u64 | (rule.ranges.len() as u64) << 32);
+        at += rule.words() - HEAD - 2 * rule.mask.len();
+    }
+    for range in rules.iter().flat_map(|rule| &rule.ranges) {
+        words.push(range.at as u64 | (range.bytes as u64) << 32);
+        words.extend(&range.low);
+        words.extend(&range.high);
+    }
 }
 
 fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-impl<'a> RuleWords<'a> {
-    /// The first of rules that lie one behind the other, for keys of so many words, and those behind it.
+/// Entries where they lie.
+#[derive(Clone, Copy)]
+pub(super) struct Rules<'a> {
+    words: &'a [AtomicU64],
+    count: usize,
+    /// Words of a key.
+    key: usize,
+}
+
+impl<'a> Rules<'a> {
+    /// So many entries for keys of so many words.
     #[inline(always)]
-    pub(super) fn first(words: &'a [AtomicU64], key: usize) -> Option<(Self, &'a [AtomicU64])> {
-        let (head, rest) = words.split_at_checked(HEAD)?;
-        let (mask, rest) = rest.split_at_checked(key)?;
-        let (value, mut rest) = rest.split_at_checked(key)?;
-        let behind = rest;
-        for _ in 0..load(&head[1]) & 0xffff {
-            let bounds = (load(rest.first()?) >> 32).div_ceil(8) as usize;
-            rest = rest.get(1 + 2 * bounds..)?;
-        }
-        let ranges = &behind[..behind.len() - rest.len()];
-        Some((Self { head, mask, value, ranges }, rest))
+    pub(super) fn new(words: &'a [AtomicU64], count: usize, key: usize) -> Self {
+        Self { words, count, key }
     }
 
+    /// All of them, in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = RuleWords<'a>> {
+        (0..self.count).filter_map(move |index| self.get(index))
+    }
+
+    #[inline(always)]
+    pub(super) fn get(self, index: usize) -> Option<RuleWords<'a>> {
+        let Self { words, count, key } = self;
+        let heads = 2 * key * count + HEAD * index;
+        Some(RuleWords { words, index, key, head: words.get(heads..heads + HEAD)? })
+    }
+
+    /// The first that matches a key in words, given that the key has as many words as is said.
+    #[inline(always)]
+    pub(super) fn first_match(self, key: &[u64]) -> Option<RuleWords<'a>> {
+        match self.key {
+            1 => self.first_of::<1>(key),
+            2 => self.first_of::<2>(key),
+            3 => self.first_of::<3>(key),
+            _ => self.iter().find(|rule| rule.fits(key) && rule.is_within(key)),
+        }
+    }
+
+    #[inline(always)]
+    fn first_of<const WORDS: usize>(self, key: &[u64]) -> Option<RuleWords<'a>> {
+        let key_words: &[u64; WORDS] = key.first_chunk()?;
+        let compared = self.words.get(..2 * WORDS * self.count)?;
+        for (round, together) in compared.chunks(2 * WORDS * TOGETHER).enumerate() {
+            let mut fits = 0_u32;
+            for (place, rule) in together.chunks_exact(2 * WORDS).enumerate() {
+                let mut differs = 0;
+                for (word, key) in key_words.iter().enumerate() {
+                    differs |= key & load(&rule[word]) ^ load(&rule[WORDS + word]);
+                }
+                fits |= u32::from(differs == 0) << place;
+            }
+            while fits != 0 {
+                let rule = self.get(round * TOGETHER + fits.trailing_zeros() as usize)?;
+                if rule.is_within(key) {
+                    return Some(rule);
+                }
+                fits &= fits - 1;
+            }
+        }
+        None
+    }
+}
+
+/// A rule where it lies.
+pub(super) struct RuleWords<'a> {
+    /// Of all entries of the leaf.
+    words: &'a [AtomicU64],
+    index: usize,
+    /// Words of a key.
+    key: usize,
+    head: &'a [AtomicU64],
+}
+
+impl<'a> RuleWords<'a> {
     #[inline(always)]
     pub(super) fn number(&self) -> u32 {
         load(&self.head[0]) as u32
@@ -102,26 +175,60 @@ impl<'a> RuleWords<'a> {
 
     #[inline(always)]
     pub(super) fn order(&self) -> u64 {
-        load(&self.head[1]) >> 16
+        load(&self.head[1])
+    }
+
+    /// Mask and value.
+    fn compared(&self) -> (&'a [AtomicU64], &'a [AtomicU64]) {
+        let own = self.words.get(2 * self.key * self.index..).unwrap_or_default();
+        let (mask, rest) = own.split_at_checked(self.key).unwrap_or_default();
+        (mask, rest.get(..self.key).unwrap_or_default())
+    }
+
+    #[inline(always)]
+    fn ranges(&self) -> Ranges<'a> {
+        let place = load(&self.head[2]);
+        match (place >> 32) as u32 {
+            0 => Ranges { words: &[], left: 0 },
+            left => {
+                let words = self.words.get(place as u32 as usize..).unwrap_or_default();
+                Ranges { words, left }
+            }
+        }
     }
 
     pub(super) fn decode(&self) -> Rule {
         let all = |words: &[AtomicU64]| words.iter().map(load).collect::<Vec<u64>>();
-        let mut ranges = Vec::new();
-        let mut left = self.ranges;
-        while let Some((range, rest)) = first_range(left) {
-            left = rest;
+        let (mask, value) = self.compared();
+        let ranges = self.ranges().map(|range| {
             let (low, high) = (all(range.low), all(range.high));
-            ranges.push(FieldRange { at: range.at, bytes: range.bytes, low, high });
-        }
+            FieldRange { at: range.at, bytes: range.bytes, low, high }
+        });
         Rule {
             number: self.number(),
             priority: self.priority(),
             order: self.order(),
-            mask: all(self.mask),
-            value: all(self.value),
-            ranges,
+            mask: all(mask),
+            value: all(value),
+            ranges: ranges.collect(),
         }
+    }
+
+    /// Whether a key has the value under the mask.
+    fn fits(&self, key: &[u64]) -> bool {
+        let (mask, value) = self.compared();
+        mask.iter().zip(value).zip(key).all(|((mask, value), key)| key & load(mask) == load(value))
+    }
+
+    /// Whether all ranges hold a key.
+    #[inline(always)]
+    fn is_within(&self, key: &[u64]) -> bool {
+        for range in self.ranges() {
+            if !within(&range, key) {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -133,35 +240,26 @@ struct RangeWords<'a> {
     high: &'a [AtomicU64],
 }
 
-#[inline(always)]
-fn first_range(words: &[AtomicU64]) -> Option<(RangeWords<'_>, &[AtomicU64])> {
-    let (place, rest) = words.split_first()?;
-    let place = load(place);
-    let (at, bytes) = (place as u32 as usize, (place >> 32) as usize);
-    let (low, rest) = rest.split_at_checked(bytes.div_ceil(8))?;
-    let (high, rest) = rest.split_at_checked(bytes.div_ceil(8))?;
-    Some((RangeWords { at, bytes, low, high }, rest))
+/// Ranges one behind the other.
+struct Ranges<'a> {
+    words: &'a [AtomicU64],
+    left: u32,
 }
 
-/// Whether a rule matches a key in words.
-#[inline(always)]
-pub(super) fn matches(rule: &RuleWords<'_>, key: &[u64]) -> bool {
-    let masked = rule.mask.iter().zip(rule.value).zip(key);
-    let mut differs = 0;
-    for ((mask, value), key) in masked {
-        differs |= key & load(mask) ^ load(value);
+impl<'a> Iterator for Ranges<'a> {
+    type Item = RangeWords<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<RangeWords<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let (place, rest) = self.words.split_first()?;
+        let place = load(place);
+        let (at, bytes) = (place as u32 as usize, (place >> 32) as usize);
+        let (low, rest) = rest.split_at_checked(bytes.div_ceil(8))?;
+        let (high, rest) = rest.split_at_checked(bytes.div_ceil(8))?;
+        self.words = rest;
+        Some(RangeWords { at, bytes, low, high })
     }
-    if differs != 0 {
-        return false;
-    }
-    let mut left = rule.ranges;
-    while let Some((range, rest)) = first_range(left) {
-        left = rest;
-        if !within(&range, key) {
-            return false;
-        }
-    }
-    true
 }
 
 #[inline(always)]
