@@ -30,6 +30,7 @@ use piece::Tail;
 ///
 /// Units are the caller's: any unit of time and of data, used throughout.
 #[derive(Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Curve {
     /// At least one piece; starts ascend strictly from zero.
     pub(crate) pieces: Vec<Piece>,

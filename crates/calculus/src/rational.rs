@@ -9,6 +9,8 @@ mod arithmetic;
 mod big;
 mod convert;
 mod parse;
+#[cfg(feature = "formats")]
+mod serial;
 #[cfg(test)]
 mod tests;
 

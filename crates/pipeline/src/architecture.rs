@@ -28,7 +28,7 @@ pub(crate) const MAXIMUM_PASSES: u64 = 65_536;
 const MAXIMUM_GENERATIONS: u32 = 1_024;
 
 /// A packet that leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Output {
     /// Through which port.
     pub port: u32,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How packets go through a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Path {
     /// The reference interpreter runs them.
     #[default]

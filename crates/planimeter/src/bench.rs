@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ::tables::machine;
 use ::throughput::method::Method;
 use ::throughput::ports::{Io, run_on};
 use ::throughput::run::{Case, Settings, Stage, run_methods};
@@ -17,10 +18,12 @@ use ir::{Program, with_large_stack};
 use p4lang::compile_text;
 use p4lang::preprocess::MemoryFiles;
 use packetio::pcap::CaptureReader;
-use report::{RunDirectory, throughput};
+use provenance::Provenance;
+use report::{RunDirectory, shares, throughput};
 use statistics::{Condition, Unit};
 
 use crate::began;
+use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, layout};
 use crate::threshold::{self, Metric};
@@ -48,44 +51,57 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let methods = arguments::methods(matches)?.unwrap_or_default();
     let io = matches.get_one::<Io>("io").copied().unwrap_or_default();
     let programs = Programs { methods: told(matches, &methods)?, io, program };
-    let directory = output::directory(matches, "bench")?;
+    let traffics = traffics(matches)?;
+    let mut crew = Crew::join()?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let directory = crew.leads().then(|| output::directory(matches, "bench")).transpose()?;
     let began = began::now();
-    let mut bar = Bar::new(matches.get_flag("quiet"), &interrupt);
-    let mut points = Vec::new();
-    for traffic in traffics(matches)? {
+    let mut bar = Bar::new(matches.get_flag("quiet") || !crew.leads(), &interrupt);
+    let items = Items {
+        names: traffics.iter().map(Traffic::name).collect(),
+        basis: format!("{:?} {settings:?} {:?} {traffics:?}", programs.program, programs.io),
+        cores: Some(machine::cores().map_err(Failure::run)?),
+    };
+    let each = |number: usize| {
+        let Some(traffic) = traffics.get(number) else { return Ok(None) };
         bar.what = traffic.name();
-        match point(&programs, traffic, &settings, &mut bar) {
-            Ok(point) => points.push(point),
-            Err(TrafficError::Interrupted) => break,
-            Err(error) => return Err(Failure::input(format!("{name}: {error}"))),
+        match point(&programs, traffic.clone(), &settings, &mut bar) {
+            Ok(point) => Ok(Some(point)),
+            Err(TrafficError::Interrupted) => Ok(None),
+            Err(error) => Err(error.to_string()),
         }
-        if interrupt.load(Ordering::Relaxed) {
-            break;
-        }
-    }
+    };
+    let found = crew.share(items, &interrupt, each)?;
     bar.bar.finish_and_clear();
+    let (Some(found), Some(directory)) = (found, directory) else {
+        return crew.leave_helper(&interrupt);
+    };
+    let points: Result<Vec<_>, String> =
+        found.results.into_iter().flatten().filter_map(Result::transpose).collect();
+    let points = points.map_err(|error| Failure::input(format!("{name}: {error}")))?;
     if points.is_empty() {
         return Err(Failure::run("interrupted before anything was measured"));
     }
+    let provenance = Provenance { shares: found.shares, ..began.provenance() };
     let run = throughput::Run {
         program: &name,
         points: &points,
         settings: &settings,
-        provenance: &began.provenance(),
+        provenance: &provenance,
     };
-    let (json, text) = (|| throughput::to_json(&run), || throughput::table(&run, layout()));
+    let json = || throughput::to_json(&run);
+    let text = || throughput::table(&run, layout()) + &shares::text(&provenance, layout());
     let write = |directory: &RunDirectory| directory.write_throughput(&run);
     output::leave(&directory, matches.get_flag("json"), json, text, write)?;
     if interrupt.load(Ordering::Relaxed) {
         eprintln!("planimeter: interrupted; what was measured until then is above");
-        return Ok(ExitCode::from(INTERRUPTED));
+        return crew.leave(INTERRUPTED);
     }
-    Ok(verdict(&points, &thresholds))
+    crew.leave(verdict(&points, &thresholds))
 }
 
 /// 1 if a threshold broke, an output was wrong, or nothing was measured.
-fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> ExitCode {
+fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> u8 {
     let mut failed = false;
     let mut say = |text: &str| {
         failed = true;
@@ -108,7 +124,7 @@ fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> ExitCode {
             }
         }
     }
-    ExitCode::from(u8::from(failed))
+    u8::from(failed)
 }
 
 /// The value of a metric; times are in nanoseconds.
@@ -179,6 +195,7 @@ pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Pr
 }
 
 /// What packets there are.
+#[derive(Clone, Debug)]
 enum Traffic {
     Made(Wanted),
     Given(Vec<Vec<u8>>),

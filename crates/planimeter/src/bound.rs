@@ -3,10 +3,12 @@
 mod arguments;
 mod sweep;
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use calculus::network::format::Variation;
@@ -15,11 +17,15 @@ use calculus::network::{
 };
 use calculus::{Extended, Rational, mppg};
 use clap::ArgMatches;
-use report::RunDirectory;
+use provenance::Provenance;
 use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
+use report::{RunDirectory, shares};
+use serde::{Deserialize, Serialize};
 
 use crate::began;
-use crate::failure::Failure;
+use crate::crew::{Crew, Items};
+use crate::failure::{Failure, INTERRUPTED};
+use crate::interrupt;
 use crate::output::layout;
 pub(crate) use arguments::command;
 
@@ -27,6 +33,8 @@ pub(crate) use arguments::command;
 const PROGRESS: Duration = Duration::from_secs(3);
 /// Flows for which runs are looked for: each takes from milliseconds to a second.
 const RUNS: usize = 100;
+/// Parts of the flows for each of several ranks, so that those with hard ones do not have all of them.
+const PARTS: usize = 4;
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let began = began::now();
@@ -34,8 +42,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let mut crew = Crew::join()?;
     if extension.eq_ignore_ascii_case("mppg") {
-        return program(file, &text);
+        return if crew.leads() { program(file, &text) } else { crew.leave(0) };
     }
     let format = Format::of_extension(extension).ok_or_else(|| {
         Failure::input(format!(
@@ -47,26 +56,45 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let settings = arguments::settings(matches);
     if let Some(variation) = matches.get_one::<Variation>("vary") {
-        return sweep::run(matches, &began, variation, (file, &text, format), &settings);
+        return sweep::run(matches, &began, variation, (file, &text, format), &settings, crew);
     }
     let network = format::read(&text, format).map_err(|error| in_file(&error))?;
     let analyses = arguments::analyses(matches);
     let flows = arguments::flows(matches, &network)?;
-    let (analyses, assessed) = assess(matches, &network, &settings, &analyses, &flows)?;
+    let interrupt = flag(&crew)?;
     let analyser = Analyser::new(&network, settings.clone());
+    let with_runs = with_runs(matches, &flows);
+    // Parts rather than flows, so that flows of one part are bounded on all cores.
+    let size = flows.len().div_ceil(crew.size() * if crew.is_alone() { 1 } else { PARTS });
+    let parts: Vec<&[FlowId]> = flows.chunks(size.max(1)).collect();
+    let items = Items {
+        names: parts.iter().map(|part| flow_names(&network, part)).collect(),
+        basis: format!("{text} {settings:?} {analyses:?} {with_runs}"),
+        cores: None,
+    };
+    let each = |number: usize| {
+        let part = parts.get(number).copied().unwrap_or_default();
+        Applied::of(&analyser, part, &analyses, with_runs)
+    };
+    let Some(found) = crew.share(items, &interrupt, each)? else {
+        return crew.leave_helper(&interrupt);
+    };
+    let found_parts = found.results.into_iter().flatten().collect::<Result<Vec<_>, String>>();
+    let (analyses, assessed) = Applied::merge(&analyses, found_parts.map_err(Failure::input)?);
     let servers = analyser
         .servers(analyses.first().copied().unwrap_or(Analysis::Best))
         .map_err(|error| in_file(&error))?;
     let loads = network.loads();
     let bounds =
         bounds_of(matches, &network, (&analyses, &settings), &assessed, (&servers, &loads));
-    let run = Run { bounds: &bounds, provenance: &began.provenance() };
+    let provenance = Provenance { shares: found.shares, ..began.provenance() };
+    let run = Run { bounds: &bounds, provenance: &provenance };
     if matches.get_flag("json") {
         print!("{}", to_json(&run));
     } else if matches.get_flag("csv") {
         print!("{}", to_csv(&bounds));
     } else {
-        print!("{}", table(&bounds, layout()));
+        print!("{}{}", table(&bounds, layout()), shares::text(&provenance, layout()));
     }
     if let Some(folder) = matches.get_one::<PathBuf>("plot") {
         plot(&bounds, folder)?;
@@ -86,9 +114,32 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             "planimeter: {count} of {} flows may exceed the deadline, '{first}' first",
             assessed.len()
         );
-        return Ok(ExitCode::from(1));
+        return crew.leave(1);
     }
-    Ok(verdict(&bounds, matches.get_flag("allow-unbounded")))
+    let incomplete = provenance.missing().is_some();
+    let failed = verdict(&bounds, matches.get_flag("allow-unbounded"));
+    crew.leave(if interrupt.load(Ordering::Relaxed) {
+        INTERRUPTED
+    } else {
+        u8::from(failed || incomplete)
+    })
+}
+
+/// A rank is asked to end where another was lost; one process alone is ended by its user as any other.
+fn flag(crew: &Crew) -> Result<Arc<AtomicBool>, Failure> {
+    if crew.is_alone() { Ok(Arc::default()) } else { interrupt::flag().map_err(Failure::run) }
+}
+
+/// The first and the last of some flows.
+fn flow_names(network: &Network, flows: &[FlowId]) -> String {
+    let name = |id: &FlowId| network.flow(*id).name.clone();
+    match flows {
+        [] => "no flow".to_owned(),
+        [one] => format!("flow '{}'", name(one)),
+        [first, .., last] => {
+            format!("{} flows from '{}' to '{}'", flows.len(), name(first), name(last))
+        }
+    }
 }
 
 /// What was found, in the units that were asked for.
@@ -112,15 +163,8 @@ fn bounds_of<'a>(
     }
 }
 
-/// Runs the analyses. Of several, those that do not apply to the network are left out.
-fn assess(
-    matches: &ArgMatches,
-    network: &Network,
-    settings: &Settings,
-    analyses: &[Analysis],
-    flows: &[FlowId],
-) -> Result<(Vec<Analysis>, Vec<Vec<Assessed>>), Failure> {
-    let analyser = Analyser::new(network, settings.clone());
+/// Whether runs are to be looked for.
+fn with_runs(matches: &ArgMatches, flows: &[FlowId]) -> bool {
     let asked = !matches.get_flag("no-simulation");
     let with_runs = asked && flows.len() <= RUNS;
     if asked && !with_runs {
@@ -129,21 +173,76 @@ fn assess(
             flows.len()
         );
     }
-    match with_progress(&analyser, flows.len(), || analyser.assess(flows, analyses, with_runs)) {
-        Ok(assessed) => Ok((analyses.to_vec(), assessed)),
-        Err(error) if analyses.len() == 1 => Err(Failure::input(error)),
-        Err(_) => {
-            let applies = |analysis: &Analysis| match analyser.assess(flows, &[*analysis], false) {
-                Ok(_) => true,
-                Err(error) => {
-                    eprintln!("planimeter: {analysis} is left out: {error}");
-                    false
-                }
-            };
-            let some: Vec<Analysis> = analyses.iter().copied().filter(applies).collect();
-            let assessed = analyser.assess(flows, &some, with_runs).map_err(Failure::input)?;
-            Ok((some, assessed))
+    with_runs
+}
+
+/// What the analyses that apply say about some flows.
+#[derive(Serialize, Deserialize)]
+struct Applied {
+    analyses: Vec<Analysis>,
+    /// For each flow a bound for each of them.
+    flows: Vec<Vec<Assessed>>,
+    /// Why others do not.
+    left_out: Vec<String>,
+}
+
+impl Applied {
+    /// Runs the analyses. Of several, those that do not apply to the network are left out.
+    fn of(
+        analyser: &Analyser<'_>,
+        flows: &[FlowId],
+        analyses: &[Analysis],
+        with_runs: bool,
+    ) -> Result<Self, String> {
+        let all = || analyser.assess(flows, analyses, with_runs);
+        match with_progress(analyser, flows.len(), all) {
+            Ok(flows) => Ok(Self { analyses: analyses.to_vec(), flows, left_out: Vec::new() }),
+            Err(error) if analyses.len() == 1 => Err(error.to_string()),
+            Err(_) => {
+                let mut left_out = Vec::new();
+                let applies =
+                    |analysis: &Analysis| match analyser.assess(flows, &[*analysis], false) {
+                        Ok(_) => true,
+                        Err(error) => {
+                            left_out.push(format!("{analysis} is left out: {error}"));
+                            false
+                        }
+                    };
+                let some: Vec<Analysis> = analyses.iter().copied().filter(applies).collect();
+                let flows = analyser.assess(flows, &some, with_runs);
+                let flows = flows.map_err(|error| error.to_string())?;
+                Ok(Self { analyses: some, flows, left_out })
+            }
         }
+    }
+
+    /// What all parts say, by the analyses that apply to each of them.
+    fn merge(asked: &[Analysis], mut parts: Vec<Self>) -> (Vec<Analysis>, Vec<Vec<Assessed>>) {
+        let analyses = Self::common(asked, &mut parts);
+        (analyses, parts.into_iter().flat_map(|part| part.flows).collect())
+    }
+
+    /// Leaves the analyses that apply to all parts, and says once why the others do not.
+    fn common<'p>(
+        asked: &[Analysis],
+        parts: impl IntoIterator<Item = &'p mut Self>,
+    ) -> Vec<Analysis> {
+        let parts: Vec<&mut Self> = parts.into_iter().collect();
+        let said: BTreeSet<&String> = parts.iter().flat_map(|part| &part.left_out).collect();
+        said.into_iter().for_each(|text| eprintln!("planimeter: {text}"));
+        let everywhere =
+            |analysis: &Analysis| parts.iter().all(|part| part.analyses.contains(analysis));
+        let common: Vec<Analysis> = asked.iter().copied().filter(everywhere).collect();
+        for part in parts {
+            let keeps: Vec<bool> =
+                part.analyses.iter().map(|analysis| common.contains(analysis)).collect();
+            for row in &mut part.flows {
+                let mut keeps = keeps.iter();
+                row.retain(|_| keeps.next().copied().unwrap_or(false));
+            }
+            part.analyses.clone_from(&common);
+        }
+        common
     }
 }
 
@@ -207,10 +306,10 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
-/// 1 if a bound contradicts a run, or if a flow has none and that is not allowed.
-fn verdict(bounds: &Bounds<'_>, allow_unbounded: bool) -> ExitCode {
+/// Whether a bound contradicts a run, or a flow has none and that is not allowed.
+fn verdict(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
-    ExitCode::from(u8::from(unbounded || !bounds.contradictions().is_empty()))
+    unbounded || !bounds.contradictions().is_empty()
 }
 
 #[cfg(test)]

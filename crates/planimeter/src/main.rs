@@ -9,6 +9,7 @@ mod bound;
 mod compare;
 mod compile;
 mod controller;
+mod crew;
 mod demo;
 mod device;
 mod embedded;

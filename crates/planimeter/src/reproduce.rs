@@ -5,17 +5,23 @@
 
 mod controller;
 mod device;
+mod files;
 mod published;
 mod section;
 mod tables;
 
 use std::process::ExitCode;
 
+use ::tables::machine;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use provenance::{Provenance, Share};
 use report::page::document::Document;
+use report::{RunDirectory, shares};
+use serde::{Deserialize, Serialize};
 
 use crate::began;
-use crate::failure::Failure;
+use crate::crew::{Crew, Items};
+use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output;
 use crate::stage::Stage;
@@ -78,11 +84,30 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let wanted: Vec<&str> =
         matches.get_many::<String>("figures").unwrap_or_default().map(String::as_str).collect();
     let chosen = choose(&papers, &wanted)?;
-    let directory = output::directory(matches, "reproduce")?;
+    let mut crew = Crew::join()?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let stage = Stage::of(directory.path(), &interrupt, matches);
-    let document = reproduce(&chosen, &stage);
-    output::leave_document(&directory, &document, false, stage.interrupted())
+    let directory = crew.leads().then(|| output::directory(matches, "reproduce")).transpose()?;
+    // What another rank measures leaves its files there, and goes to the first.
+    let scratch = tempfile::tempdir().map_err(Failure::run)?;
+    let place = directory.as_ref().map_or(scratch.path(), RunDirectory::path).to_owned();
+    let mut stage = Stage::of(&place, &interrupt, matches);
+    stage.quiet |= !crew.leads();
+    let began = began::now();
+    let found = measure_all(&chosen, &stage, &mut crew)?;
+    let (Some((made, shares)), Some(directory)) = (found, directory) else {
+        return crew.leave_helper(&interrupt);
+    };
+    let provenance = Provenance { shares, ..began.provenance() };
+    let document = document(&chosen, &stage, made, provenance);
+    let interrupted = stage.interrupted();
+    let status = match document.partial {
+        None => 0,
+        Some(_) if interrupted => INTERRUPTED,
+        Some(_) => 1,
+    };
+    output::leave_document(&directory, &document, false, interrupted)?;
+    print!("{}", shares::text(&document.provenance, output::layout()));
+    crew.leave(status)
 }
 
 /// Exhibits by name, in the order of the papers.
@@ -117,48 +142,105 @@ fn list(papers: &[Paper]) -> String {
     out
 }
 
-/// Makes every experiment that is asked for once, and a section of each exhibit.
-fn reproduce(chosen: &[(&Paper, &Exhibit)], stage: &Stage<'_>) -> Document {
-    let began = began::now();
+/// What experiments found, by the experiment.
+type Made = Vec<(Experiment, Option<Result<Measured, String>>)>;
+
+/// What a rank found by an experiment, and the files that it left.
+#[derive(Serialize, Deserialize)]
+struct Brought {
+    found: Result<Measured, String>,
+    files: Vec<files::File>,
+}
+
+/// Makes every experiment that is asked for once, each at one rank; nothing at ranks but the first.
+fn measure_all(
+    chosen: &[(&Paper, &Exhibit)],
+    stage: &Stage<'_>,
+    crew: &mut Crew,
+) -> Result<Option<(Made, Vec<Share>)>, Failure> {
+    let mut experiments: Vec<Experiment> = Vec::new();
+    let mut names = Vec::new();
+    for (paper, exhibit) in chosen {
+        if !experiments.contains(&exhibit.experiment) {
+            experiments.push(exhibit.experiment);
+            names.push(format!("{} of {}: {}", exhibit.name, paper.short, exhibit.title));
+        }
+    }
+    let brings = !crew.leads();
+    let items = Items {
+        names: names.clone(),
+        basis: format!("{experiments:?} {}", stage.quick),
+        cores: Some(machine::cores().map_err(Failure::run)?),
+    };
+    let each = |number: usize| {
+        let experiment = experiments.get(number).copied()?;
+        if let Some(name) = names.get(number).filter(|_| !stage.quiet) {
+            eprintln!("{name}");
+        }
+        let found = measure(experiment, stage).map_err(|failure| failure.to_string());
+        let files = if brings { files::take(stage.directory) } else { Ok(Vec::new()) };
+        // An experiment that was interrupted says nothing.
+        Some(match files {
+            Ok(files) => Brought { found, files },
+            Err(error) => Brought { found: Err(error.to_string()), files: Vec::new() },
+        })
+    };
+    let Some(parts) = crew.share(items, stage.interrupt, each)? else { return Ok(None) };
+    let mut made = Vec::new();
+    for (experiment, brought) in experiments.into_iter().zip(parts.results) {
+        let found = match brought.flatten() {
+            None => None,
+            Some(Brought { found, files }) => {
+                files::put(stage.directory, files).map_err(Failure::run)?;
+                Some(found)
+            }
+        };
+        made.push((experiment, found));
+    }
+    Ok(Some((made, parts.shares)))
+}
+
+/// A section of each exhibit.
+fn document(
+    chosen: &[(&Paper, &Exhibit)],
+    stage: &Stage<'_>,
+    made: Made,
+    provenance: Provenance,
+) -> Document {
     let mut document = Document {
         kind: "reproduce",
         title: "Published beside measured".to_owned(),
         findings: Vec::new(),
         notes: Vec::new(),
-        partial: None,
+        partial: provenance.missing(),
         sections: Vec::new(),
-        provenance: began.provenance(),
+        provenance,
     };
     if stage.quick {
         document.notes.push(
             "Measured with --quick: points are few, trials short, and intervals of two repetitions wide.".to_owned(),
         );
     }
-    let mut made: Vec<(Experiment, Measured)> = Vec::new();
-    for (paper, exhibit) in chosen {
-        if !made.iter().any(|(known, _)| *known == exhibit.experiment) {
-            if !stage.quiet {
-                eprintln!("{} of {}: {}", exhibit.name, paper.short, exhibit.title);
-            }
-            match measure(exhibit.experiment, stage) {
-                Ok(measured) => made.push((exhibit.experiment, measured)),
-                Err(failure) => {
-                    document.partial = Some(format!("{}: {failure}", exhibit.id));
-                    made.push((exhibit.experiment, Measured::default()));
-                }
-            }
-        }
-        let measured = made.iter().find(|(known, _)| *known == exhibit.experiment);
-        if let Some((_, measured)) = measured {
-            document.findings.extend(section::finding(exhibit, measured));
-            document.sections.push(section::of(paper, exhibit, measured));
-        }
-        if stage.interrupted() {
-            document.partial = Some(format!("interrupted while measuring {}", exhibit.id));
-            break;
+    let nothing = Measured::default();
+    for (_, exhibit) in chosen {
+        let found = made.iter().find(|(known, _)| *known == exhibit.experiment);
+        if let Some((_, Some(Err(failure)))) = found {
+            document.partial = Some(format!("{}: {failure}", exhibit.id));
         }
     }
-    document.provenance = began.provenance();
+    for (paper, exhibit) in chosen {
+        let found = made.iter().find(|(known, _)| *known == exhibit.experiment);
+        let measured = match found {
+            Some((_, Some(Ok(measured)))) => measured,
+            Some((_, None)) if stage.interrupted() => {
+                document.partial = Some(format!("interrupted while measuring {}", exhibit.id));
+                break;
+            }
+            _ => &nothing,
+        };
+        document.findings.extend(section::finding(exhibit, measured));
+        document.sections.push(section::of(paper, exhibit, measured));
+    }
     document
 }
 

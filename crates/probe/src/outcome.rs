@@ -4,8 +4,6 @@
 //! beside percentiles, repetitions and a 95 % confidence interval beside means, and which side was
 //! saturated. Units are part of the field names.
 
-mod histogram_text;
-
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
@@ -152,16 +150,16 @@ pub struct Trial {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histograms {
     /// Behind [`Trial::rtt_from_due`].
-    #[serde(with = "histogram_text")]
+    #[serde(with = "statistics::histogram_text")]
     pub rtt_from_due: Histogram<u64>,
     /// Behind [`Trial::rtt_from_sent`].
-    #[serde(with = "histogram_text")]
+    #[serde(with = "statistics::histogram_text")]
     pub rtt_from_sent: Histogram<u64>,
     /// Behind [`Trial::send_lag`].
-    #[serde(with = "histogram_text")]
+    #[serde(with = "statistics::histogram_text")]
     pub send_lag: Histogram<u64>,
     /// Behind [`Trial::read_delay`].
-    #[serde(with = "histogram_text")]
+    #[serde(with = "statistics::histogram_text")]
     pub read_delay: Histogram<u64>,
 }
 

@@ -4,12 +4,14 @@
 //! [begins](Began::now) before anything is measured, and tells its provenance whenever a result is written.
 
 mod host;
+mod share;
 
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 pub use host::{Host, cores};
+pub use share::Share;
 
 /// Where a result comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +26,18 @@ pub struct Provenance {
     pub command: Vec<String>,
     /// The host that ran it.
     pub host: Host,
+    /// Who did what, where several processes shared the work; empty for one alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Share>,
+}
+
+impl Provenance {
+    /// What is missing since a process was lost or interrupted, in a sentence; nothing where all is there.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        let missing: Vec<String> = self.shares.iter().filter_map(Share::missing_in_words).collect();
+        (!missing.is_empty()).then(|| missing.join("; "))
+    }
 }
 
 /// A measurement under way.
@@ -43,6 +57,7 @@ impl Began {
             elapsed_s: 0.0,
             command,
             host: Host::read(),
+            shares: Vec::new(),
         };
         Self { clock: Instant::now(), provenance }
     }

@@ -3,8 +3,8 @@
 //! A [`Link`] carries messages between the first rank and each of the others, and says which rank is
 //! lost; that there is one over MPI (feature `mpi`), one over TCP and one within a process is known
 //! to nobody else. A [`Group`] speaks in types over a link. It waits for nothing without an end, so
-//! that a rank that died or a machine that pauses costs a bounded time. [`join`] finds out from the
-//! environment whether this process is one of several.
+//! that a rank that died or a machine that pauses costs a bounded time. [`share`] shares out work of independent items.
+//! [`join`] finds out from the environment whether this process is one of several.
 //!
 //! Ranks trust each other and the network between them, as those of MPI do.
 
@@ -15,6 +15,7 @@ mod inbox;
 mod memory;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod share;
 mod tcp;
 
 use std::fmt;
@@ -24,6 +25,7 @@ pub use clock::{ClockOffset, Exchange};
 pub use environment::{JoinError, join};
 pub use group::{Group, Received};
 pub use memory::{MemoryLink, in_memory};
+pub use share::{ShareError, Shared, Work, share};
 pub use tcp::{MeetError, meet};
 
 /// A process among several, from 0.

@@ -37,6 +37,9 @@ pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     let mut all = own;
     if let (Value::Object(all), Value::Object(of_run)) = (&mut all, of_run) {
         all.extend(of_run);
+        if provenance.missing().is_some() {
+            all.insert("completion".to_owned(), json!("partial"));
+        }
     }
     format!("{all:#}\n")
 }

@@ -31,6 +31,7 @@ pub mod plot;
 mod put;
 pub mod results;
 pub mod rfc8456;
+pub mod shares;
 pub mod terminal;
 pub mod throughput;
 pub mod value;

@@ -155,6 +155,7 @@ impl Page {
         let mut page = Self::new(format!("Planimeter {version} · {kind}"), title);
         page.began(provenance);
         page.command = command_line(&provenance.command);
+        crate::shares::lead(&mut page, provenance);
         page
     }
 

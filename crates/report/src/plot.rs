@@ -32,7 +32,7 @@ pub use scale::{Axis, Spacing};
 pub use statistics::Unit;
 
 /// A plot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Plot {
     /// What is shown, for screen readers and tool tips.
     pub title: String,
@@ -105,7 +105,7 @@ impl Plot {
 }
 
 /// A line through points.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Line {
     /// What it shows; a pointer over the line reads it, and tables use it.
     pub name: String,
@@ -138,7 +138,7 @@ impl Line {
 }
 
 /// A point of a line.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Point {
     /// Horizontal value.
     pub x: f64,
@@ -165,7 +165,7 @@ impl Point {
 }
 
 /// Who measured a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Origin {
     /// Others, and published it.
     Published,
@@ -188,7 +188,7 @@ impl Origin {
 }
 
 /// How a line is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Style {
     /// Its colour.
     pub hue: Hue,
@@ -250,7 +250,7 @@ impl Style {
 }
 
 /// The colour of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Hue {
     /// A colour of the palette; numbers beyond it begin again with other markers.
     Series(usize),
@@ -259,7 +259,7 @@ pub enum Hue {
 }
 
 /// How points are marked. The shape follows the number of the colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Marker {
     /// Not at all.
     None,
@@ -272,7 +272,7 @@ pub enum Marker {
 }
 
 /// A filled area between two lines.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Area {
     /// Name in the legend.
     pub name: String,
@@ -283,7 +283,7 @@ pub struct Area {
 }
 
 /// A part of the horizontal axis that is set off.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Span {
     /// From.
     pub from: f64,
@@ -294,7 +294,7 @@ pub struct Span {
 }
 
 /// An upright mark at one value of the horizontal axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Mark {
     /// Where.
     pub x: f64,

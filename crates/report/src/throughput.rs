@@ -34,7 +34,7 @@ pub struct Run<'a> {
 }
 
 /// A number of entries.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Point {
     /// Flows, each with its packet: as many as entries were asked for.
     pub flows: usize,

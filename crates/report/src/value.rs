@@ -5,7 +5,7 @@ use statistics::{Estimate, Unit};
 use crate::format::{figure, mean_and_interval, whole};
 
 /// A value with what belongs to it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Value {
     /// In the base unit of `unit`.
     pub value: f64,
@@ -16,7 +16,7 @@ pub struct Value {
 }
 
 /// What stands behind a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Spread {
     /// Nothing is said.
     #[default]

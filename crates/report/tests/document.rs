@@ -57,6 +57,7 @@ fn document() -> Document {
             started_at: "2026-11-22T09:00:00Z".to_owned(),
             elapsed_s: 1.0,
             command: vec!["planimeter".to_owned(), "demo".to_owned()],
+            shares: Vec::new(),
             host: Host::default(),
         },
     }

@@ -21,6 +21,7 @@ mod beta;
 mod condition;
 mod confidence;
 mod fairness;
+pub mod histogram_text;
 mod mean;
 mod order;
 mod proportion;

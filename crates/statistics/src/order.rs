@@ -4,7 +4,7 @@ use crate::beta;
 use crate::confidence::Confidence;
 
 /// Samples in ascending order. All are kept, so that percentiles are exact.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ordered<T>(Vec<T>);
 
 impl Ordered<f64> {

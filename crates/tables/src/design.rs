@@ -9,7 +9,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// How an entry is found and where it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Storage {
     /// Hash to index, index to pointer array, pointer to a 64 B aligned entry (paper, Fig. 3 black, eq. 1).
     Original,
@@ -51,7 +51,7 @@ impl fmt::Display for Storage {
 }
 
 /// How a writer of a double-buffered table waits until nobody reads the replica that has become passive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Wait {
     /// For a fixed time. It guarantees nothing when a reader is held up for longer (paper, Section 3).
     Fixed(Duration),
@@ -65,7 +65,7 @@ impl Wait {
 }
 
 /// Which entries a shard holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Placement {
     /// Each entry is in the shard that [`Table::shard_of`](crate::Table::shard_of) names for its key; packets are
     /// dispatched the same way. Shards share the declared size out between them, with room for uneven hashing.
@@ -76,7 +76,7 @@ pub enum Placement {
 }
 
 /// How threads that read and write one table at the same time are kept apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Synchronisation {
     /// Two replicas: write to the passive one, swap, wait, write to the other ("t4p4s" in the paper).
     DoubleBuffer {
@@ -122,7 +122,9 @@ impl fmt::Display for Synchronisation {
 }
 
 /// Whether an action holds its entry alone from its start to its end (paper, Section 6.1, "synced").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 pub enum EntryLock {
     /// It does not. Entries are never seen half written, but of two actions at once on one entry, one may be lost.
     #[default]
@@ -141,7 +143,9 @@ impl fmt::Display for EntryLock {
 }
 
 /// How a packet's action changes the entry that it matched (paper, Section 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 pub enum UpdateMethod {
     /// In place.
     #[default]
@@ -163,7 +167,7 @@ impl fmt::Display for UpdateMethod {
 }
 
 /// How a table is built. See [`Design::check`] for what goes together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Design {
     /// How an entry is found and where it lies.
     pub storage: Storage,

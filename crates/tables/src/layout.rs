@@ -15,7 +15,7 @@ pub const MAX_ACTIONS: u16 = 1 << 14;
 
 /// What a table holds. `A` of the paper's equations is [`Layout::parameter_bytes`], `k` is [`Layout::key_bytes`] and
 /// `s` is [`Layout::size`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     key_bits: u32,
     parameter_bytes: usize,

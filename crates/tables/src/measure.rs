@@ -49,7 +49,7 @@ pub use run::{Progress, run, survey};
 pub use samples::Clock;
 
 /// What packets do with the entry that they match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Operation {
     /// Read a number in it and write the next one.
     Update,
@@ -58,7 +58,7 @@ pub enum Operation {
 }
 
 /// One table under one load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Case {
     /// How the table is built. Sharded ones have as many shards as there are cores.
     pub design: Design,
@@ -123,7 +123,7 @@ pub struct Settings {
 }
 
 /// What a case came to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     /// The case.
     pub case: Case,
@@ -142,7 +142,7 @@ pub struct Measured {
 }
 
 /// One repetition of a case, all cores together.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Turn {
     /// Operations in the timed part.
     pub operations: u64,
@@ -159,7 +159,7 @@ pub struct Turn {
 }
 
 /// Percentiles of one turn, in nanoseconds; absent where there are too few samples for one to lie beyond.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Percentiles {
     /// Median.
     pub p50: Option<u32>,

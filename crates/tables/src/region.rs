@@ -17,7 +17,9 @@ pub(crate) const LINE: usize = 64;
 const HUGE_PAGE: usize = 2 << 20;
 
 /// What the memory of a table lies on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Pages {
     /// Smaller than a huge page: nothing was asked for.
     Small,

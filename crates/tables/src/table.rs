@@ -70,7 +70,7 @@ pub struct Entry {
 
 /// Bytes that a table has allocated, by part, over all replicas and shards. The operating system provides a part of
 /// them only when it is first written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MemoryUse {
     /// The hash index of original, dynamic and static storage, which the paper's equations leave out.
     pub index: usize,

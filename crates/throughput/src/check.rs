@@ -35,7 +35,7 @@ pub(crate) struct Expected {
 }
 
 /// A comparison of a path with the interpreter, packet by packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Comparison {
     /// Packets that were compared.
     pub compared: usize,
@@ -44,14 +44,14 @@ pub struct Comparison {
 }
 
 /// Two paths disagree about a packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Difference {
     /// The packet.
     pub packet: Vec<u8>,
-    /// What leaves by the interpreter.
-    pub interpreter: Result<Vec<Output>, RunError>,
-    /// What leaves by the other path.
-    pub other: Result<Vec<Output>, RunError>,
+    /// What leaves by the interpreter, or why it does not.
+    pub interpreter: Result<Vec<Output>, String>,
+    /// The same by the other path.
+    pub other: Result<Vec<Output>, String>,
 }
 
 impl Expected {
@@ -149,7 +149,10 @@ pub(crate) fn compare(
         };
         if !same {
             let packet = packet.clone();
-            let difference = Difference { packet, interpreter: expected, other: found };
+            let said =
+                |found: Result<Vec<Output>, RunError>| found.map_err(|error| error.to_string());
+            let (interpreter, other) = (said(expected), said(found));
+            let difference = Difference { packet, interpreter, other };
             result.difference = Some(Box::new(difference));
             break;
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tables::{DigestLoop, DigestSender};
 
 /// See the module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Method {
     /// In place, through a reference.
     #[default]

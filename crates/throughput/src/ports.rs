@@ -34,7 +34,7 @@ const MTU: u32 = 1500;
 const CAPTURED: usize = 1 << 16;
 
 /// Where packets come from and go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Io {
     /// Slots in memory, as a card leaves them: see [`crate::run`].
     #[default]

@@ -58,7 +58,7 @@ pub struct Settings {
 }
 
 /// What was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Findings {
     /// Where packets came from and went.
     pub io: Io,
@@ -72,7 +72,7 @@ pub struct Findings {
 }
 
 /// A path on some cores.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Case {
     /// Which way.
     pub path: Path,
@@ -102,11 +102,12 @@ pub struct Case {
     pub latency: Option<Latency>,
     /// From when a packet comes that changes an entry to when one comes that finds the new value, in nanoseconds, with
     /// nothing else going on; where methods were asked for.
+    #[serde(with = "statistics::histogram_text::optional")]
     pub seen: Option<Histogram<u64>>,
 }
 
 /// Cycles of the processor's counter for each packet in a burst, in one worker.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stages {
     /// The packet is copied to where it leaves from and parsed, and the cache is asked for its entries.
     pub parser: f64,
@@ -117,16 +118,17 @@ pub struct Stages {
 }
 
 /// Latency in an open loop of one worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Latency {
     /// Packets per second offered.
     pub offered: f64,
     /// In nanoseconds.
+    #[serde(with = "statistics::histogram_text")]
     pub histogram: Histogram<u64>,
 }
 
 /// What became of packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     /// Given to workers.
     pub processed: u64,

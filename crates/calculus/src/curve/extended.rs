@@ -9,6 +9,7 @@ use std::str::FromStr;
 ///
 /// The order is the one of the extended real line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Extended {
     /// Below every rational number.
     NegativeInfinity,

@@ -6,6 +6,7 @@ use crate::rational::Rational;
 
 /// A breakpoint of a curve and the open segment that follows it, up to the next breakpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Piece {
     pub(crate) start: Rational,
     pub(crate) at: Extended,
@@ -105,6 +106,7 @@ impl Piece {
 
 /// What follows the last piece.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Tail {
     /// The segment of the last piece goes on.
     Affine,

@@ -30,6 +30,7 @@ use tfa::Totals;
 
 /// How a flow's delay and backlog are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Analysis {
     /// Total flow analysis: delays at each server of all its traffic, added up.
     Tfa,
@@ -146,6 +147,7 @@ pub enum AnalysisError {
 
 /// Bounds of one flow.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowBound {
     /// The flow.
     pub flow: FlowId,
@@ -157,13 +159,16 @@ pub struct FlowBound {
     /// Arrival curve behind the last server.
     pub output: Curve,
     /// How the delay was bounded.
+    #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
     pub delay_by: Arc<Source>,
     /// How the backlog was bounded.
+    #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
     pub backlog_by: Arc<Source>,
 }
 
 /// Where a bound comes from.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Source {
     /// The analysis.
     pub analysis: Analysis,

@@ -151,11 +151,13 @@ pub(crate) enum Without {
 
 /// What is left over for some flows at one server.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeftOver {
     pub(crate) server: ServerId,
     /// Flows that take service away.
     pub(crate) cross: Vec<FlowId>,
     /// Their arrivals.
+    #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
     pub(crate) arrival: Arc<Curve>,
     /// What is left.
     pub(crate) service: Curve,

@@ -7,6 +7,7 @@ use crate::Extended;
 
 /// A bound and the worst run that was found.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Assessed {
     /// The bound.
     pub bound: FlowBound,

@@ -10,6 +10,7 @@ use crate::{Curve, Extended};
 
 /// The steps to a bound, in the order of the path.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Derivation {
     pub(crate) steps: Vec<Step>,
     /// What the path leaves over for the flow; of several, each holds.
@@ -17,10 +18,12 @@ pub struct Derivation {
 }
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Step {
     /// All traffic of a server against its service.
     Total {
         server: ServerId,
+        #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
         arrival: Arc<Curve>,
         service: Curve,
         delay: Extended,
@@ -31,22 +34,31 @@ pub(crate) enum Step {
     /// What several servers leave over together, and what crosses them: from, to, arrivals.
     Tandem {
         servers: Vec<ServerId>,
+        #[cfg_attr(feature = "formats", serde(with = "super::serial::crossings"))]
         crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
         service: Curve,
     },
     /// What a server and all behind it leave over for those that came before.
-    Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
+    Joining {
+        server: ServerId,
+        cross: Vec<FlowId>,
+        #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
+        arrival: Arc<Curve>,
+        service: Curve,
+    },
     /// What a part of a FIFO path leaves over by cross traffic of exactly that part.
     Nested {
         first: ServerId,
         last: ServerId,
         cross: Vec<FlowId>,
+        #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
         arrival: Arc<Curve>,
         service: Curve,
     },
     /// A linear program of a path: what shares parts of it, the delays of its servers, its size,
     /// and whether the bound is its exact optimum.
     Program {
+        #[cfg_attr(feature = "formats", serde(with = "super::serial::shared_crossings"))]
         crossings: Vec<(ServerId, ServerId, Vec<FlowId>, Arc<Curve>)>,
         delays: Vec<(ServerId, Extended)>,
         variables: usize,

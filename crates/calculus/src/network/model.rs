@@ -17,10 +17,12 @@ use crate::{Curve, Rational};
 
 /// A server, by its place in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct ServerId(u32);
 
 /// A flow, by its place in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowId(u32);
 
 macro_rules! id {
@@ -53,6 +55,7 @@ impl fmt::Display for Priority {
 
 /// In which order a server serves data of different flows. Data of one flow always stay in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Multiplexing {
     /// In the order of arrival.
     #[default]

@@ -19,6 +19,7 @@ use crate::Rational;
 /// and rejoins it, nobody has proven it, though DNC does it; [`super::Analysis::Best`] never relies
 /// on it there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum FlowOfInterest {
     /// It has the lowest priority and disturbs no cross traffic; wherever DNC assumes it.
     #[default]
@@ -49,6 +50,7 @@ impl fmt::Display for FlowOfInterest {
 /// path into parts for PMOO). See Bondorf, Nikolaus, Schmitt, "Catching corner cases in network
 /// calculus: flow segregation can improve accuracy", MMB 2018.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum ArrivalBound {
     /// The left-over service curves of all shared servers are convolved first. DNC's
     /// AGGR_PBOO_CONCATENATION.
@@ -108,6 +110,7 @@ impl fmt::Display for ArrivalBound {
 
 /// The choices of one analysis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
     /// Order of service at all servers, instead of each server's own.
     pub multiplexing: Option<Multiplexing>,

@@ -41,6 +41,7 @@ const KNOTS: usize = 1_500;
 
 /// What a flow suffered in the worst run that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Trajectory {
     /// The flow.
     pub flow: FlowId,

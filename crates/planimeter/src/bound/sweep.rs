@@ -2,17 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use calculus::Rational;
 use calculus::network::format::Variation;
-use calculus::network::{Format, Settings};
+use calculus::network::{Analyser, Format, Settings};
 use clap::ArgMatches;
 use provenance::{Began, Provenance};
-use report::RunDirectory;
 use report::bounds::{Sweep, SweepPoint, orders};
+use report::{RunDirectory, shares};
+use serde::{Deserialize, Serialize};
 
-use super::{arguments, assess, bounds_of};
-use crate::failure::Failure;
+use super::{Applied, arguments, bounds_of, with_runs};
+use crate::crew::{Crew, Items};
+use crate::failure::{Failure, INTERRUPTED};
 use crate::output::layout;
 
 pub(super) fn run(
@@ -21,30 +24,64 @@ pub(super) fn run(
     variation: &Variation,
     (file, text, format): (&Path, &str, Format),
     settings: &Settings,
+    mut crew: Crew,
 ) -> Result<ExitCode, Failure> {
+    let interrupt = super::flag(&crew)?;
     let at = |value: &Rational| {
         let network = variation.network(text, format, value);
-        network.map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+        network.map_err(|error| format!("{}: {error}", file.display()))
     };
-    let mut analyses = arguments::analyses(matches);
-    let mut points = Vec::new();
-    let mut known = None;
-    for value in variation.values() {
-        let network = at(&value)?;
-        let flows = arguments::flows(matches, &network)?;
-        let (applied, assessed) = assess(matches, &network, settings, &analyses, &flows)?;
-        // What does not apply to the network is told once.
-        analyses = applied;
-        let bounds = bounds_of(matches, &network, (&analyses, settings), &assessed, (&[], &[]));
+    let asked = arguments::analyses(matches);
+    let values = variation.values();
+    let first = values
+        .first()
+        .ok_or_else(|| Failure::input("--vary has no value; give at least one step"))?;
+    let network = at(first).map_err(Failure::input)?;
+    let flows = arguments::flows(matches, &network)?;
+    let with_runs = with_runs(matches, &flows);
+    let items = Items {
+        names: values
+            .iter()
+            .map(|value| format!("{} {value}{}", variation.place(), variation.unit()))
+            .collect(),
+        basis: format!("{text} {settings:?} {asked:?} {with_runs} {flows:?}"),
+        cores: None,
+    };
+    let each = |number: usize| {
+        let Some(value) = values.get(number) else {
+            return Err("there is no such value".to_owned());
+        };
+        let network = at(value)?;
+        let analyser = Analyser::new(&network, settings.clone());
+        let applied = Applied::of(&analyser, &flows, &asked, with_runs)?;
+        let bounds =
+            bounds_of(matches, &network, (&applied.analyses, settings), &applied.flows, (&[], &[]));
         let (unbounded, contradictions) = (bounds.unbounded(), bounds.contradictions());
+        Ok(At { applied, unbounded, contradictions })
+    };
+    let Some(found) = crew.share(items, &interrupt, each)? else {
+        return crew.leave_helper(&interrupt);
+    };
+    let mut known = Vec::new();
+    for (value, at) in values.iter().zip(found.results) {
+        known.extend(at.transpose().map_err(Failure::input)?.map(|at| (value, at)));
+    }
+    let analyses = Applied::common(&asked, known.iter_mut().map(|(_, at)| &mut at.applied));
+    let mut points = Vec::new();
+    for (value, At { applied, unbounded, contradictions }) in known {
         for contradiction in &contradictions {
             eprintln!("planimeter: {contradiction}; please report this network as a bug");
         }
-        points.push(SweepPoint { value, flows: assessed, unbounded, contradictions });
-        known.get_or_insert((network, flows));
+        points.push(SweepPoint {
+            value: value.clone(),
+            flows: applied.flows,
+            unbounded,
+            contradictions,
+        });
     }
-    let (network, flows) =
-        known.ok_or_else(|| Failure::input("--vary has no value; give at least one step"))?;
+    if points.is_empty() {
+        return Err(Failure::run("interrupted before anything was bounded"));
+    }
     let names: Vec<String> = flows.iter().map(|id| network.flow(*id).name.clone()).collect();
     let bounds = bounds_of(matches, &network, (&analyses, settings), &[], (&[], &[]));
     let (time_unit, data_unit) = (bounds.time_unit.clone(), bounds.data_unit.clone());
@@ -60,7 +97,8 @@ pub(super) fn run(
         time_unit,
         data_unit,
     };
-    show(matches, &sweep, &began.provenance())?;
+    let provenance = Provenance { shares: found.shares, ..began.provenance() };
+    show(matches, &sweep, &provenance)?;
     let never = (0..names.len()).any(|flow| {
         points.iter().all(|point| {
             point.flows.get(flow).is_none_or(|row| {
@@ -70,7 +108,17 @@ pub(super) fn run(
         })
     });
     let wrong = points.iter().any(|point| !point.contradictions.is_empty());
-    Ok(ExitCode::from(u8::from(wrong || never && !matches.get_flag("allow-unbounded"))))
+    let incomplete = provenance.missing().is_some();
+    let failed = wrong || incomplete || never && !matches.get_flag("allow-unbounded");
+    crew.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
+}
+
+/// What is known at one value.
+#[derive(Serialize, Deserialize)]
+struct At {
+    applied: Applied,
+    unbounded: Vec<String>,
+    contradictions: Vec<String>,
 }
 
 fn show(matches: &ArgMatches, sweep: &Sweep<'_>, provenance: &Provenance) -> Result<(), Failure> {
@@ -80,7 +128,7 @@ fn show(matches: &ArgMatches, sweep: &Sweep<'_>, provenance: &Provenance) -> Res
     } else if matches.get_flag("csv") {
         print!("{csv}");
     } else {
-        print!("{}", sweep.table(layout()));
+        print!("{}{}", sweep.table(layout()), shares::text(provenance, layout()));
     }
     let Some(folder) = matches.get_one::<PathBuf>("output") else { return Ok(()) };
     let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;

@@ -44,9 +44,9 @@ pub(super) fn pipeline(stage: &Stage<'_>, path: Path) -> Result<Measured, Failur
     let host = provenance::Host::read();
     let mut measured = Measured {
         set_up: vec![
-            ("clock", "the processor's cycle counter, around the program in memory".to_owned()),
-            ("cells", "6 matches x 7 actions, 64 B, 1 rule".to_owned()),
-            ("device", format!("a P4 pipeline of the same functions as {what}, on {}", host.cpu_model)),
+            ("clock".to_owned(), "the processor's cycle counter, around the program in memory".to_owned()),
+            ("cells".to_owned(), "6 matches x 7 actions, 64 B, 1 rule".to_owned()),
+            ("device".to_owned(), format!("a P4 pipeline of the same functions as {what}, on {}", host.cpu_model)),
         ],
         remarks: vec![
             "Neither device of the paper is here: the same functions of a P4 pipeline are measured instead. What compares is \

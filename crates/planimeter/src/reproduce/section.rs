@@ -6,18 +6,19 @@ use report::page::document::Section;
 use report::page::{Cell, Figure, Graphic, Table};
 use report::plot::{Line, Origin, Point};
 use report::value::Value;
+use serde::{Deserialize, Serialize};
 
 use super::published::{Exhibit, Paper};
 
 /// What an experiment found.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// By the keys of published values.
     pub(super) values: BTreeMap<String, Cell>,
     /// Whose exhibit, by which name published points refer to it, and the figure.
-    pub(super) figures: Vec<(&'static str, &'static str, Figure)>,
+    pub(super) figures: Vec<(String, String, Figure)>,
     /// The set-up here, by the aspects of the paper's and others.
-    pub(super) set_up: Vec<(&'static str, String)>,
+    pub(super) set_up: Vec<(String, String)>,
     /// What a reader must know.
     pub(super) remarks: Vec<String>,
     /// More of it: what, and where.
@@ -49,14 +50,14 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
     }
     let mut set_up =
         Table::of_values("What differs in the set-up", ["aspect", "published", "here"]);
-    let here = |aspect: &str| measured.set_up.iter().find(|(name, _)| *name == aspect);
+    let here = |aspect: &str| measured.set_up.iter().find(|(name, _)| name == aspect);
     for one in &paper.set_up {
         let own = here(&one.aspect).map_or("–", |(_, text)| text.as_str());
         set_up.row([Cell::text(&one.aspect), Cell::text(&one.published), Cell::text(own)]);
     }
     let known = |aspect: &str| paper.set_up.iter().any(|one| one.aspect == aspect);
     for (aspect, own) in measured.set_up.iter().filter(|(aspect, _)| !known(aspect)) {
-        set_up.row([Cell::text(*aspect), Cell::default(), Cell::text(own)]);
+        set_up.row([Cell::text(aspect), Cell::default(), Cell::text(own)]);
     }
     Section {
         id: exhibit.id.clone(),

@@ -15,12 +15,21 @@ use super::section::Measured;
 use crate::failure::Failure;
 use crate::stage::Stage;
 
-fn set_up(what: &str) -> Vec<(&'static str, String)> {
+fn set_up(what: &str) -> Vec<(String, String)> {
     let host = provenance::Host::read();
     vec![
-        ("system", format!("{what}; no card, no driver, no whole packet is in a figure")),
-        ("machines", format!("one: {} cores ({}), not isolated", host.cpus, host.cpu_model)),
-        ("table", "keys of 4 bytes and parameters of 4 bytes, accesses in random order".to_owned()),
+        (
+            "system".to_owned(),
+            format!("{what}; no card, no driver, no whole packet is in a figure"),
+        ),
+        (
+            "machines".to_owned(),
+            format!("one: {} cores ({}), not isolated", host.cpus, host.cpu_model),
+        ),
+        (
+            "table".to_owned(),
+            "keys of 4 bytes and parameters of 4 bytes, accesses in random order".to_owned(),
+        ),
     ]
 }
 
@@ -76,7 +85,7 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
         links: vec![("All methods".to_owned(), "update-methods/report.html".to_owned())],
         ..Measured::default()
     };
-    measured.set_up.push(("entries", format!("{entries} (2^20 in the paper)")));
+    measured.set_up.push(("entries".to_owned(), format!("{entries} (2^20 in the paper)")));
     for case in &findings.measured {
         let key = match (
             case.case.operation,
@@ -144,7 +153,9 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let largest = sizes.last().copied().unwrap_or(1);
     let counts: Vec<String> = cores.iter().map(usize::to_string).collect();
     let counts = counts.join(" and ");
-    measured.set_up.push(("sizes and cores", format!("up to {largest} entries, {counts} cores")));
+    measured
+        .set_up
+        .push(("sizes and cores".to_owned(), format!("up to {largest} entries, {counts} cores")));
     // Fig. 4.
     let mut lines = Vec::new();
     for (name, storage, buffered) in [
@@ -166,7 +177,11 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
         }
         lines.push(Line::of_values(name, Origin::Measured, points));
     }
-    measured.figures.push(("tables-fig-4", "rate", figure("Reads by one core", "reads", lines)));
+    measured.figures.push((
+        "tables-fig-4".to_owned(),
+        "rate".to_owned(),
+        figure("Reads by one core", "reads", lines),
+    ));
     // Fig. 5 and 6.
     let find = |storage: Storage, lock: EntryLock, size: usize, cores: usize| {
         findings.measured.iter().find(|case| {
@@ -232,7 +247,11 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
                 }
             }
         }
-        measured.figures.push((exhibit, "rate", figure("Updates in place", "updates", lines)));
+        measured.figures.push((
+            exhibit.to_owned(),
+            "rate".to_owned(),
+            figure("Updates in place", "updates", lines),
+        ));
     }
     Ok(measured)
 }

@@ -6,19 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::tables::measure::{
-    Case, Findings, Measured, Operation, Plan, Progress, Selection, Settings, run as measure,
-    survey,
+    Case, Findings, Machine, Measured, NotOffered, Operation, Plan, Progress, Selection, Settings,
+    run as measure, survey,
 };
 use ::tables::{EntryLock, Requirements, Storage, UpdateMethod, machine};
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
-use report::{RunDirectory, designs};
-
+use provenance::{Provenance, Share};
+use report::{RunDirectory, designs, shares};
+use serde::{Deserialize, Serialize};
 use statistics::{Condition, Unit};
 
 use super::arguments::{self, all_sharings};
 use super::predict;
 use crate::began;
+use crate::crew::{Crew, Items};
 use crate::failure::Failure;
 use crate::output::{self, layout};
 use crate::threshold::{self, Metric};
@@ -49,19 +51,98 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let reason = plan.not_offered.first().map_or("", |not| not.reason.as_str());
         return Err(Failure::input(format!("no combination of these is offered: {reason}")));
     }
-    let directory = output::directory(matches, "tables")?;
+    let mut crew = Crew::join()?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let began = began::now();
-    let findings = findings(&plan, &settings, &interrupt, matches.get_flag("quiet"));
-    let run = designs::Run { findings: &findings, provenance: &began.provenance() };
-    let (json, text) = (|| designs::to_json(&run), || designs::table(&run, layout()));
+    let quiet = matches.get_flag("quiet") || !crew.leads();
+    let directory = crew.leads().then(|| output::directory(matches, "tables")).transpose()?;
+    let (found, shares) = match crew.is_alone() {
+        true => (Some(findings(&plan, &settings, &interrupt, quiet)), Vec::new()),
+        false => shared(&plan, &settings, &interrupt, quiet, &mut crew)?
+            .map_or((None, Vec::new()), |(found, shares)| (Some(found), shares)),
+    };
+    let (Some(findings), Some(directory)) = (found, directory) else {
+        return crew.leave_helper(&interrupt);
+    };
+    let provenance = Provenance { shares, ..began.provenance() };
+    let run = designs::Run { findings: &findings, provenance: &provenance };
+    let json = || designs::to_json(&run);
+    let text = || designs::table(&run, layout()) + &shares::text(&provenance, layout());
     let write = |directory: &RunDirectory| directory.write_designs(&run);
     output::leave(&directory, matches.get_flag("json"), json, text, write)?;
-    verdict(&findings, &thresholds)
+    let status = verdict(&findings, &thresholds)?;
+    crew.leave(status)
+}
+
+/// What a rank found of one part of the plan.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    measured: Vec<Measured>,
+    not_offered: Vec<NotOffered>,
+    unfinished: Vec<Case>,
+    interrupted: bool,
+}
+
+/// The plan in parts, each at one rank, since designs that are compared take turns on one machine; nothing at ranks but the first.
+fn shared(
+    plan: &Plan,
+    settings: &Settings,
+    interrupt: &AtomicBool,
+    quiet: bool,
+    crew: &mut Crew,
+) -> Result<Option<(Findings, Vec<Share>)>, Failure> {
+    let parts = plan.parts();
+    let items = Items {
+        names: parts.iter().map(part_name).collect(),
+        basis: format!("{plan:?} {:?}", Settings { cores: Vec::new(), ..settings.clone() }),
+        cores: Some(settings.cores.clone()),
+    };
+    let mut machine = None;
+    let each = |number: usize| {
+        let part = parts.get(number).cloned().unwrap_or_default();
+        let Findings { machine: seen, measured, not_offered, unfinished, interrupted, .. } =
+            on_machine(&part, settings, machine.take(), interrupt, quiet);
+        machine = Some(seen);
+        Part { measured, not_offered, unfinished, interrupted }
+    };
+    let Some(found) = crew.share(items, interrupt, each)? else { return Ok(None) };
+    let machine = machine.unwrap_or_else(|| survey(&settings.cores, CHASE, interrupt, &mut |_| {}));
+    let mut findings = Findings {
+        machine,
+        settings: settings.clone(),
+        measured: Vec::new(),
+        not_offered: plan.not_offered.clone(),
+        unfinished: Vec::new(),
+        interrupted: false,
+    };
+    for (part, found) in parts.iter().zip(found.results) {
+        let missing = || Part {
+            measured: Vec::new(),
+            not_offered: Vec::new(),
+            unfinished: part.cases.clone(),
+            interrupted: true,
+        };
+        let found = found.unwrap_or_else(missing);
+        findings.measured.extend(found.measured);
+        findings.not_offered.extend(found.not_offered);
+        findings.unfinished.extend(found.unfinished);
+        findings.interrupted |= found.interrupted;
+    }
+    Ok(Some((findings, found.shares)))
+}
+
+/// What all cases of a part have in common.
+fn part_name(part: &Plan) -> String {
+    part.cases.first().map_or_else(String::new, |case| {
+        let layout = &case.layout;
+        let shape =
+            format!("key {} bits, parameters {} B", layout.key_bits(), layout.parameter_bytes());
+        format!("{} designs of {} entries ({shape})", part.cases.len(), layout.size())
+    })
 }
 
 /// 1 if a threshold broke, a promise broke, or nothing was measured.
-fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<ExitCode, Failure> {
+fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<u8, Failure> {
     if findings.measured.is_empty() {
         let reason = match findings.not_offered.last() {
             Some(not) if !findings.interrupted => {
@@ -83,7 +164,7 @@ fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<ExitCode, Fa
             }
         }
     }
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(u8::from(failed))
 }
 
 /// The value of a metric; times are in nanoseconds.
@@ -232,6 +313,21 @@ pub(crate) fn findings(
     interrupt: &AtomicBool,
     quiet: bool,
 ) -> Findings {
+    let findings = on_machine(plan, settings, None, interrupt, quiet);
+    if interrupt.load(Ordering::Relaxed) {
+        eprintln!("planimeter: interrupted; what was measured so far follows");
+    }
+    findings
+}
+
+/// The same on a machine that was looked at before, or is now.
+fn on_machine(
+    plan: &Plan,
+    settings: &Settings,
+    machine: Option<Machine>,
+    interrupt: &AtomicBool,
+    quiet: bool,
+) -> Findings {
     let total = (plan.cases.len() * settings.repetitions) as u64;
     let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(total) };
     if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {eta} {wide_msg}") {
@@ -252,11 +348,11 @@ pub(crate) fn findings(
         }
         _ => {}
     };
-    let machine = survey(&settings.cores, CHASE, interrupt, &mut show);
+    let machine = match machine {
+        Some(machine) => machine,
+        None => survey(&settings.cores, CHASE, interrupt, &mut show),
+    };
     let findings = measure(plan, settings, machine, interrupt, &mut show);
     bar.finish_and_clear();
-    if interrupt.load(Ordering::Relaxed) {
-        eprintln!("planimeter: interrupted; what was measured so far follows");
-    }
     findings
 }

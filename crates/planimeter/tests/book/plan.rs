@@ -26,6 +26,12 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "8,000 switches; crates/probe/tests has as many as a test may",
     ),
     (
+        "docs/scale.md",
+        "planimeter controller -a null --first-port",
+        "2,000 switches; crates/probe/tests/ranks.rs dials some",
+    ),
+    ("docs/scale.md", "planimeter probe -p p4runtime", "its controller is the one above"),
+    (
         "docs/reproduce.md",
         "planimeter reproduce controller-fig-4",
         "minutes; tests/reproduce.rs runs others",

@@ -56,7 +56,12 @@ impl Document {
     #[must_use]
     pub fn page(&self) -> Page {
         let mut page = Page::of_run(&self.provenance, self.kind, printable(&self.title));
-        if let Some(reason) = &self.partial {
+        // What is missing since a process was lost is said with who did what.
+        if let Some(reason) = self
+            .partial
+            .as_ref()
+            .filter(|reason| Some(*reason) != self.provenance.missing().as_ref())
+        {
             let text = format!("This report is partial: {}", printable(reason));
             page.lead(Block::card(Tone::Bad, Text::strong(text)));
         }

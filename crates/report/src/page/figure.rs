@@ -5,7 +5,7 @@ use crate::format::{figure, mean_and_interval};
 use crate::plot::{HeatMap, Line, Plot};
 
 /// A figure of a report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Figure {
     /// What is drawn.
     pub graphic: Graphic,
@@ -16,7 +16,7 @@ pub struct Figure {
 }
 
 /// A drawing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Graphic {
     /// Lines over an axis.
@@ -26,7 +26,7 @@ pub enum Graphic {
 }
 
 /// The table below a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Data {
     /// Every point: a row per horizontal value, a column per line.
     Points,

@@ -37,14 +37,14 @@ pub(super) enum Kind {
 }
 
 /// A cell.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
     pub(super) content: Content,
     pub(super) tone: Tone,
 }
 
 /// What stands in a cell.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Content {
     /// Nothing: it was not measured, or not published.
     #[default]

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 /// Text in spans. Whatever it holds is shown as text: markup in it has no effect.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Text(Vec<(Emphasis, String)>);
 
 /// How a span stands out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Emphasis {
     None,
     Strong,
@@ -20,7 +20,7 @@ pub(super) enum Emphasis {
 }
 
 /// Whether something is good news.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Tone {
     /// Neither.
     #[default]

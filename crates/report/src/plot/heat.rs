@@ -13,7 +13,7 @@ const DEEPEST: f64 = 0.6;
 const ROW: f64 = 24.0;
 
 /// A heat map.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatMap {
     /// What is shown.
     pub title: String,
@@ -38,7 +38,7 @@ pub struct HeatMap {
 }
 
 /// A cell of a heat map.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatCell {
     /// Its value, not below zero.
     pub value: f64,

@@ -5,7 +5,7 @@ use statistics::Unit;
 use crate::format::{figure, scaling, trim_zeros, whole};
 
 /// How values are spread over an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Spacing {
     /// Evenly.
     Linear,
@@ -19,7 +19,7 @@ pub enum Spacing {
 }
 
 /// An axis: label, unit and spread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Axis {
     /// What is on the axis, without the unit.
     pub label: String,

@@ -38,6 +38,7 @@ fn result(values: &[f64]) -> BenchmarkResult {
             elapsed_s: 1.5,
             command: vec!["planimeter".to_owned()],
             host: Host::default(),
+            shares: Vec::new(),
         },
         completion: Completion::Partial { reason: "not measured: 5.4.1".to_owned() },
         configuration: Default::default(),

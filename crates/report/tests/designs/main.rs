@@ -69,6 +69,7 @@ fn with<R>(findings: &Findings, look: impl FnOnce(&Run<'_>) -> R) -> R {
         elapsed_s: 12.5,
         command: vec!["planimeter".to_owned(), "tables".to_owned()],
         host,
+        shares: Vec::new(),
     };
     look(&Run { findings, provenance: &provenance })
 }

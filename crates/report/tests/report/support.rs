@@ -298,6 +298,7 @@ pub(crate) fn run(points: Vec<Point>) -> RunResult {
             ]
             .map(str::to_owned)
             .to_vec(),
+            shares: Vec::new(),
             host: Host {
                 hostname: "probe-1".to_owned(),
                 kernel: "Linux 6.1.0".to_owned(),

@@ -109,7 +109,7 @@ impl Selection {
 }
 
 /// A combination that no table honours.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NotOffered {
     /// What was asked for.
     pub what: String,
@@ -145,6 +145,13 @@ impl Plan {
             (layout.size(), layout.key_bits(), layout.parameter_bytes())
         });
         Ok(plan)
+    }
+
+    /// The plan in parts, each of the cases of one layout, which are measured in turns; what is not offered stays out.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Self> {
+        let of_one = |cases: &[Case]| Self { cases: cases.to_vec(), not_offered: Vec::new() };
+        self.cases.chunk_by(|a, b| a.layout == b.layout).map(of_one).collect()
     }
 
     fn add(&mut self, selection: &Selection, seen: &mut HashSet<Case>) -> Result<(), LayoutError> {
@@ -331,6 +338,17 @@ pub(super) mod tests {
             assert!(has(&|case| case.design.update == update && case.layout.size() == 4096));
         }
         assert!(plan.not_offered.iter().any(|not| not.what.contains("pointer")), "{plan:?}");
+    }
+
+    #[test]
+    fn parts_have_all_cases_in_order_and_one_layout_each() {
+        let plan = Plan::new(&[everything()]).unwrap();
+        let parts = plan.parts();
+        let cases: Vec<Case> = parts.iter().flat_map(|part| part.cases.clone()).collect();
+        assert_eq!(cases, plan.cases);
+        let layouts: HashSet<_> = plan.cases.iter().map(|case| case.layout).collect();
+        assert_eq!(parts.len(), layouts.len());
+        assert!(parts.len() > 1 && parts.iter().all(|part| part.not_offered.is_empty()));
     }
 
     #[test]

@@ -1,0 +1,152 @@
+//! Verbs whose work several processes share: the first leaves the result, the others help.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use provenance::{Host, Share};
+use ranks::{Group, Rank, Shared, Work};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::{Failure, INTERRUPTED};
+
+/// The processes that share a verb's work; one alone, unless mpirun or variables say otherwise.
+pub(crate) struct Crew {
+    group: Option<Group>,
+}
+
+/// What is to be shared out.
+pub(crate) struct Items {
+    /// What each is, in words.
+    pub(crate) names: Vec<String>,
+    /// What else must be the same at all ranks, such as the text of a file.
+    pub(crate) basis: String,
+    /// The cores that each item keeps busy, where it must have them for itself.
+    pub(crate) cores: Option<Vec<usize>>,
+}
+
+/// What came of it, at the first rank.
+pub(crate) struct Parts<T> {
+    /// By item.
+    pub(crate) results: Vec<Option<T>>,
+    /// Who did what; empty for a process alone.
+    pub(crate) shares: Vec<Share>,
+}
+
+impl Crew {
+    /// Meets the others, if there are any.
+    pub(crate) fn join() -> Result<Self, Failure> {
+        Ok(Self { group: ranks::join().map_err(Failure::input)? })
+    }
+
+    /// Whether there are no others.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.group.is_none()
+    }
+
+    /// Whether this process leaves the result.
+    pub(crate) fn leads(&self) -> bool {
+        self.group.as_ref().is_none_or(Group::is_first)
+    }
+
+    /// How many processes there are.
+    pub(crate) fn size(&self) -> usize {
+        self.group.as_ref().map_or(1, |group| group.size() as usize)
+    }
+
+    /// Works on the items together; nothing at ranks but the first.
+    pub(crate) fn share<T: Serialize + DeserializeOwned + Send>(
+        &mut self,
+        items: Items,
+        interrupt: &AtomicBool,
+        each: impl FnMut(usize) -> T + Send,
+    ) -> Result<Option<Parts<T>>, Failure> {
+        let (leads, alone) = (self.leads(), self.is_alone());
+        let host = serde_json::to_string(&Host::read()).map_err(Failure::run)?;
+        let work = Work {
+            items: items.names.clone(),
+            basis: digest(&items.basis),
+            cores: items.cores,
+            about: host,
+        };
+        let shared = ranks::share(self.group.as_mut(), work, interrupt, each);
+        let shared = shared.map_err(Failure::input)?;
+        let shares = if alone { Vec::new() } else { shares(&shared, &items.names, self.size()) };
+        Ok(leads.then_some(Parts { results: shared.results, shares }))
+    }
+
+    /// Leaves the others; `status` is what the process ends with.
+    pub(crate) fn leave(self, status: u8) -> Result<ExitCode, Failure> {
+        // To leave may end the process.
+        std::io::stdout().flush().map_err(Failure::run)?;
+        if let Some(group) = self.group {
+            group.leave(status);
+        }
+        Ok(ExitCode::from(status))
+    }
+
+    /// The same for one that helped.
+    pub(crate) fn leave_helper(self, interrupt: &AtomicBool) -> Result<ExitCode, Failure> {
+        let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
+        self.leave(if interrupted { INTERRUPTED } else { 0 })
+    }
+}
+
+/// What ranks of one build compare texts by.
+fn digest(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Who did what.
+fn shares<T>(shared: &Shared<T>, names: &[String], size: usize) -> Vec<Share> {
+    let mut shares: BTreeMap<u32, Share> = BTreeMap::new();
+    for rank in (0..u32::try_from(size).unwrap_or(u32::MAX)).map(Rank) {
+        let about = shared.about.get(&rank);
+        let host = about.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let lost = shared.lost.get(&rank).map(|cause| format!("it was lost: {cause}"));
+        let remark = lost.or_else(|| shared.idle.get(&rank).cloned());
+        shares.insert(rank.0, Share { rank: rank.0, host, remark, ..Share::default() });
+    }
+    for ((name, owner), result) in names.iter().zip(&shared.owners).zip(&shared.results) {
+        let Some(share) = shares.get_mut(&owner.0) else { continue };
+        match result {
+            Some(_) => share.did.push(name.clone()),
+            None => share.missing.push(name.clone()),
+        }
+    }
+    shares.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_did_what_names_items_that_are_missing_and_ranks_that_had_none() {
+        let names = ["a", "b", "c", "d"].map(str::to_owned);
+        let shared = Shared {
+            results: vec![Some(1), None, Some(3), None],
+            owners: [0, 2, 0, 2].map(Rank).to_vec(),
+            about: BTreeMap::new(),
+            idle: BTreeMap::from([(Rank(1), "core 0 is rank 0's".to_owned())]),
+            lost: BTreeMap::from([(Rank(2), "it ended".to_owned())]),
+        };
+        let shares = shares(&shared, &names, 3);
+        let words: Vec<_> = shares.iter().map(Share::in_words).collect();
+        assert_eq!(
+            words,
+            [
+                "rank 0: a, c",
+                "rank 1: nothing; core 0 is rank 0's",
+                "rank 2: nothing; it was lost: it ended"
+            ]
+        );
+        assert_eq!(shares[2].missing, ["b", "d"]);
+        assert_ne!(digest("a"), digest("b"));
+    }
+}

@@ -1,0 +1,88 @@
+//! Who did what, where several processes shared the work of a run: the same in all reports.
+
+use provenance::{Provenance, Share};
+
+use crate::format::printable;
+use crate::page::{Block, Note, Page, Text, Tone};
+use crate::terminal::{Layout, Paint};
+
+/// A paragraph for each process, below what is missing. Nothing for a process alone; else it ends with a newline.
+#[must_use]
+pub fn text(provenance: &Provenance, layout: Layout) -> String {
+    if provenance.shares.is_empty() {
+        return String::new();
+    }
+    let mut out = layout.heading("Shared work");
+    if let Some(missing) = provenance.missing() {
+        out.push_str(&layout.paragraph("PARTIAL  ", &printable(&missing), Paint::Bad));
+    }
+    for share in &provenance.shares {
+        out.push_str(&layout.paragraph("  - ", &printable(&share.in_words()), Paint::Plain));
+    }
+    if let Some(warning) = warning(&provenance.shares) {
+        out.push_str(&layout.paragraph("  - ", &printable(&warning), Paint::Warn));
+    }
+    out
+}
+
+/// The same above all sections of a page.
+pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
+    if provenance.shares.is_empty() {
+        return;
+    }
+    if let Some(missing) = provenance.missing() {
+        let text = format!("This run is partial: {}", printable(&missing));
+        page.lead(Block::card(Tone::Bad, Text::strong(text)));
+    }
+    let shares = provenance.shares.iter().map(|share| Note::plain(printable(&share.in_words())));
+    let warning = warning(&provenance.shares).map(|text| Note::warning(printable(&text)));
+    page.lead(Block::Notes(shares.chain(warning).collect()));
+}
+
+/// What a reader must not compare.
+fn warning(shares: &[Share]) -> Option<String> {
+    let mut models =
+        shares.iter().filter(|share| !share.did.is_empty()).map(|share| &share.host.cpu_model);
+    let first = models.next()?;
+    models.any(|model| model != first).then(|| {
+        "Processors differ: what different ranks measured is no comparison of anything but them.".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use provenance::Host;
+
+    fn share(rank: u32, model: &str, did: &[&str]) -> Share {
+        let host =
+            Host { hostname: format!("h{rank}"), cpu_model: model.to_owned(), ..Host::default() };
+        Share {
+            rank,
+            host,
+            did: did.iter().map(|one| (*one).to_owned()).collect(),
+            ..Share::default()
+        }
+    }
+
+    #[test]
+    fn who_did_what_and_what_is_missing_is_said_on_terminal_and_page() {
+        let layout = Layout { width: 200, colour: false };
+        assert_eq!(text(&Provenance::default(), layout), "");
+        let mut lost = share(1, "", &[]);
+        (lost.missing, lost.remark) = (vec!["64 entries".to_owned()], Some("it ended".to_owned()));
+        let shares = vec![share(0, "A", &["16 entries"]), lost];
+        let mut provenance = Provenance { shares, ..Provenance::default() };
+        let said = text(&provenance, layout);
+        assert!(said.contains("PARTIAL  rank 1 (it ended) left out 64 entries"), "{said}");
+        assert!(
+            said.contains("rank 0 on h0 (A): 16 entries") && !said.contains("differ"),
+            "{said}"
+        );
+        let page = Page::of_run(&provenance, "tests", "A run").html();
+        assert!(page.contains("left out 64 entries") && page.contains("rank 0 on h0"), "{page}");
+        provenance.shares = vec![share(0, "A", &["16 entries"]), share(1, "B", &["64 entries"])];
+        let said = text(&provenance, layout);
+        assert!(said.contains("Processors differ") && !said.contains("PARTIAL"), "{said}");
+    }
+}
