@@ -12,6 +12,7 @@ pub mod application;
 mod counters;
 pub mod heartbeat;
 mod journal;
+mod northbound;
 pub mod openflow;
 pub mod p4runtime;
 pub mod pipeline;

@@ -25,18 +25,19 @@ mod worker;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use ::openflow::Version;
 
-use crate::application::Application;
-use crate::application::paths::Network;
+use crate::application::paths::{Network, SwitchId};
+use crate::application::{Application, Rule};
+use crate::northbound::{Northbound, Paths};
 use crate::{Counters, Journal};
 pub use grpc::tls::{ServerTls, TlsError};
 pub use network::Part;
 use session::Policy;
-use worker::Worker;
+use worker::{Delivery, Slot, Worker};
 
 /// How often threads look whether they are to stop.
 const LOOK: Duration = Duration::from_millis(100);
@@ -112,6 +113,7 @@ pub struct Controller {
     listener: TcpListener,
     address: SocketAddr,
     shared: Shared,
+    northbound: Option<Northbound>,
 }
 
 /// What all threads use.
@@ -127,6 +129,32 @@ struct Shared {
     counters: Arc<Counters>,
     journal: Journal,
     started: Instant,
+}
+
+/// The network and who carries out what is decided about it.
+struct Told {
+    network: Arc<Mutex<Network>>,
+    worker: Slot,
+}
+
+impl Told {
+    fn lock(&self) -> MutexGuard<'_, Network> {
+        self.network.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Paths for Told {
+    fn look(&self, look: &mut dyn FnMut(&Network)) {
+        look(&self.lock());
+    }
+
+    fn install(&self, switch: SwitchId, rule: Rule) -> bool {
+        let mut network = self.lock();
+        let Some(commands) = network.install(switch, rule) else { return false };
+        // With the lock held, so that rules of a flow are written in the order of the decisions.
+        self.worker.send(Delivery::Commands(commands));
+        true
+    }
 }
 
 impl Controller {
@@ -152,12 +180,24 @@ impl Controller {
             started: Instant::now(),
             policy: Policy::new(&options),
         };
-        Ok(Self { listener, address, shared })
+        Ok(Self { listener, address, shared, northbound: None })
     }
 
     /// The address that switches connect to.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Offers, while the controller runs, what path provisioning knows and lets itself be told, over HTTP on that address: the
+    /// topology, the rules of a switch, and to install one, as Ryu's `rest_topology` and `ofctl_rest` have it. With port 0 the
+    /// system chooses one. Other applications offer nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be listened on.
+    pub fn offer_northbound(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let northbound = Northbound::bind(address)?;
+        Ok(self.northbound.insert(northbound).address())
     }
 
     /// The figures, also while the controller runs.
@@ -200,6 +240,13 @@ impl Controller {
                     Err(error) => outcome = Err(error),
                 }
             }
+            if let (Some(northbound), Some(network), Some(worker)) =
+                (&self.northbound, &shared.network, slots.first())
+            {
+                let told = Arc::new(Told { network: network.clone(), worker: worker.clone() });
+                let serve = move || northbound.serve(told, || ended.load(Ordering::Relaxed));
+                threads.push(scope.spawn(serve));
+            }
             let mut turn = slots.iter().cycle();
             while outcome.is_ok()
                 && !stop.load(Ordering::Relaxed)
@@ -207,7 +254,7 @@ impl Controller {
             {
                 outcome = self.accept(|socket| {
                     if let Some(slot) = turn.next() {
-                        slot.send(socket);
+                        slot.send(Delivery::Switch(socket));
                     }
                 });
             }

@@ -29,6 +29,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -37,7 +38,9 @@ use bytes::Bytes;
 use tokio::runtime;
 use tokio::sync::Semaphore;
 
-use crate::application::Application;
+use crate::application::paths::{self, SwitchId};
+use crate::application::{Application, Rule};
+use crate::northbound::{Northbound, Paths};
 use crate::pipeline::{Pipeline, PipelineError};
 use crate::{Counters, Journal};
 pub use ::p4runtime::arbitration::ElectionId;
@@ -116,6 +119,7 @@ impl Default for Options {
 pub struct Controller {
     targets: Vec<Target>,
     shared: Arc<Shared>,
+    northbound: Option<Northbound>,
 }
 
 /// What the tasks of all switches use.
@@ -141,6 +145,16 @@ impl Shared {
     }
 }
 
+impl Paths for Shared {
+    fn look(&self, look: &mut dyn FnMut(&paths::Network)) {
+        self.network.look(look);
+    }
+
+    fn install(&self, switch: SwitchId, rule: Rule) -> bool {
+        self.network.install(switch, rule)
+    }
+}
+
 impl Controller {
     /// A controller of `targets`, which it begins to dial when it runs.
     ///
@@ -155,7 +169,19 @@ impl Controller {
             network: Network::default(),
             options,
         };
-        Ok(Self { targets, shared: Arc::new(shared) })
+        Ok(Self { targets, shared: Arc::new(shared), northbound: None })
+    }
+
+    /// Offers, while the controller runs, what path provisioning knows and lets itself be told, over HTTP on that address: the
+    /// topology, the rules of a switch, and to install one, as Ryu's `rest_topology` and `ofctl_rest` have it. With port 0 the
+    /// system chooses one.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be listened on.
+    pub fn offer_northbound(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let northbound = Northbound::bind(address)?;
+        Ok(self.northbound.insert(northbound).address())
     }
 
     /// The figures, also while the controller runs.
@@ -175,6 +201,14 @@ impl Controller {
         std::thread::scope(|scope| {
             let mut started = Vec::new();
             let mut outcome = Ok(());
+            if let Some(northbound) = &self.northbound {
+                let run = move || {
+                    let outcome = northbound.serve(self.shared.clone(), ended);
+                    failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                    outcome
+                };
+                started.push(scope.spawn(run));
+            }
             for thread in 0..threads {
                 let name = format!("controller-{thread}");
                 let run = move || {

@@ -101,12 +101,15 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let address = *matches
         .get_one::<SocketAddr>("listen")
         .ok_or_else(|| Failure::input("--listen is missing"))?;
-    let controller = openflow::Controller::bind(address, options).map_err(|error| match error {
-        openflow::BindError::Tls(error) => Failure::input(error),
-        error => Failure::run(format!("{error}; choose another --listen")),
-    })?;
-    let ready =
-        format!("listening on {} (OpenFlow {offered}), {application}", controller.local_addr());
+    let mut controller =
+        openflow::Controller::bind(address, options).map_err(|error| match error {
+            openflow::BindError::Tls(error) => Failure::input(error),
+            error => Failure::run(format!("{error}; choose another --listen")),
+        })?;
+    let northbound =
+        northbound(matches, application, |address| controller.offer_northbound(address))?;
+    let listens = controller.local_addr();
+    let ready = format!("listening on {listens} (OpenFlow {offered}), {application}{northbound}");
     if let Some(address) = beat {
         heartbeat::beat(address, interval).map_err(|error| {
             Failure::run(format!("cannot listen on {address}: {error}; choose another --beat"))
@@ -120,6 +123,22 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         });
     }
     serve(matches, &ready, &controller.counters(), |stop| controller.run(stop))
+}
+
+/// Offers a northbound interface where one was asked for, and says where.
+fn northbound(
+    matches: &ArgMatches,
+    application: Application,
+    offer: impl FnOnce(SocketAddr) -> std::io::Result<SocketAddr>,
+) -> Result<String, Failure> {
+    let Some(address) = address_of(matches, "northbound") else { return Ok(String::new()) };
+    if application != Application::Paths {
+        return Err(Failure::input("--northbound goes with --application paths"));
+    }
+    let offered = offer(address).map_err(|error| {
+        Failure::run(format!("cannot listen on {address}: {error}; choose another --northbound"))
+    })?;
+    Ok(format!(", northbound at http://{offered}"))
 }
 
 /// The value of an argument that is an address.
@@ -168,8 +187,10 @@ fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         [only] => only.to_string(),
         several => format!("{} switches", several.len()),
     };
-    let ready = format!("dialling {switches} (P4Runtime), {application}");
-    let controller = p4runtime::Controller::new(targets, options).map_err(Failure::run)?;
+    let mut controller = p4runtime::Controller::new(targets, options).map_err(Failure::run)?;
+    let northbound =
+        northbound(matches, application, |address| controller.offer_northbound(address))?;
+    let ready = format!("dialling {switches} (P4Runtime), {application}{northbound}");
     serve(matches, &ready, &controller.counters(), |stop| controller.run(stop))
 }
 

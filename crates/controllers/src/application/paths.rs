@@ -80,6 +80,8 @@ pub struct Network {
     hosts: HashMap<MacAddress, Place>,
     /// The rules of each pair that has a path.
     paths: HashMap<Pair, Vec<(SwitchId, Rule)>>,
+    /// Rules that others had installed, by switch.
+    told: BTreeMap<SwitchId, HashMap<Flow, Rule>>,
 }
 
 impl Network {
@@ -108,6 +110,23 @@ impl Network {
         self.switches.keys().copied()
     }
 
+    /// The rules that a switch was given, each once; nothing if it is not there.
+    pub fn rules_of(&self, switch: SwitchId) -> Option<Vec<Rule>> {
+        self.switches.get(&switch)?;
+        let of_paths = self.paths.values().flatten().filter(|(at, _)| *at == switch);
+        let mut rules: HashMap<Flow, Rule> = of_paths.map(|(_, rule)| (rule.flow, *rule)).collect();
+        rules.extend(self.told.get(&switch).into_iter().flatten());
+        Some(rules.into_values().collect())
+    }
+
+    /// Somebody else wants a switch to forward packets of a flow. Such a rule is left as it is when links change. Nothing if
+    /// the switch is not there.
+    pub fn install(&mut self, switch: SwitchId, rule: Rule) -> Option<Vec<Command>> {
+        self.switches.get(&switch)?;
+        self.told.entry(switch).or_default().insert(rule.flow, rule);
+        Some(vec![Command::Install { switch, rule }])
+    }
+
     /// A switch has come, with these ports up and no rules.
     pub fn switch_up(
         &mut self,
@@ -125,6 +144,7 @@ impl Network {
         if self.switches.remove(&switch).is_none() {
             return Vec::new();
         }
+        self.told.remove(&switch);
         self.links.retain(|(from, _), (to, _)| *from != switch && *to != switch);
         self.hosts.retain(|_, (of, _)| *of != switch);
         self.reroute(|hop| hop == switch)

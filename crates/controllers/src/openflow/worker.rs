@@ -60,17 +60,26 @@ impl From<io::Error> for Gone {
     }
 }
 
-/// Hands new connections to a worker.
+/// What is for a worker.
 #[derive(Debug)]
+pub(super) enum Delivery {
+    /// A switch has connected.
+    Switch(TcpStream),
+    /// Switches of its network are to do something.
+    Commands(Vec<Command>),
+}
+
+/// Hands a worker what is for it.
+#[derive(Clone, Debug)]
 pub(super) struct Slot {
-    sockets: Sender<TcpStream>,
+    deliveries: Sender<Delivery>,
     wake: Arc<OwnedFd>,
 }
 
 impl Slot {
-    /// Delivers a connection, unless the worker has ended.
-    pub(super) fn send(&self, socket: TcpStream) {
-        if self.sockets.send(socket).is_ok() {
+    /// Delivers something, unless the worker has ended.
+    pub(super) fn send(&self, delivery: Delivery) {
+        if self.deliveries.send(delivery).is_ok() {
             // If the counter is full the worker is to be woken already.
             let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
         }
@@ -82,7 +91,7 @@ impl Slot {
 pub(super) struct Worker<'a> {
     shared: &'a Shared,
     epoll: OwnedFd,
-    inbox: Receiver<TcpStream>,
+    inbox: Receiver<Delivery>,
     wake: Arc<OwnedFd>,
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
@@ -110,8 +119,8 @@ impl<'a> Worker<'a> {
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*wake, epoll::EventData::new_u64(INBOX), epoll::EventFlags::IN)?;
-        let (sockets, inbox) = channel();
-        let slot = Slot { sockets, wake: wake.clone() };
+        let (deliveries, inbox) = channel();
+        let slot = Slot { deliveries, wake: wake.clone() };
         let (peers, free) = (Vec::new(), Vec::new());
         let worker = Self {
             shared,
@@ -171,10 +180,17 @@ impl<'a> Worker<'a> {
         self.shared.started.elapsed()
     }
 
-    /// Takes in the connections that were handed over.
+    /// Takes in what was handed over.
     fn welcome(&mut self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
-        while let Ok(socket) = self.inbox.try_recv() {
+        while let Ok(delivery) = self.inbox.try_recv() {
+            let socket = match delivery {
+                Delivery::Switch(socket) => socket,
+                Delivery::Commands(commands) => {
+                    self.carry_out(&commands);
+                    continue;
+                }
+            };
             if let Err(error) = self.add(socket) {
                 self.shared.counters.failed();
                 self.shared.journal.note(format_args!("cannot take on a switch: {error}"));

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
 use super::rules::Order;
-use crate::application::Port;
 use crate::application::paths::{self, Command, SwitchId};
+use crate::application::{Port, Rule};
 
 /// Tasks that may wait for a switch. Beyond that they are dropped: the next packet of the flow brings another.
 const TASKS: usize = 8192;
@@ -60,6 +60,20 @@ impl Network {
         let commands = inner.paths.switch_up(id, ports);
         inner.hand_out(commands);
         (Member { network: self, id }, inbox)
+    }
+
+    /// Has somebody look at the network.
+    pub(super) fn look(&self, look: &mut dyn FnMut(&paths::Network)) {
+        look(&self.lock().paths);
+    }
+
+    /// Has a switch forward packets of a flow. Returns whether there is such a switch.
+    pub(super) fn install(&self, switch: SwitchId, rule: Rule) -> bool {
+        let mut inner = self.lock();
+        let commands = inner.paths.install(switch, rule);
+        let is_there = commands.is_some();
+        inner.hand_out(commands.unwrap_or_default());
+        is_there
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -59,6 +59,9 @@ Examples:
     planimeter controller -a null --first-port 50001 --count 100
     planimeter controller --device 1@127.0.0.1:9559
 
+  Path provisioning that is told of paths as well, as planimeter probe --plan rfc8456:5.1.5 does:
+    planimeter controller -a paths --idle-timeout 0 --northbound 127.0.0.1:8080
+
   BMv2, with the pipeline compiled for it:
     p4c --target bmv2 --arch v1model --std p4-16 -o build programs/l2.p4
     planimeter controller --device 1@127.0.0.1:9559 --device-config build/l2.json";
@@ -83,7 +86,7 @@ pub(crate) fn command() -> Command {
         .args(tls_arguments())
 }
 
-fn general() -> [Arg; 6] {
+fn general() -> [Arg; 7] {
     [
         Arg::new("application")
             .short('a')
@@ -111,6 +114,17 @@ fn general() -> [Arg; 6] {
             .value_parser(value_parser!(u16))
             .default_value("10")
             .help("How long a rule stays without a packet that matches; 0 for ever"),
+        Arg::new("northbound")
+            .long("northbound")
+            .value_name("ADDRESS:PORT")
+            .value_parser(value_parser!(SocketAddr))
+            .help("With paths: tell the topology and install rules over HTTP there, as os-ken and Ryu do")
+            .long_help(
+                "With paths: tell the topology (GET /v1.0/topology/switches, /v1.0/topology/links) and the \
+                 rules of a switch (GET /stats/flow/ID) over HTTP there, and install rules (POST \
+                 /stats/flowentry/add), as the REST interfaces of os-ken and Ryu do: what probe \
+                 --northbound ofctl:http://ADDRESS:PORT asks.",
+            ),
         // For the controllers that planimeter itself starts.
         Arg::new("parent")
             .long("parent")

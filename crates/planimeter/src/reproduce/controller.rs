@@ -28,22 +28,22 @@ fn lengths(stage: &Stage<'_>) -> [(&'static str, &'static str); 5] {
     ]
 }
 
-fn set_up(stage: &Stage<'_>) -> Vec<(&'static str, String)> {
+fn set_up(stage: &Stage<'_>) -> Vec<(String, String)> {
     let host = provenance::Host::read();
     vec![
         (
-            "controller",
+            "controller".to_owned(),
             "the reference controller of Planimeter on one thread, reactive forwarding".to_owned(),
         ),
         (
-            "machines",
+            "machines".to_owned(),
             format!(
                 "one, which the probe shares: {} cores ({}), loopback",
                 host.cpus, host.cpu_model
             ),
         ),
         (
-            "repetitions",
+            "repetitions".to_owned(),
             format!(
                 "{}, one controller for all of a number of switches",
                 if stage.quick { 2 } else { 5 }
@@ -115,7 +115,11 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
                 series("received", &result.points, offered, "received_rate"),
             ],
         );
-        measured.figures.push(("controller-fig-4", key, Figure::plot(plot, "")));
+        measured.figures.push((
+            "controller-fig-4".to_owned(),
+            key.to_owned(),
+            Figure::plot(plot, ""),
+        ));
         results.push((protocol, result));
     }
     let offered = |point: &Point| point.offered_rate;
@@ -129,7 +133,7 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
         lines.collect(),
     );
     let figure = Figure::plot(plot, "In percent of one core.");
-    measured.figures.push(("controller-fig-4", "cpu", figure));
+    measured.figures.push(("controller-fig-4".to_owned(), "cpu".to_owned(), figure));
     let all: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
     measured.remarks.extend(limited_by_probe(&all));
     Ok(measured)
@@ -200,7 +204,7 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
         }
         let x = Axis::linear("switches", Unit::Count);
         let plot = Plot::of_values(y.label.clone(), x, y, lines);
-        measured.figures.push((exhibit, name, Figure::plot(plot, "")));
+        measured.figures.push((exhibit.to_owned(), name.to_owned(), Figure::plot(plot, "")));
     }
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
     Ok(measured)
@@ -210,10 +214,10 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
 pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
     const SWITCHES: u32 = 50;
     let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
-    measured.set_up.retain(|(aspect, _)| *aspect != "repetitions");
+    measured.set_up.retain(|(aspect, _)| aspect != "repetitions");
     let length = if stage.quick { "3s" } else { "60s" };
-    measured.set_up.push(("repetitions", "1".to_owned()));
-    measured.set_up.push(("length", length.to_owned()));
+    measured.set_up.push(("repetitions".to_owned(), "1".to_owned()));
+    measured.set_up.push(("length".to_owned(), length.to_owned()));
     let mut lines = Vec::new();
     let mut results = Vec::new();
     for rate in RATES {
@@ -270,7 +274,11 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
         lines,
     );
     let remark = "Mean of the switches; single switches are in the reports of the runs.";
-    measured.figures.push(("controller-fig-7", "outstanding", Figure::plot(plot, remark)));
+    measured.figures.push((
+        "controller-fig-7".to_owned(),
+        "outstanding".to_owned(),
+        Figure::plot(plot, remark),
+    ));
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
     Ok(measured)
 }
@@ -290,9 +298,10 @@ pub(super) fn paths(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let document = paths::document(&plan, &found, stage.interrupted());
     directory.write_document(&document).map_err(Failure::run)?;
     let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
-    measured
-        .set_up
-        .push(("offered rate", format!("{rate}/s from one switch (10 k/s in the paper)")));
+    measured.set_up.push((
+        "offered rate".to_owned(),
+        format!("{rate}/s from one switch (10 k/s in the paper)"),
+    ));
     for (metric, name) in [("received_rate", "rate"), ("controller.cpu", "cpu")] {
         for (path, point) in plan.paths.iter().zip(found.points()) {
             let key = format!("{}.{}.{name}", path.variant, path.name);

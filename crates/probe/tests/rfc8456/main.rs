@@ -176,6 +176,37 @@ fn a_standby_controller_takes_over_in_both_versions() {
     }
 }
 
+/// What is known of paths that were told to the reference controller, over either protocol.
+fn check_proactive(result: &BenchmarkResult) {
+    for outcome in &result.tests {
+        assert!(outcome.is_measured(), "{outcome:?}");
+    }
+    let time = of(result, Test::ProactivePathTime);
+    assert_eq!(figure(time, "paths that failed"), 0.0, "{time:?}");
+    assert!(figure(time, "paths") > 0.0 && figure(time, "rules") >= 2.0 * figure(time, "paths"));
+    let rate = of(result, Test::ProactivePathRate);
+    assert!(figure(rate, "paths provisioned") > 0.0, "{rate:?}");
+    // Its northbound interface knows what there is: six switches, and eight links in two directions.
+    assert_eq!(figure(of(result, Test::TopologyDiscoveryTime), "links"), 8.0);
+}
+
+const PROACTIVE: &str = "rfc8456:5.1.1,5.1.5,5.1.7";
+
+#[test]
+fn the_reference_controller_provisions_paths_that_it_is_told_of_in_both_versions() {
+    for protocol in ["openflow13", "openflow10"] {
+        let mut controller = bind(Part::Alone);
+        let northbound = controller.offer_northbound(([127, 0, 0, 1], 0).into()).expect("a port");
+        let northbound = format!("ofctl:http://{northbound}");
+        let settings = [
+            ("protocol", protocol),
+            ("plan.kind", PROACTIVE),
+            ("rfc8456.northbound", northbound.as_str()),
+        ];
+        check_proactive(&run_against(&controller, &settings));
+    }
+}
+
 #[test]
 fn paths_are_provisioned_by_a_command_and_what_is_missing_is_said() {
     let result = run_against(&bind(Part::Alone), &[("plan.kind", "rfc8456:5.1.5,5.1.7,5.4.1")]);

@@ -50,7 +50,14 @@ fn run_against(first_port: u16, settings: &[(&str, &str)]) -> BenchmarkResult {
 /// Runs with a controller beside it.
 fn run_with_controller(settings: &[(&str, &str)]) -> BenchmarkResult {
     let first_port = free_ports();
-    let controller = controller(first_port, 1, false);
+    run_with(&controller(first_port, 1, false), first_port, settings)
+}
+
+fn run_with(
+    controller: &Controller,
+    first_port: u16,
+    settings: &[(&str, &str)],
+) -> BenchmarkResult {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| controller.run(&stop).expect("it ran"));
@@ -75,6 +82,16 @@ fn the_reference_controller_is_measured() {
     assert_eq!(figure(of(&result, Test::TopologyChangeTime), "notified"), 1.0);
     let entries = mean(&result, Test::ForwardingTable);
     assert!((120.0..=240.0).contains(&entries), "{entries}");
+}
+
+#[test]
+fn the_reference_controller_provisions_paths_that_it_is_told_of() {
+    let first_port = free_ports();
+    let mut controller = controller(first_port, 1, false);
+    let northbound = controller.offer_northbound(([127, 0, 0, 1], 0).into()).expect("a port");
+    let northbound = format!("ofctl:http://{northbound}");
+    let settings = [("plan.kind", super::PROACTIVE), ("rfc8456.northbound", northbound.as_str())];
+    super::check_proactive(&run_with(&controller, first_port, &settings));
 }
 
 #[test]

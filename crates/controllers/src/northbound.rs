@@ -1,0 +1,265 @@
+//! The northbound interface of path provisioning: the parts of Ryu's REST interfaces (`rest_topology` and `ofctl_rest`) by which
+//! benchmarks ask for the topology and have rules installed. Both protocols have it.
+//!
+//! * `GET /v1.0/topology/switches` and `GET /v1.0/topology/links`, where each direction is a link;
+//! * `GET /stats/flow/ID`: the rules of a switch;
+//! * `POST /stats/flowentry/add`: a rule for packets of an ingress port, a source and a destination. Its priority is not looked
+//!   at: all rules of the application have one.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::openflow::MacAddress;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn::http1, service};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+
+use crate::application::paths::{self, SwitchId};
+use crate::application::{Flow, Port, Rule};
+
+/// How long a client may take to send its request.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a request, at most: a rule takes a few hundred.
+const LONGEST: usize = 64 * 1024;
+/// How often the interface looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What the interface asks and tells.
+pub(crate) trait Paths: Send + Sync {
+    /// Has somebody look at the network.
+    fn look(&self, look: &mut dyn FnMut(&paths::Network));
+
+    /// Has a switch forward packets of a flow. Returns whether there is such a switch.
+    fn install(&self, switch: SwitchId, rule: Rule) -> bool;
+}
+
+/// Where clients connect.
+#[derive(Debug)]
+pub(crate) struct Northbound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Northbound {
+    /// Listens; clients are answered from when it serves.
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { address: listener.local_addr()?, listener })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers clients, on this thread, until it has ended.
+    pub(crate) fn serve(&self, paths: Arc<dyn Paths>, ended: impl Fn() -> bool) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener.try_clone()?)?;
+            tokio::spawn(accept(listener, paths));
+            while !ended() {
+                tokio::time::sleep(LOOK).await;
+            }
+            Ok(())
+        })
+    }
+}
+
+async fn accept(listener: tokio::net::TcpListener, paths: Arc<dyn Paths>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors: others will be closed.
+            tokio::time::sleep(LOOK).await;
+            continue;
+        };
+        // A request and its answer are a small segment each, and the next request waits for the answer.
+        let _ = stream.set_nodelay(true);
+        let paths = Arc::clone(&paths);
+        let answer = service::service_fn(move |request: Request<Incoming>| {
+            let paths = Arc::clone(&paths);
+            async move { Ok::<_, Infallible>(respond(answer(request, &*paths).await)) }
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        let connection = http.serve_connection(TokioIo::new(stream), answer);
+        tokio::spawn(async move {
+            // Whoever hangs up has what it wanted.
+            let _ = connection.await;
+        });
+    }
+}
+
+/// What is wrong with a request.
+type Refusal = (StatusCode, String);
+
+fn respond(answer: Result<Value, Refusal>) -> Response<Full<Bytes>> {
+    let (status, kind, body) = match answer {
+        // As `ofctl_rest` does after a change.
+        Ok(Value::Null) => (StatusCode::OK, "text/plain", String::new()),
+        Ok(value) => (StatusCode::OK, "application/json", value.to_string()),
+        Err((status, reason)) => (status, "text/plain", format!("{reason}\n")),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+async fn answer(request: Request<Incoming>, paths: &dyn Paths) -> Result<Value, Refusal> {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    match (&method, path.as_str()) {
+        (&Method::GET, "/v1.0/topology/switches") => Ok(asked(paths, switches)),
+        (&Method::GET, "/v1.0/topology/links") => Ok(asked(paths, links)),
+        (&Method::GET, path) if path.starts_with("/stats/flow/") => {
+            let id = path.trim_start_matches("/stats/flow/");
+            let id = id.parse().map_err(|_| bad(format!("`{id}` is no number of a switch")))?;
+            asked(paths, |network| rules(network, SwitchId(id))).ok_or_else(|| no_switch(id))
+        }
+        (&Method::POST, "/stats/flowentry/add") => {
+            let body = Limited::new(request.into_body(), LONGEST).collect();
+            let body = body.await.map_err(|error| bad(error.to_string()))?.to_bytes();
+            let (switch, rule) = rule_of(&body).map_err(bad)?;
+            match paths.install(switch, rule) {
+                true => Ok(Value::Null),
+                false => Err(no_switch(switch.0)),
+            }
+        }
+        _ => Err((
+            StatusCode::NOT_FOUND,
+            "There are GET /v1.0/topology/switches, /v1.0/topology/links and /stats/flow/ID, and POST /stats/flowentry/add."
+                .to_owned(),
+        )),
+    }
+}
+
+fn bad(reason: impl Into<String>) -> Refusal {
+    (StatusCode::BAD_REQUEST, reason.into())
+}
+
+fn no_switch(id: u64) -> Refusal {
+    (StatusCode::NOT_FOUND, format!("switch {id} is not connected"))
+}
+
+/// What somebody who looks at the network sees.
+fn asked<R: Default>(paths: &dyn Paths, see: impl Fn(&paths::Network) -> R) -> R {
+    let mut seen = R::default();
+    paths.look(&mut |network| seen = see(network));
+    seen
+}
+
+fn switches(network: &paths::Network) -> Value {
+    network
+        .switch_ids()
+        .map(|id| json!({ "dpid": format!("{:016x}", id.0), "ports": [] }))
+        .collect()
+}
+
+fn links(network: &paths::Network) -> Value {
+    let end = |(switch, port): (SwitchId, Port)| json!({ "dpid": format!("{:016x}", switch.0), "port_no": format!("{:08x}", port.0) });
+    network.link_ends().map(|(from, to)| json!({ "src": end(from), "dst": end(to) })).collect()
+}
+
+/// The rules of a switch; nothing if it is not there.
+fn rules(network: &paths::Network, switch: SwitchId) -> Option<Value> {
+    let rule = |rule: Rule| {
+        json!({
+            "match": {
+                "in_port": rule.flow.ingress.0,
+                "dl_src": rule.flow.source.to_string(),
+                "dl_dst": rule.flow.destination.to_string(),
+            },
+            "actions": [format!("OUTPUT:{}", rule.output.0)],
+        })
+    };
+    let rules: Vec<Value> = network.rules_of(switch)?.into_iter().map(rule).collect();
+    Some(json!({ switch.0.to_string(): rules }))
+}
+
+/// The rule that a request describes.
+fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
+    let entry: Value = serde_json::from_slice(body).map_err(|error| format!("no JSON: {error}"))?;
+    let number = |value: &Value, name: &str| {
+        value.as_u64().ok_or_else(|| format!("`{name}` is missing, or no number"))
+    };
+    let port = |value: &Value, name: &str| {
+        let number = number(value, name)?;
+        u32::try_from(number).map(Port).map_err(|_| format!("`{name}`: {number} is no port"))
+    };
+    let fields = &entry["match"];
+    let address = |name: &str| {
+        let text = fields[name].as_str().unwrap_or_default();
+        mac_address(text).ok_or_else(|| format!("`match.{name}`: \"{text}\" is no MAC address"))
+    };
+    let output = match entry["actions"].as_array().map(Vec::as_slice) {
+        Some([only]) if only["type"] == "OUTPUT" => port(&only["port"], "actions[0].port")?,
+        _ => return Err("`actions`: there has to be one, OUTPUT".to_owned()),
+    };
+    let flow = Flow {
+        ingress: port(&fields["in_port"], "match.in_port")?,
+        source: address("dl_src")?,
+        destination: address("dl_dst")?,
+    };
+    Ok((SwitchId(number(&entry["dpid"], "dpid")?), Rule { flow, output }))
+}
+
+fn mac_address(text: &str) -> Option<MacAddress> {
+    let mut octets = [0; 6];
+    let mut parts = text.split(':');
+    for octet in &mut octets {
+        let part = parts.next().filter(|part| part.len() == 2)?;
+        *octet = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(MacAddress(octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRY: &str = r#"{"dpid": 3, "priority": 100, "match": {"in_port": 1, "dl_src": "02:00:00:00:00:01",
+        "dl_dst": "02:00:00:00:00:1f"}, "actions": [{"type": "OUTPUT", "port": 2}]}"#;
+
+    #[test]
+    fn a_rule_is_read_as_ofctl_rest_has_it() {
+        let (switch, rule) = rule_of(ENTRY.as_bytes()).expect("a rule");
+        assert_eq!((switch, rule.output), (SwitchId(3), Port(2)));
+        let flow = Flow {
+            ingress: Port(1),
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            destination: MacAddress([2, 0, 0, 0, 0, 0x1f]),
+        };
+        assert_eq!(rule.flow, flow);
+        for (from, to, wanted) in [
+            ("\"dpid\": 3", "\"dpid\": \"x\"", "dpid"),
+            ("\"in_port\": 1", "\"in_port\": 5000000000", "no port"),
+            ("02:00:00:00:00:01", "02:00:00:00:00", "match.dl_src"),
+            ("02:00:00:00:00:1f", "02:00:00:00:00:1f:00", "match.dl_dst"),
+            ("OUTPUT", "DROP", "actions"),
+            ("{\"dpid\"", "\"dpid\"", "no JSON"),
+        ] {
+            let error = rule_of(ENTRY.replace(from, to).as_bytes()).expect_err(wanted);
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn topology_and_rules_are_told_as_ryu_tells_them() {
+        let mut network = paths::Network::new();
+        network.switch_up(SwitchId(10), [Port(1)]);
+        assert_eq!(switches(&network), json!([{ "dpid": "000000000000000a", "ports": [] }]));
+        assert_eq!(links(&network), json!([]));
+        assert_eq!(rules(&network, SwitchId(11)), None);
+        let (_, rule) = rule_of(ENTRY.as_bytes()).expect("a rule");
+        assert!(network.install(SwitchId(10), rule).is_some());
+        let told = rules(&network, SwitchId(10)).expect("it is there");
+        assert_eq!(told["10"][0]["match"]["dl_dst"], "02:00:00:00:00:1f");
+        assert_eq!(told["10"].as_array().map(Vec::len), Some(1));
+    }
+}
