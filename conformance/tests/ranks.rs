@@ -115,6 +115,51 @@ fn four_ranks_in_their_own_namespaces_count_what_one_process_counts() {
     }
 }
 
+/// Each rank's switches wait at the address of its namespace, and rank 0 tells the controller of all.
+#[test]
+fn four_ranks_in_their_own_namespaces_are_dialled_at_their_own_addresses() {
+    let Some(lab) = lab() else { return };
+    let scratch = tempfile::tempdir().expect("a folder");
+    let measured = |of: u32| {
+        let folder = scratch.path().join(of.to_string());
+        let list = scratch.path().join(format!("switches-{of}.txt"));
+        let start = |rank| {
+            let address = format!("10.77.0.1{rank}");
+            let mut more = vec!["-p", "p4runtime", "--listen", &address, "--first-port", "20001"];
+            let list = list.to_string_lossy();
+            more.extend(["--list-file", &list, "--duration", "2s", "--connect-timeout", "40s"]);
+            let mut command = probe(&lab, rank, &folder, &more);
+            if of > 1 {
+                of_many(&mut command, rank);
+            }
+            Running::start(command).expect("ip runs")
+        };
+        let mut all: Vec<Running> = (0..of).map(start).collect();
+        assert!(
+            conformance::poll(Duration::from_secs(60), || list.is_file()),
+            "no list of switches: {}",
+            all[0].output()
+        );
+        let mut command = lab.command("s", binary());
+        command.args(["controller", "-a", "null", "--devices"]).arg(&list);
+        let mut controller = Running::start(command).expect("ip runs");
+        controller.wait_for("dialling", Duration::from_secs(30));
+        for rank in &mut all {
+            wait(rank, Duration::from_secs(90));
+        }
+        (std::fs::read_to_string(&list).expect("a list"), result(&folder))
+    };
+    let ((_, one), (list, four)) = (measured(1), measured(RANKS));
+    for rank in 0..RANKS {
+        assert!(list.contains(&format!("10.77.0.1{rank}:20")), "{list}");
+    }
+    assert_eq!(four["completion"]["state"], "complete", "{}", four["completion"]);
+    let (one, four) = (trial(&one), trial(&four));
+    assert!(decided(&one["counts"])[0] > 600, "{}", one["counts"]);
+    assert_eq!(decided(&one["counts"]), decided(&four["counts"]));
+    assert_eq!(four["ranks"].as_array().map(Vec::len), Some(4));
+}
+
 #[test]
 fn a_rank_that_is_killed_or_paused_is_named_in_bounded_time() {
     let Some(lab) = lab() else { return };

@@ -237,6 +237,9 @@ impl SwitchHandshake {
 /// What an engine thread hands over at the end.
 pub(crate) type Books = (Recorder, Vec<SwitchHandshake>);
 
+/// The threads of an engine, and the ways to them.
+pub(crate) type Started = (Vec<JoinHandle<io::Result<Books>>>, Vec<mailbox::Slot>);
+
 /// Starts an engine thread, on the core that it is to have for itself.
 fn spawn(
     plan: &TrialPlan,

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -145,7 +146,9 @@ pub fn lead(
     group: &mut Group,
 ) -> Result<RunResult, RunError> {
     shareable(config)?;
-    let result = run_all(config, context, watcher, Some(&mut *group));
+    let mut config = config.clone();
+    config.p4runtime.ranks = hosts_of_ranks(&config, group, &context.interrupt);
+    let result = run_all(&config, context, watcher, Some(&mut *group));
     if let Err(error) = &result {
         group.send_all(&Word::Cancel(error.to_string()));
     }
@@ -167,6 +170,15 @@ pub fn follow(
 ) -> Result<(), RunError> {
     shareable(config)?;
     host::raise_file_limit();
+    // Until the last trial is over; the first rank begins when those of all ranks are held.
+    let _ports = match HeldPorts::take(config, false).map_err(RunError::from).and_then(in_order) {
+        Ok(ports) => ports,
+        Err(error) => {
+            group.send(Rank::FIRST, &Word::Failed(error.to_string()));
+            return Err(error);
+        }
+    };
+    group.send(Rank::FIRST, &Word::Here(engine::p4runtime::advertised(config)));
     let precedence = config.isolate.then(Precedence::take);
     // A command between trials may take a while.
     let deadline = |from: Instant| from + Duration::from_secs(600);
@@ -203,13 +215,44 @@ pub fn follow(
     Ok(())
 }
 
+/// Ports of which none was passed over, so that all ranks have the same for a switch.
+fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
+    match ports.has_gaps() {
+        false => Ok(ports),
+        true => Err(RunError::NotShared(
+            "some of their ports are in use on one of the hosts: choose another --first-port",
+        )),
+    }
+}
+
+/// Where controllers find the switches of each rank; one that does not say so in time is lost.
+fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) -> Vec<IpAddr> {
+    const PATIENCE: Duration = Duration::from_secs(90);
+    let own = engine::p4runtime::advertised(config);
+    let mut hosts = BTreeMap::from([(Rank::FIRST, own)]);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let is_known = |rank: &Rank| hosts.contains_key(rank) || group.lost().contains_key(rank);
+        let awaited: Vec<Rank> = group.others().filter(|rank| !is_known(rank)).collect();
+        if awaited.is_empty() || interrupt.load(atomic::Ordering::Relaxed) {
+            break;
+        }
+        if Instant::now() >= deadline {
+            let cause = format!("it was not ready in {} s", PATIENCE.as_secs());
+            awaited.into_iter().for_each(|rank| group.give_up(rank, cause.clone()));
+            break;
+        }
+        match group.receive(Duration::from_millis(50)) {
+            Received::Message(rank, Word::Here(address)) => drop(hosts.insert(rank, address)),
+            Received::Message(rank, Word::Failed(reason)) => group.give_up(rank, reason),
+            _ => {}
+        }
+    }
+    (0..group.size()).map(|rank| hosts.get(&Rank(rank)).copied().unwrap_or(own)).collect()
+}
+
 /// Whether several ranks can share what is configured.
 fn shareable(config: &Config) -> Result<(), RunError> {
-    if config.protocol == Protocol::P4Runtime {
-        return Err(RunError::NotShared(
-            "P4Runtime switches, which wait to be dialled, do not yet",
-        ));
-    }
     if let PlanKind::Rfc8456(_) = config.plan.kind {
         return Err(RunError::NotShared("the tests of RFC 8456 have one network in one process"));
     }
@@ -236,12 +279,15 @@ fn run_all(
     let precedence = config.isolate.then(Precedence::take);
     let file_limit = host::raise_file_limit();
     let mut config = config.clone();
-    let shared_ports = engine::p4runtime::fit_to_file_limit(&mut config);
+    // Ranks agree on who has which port, whatever their limits are.
+    let shared_ports =
+        if group.is_none() { engine::p4runtime::fit_to_file_limit(&mut config) } else { None };
     // Before anybody learns where switches listen, and until the last of them is gone.
     let ports = match context.ports.take() {
         Some(ports) => ports,
         None => HeldPorts::take(&config, false)?,
     };
+    let ports = if group.is_some() { in_order(ports)? } else { ports };
     ports.apply(&mut config);
     let config = &config;
     let began = Began::now(context.command.clone());

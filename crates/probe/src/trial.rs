@@ -134,7 +134,10 @@ pub(crate) fn run(
     live.enter(Phase::Connecting);
     let (slot, outbound) = mailbox().map_err(|error| TrialError::Engine(error.to_string()))?;
     let (threads, inbound) = start(&plan, &orders, live, place.map(|_| slot))?;
-    let announced = match announce(&plan.config, interrupt) {
+    // The first rank speaks for all.
+    let leads = place.is_none_or(|(rank, _)| rank == Rank::FIRST);
+    let announced = if leads { announce(&plan.config, interrupt) } else { Ok(Vec::new()) };
+    let announced = match announced {
         Ok(notes) => notes,
         Err(error) => {
             orders.stop();
@@ -179,7 +182,9 @@ pub(crate) fn run(
     }
     orders.stop();
     let books = join(threads)?;
-    if let (true, Some(onos)) = (plan.config.controller.onos_forget, Onos::of(&plan.config)) {
+    if let (true, Some(onos)) =
+        (leads && plan.config.controller.onos_forget, Onos::of(&plan.config))
+    {
         notes.extend(onos.forget(&plan.config));
     }
     live.enter(Phase::Done);
@@ -241,8 +246,7 @@ fn start(
             engine::openflow::start(plan, orders, live, &dialler, abroad)
                 .map_err(|error| TrialError::Engine(error.to_string()))
         }
-        Protocol::P4Runtime => engine::p4runtime::start(plan, orders, live)
-            .map(|threads| (threads, Vec::new()))
+        Protocol::P4Runtime => engine::p4runtime::start(plan, orders, live, abroad)
             .map_err(|error| TrialError::Engine(error.to_string())),
     }
 }

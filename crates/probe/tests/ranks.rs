@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use controllers::application::Application;
 use controllers::openflow::{Controller, Options};
+use controllers::p4runtime::{self, Target};
 use probe::config::{Config, Origin, Resolved, Settings};
 use probe::outcome::{Completion, Counts, RunResult, Trial};
 use probe::{Live, RunContext, Watcher};
@@ -83,20 +84,21 @@ fn follow(config: &Config, mut group: Group) {
 }
 
 /// Runs with so many ranks, each in a thread of its own.
-fn run_with(size: u32, settings: &[(&str, &str)]) -> RunResult {
-    beside_controller(|address| {
-        let resolved = configuration(address, settings);
-        let mut links = in_memory(size).into_iter();
-        let mut first = Group::from(links.next().expect("a first rank"));
-        std::thread::scope(|scope| {
-            for link in links {
-                let config = &resolved.config;
-                scope.spawn(move || follow(config, Group::from(link)));
-            }
-            probe::lead(&resolved.config, context(&resolved), &mut Nobody, &mut first)
-        })
-        .unwrap_or_else(|error| panic!("{error}"))
+fn together(resolved: &Resolved, size: u32) -> RunResult {
+    let mut links = in_memory(size).into_iter();
+    let mut first = Group::from(links.next().expect("a first rank"));
+    std::thread::scope(|scope| {
+        for link in links {
+            let config = &resolved.config;
+            scope.spawn(move || follow(config, Group::from(link)));
+        }
+        probe::lead(&resolved.config, context(resolved), &mut Nobody, &mut first)
     })
+    .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run_with(size: u32, settings: &[(&str, &str)]) -> RunResult {
+    beside_controller(|address| together(&configuration(address, settings), size))
 }
 
 fn trials(result: &RunResult) -> Vec<&Trial> {
@@ -183,14 +185,76 @@ fn a_rank_that_dies_ends_the_run_with_what_is_there() {
 #[test]
 fn what_ranks_cannot_share_is_said() {
     let address = ([127, 0, 0, 1], 9).into();
-    for (setting, wanted) in [
-        (("plan.kind", "rfc8456:5.1.1"), "the tests of RFC 8456"),
-        (("protocol", "p4runtime"), "P4Runtime switches"),
-    ] {
-        let resolved = configuration(address, &[setting]);
-        let mut group = Group::from(in_memory(1).remove(0));
-        let error = probe::lead(&resolved.config, context(&resolved), &mut Nobody, &mut group)
-            .expect_err("no");
-        assert!(error.is_input() && error.to_string().contains(wanted), "{error}");
+    let resolved = configuration(address, &[("plan.kind", "rfc8456:5.1.1")]);
+    let mut group = Group::from(in_memory(1).remove(0));
+    let error = probe::lead(&resolved.config, context(&resolved), &mut Nobody, &mut group);
+    let error = error.expect_err("no");
+    assert!(error.is_input() && error.to_string().contains("the tests of RFC 8456"), "{error}");
+}
+
+/// Switches of P4Runtime wait to be dialled, each rank's at its own ports; two devices share one here.
+#[test]
+fn four_ranks_count_what_one_process_counts_over_p4runtime() {
+    let alone = beside_p4runtime_controller(|settings| {
+        let resolved = configuration(([127, 0, 0, 1], 9).into(), settings);
+        probe::run(&resolved.config, context(&resolved), &mut Nobody).expect("a result")
+    });
+    let shared = beside_p4runtime_controller(|settings| {
+        let resolved = configuration(([127, 0, 0, 1], 9).into(), settings);
+        together(&resolved, 4)
+    });
+    assert_eq!(shared.completion, Completion::Complete, "{:?}", shared.notes);
+    let (alone, shared) = (trials(&alone), trials(&shared));
+    assert_eq!((alone.len(), shared.len()), (2, 2));
+    for (alone, shared) in alone.into_iter().zip(shared) {
+        assert!(alone.counts.due > 300, "{:?}", alone.counts);
+        assert_eq!(decided(&alone.counts), decided(&shared.counts));
+        for (one, other) in alone.per_switch.iter().zip(&shared.per_switch) {
+            assert_eq!((one.index, decided(&one.counts)), (other.index, decided(&other.counts)));
+        }
+        assert_eq!((shared.handshake.ready, shared.handshake.ready_at_end), (10, Some(10)));
+        let portions: Vec<_> =
+            shared.ranks.iter().map(|rank| (rank.first_switch, rank.switches)).collect();
+        assert_eq!(portions, [(0, 2), (2, 2), (4, 2), (6, 4)]);
     }
+}
+
+/// Does something while a controller dials the switches that settings speak of.
+fn beside_p4runtime_controller<T>(work: impl FnOnce(&[(&str, &str)]) -> T) -> T {
+    let first = free_ports(5);
+    let targets = (0..10).map(|switch| {
+        let text = format!("{}@127.0.0.1:{}", switch + 1, first + switch / 2);
+        text.parse::<Target>().expect("a target")
+    });
+    let options = p4runtime::Options {
+        application: Application::NullResponder,
+        retry: Duration::from_millis(100),
+        ..p4runtime::Options::default()
+    };
+    let controller = p4runtime::Controller::new(targets.collect(), options).expect("a pipeline");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| controller.run(&stop).expect("it ran"));
+        let _end = End(&stop);
+        work(&[
+            ("protocol", "p4runtime"),
+            ("p4runtime.first-port", &first.to_string()),
+            ("p4runtime.devices-per-port", "2"),
+            ("plan.repetitions", "2"),
+        ])
+    })
+}
+
+/// The first of so many ports in a row that nobody uses now, below those that the kernel lends out.
+fn free_ports(count: u16) -> u16 {
+    let from = 2_000 + (std::process::id() % 20_000) as u16;
+    let is_free = |port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+    static TAKEN: std::sync::Mutex<u16> = std::sync::Mutex::new(0);
+    let mut taken = TAKEN.lock().expect("no panic");
+    let first = (from.max(*taken)..32_000)
+        .step_by(usize::from(count))
+        .find(|first| (*first..*first + count).all(is_free))
+        .expect("free ports");
+    *taken = first + count;
+    first
 }

@@ -412,6 +412,7 @@ impl P4RuntimeDraft {
             advertise: self.advertise.0,
             first_port: self.first_port,
             passed_over: Vec::new(),
+            ranks: Vec::new(),
             devices_per_port: self.devices_per_port,
             same_device_id: self.same_device_id,
             p4info: self.p4info.0,

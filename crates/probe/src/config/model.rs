@@ -173,6 +173,8 @@ pub struct P4Runtime {
     /// Ports from there on at which no switch listens, in order: somebody else uses them. None
     /// until a run has looked.
     pub passed_over: Vec<u16>,
+    /// Where the switches of each rank are found, in their order; none for a process alone. Found out when a run begins.
+    pub ranks: Vec<IpAddr>,
     /// Device ids behind each port.
     pub devices_per_port: u32,
     /// Every device has the first id; their ports tell them apart.

@@ -3,6 +3,7 @@
 //! A controller may answer at another switch than the one that asked, and an emulated link may
 //! lead to a switch of another thread. Both are rare, so a channel with a wake-up is enough.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -28,17 +29,40 @@ pub(crate) struct Mailbox {
 }
 
 /// Where notes to one thread are dropped.
-#[derive(Clone, Debug)]
-pub(crate) struct Slot {
-    notes: Sender<Note>,
-    wake: Arc<OwnedFd>,
+#[derive(Clone)]
+pub(crate) enum Slot {
+    /// The thread takes them out of its mailbox.
+    Mailbox {
+        /// The way into it.
+        notes: Sender<Note>,
+        /// Wakes the thread.
+        wake: Arc<OwnedFd>,
+    },
+    /// Its books are behind a lock, so that whoever has a note enters it.
+    Direct(Arc<dyn Deliver>),
+}
+
+/// Whoever takes notes from any thread.
+pub(crate) trait Deliver: Send + Sync {
+    /// Takes one.
+    fn deliver(&self, note: Note);
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mailbox { .. } => "Mailbox",
+            Self::Direct(_) => "Direct",
+        })
+    }
 }
 
 /// A mailbox and the way into it.
 pub(crate) fn mailbox() -> io::Result<(Slot, Mailbox)> {
     let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
     let (sender, receiver) = channel();
-    Ok((Slot { notes: sender, wake: wake.clone() }, Mailbox { notes: receiver, wake }))
+    let slot = Slot::Mailbox { notes: sender, wake: wake.clone() };
+    Ok((slot, Mailbox { notes: receiver, wake }))
 }
 
 impl Note {
@@ -53,9 +77,14 @@ impl Note {
 impl Slot {
     /// Delivers a note, unless the thread has ended.
     pub(crate) fn send(&self, note: Note) {
-        if self.notes.send(note).is_ok() {
-            // Full means that a wake-up is pending already.
-            let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        match self {
+            Self::Mailbox { notes, wake } => {
+                if notes.send(note).is_ok() {
+                    // Full means that a wake-up is pending already.
+                    let _ = rustix::io::write(&**wake, &1u64.to_ne_bytes());
+                }
+            }
+            Self::Direct(thread) => thread.deliver(note),
         }
     }
 }

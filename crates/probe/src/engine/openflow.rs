@@ -8,14 +8,13 @@ mod transport;
 
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use openflow::{BufferId, DatapathId, Version, Xid};
 use rustix::event::epoll;
 
 use super::mailbox::{Slot, mailbox};
 use super::pace::Pace;
-use super::{Books, Live, Orders, SwitchHandshake, TrialPlan, spawn};
+use super::{Live, Orders, Started, SwitchHandshake, TrialPlan, spawn};
 use crate::config::{Matching, Mode, Protocol};
 use connection::Connection;
 use flood::FloodBlock;
@@ -33,9 +32,6 @@ pub(crate) enum StartError {
     #[error("there is no switch {0}")]
     NoSwitch(u32),
 }
-
-/// The threads of an engine, and the ways to them.
-pub(crate) type Started = (Vec<JoinHandle<io::Result<Books>>>, Vec<Slot>);
 
 /// Starts one thread per share of the switches. What is for switches of other ranks goes to `abroad`.
 pub(crate) fn start(

@@ -14,10 +14,9 @@ mod thread;
 pub(crate) mod timer;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use p4runtime::arbitration::ElectionMemory;
@@ -26,10 +25,12 @@ use p4runtime::packet_io::ByteString;
 use p4runtime::proto::v1;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
+use ranks::Rank;
 use tokio::sync::watch;
 
+use super::mailbox::Slot;
 use super::pace::Pace;
-use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, spawn};
+use super::{Books, Live, Orders, Portion, Recorder, Started, SwitchHandshake, TrialPlan, spawn};
 use crate::config::{Config, DeviceAddress, PortForm, Protocol};
 use crate::ledger::Tally;
 use load::Form;
@@ -58,6 +59,23 @@ pub(crate) enum StartError {
     Load { file: PathBuf, cause: load::NoForm },
 }
 
+/// Where controllers find the switches of this process: at the address that it advertises.
+pub(crate) fn advertised(config: &Config) -> IpAddr {
+    config.p4runtime.advertise.unwrap_or(config.p4runtime.listen)
+}
+
+/// Where the switches of each rank are found, as its first switch and its address; the address of this process where there are
+/// no others.
+fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
+    let group = config.p4runtime.devices_per_port.max(1);
+    let ranks = &config.p4runtime.ranks;
+    let of = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
+    let first =
+        |rank: u32| Portion::new(config.switches.count, group, Rank(rank), of).switches.start;
+    let hosts = (0..).zip(ranks).map(|(rank, address)| (first(rank), *address));
+    if ranks.is_empty() { vec![(0, advertised(config))] } else { hosts.collect() }
+}
+
 /// Where every P4Runtime switch listens, in the order of the switches.
 pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
     let p4runtime = &config.p4runtime;
@@ -67,27 +85,31 @@ pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
         .filter(|port| p4runtime.passed_over.binary_search(port).is_err())
         .take(config.switches.count.div_ceil(group) as usize)
         .collect();
+    let hosts = hosts(config);
     (0..config.switches.count)
         .map(|switch| {
+            let host = hosts.partition_point(|(first, _)| *first <= switch).saturating_sub(1);
+            let host = hosts.get(host).map_or(p4runtime.listen, |(_, address)| *address);
             let port = ports.get((switch / group) as usize).copied().unwrap_or(u16::MAX);
             let number = config.switches.first_id + u64::from(switch);
             DeviceAddress {
                 device_id: if p4runtime.same_device_id { config.switches.first_id } else { number },
                 number,
                 listen: SocketAddr::new(p4runtime.listen, port),
-                dial: SocketAddr::new(p4runtime.advertise.unwrap_or(p4runtime.listen), port),
+                dial: SocketAddr::new(host, port),
             }
         })
         .collect()
 }
 
-/// Binds all listeners and starts one thread per share of them.
+/// Binds all listeners and starts one thread per share of them. What is for switches of other ranks goes to `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
     live: &Arc<Live>,
-) -> Result<Vec<JoinHandle<io::Result<Books>>>, StartError> {
-    let shared = Arc::new(Shared::new(plan.clone(), orders.clone(), live.clone()));
+    abroad: Option<Slot>,
+) -> Result<Started, StartError> {
+    let shared = Arc::new(Shared::new(plan.clone(), orders.clone(), live.clone(), abroad));
     let preloaded = preloaded(&plan.config)?;
     let registry = Arc::new(PipelineRegistry::new());
     let threads = (0..plan.threads)
@@ -99,15 +121,14 @@ pub(crate) fn start(
     }
     shared.set_threads(threads.clone());
     let tls = server_tls(&plan.config)?;
-    threads
-        .into_iter()
-        .zip(serving)
-        .enumerate()
-        .map(|(number, (thread, servers))| {
+    let slots = threads.iter().map(|thread| Slot::Direct(thread.clone())).collect();
+    let started = threads.into_iter().zip(serving).enumerate().map(
+        |(number, (thread, servers))| -> Result<_, StartError> {
             let (tls, pace) = (tls.clone(), Pace::new(plan, orders, number));
             Ok(spawn(plan, orders, number, move || run(&thread, pace, servers, tls))?)
-        })
-        .collect()
+        },
+    );
+    Ok((started.collect::<Result<_, _>>()?, slots))
 }
 
 fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartError> {

@@ -8,6 +8,7 @@ mod clocks;
 mod conclusion;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use ranks::{ClockOffset, Group, Rank, Received};
@@ -31,6 +32,8 @@ const LOOK: Duration = Duration::from_millis(5);
 /// What ranks of a run tell each other.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Word {
+    /// A rank is ready, and its switches are found at this address.
+    Here(IpAddr),
     /// From the first: a trial is to be run.
     Trial(TrialSetting),
     /// From the first: there is no further trial.

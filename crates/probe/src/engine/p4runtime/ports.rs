@@ -120,6 +120,11 @@ impl HeldPorts {
         Ok(held)
     }
 
+    /// Whether ports were passed over.
+    pub(crate) fn has_gaps(&self) -> bool {
+        !self.passed_over.is_empty()
+    }
+
     /// Makes a configuration speak of these ports.
     pub fn apply(&self, config: &mut Config) {
         config.p4runtime.passed_over.clone_from(&self.passed_over);

@@ -23,6 +23,7 @@ use super::digest;
 use super::load::{Batch, Form, NoForm, Receiver};
 use super::pipelines::Pipelines;
 use crate::config::{Load, Matching, Mode};
+use crate::engine::mailbox::{Deliver, Note, Slot};
 use crate::engine::recorder::{Recorder, RuleChange};
 use crate::engine::{Live, Orders, SwitchHandshake, TrialPlan};
 use crate::ledger::Answer;
@@ -41,14 +42,21 @@ pub(super) struct Shared {
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
     pub(super) pipelines: Pipelines,
+    /// The way to switches of other ranks, if there are any.
+    abroad: Option<Slot>,
     /// All threads, from when they exist until they end.
     threads: RwLock<Vec<Arc<ThreadState>>>,
 }
 
 impl Shared {
-    pub(super) fn new(plan: Arc<TrialPlan>, orders: Arc<Orders>, live: Arc<Live>) -> Self {
+    pub(super) fn new(
+        plan: Arc<TrialPlan>,
+        orders: Arc<Orders>,
+        live: Arc<Live>,
+        abroad: Option<Slot>,
+    ) -> Self {
         let pipelines = Pipelines::default();
-        Self { plan, orders, live, pipelines, threads: RwLock::default() }
+        Self { plan, orders, live, pipelines, abroad, threads: RwLock::default() }
     }
 
     pub(super) fn set_threads(&self, threads: Vec<Arc<ThreadState>>) {
@@ -216,6 +224,24 @@ impl ThreadState {
     }
 }
 
+impl Deliver for ThreadState {
+    /// Takes what other ranks have for switches of this thread.
+    fn deliver(&self, note: Note) {
+        let (_, member) = self.shared.plan.place(note.switch());
+        match note {
+            Note::Answered { sequence, at, .. } => {
+                let start = self.shared.orders.traffic_start().unwrap_or(at);
+                let mut books = self.books();
+                let answer = books.recorder.answer(member, sequence, at.saturating_sub(start));
+                settle(&mut books, member, answer);
+                drop(books);
+                self.wake.notify_one();
+            }
+            Note::Arrived { port, frame, .. } => self.send_unmeasured(member, port, &frame),
+        }
+    }
+}
+
 impl Books {
     /// Makes what waits longest at a switch, and says its sequence number.
     pub(super) fn emit(&mut self, index: usize, batch: &mut Batch) -> Option<u64> {
@@ -350,6 +376,12 @@ impl Observer {
             let answer = books.recorder.answer(member, id.sequence, at);
             settle(&mut books, member, answer);
             owner.wake.notify_one();
+        } else if let Some(abroad) = &self.thread.shared.abroad
+            && id.switch < self.thread.shared.plan.config.switches.count
+        {
+            let start = self.thread.shared.orders.traffic_start().unwrap_or(0);
+            let at = start.saturating_add(at);
+            abroad.send(Note::Answered { switch: id.switch, sequence: id.sequence, at });
         } else {
             self.thread.books().recorder.counts(self.index).unmatched += 1;
         }
@@ -368,6 +400,9 @@ impl Observer {
         if let Some(owner) = self.thread.shared.thread(thread) {
             self.thread.books().recorder.counts(self.index).discovery_relayed += 1;
             owner.send_unmeasured(member, u32::from(port), frame);
+        } else if let Some(abroad) = &self.thread.shared.abroad {
+            self.thread.books().recorder.counts(self.index).discovery_relayed += 1;
+            abroad.send(Note::Arrived { switch, port: u32::from(port), frame: frame.to_vec() });
         }
     }
 }

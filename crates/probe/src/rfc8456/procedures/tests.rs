@@ -10,7 +10,7 @@ use crate::config::{Switches, TopologySource};
 use crate::rfc8456::bench::{Bench, Measured, Preparation, Procedure};
 use crate::rfc8456::emulator::{Device, Emulator};
 use crate::rfc8456::scene::Scene;
-use crate::rfc8456::seen::{Census, Order, What};
+use crate::rfc8456::seen::{Census, Hop, Order, What};
 use crate::rfc8456::size::largest;
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Hosts, PathFrames, RunKey, is_discovery, read_id};
@@ -99,6 +99,8 @@ struct Known {
     service: u64,
     /// What each connection that nobody uses costs.
     attack: u64,
+    /// For how long it does nothing else for a path that it is told of.
+    telling: u64,
 }
 
 const KNOWN: Known = Known {
@@ -111,6 +113,7 @@ const KNOWN: Known = Known {
     invalid: 0,
     service: 0,
     attack: 0,
+    telling: 0,
 };
 
 /// What the controller does at some time.
@@ -121,6 +124,7 @@ enum Act {
     Repair,
     Refuse { switch: u32 },
     Ready { switch: u32 },
+    Told { flow: u32, asked_at: u64, path: Vec<Hop> },
 }
 
 struct Simulation {
@@ -261,17 +265,9 @@ impl Simulation {
                 self.bench.emulator.note(self.now, What::Topology(Ok(census)));
             }
             Order::Provision { flow, path } => {
-                let what = What::Provisioned { flow, asked_at: self.now, outcome: Ok(()) };
-                self.bench.emulator.note(self.now, what);
-                for hop in path {
-                    let table = &mut self.bench.emulator.devices[hop.switch as usize];
-                    table.rules.insert((hop.source, hop.destination), hop.out_port);
-                }
-                // Its rules take effect at once, and the last message of them comes later.
-                self.bench.emulator.note(
-                    self.now + self.known.delay,
-                    What::Rules { installed: 1, removed: 0, refused: 0 },
-                );
+                self.busy_until = self.now.max(self.busy_until) + self.known.telling;
+                let asked_at = self.now;
+                self.at(self.busy_until, Act::Told { flow, asked_at, path });
             }
             Order::Fail => {
                 self.away_until = self.now + self.known.failover;
@@ -340,6 +336,16 @@ impl Simulation {
                 }
             }
             Act::Answer { switch, port, frame } => self.answer(switch, port, frame),
+            Act::Told { flow, asked_at, path } => {
+                emulator.note(now, What::Provisioned { flow, asked_at, outcome: Ok(()) });
+                for hop in path {
+                    let table = &mut emulator.devices[hop.switch as usize];
+                    table.rules.insert((hop.source, hop.destination), hop.out_port);
+                }
+                // Its rules take effect at once, and the last message of them comes later.
+                let rules = What::Rules { installed: 1, removed: 0, refused: 0 };
+                emulator.note(now + self.known.delay, rules);
+            }
         }
     }
 
@@ -466,6 +472,10 @@ fn a_path_takes_from_the_first_question_to_the_last_rule() {
     assert_eq!(figure(&measured, "paths that failed"), 0.0);
     let measured = run(&scene, PathTime::new(terms(), scene.clone(), true));
     close(&measured, 0.003);
+    // From when the controller is told of the path, whatever it takes to understand that.
+    let known = Known { telling: 5 * MILLISECOND, ..KNOWN };
+    let measured = run_with(&scene, known, false, PathTime::new(terms(), scene.clone(), true));
+    close(&measured, 0.008);
 }
 
 #[test]
@@ -515,6 +525,50 @@ fn a_rate_is_what_the_controller_can_do_and_attacks_take_their_share() {
     assert!((attacked - 200.0).abs() <= 1.0, "{attacked}");
     let harmless = offered(&scene, Known { attack: 0, ..known }, Some(connections));
     assert!((harmless - alone).abs() <= 1.0, "{harmless}");
+}
+
+#[test]
+fn a_proactive_rate_is_what_the_northbound_interface_takes() {
+    let scene = scene(20, &TopologySource::Linear);
+    let terms = Terms { spacing: 2 * MILLISECOND, ..terms() };
+    let known = Known { telling: 4 * MILLISECOND, ..KNOWN };
+    let measured = run_with(&scene, known, false, PathRate::new(terms, scene.clone(), true));
+    // 500 are offered each second, and one is taken in 4 ms.
+    let value = measured.value.unwrap_or_else(|| panic!("{measured:?}"));
+    assert!((value - 250.0).abs() <= 1.0, "{measured:?}");
+}
+
+/// The tests that 5.3.1 and 5.3.2 disturb: a rate falls by the share of time that disturbances take, and a time grows by no more
+/// than one of them takes.
+#[test]
+fn disturbances_show_in_every_test_by_what_they_cost() {
+    let large = scene(20, &TopologySource::Linear);
+    let small = scene(5, &TopologySource::Linear);
+    let cost = 5 * MILLISECOND;
+    let invalid = |switches| Disturbance::Invalid { spacing: 10 * MILLISECOND, switches };
+    let connections = Disturbance::Connections { spacing: 10 * MILLISECOND };
+    let known = Known { service: 4 * MILLISECOND, ..KNOWN };
+    // As for connections: five paths bring 20 ms of work, and a message 5 ms.
+    let attacked = offered(&large, Known { invalid: cost, ..known }, Some(invalid(20)));
+    assert!((attacked - 200.0).abs() <= 1.0, "{attacked}");
+    for disturbance in [invalid(5), connections] {
+        let procedures: [Box<dyn Fn() -> Box<dyn Procedure>>; 2] = [
+            Box::new(|| Box::new(PathTime::new(terms(), small.clone(), false))),
+            Box::new(|| Box::new(TopologyChange::new(terms(), &small.topology))),
+        ];
+        for procedure in procedures {
+            let disturbed = |known| {
+                let procedure = Disturbed::new(procedure(), disturbance, small.clone());
+                run_boxed(&small, known, false, Box::new(procedure))
+            };
+            let harmless = disturbed(KNOWN);
+            close(&harmless, 0.003);
+            assert!(figure(&harmless, "disturbances") > 0.0, "{harmless:?}");
+            let harmful = disturbed(Known { invalid: cost, attack: cost, ..KNOWN });
+            let value = harmful.value.unwrap_or_else(|| panic!("{harmful:?}"));
+            assert!((0.003..=0.008).contains(&value), "{harmful:?}");
+        }
+    }
 }
 
 #[test]
