@@ -15,9 +15,12 @@ import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.protobuf.ProtoUtils;
 import io.grpc.stub.ClientCalls;
+import io.grpc.stub.StreamObserver;
 import java.io.File;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 
 /** P4Runtime in messages whose types come from a file of descriptors, over grpc-java and Netty. */
 class Client {
@@ -82,6 +85,43 @@ class Client {
     if (!is) {
       new AssertionError(otherwise).printStackTrace();
       System.exit(1);
+    }
+  }
+
+  /** A stream of messages: packets are handled, all others wait to be heard, and so does the code with which it ends. */
+  abstract static class Messages implements StreamObserver<DynamicMessage> {
+    final BlockingQueue<Object> heard = new LinkedBlockingQueue<>();
+    final StreamObserver<DynamicMessage> out;
+
+    Messages(ManagedChannel channel) {
+      out = ClientCalls.asyncBidiStreamingCall(
+          channel.newCall(method("StreamChannel"), CallOptions.DEFAULT), this);
+    }
+
+    void arbitrate(long device, long election) {
+      out.onNext(builder("StreamMessageRequest",
+          "arbitration { device_id: " + device + " election_id { low: " + election + " } }").build());
+    }
+
+    abstract void packet(DynamicMessage packet);
+
+    @Override
+    public void onNext(DynamicMessage message) {
+      if (message.hasField(message.getDescriptorForType().findFieldByName("packet"))) {
+        packet((DynamicMessage) field(message, "packet"));
+      } else {
+        heard.add(message);
+      }
+    }
+
+    @Override
+    public void onError(Throwable error) {
+      heard.add(Status.fromThrowable(error).getCode());
+    }
+
+    @Override
+    public void onCompleted() {
+      heard.add(Status.Code.OK);
     }
   }
 

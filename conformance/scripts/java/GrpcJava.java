@@ -8,17 +8,14 @@ import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
-import io.grpc.stub.StreamObserver;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -166,16 +163,10 @@ public class GrpcJava extends Client {
   }
 
   /** A stream of one device. */
-  static class Stream implements StreamObserver<DynamicMessage> {
-    /** All that is no packet. */
-    final BlockingQueue<Object> heard = new LinkedBlockingQueue<>();
-    final StreamObserver<DynamicMessage> out;
-
+  static class Stream extends Messages {
     Stream(ManagedChannel channel, long device) {
-      out = ClientCalls.asyncBidiStreamingCall(
-          channel.newCall(method("StreamChannel"), CallOptions.DEFAULT), this);
-      out.onNext(builder("StreamMessageRequest",
-          "arbitration { device_id: " + device + " election_id { low: 1 } }").build());
+      super(channel);
+      arbitrate(device, 1);
     }
 
     void awaitPrimary() throws Exception {
@@ -184,13 +175,9 @@ public class GrpcJava extends Client {
       expect(field(status, "code").equals(0), "not primary: " + answer);
     }
 
+    /** It goes back. */
     @Override
-    public void onNext(DynamicMessage message) {
-      DynamicMessage packet = (DynamicMessage) field(message, "packet");
-      if (!message.hasField(message.getDescriptorForType().findFieldByName("packet"))) {
-        heard.add(message);
-        return;
-      }
+    void packet(DynamicMessage packet) {
       List<?> metadata = (List<?>) field(packet, "metadata");
       DynamicMessage.Builder port = ((DynamicMessage) metadata.get(0)).toBuilder();
       DynamicMessage.Builder answer = builder("PacketOut",
@@ -201,16 +188,6 @@ public class GrpcJava extends Client {
       DynamicMessage.Builder request = builder("StreamMessageRequest", "");
       set(request, "packet", answer.build());
       out.onNext(request.build());
-    }
-
-    @Override
-    public void onError(Throwable error) {
-      heard.add(Status.fromThrowable(error).getCode());
-    }
-
-    @Override
-    public void onCompleted() {
-      heard.add(Status.Code.OK);
     }
   }
 

@@ -7,7 +7,6 @@ import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
-import io.grpc.stub.StreamObserver;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -405,22 +404,18 @@ public class Onos extends Client {
   }
 
   /** A stream of the device, and what ONOS's applications do with packets. */
-  static class Stream implements StreamObserver<DynamicMessage> {
-    final BlockingQueue<Object> heard = new LinkedBlockingQueue<>();
+  static class Stream extends Messages {
     /** Type, port that a probe left by, port that it came back by. */
     final BlockingQueue<String> links = new LinkedBlockingQueue<>();
     final BlockingQueue<byte[]> ipv4 = new LinkedBlockingQueue<>();
     final Set<Integer> ruled = ConcurrentHashMap.newKeySet();
-    final StreamObserver<DynamicMessage> out;
 
     Stream() {
-      out = ClientCalls.asyncBidiStreamingCall(
-          channel.newCall(method("StreamChannel"), CallOptions.DEFAULT), this);
+      super(channel);
     }
 
     void arbitrate(long id) {
-      out.onNext(builder("StreamMessageRequest",
-          "arbitration { device_id: 1 election_id { low: " + id + " } }").build());
+      arbitrate(1, id);
     }
 
     void becomePrimary(long id) throws Exception {
@@ -477,12 +472,7 @@ public class Onos extends Client {
     }
 
     @Override
-    public void onNext(DynamicMessage message) {
-      if (!message.hasField(message.getDescriptorForType().findFieldByName("packet"))) {
-        heard.add(message);
-        return;
-      }
-      DynamicMessage packet = (DynamicMessage) field(message, "packet");
+    void packet(DynamicMessage packet) {
       byte[] payload = ((ByteString) field(packet, "payload")).toByteArray();
       DynamicMessage metadata = (DynamicMessage) ((List<?>) field(packet, "metadata")).get(0);
       expect(field(metadata, "metadata_id").equals(1), "the ingress port comes first: " + metadata);
@@ -496,16 +486,6 @@ public class Onos extends Client {
         with[payload.length] = (byte) port;
         ipv4.add(with);
       }
-    }
-
-    @Override
-    public void onError(Throwable error) {
-      heard.add(Status.fromThrowable(error).getCode());
-    }
-
-    @Override
-    public void onCompleted() {
-      heard.add(Status.Code.OK);
     }
   }
 }
