@@ -25,6 +25,7 @@ mod declaration;
 mod direct_externs;
 mod display;
 mod division;
+mod entry_list;
 mod evaluate;
 mod expression;
 mod facts;

@@ -102,7 +102,8 @@ control MainControlT<MH, MM>(
     in    pna_main_input_metadata_t  istd,
     inout pna_main_output_metadata_t ostd
 #ifdef __TARGET_TC__
-    , tc_skb_metadata skb_meta
+    // Programs from before p4tc had it leave it out.
+    , @optional tc_skb_metadata skb_meta
 #endif
     );
 
@@ -116,7 +117,7 @@ control MainDeparserT<MH, MM>(
     in    MM main_user_meta,
     in    pna_main_output_metadata_t ostd
 #ifdef __TARGET_TC__
-    , tc_skb_metadata skb_meta
+    , @optional tc_skb_metadata skb_meta
 #endif
     );
 

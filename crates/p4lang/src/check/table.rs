@@ -86,6 +86,7 @@ impl<'program> Checker<'program, '_> {
             }
         }
         facts.configuration = self.table_configuration(declaration, &facts);
+        self.entry_list(declaration, table, &facts);
         self.context.table = outer;
         self.out.tables.insert(declaration.id, facts);
         self.hides_parameters = hides;

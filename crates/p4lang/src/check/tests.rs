@@ -60,6 +60,17 @@ fn warns(text: &str, kind: &str) {
     );
 }
 
+/// Fails if there is an error or a warning of this kind.
+#[track_caller]
+fn does_not_warn(text: &str, kind: &str) {
+    accepts(text);
+    let (warnings, shown) = diagnostics_of(text, Severity::Warning);
+    assert!(
+        warnings.iter().all(|(found, _)| *found != kind),
+        "{kind} was not expected:\n{shown}\n{text}"
+    );
+}
+
 /// Declarations that most tests need.
 const PRELUDE: &str = r"
 #include <core.p4>

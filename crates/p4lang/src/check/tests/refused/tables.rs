@@ -1,6 +1,6 @@
 //! Tables: keys, actions, entries, priorities.
 
-use super::super::{accepts, control, program, refuses, warns};
+use super::super::{accepts, control, does_not_warn, program, refuses, warns};
 
 #[test]
 fn keys_are_scalars_with_names() {
@@ -57,6 +57,31 @@ fn entries_fit_their_keys() {
     refuses(&entries("m.m: exact;", "1 &&& 3: a;"), "match-kind");
     refuses(&entries("m.m: exact;", "1..3: a;"), "match-kind");
     warns(&entries("m.m: exact;", "_: a;"), "match-kind");
+    for (keys, equal) in [
+        ("m.m: exact;", "1: a; 2: b(1); 0x1: b(2);"),
+        ("m.m: ternary;", "0x11 &&& 0x0f: a; 0x21 &&& 0x0f: b(2);"),
+        ("m.m: range; m.w: exact;", "(1 .. 4, 2): a; (1 .. 2 + 2, 2): a;"),
+        ("m.m: optional;", "_: a; default: b(1);"),
+    ] {
+        warns(&entries(keys, equal), "entries");
+    }
+    does_not_warn(
+        &entries("m.m: ternary;", "1 &&& 0x0f: a; 1: b(2); 1 &&& 0x1f: a; _: a;"),
+        "entries",
+    );
+    let sized = |size: u32| {
+        control(
+            &format!(
+                "action a() {{}} table t {{ key = {{ m.m: exact; }} actions = {{ a; }} size = {size};
+                 const entries = {{ 1: a; 2: a; 3: a; }} }}"
+            ),
+            "",
+        )
+    };
+    warns(&sized(2), "entries");
+    does_not_warn(&sized(3), "entries");
+    // 0 is none given.
+    does_not_warn(&sized(0), "entries");
     accepts(&entries("m.m: ternary; m.w: exact;", "(1, 2): a; _: a;"));
     refuses(&entries("m.m: lpm;", "1 &&& 3: a;"), "match-kind");
     refuses(&entries("m.m: ternary;", "1..3: a;"), "match-kind");

@@ -1,0 +1,106 @@
+//! Entries of a table beside each other: whether there is room for them, and whether each can be met.
+
+use num_bigint::BigInt;
+
+use super::checker::Checker;
+use super::{Constant, Environment, TableFacts};
+use crate::ast::{
+    BinaryOperator, Declaration, Entry, Expression, ExpressionKind, Table, TablePropertyKind,
+};
+use crate::diagnostic::Diagnostic;
+
+/// What an entry asks of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum KeySet {
+    Any,
+    Value(Constant),
+    Number(BigInt),
+    /// Bits that do not count are zero.
+    Mask(BigInt, BigInt),
+    Range(BigInt, BigInt),
+}
+
+impl Checker<'_, '_> {
+    /// Warns of entries beyond the table's size and of those that stand behind an equal one. The language has no rule
+    /// against either; a switch refuses to add such entries (P4Runtime 1.5, §9.1: `RESOURCE_EXHAUSTED`,
+    /// `ALREADY_EXISTS`), so that a program with them may not load.
+    pub(super) fn entry_list(
+        &mut self,
+        declaration: &Declaration,
+        table: &Table,
+        facts: &TableFacts,
+    ) {
+        for property in &table.properties {
+            if let TablePropertyKind::Entries(entries) = &property.kind {
+                if let Some(size) = facts.size.filter(|&size| size > 0)
+                    && let Some(beyond) =
+                        usize::try_from(size).ok().and_then(|size| entries.get(size))
+                {
+                    let message = format!(
+                        "table `{}` has room for {size} entries and {} are written",
+                        declaration.name,
+                        entries.len()
+                    );
+                    self.warn(
+                        Diagnostic::warning("entries", beyond.span, message)
+                            .note("many switches do not load such a program: make `size` larger"),
+                    );
+                }
+                self.repeated(entries, facts);
+            }
+        }
+    }
+
+    fn repeated(&mut self, entries: &[Entry], facts: &TableFacts) {
+        // With priorities it takes more than equal keys.
+        if entries.iter().any(|entry| entry.priority.is_some()) {
+            return;
+        }
+        let mut seen = std::collections::HashMap::new();
+        for entry in entries {
+            let parts = entry.keyset.key_sets(facts.keys.len());
+            let Some(sets) =
+                parts.iter().map(|part| self.key_set_of(part)).collect::<Option<Vec<_>>>()
+            else {
+                continue;
+            };
+            let shown = format!("{sets:?}");
+            if let Some(first) = seen.get(&shown) {
+                self.warn(
+                    Diagnostic::warning(
+                        "entries",
+                        entry.keyset.span,
+                        "a second entry with this key: no packet meets it",
+                    )
+                    .secondary(*first, "the first one")
+                    .note("many switches do not load such a program"),
+                );
+            } else {
+                seen.insert(shown, entry.keyset.span);
+            }
+        }
+    }
+
+    /// `None` for what is not known, or is an error of its own.
+    fn key_set_of(&self, part: &Expression) -> Option<KeySet> {
+        let number =
+            |end: &Expression| self.out.evaluate(end, &Environment::default())?.to_integer();
+        Some(match &part.kind {
+            ExpressionKind::DontCare | ExpressionKind::DefaultKeyset => KeySet::Any,
+            ExpressionKind::Binary { operator: BinaryOperator::Mask, left, right } => {
+                let (value, mask) = (number(left)?, number(right)?);
+                KeySet::Mask(value & &mask, mask)
+            }
+            ExpressionKind::Binary { operator: BinaryOperator::Range, left, right } => {
+                KeySet::Range(number(left)?, number(right)?)
+            }
+            _ => {
+                let value = self.out.evaluate(part, &Environment::default())?;
+                match value.to_integer() {
+                    Some(number) => KeySet::Number(number),
+                    None => KeySet::Value(value),
+                }
+            }
+        })
+    }
+}
