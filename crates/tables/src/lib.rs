@@ -36,6 +36,7 @@ mod ageing;
 mod arena;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
 mod bucket;
+mod calm;
 mod counter;
 mod design;
 mod digest;

@@ -21,6 +21,8 @@ struct Announcement {
 pub(crate) struct Domain {
     epoch: AtomicU64,
     workers: Box<[Announcement]>,
+    /// Seats beyond this have never been taken, so that nobody looks at them.
+    seats: AtomicU64,
 }
 
 /// A worker's place in the domain. Given back when dropped by [`Domain::leave`].
@@ -32,13 +34,21 @@ impl Domain {
         Self {
             epoch: AtomicU64::new(1),
             workers: (0..MAX_WORKERS).map(|_| Announcement::default()).collect(),
+            seats: AtomicU64::new(0),
         }
     }
 
     /// Takes a seat, or `None` when all are taken.
     pub(crate) fn join(&self) -> Option<Seat> {
         let free = |worker: &Announcement| !worker.taken.swap(true, Ordering::AcqRel);
-        self.workers.iter().position(free).map(Seat)
+        let seat = self.workers.iter().position(free)?;
+        // Before the worker is pinned first: whoever must see that must see this.
+        self.seats.fetch_max(seat as u64 + 1, Ordering::AcqRel);
+        Some(Seat(seat))
+    }
+
+    fn seats(&self) -> &[Announcement] {
+        &self.workers[..self.seats.load(Ordering::Acquire) as usize]
     }
 
     pub(crate) fn leave(&self, seat: &Seat) {
@@ -48,7 +58,7 @@ impl Domain {
 
     /// How many seats are taken.
     pub(crate) fn members(&self) -> usize {
-        self.workers.iter().filter(|worker| worker.taken.load(Ordering::Acquire)).count()
+        self.seats().iter().filter(|worker| worker.taken.load(Ordering::Acquire)).count()
     }
 
     /// From here to [`Domain::unpin`] nothing that the worker can reach is used for something else.
@@ -76,7 +86,7 @@ impl Domain {
     pub(crate) fn advance(&self) -> u64 {
         let epoch = self.epoch.load(Ordering::Acquire);
         fence(Ordering::SeqCst);
-        for worker in &self.workers {
+        for worker in self.seats() {
             // What the worker read while it was pinned before happens before the memory is used again.
             let pinned = worker.pinned.load(Ordering::Acquire);
             if pinned != 0 && pinned != epoch {

@@ -112,6 +112,14 @@ pub(crate) trait Visitor {
     fn miss(&mut self, index: usize, key: &[u8]);
 }
 
+/// A visitor of packets that write in place while the table is calm ([`Calm`](crate::calm::Calm)).
+pub(crate) trait CalmVisitor: Visitor {
+    /// The packet gave its entry another action; it has not been written.
+    fn replace(&mut self, key: &[u8], action: u16, parameters: &[u8]);
+    /// Whether the table still is.
+    fn is_calm(&self) -> bool;
+}
+
 /// A store of any design.
 pub(crate) struct Store {
     layout: Layout,
@@ -204,6 +212,19 @@ impl Store {
         match &self.body {
             Body::Inline(inline) => inline.prefetch_batch(self.seed, width, keys),
             Body::Indirect(_) => keys.chunks_exact(width).for_each(|key| self.prefetch(key)),
+        }
+    }
+
+    /// Asks the cache for all that lookups of these keys touch, [`BATCH`] at most. The caller is pinned.
+    pub(crate) fn fetch_entries(&self, keys: &[u8]) {
+        let width = self.layout.key_bytes();
+        match &self.body {
+            Body::Inline(inline) => inline.prefetch_batch(self.seed, width, keys),
+            Body::Indirect(indirect) => {
+                let mut hashes = [0; BATCH];
+                indirect.ahead(self.seed, width, keys, &mut hashes);
+                fetch_entries(indirect, &hashes[..(keys.len() / width).min(BATCH)]);
+            }
         }
     }
 
@@ -398,6 +419,37 @@ impl Store {
         }
     }
 
+    /// Whether packets may write its entries without a lock while the table is calm: values are single words in buckets.
+    pub(crate) fn may_be_calm(&self) -> bool {
+        match &self.body {
+            Body::Inline(inline) => inline.holds_words(),
+            Body::Indirect(_) => false,
+        }
+    }
+
+    pub(crate) fn entry_lock(&self) -> EntryLock {
+        self.lock
+    }
+
+    /// As [`Store::batch`] for packets that may write, while the table is calm and for the rest of the batch if it is so no
+    /// more.
+    #[inline(always)]
+    pub(crate) fn batch_calm(
+        &self,
+        ahead: Ahead,
+        keys: &[u8],
+        scratch: &mut [u8],
+        visitor: &mut impl CalmVisitor,
+    ) {
+        match &self.body {
+            Body::Inline(inline) => {
+                let Ahead(ahead) = ahead;
+                inline.batch_calm(&self.layout, self.seed, self.lock, ahead, keys, visitor);
+            }
+            Body::Indirect(_) => self.batch::<false, true>(ahead, keys, scratch, visitor),
+        }
+    }
+
     /// `K` and `V` are the bytes of keys and parameters, or 0 where they are known only when it runs.
     fn batch_indirect<const ALONE: bool, const WRITE: bool, const K: usize, const V: usize>(
         &self,
@@ -416,13 +468,7 @@ impl Store {
             if base > 0 {
                 indirect.ahead(self.seed, width, batch, &mut hashes);
             }
-            let mut records = [None; BATCH];
-            for (record, hash) in records.iter_mut().zip(&hashes[..batch.len() / width]) {
-                *record = indirect.prefetch_record(*hash);
-            }
-            for record in records.into_iter().flatten() {
-                indirect.prefetch_entry(record);
-            }
+            fetch_entries(indirect, &hashes[..batch.len() / width]);
             for (index, (key, &hash)) in batch.chunks_exact(width).zip(&hashes).enumerate() {
                 let index = base + index;
                 let found = if WRITE {
@@ -451,5 +497,17 @@ impl Store {
             }
             base += BATCH;
         }
+    }
+}
+
+/// Asks the cache for the entries that these hashes lead to, once their index buckets are there.
+#[inline(always)]
+fn fetch_entries(indirect: &Indirect, hashes: &[u64]) {
+    let mut records = [None; BATCH];
+    for (record, hash) in records.iter_mut().zip(hashes) {
+        *record = indirect.prefetch_record(*hash);
+    }
+    for record in records.into_iter().flatten() {
+        indirect.prefetch_entry(record);
     }
 }

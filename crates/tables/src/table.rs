@@ -128,6 +128,9 @@ impl Table {
             ))
         };
         let units = match design.synchronisation {
+            Synchronisation::Optimistic if design.update == UpdateMethod::Pointer => {
+                Units::One(Box::new(unit(layout)?.with_calm()))
+            }
             Synchronisation::Optimistic => Units::One(Box::new(unit(layout)?)),
             Synchronisation::DoubleBuffer { wait } => {
                 let none = Arc::new(Direct::default());

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ageing::Ageing;
 use crate::bucket::{Effect, Full};
-use crate::design::Wait;
+use crate::calm::Calm;
+use crate::design::{EntryLock, Wait};
 use crate::direct::Direct;
 use crate::entry::{ExpiryProfile, Position, Tick};
 use crate::exclusive::{Exclusive, Held};
@@ -29,6 +30,8 @@ pub(crate) struct Unit {
     pub(crate) store: Store,
     pub(crate) ageing: Option<Ageing>,
     pub(crate) direct: Arc<Direct>,
+    /// Where packets may do without locks.
+    pub(crate) calm: Option<Calm>,
     /// Held while an entry and its age begin or end together.
     changes: Mutex<()>,
 }
@@ -36,7 +39,30 @@ pub(crate) struct Unit {
 impl Unit {
     pub(crate) fn new(store: Store, profiles: &[u32], direct: Arc<Direct>) -> Self {
         let ageing = (!profiles.is_empty()).then(|| Ageing::new(profiles, store.positions()));
-        Self { store, ageing, direct, changes: Mutex::new(()) }
+        Self { store, ageing, direct, calm: None, changes: Mutex::new(()) }
+    }
+
+    /// The unit for packets of several threads, which write in place.
+    pub(crate) fn with_calm(self) -> Self {
+        let calm = self.store.may_be_calm().then(Calm::new);
+        Self { calm, ..self }
+    }
+
+    /// A worker comes. Whether it disturbs the unit until [`Unit::leave`].
+    pub(crate) fn join(&self, reclaim: Reclaim<'_>) -> bool {
+        self.alone_with_entries().is_some_and(|calm| calm.join(reclaim))
+    }
+
+    /// A worker goes, and disturbed the unit or not.
+    pub(crate) fn leave(&self, disturbed: bool) {
+        if let Some(calm) = self.alone_with_entries() {
+            calm.leave(disturbed);
+        }
+    }
+
+    /// Where actions have their entries alone, it takes a worker that is alone for the unit to be calm.
+    fn alone_with_entries(&self) -> Option<&Calm> {
+        self.calm.as_ref().filter(|_| self.store.entry_lock() == EntryLock::PerEntry)
     }
 
     pub(crate) fn insert<const ALONE: bool>(
@@ -64,14 +90,17 @@ impl Unit {
 
     pub(crate) fn modify<const ALONE: bool>(
         &self,
+        reclaim: Reclaim<'_>,
         key: &[u8],
         action: u16,
         parameters: &[u8],
     ) -> bool {
+        let _disturbance = self.calm.as_ref().map(|calm| calm.disturb(reclaim));
         modify::<ALONE>(&self.store, key, action, parameters)
     }
 
     pub(crate) fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
+        let _disturbance = self.calm.as_ref().map(|calm| calm.disturb(reclaim));
         let _turn = self.turn(reclaim);
         let removed = self.store.remove(reclaim, key);
         if let (Some(position), Some(ageing)) = (removed, &self.ageing) {
@@ -82,12 +111,63 @@ impl Unit {
 }
 
 fn modify<const ALONE: bool>(store: &Store, key: &[u8], action: u16, parameters: &[u8]) -> bool {
-    let mut scratch = vec![0; parameters.len()];
+    let (mut short, mut long) = ([0; 64], Vec::new());
+    let scratch = match short.get_mut(..parameters.len()) {
+        Some(scratch) => scratch,
+        None => {
+            long.resize(parameters.len(), 0);
+            &mut long[..]
+        }
+    };
     let write = |_, current: &mut [u8], _| {
         current.copy_from_slice(parameters);
         (Effect::Store(action), ())
     };
-    store.update::<ALONE, ()>(key, &mut scratch, write).is_some()
+    store.update::<ALONE, ()>(key, scratch, write).is_some()
+}
+
+/// Changes of entries that one swap of replicas makes.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    keys: Vec<u8>,
+    actions: Vec<u16>,
+    parameters: Vec<u8>,
+    /// A bit for the hash of each key.
+    likely: u64,
+}
+
+impl Changes {
+    pub(crate) fn add(&mut self, hash: u64, key: &[u8], action: u16, parameters: &[u8]) {
+        self.likely |= 1 << (hash % 64);
+        self.keys.extend_from_slice(key);
+        self.actions.push(action);
+        self.parameters.extend_from_slice(parameters);
+    }
+
+    pub(crate) fn has(&self, hash: u64, key: &[u8]) -> bool {
+        self.likely >> (hash % 64) & 1 == 1
+            && self.keys.chunks_exact(key.len()).any(|changed| changed == key)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.actions.clear();
+        self.parameters.clear();
+        self.likely = 0;
+    }
+
+    fn apply(&self, store: &Store) {
+        let count = self.actions.len();
+        let (width, length) = (self.keys.len() / count, self.parameters.len() / count);
+        for (index, &action) in self.actions.iter().enumerate() {
+            let key = &self.keys[index * width..][..width];
+            modify::<false>(store, key, action, &self.parameters[index * length..][..length]);
+        }
+    }
 }
 
 /// Two replicas of a table. One is read; a writer changes the other, swaps them, waits until nobody reads what has
@@ -133,6 +213,9 @@ impl Pair {
     }
 
     fn lock(&self, reclaim: Reclaim<'_>) -> MutexGuard<'_, ()> {
+        if let Ok(writer) = self.writer.try_lock() {
+            return writer;
+        }
         // Whoever has it may be waiting until this thread holds no entry, which is so.
         reclaim.while_waiting(|| self.writer.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -199,6 +282,25 @@ impl Pair {
         }
         self.swap_to(1 - active, reclaim);
         modify::<false>(&self.stores[active], key, action, parameters)
+    }
+
+    /// Whether changes of several entries may share a swap: where its wait is for readers, and not a time that each
+    /// change takes.
+    pub(crate) fn gathers(&self) -> bool {
+        self.wait == Wait::Quiescent
+    }
+
+    /// Changes entries by one swap. Those that have gone are left out.
+    pub(crate) fn modify_all(&self, reclaim: Reclaim<'_>, changes: &mut Changes) {
+        if changes.is_empty() {
+            return;
+        }
+        let _writer = self.lock(reclaim);
+        let active = self.active.load(Ordering::Relaxed);
+        changes.apply(&self.stores[1 - active]);
+        self.swap_to(1 - active, reclaim);
+        changes.apply(&self.stores[active]);
+        changes.clear();
     }
 
     pub(crate) fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::bucket::Effect;
+use crate::calm::{Calm, Patience};
 use crate::design::UpdateMethod;
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
 use crate::layout::Layout;
 use crate::quiescence::{Pin, Reclaim, Seat};
-use crate::store::{Aftermath, BATCH, Hit, Store, Visitor};
+use crate::store::{Aftermath, BATCH, CalmVisitor, Hit, Store, Visitor};
 use crate::table::{EntryError, Inner};
-use crate::unit::{NewEntry, Unit, Units, lock_shard};
+use crate::unit::{Changes, NewEntry, Unit, Units, lock_shard};
 
 /// What packets do with a table.
 ///
-/// An action runs under the design's lock rules and must not use the table through another worker of its own thread:
-/// with entry locks that may wait for itself for ever.
+/// An action runs under the design's lock rules and must neither use the table in another way than through its entry nor wait
+/// for a thread that changes which entries there are, or makes a worker: those may wait for the end of the batch.
 pub trait Actions {
     /// The packet at `packet` in the batch matched this entry.
     fn hit(&mut self, packet: usize, entry: &mut Hit<'_>);
@@ -72,12 +73,18 @@ pub struct Worker {
     seat: Seat,
     shard: usize,
     scratch: Vec<u8>,
+    patience: Patience,
+    changes: Changes,
+    /// Whether the table is not calm because of this worker.
+    disturbs: bool,
 }
 
 impl Worker {
     pub(crate) fn new(inner: Arc<Inner>, seat: Seat, shard: usize) -> Self {
         let scratch = vec![0; inner.layout.parameter_bytes()];
-        Self { inner, seat, shard, scratch }
+        let disturbs = inner.join();
+        let (patience, changes) = Default::default();
+        Self { inner, seat, shard, scratch, patience, changes, disturbs }
     }
 
     /// The shard that this worker uses; 0 where the table is not sharded.
@@ -100,7 +107,7 @@ impl Worker {
         actions: &mut impl Actions,
     ) -> Result<(), BatchError> {
         self.inner.check_batch(keys)?;
-        let Self { inner, seat, shard, scratch } = self;
+        let Self { inner, seat, shard, scratch, patience, .. } = self;
         let in_place = inner.design.update == UpdateMethod::Pointer;
         match &inner.units {
             Units::One(unit) if in_place => {
@@ -108,7 +115,11 @@ impl Worker {
                 let _pin = Pin::new(&inner.domain, seat);
                 let reclaim = Reclaim { domain: &inner.domain, seat: Some(seat) };
                 let mut visitor = InPlace::<'_, false, _> { inner, unit, reclaim, now, actions };
-                unit.store.batch::<false, true>(ahead, keys, scratch, &mut visitor);
+                if unit.calm.as_ref().is_some_and(|calm| calm.begin(patience)) {
+                    unit.store.batch_calm(ahead, keys, scratch, &mut visitor);
+                } else {
+                    unit.store.batch::<false, true>(ahead, keys, scratch, &mut visitor);
+                }
             }
             Units::Shards(shards) if in_place => {
                 let ahead = shards[*shard].ahead(keys);
@@ -123,18 +134,36 @@ impl Worker {
     }
 
     /// Runs a batch whose updates do not happen in place: each action gets a copy of its entry, and what it writes is
-    /// changed in the table afterwards.
+    /// changed in the table afterwards. Of two replicas, changes of different entries share a swap.
     fn apply_each(&mut self, keys: &[u8], now: Tick, actions: &mut impl Actions) {
-        let Self { inner, seat, shard, scratch } = self;
+        let Self { inner, seat, shard, scratch, changes, .. } = self;
+        // What is left of a batch whose action panicked.
+        changes.clear();
         let width = inner.layout.key_bytes();
+        let reclaim = Reclaim { domain: &inner.domain, seat: Some(seat) };
+        let gathering = match &inner.units {
+            Units::Two(pair) if inner.design.update == UpdateMethod::Change => {
+                Some(&**pair).filter(|pair| pair.gathers())
+            }
+            _ => None,
+        };
         for (chunk, batch) in keys.chunks(BATCH * width).enumerate() {
-            inner.with_store(*shard, |store, _| {
-                batch.chunks_exact(width).for_each(|key| store.prefetch(key))
-            });
+            let _pin = Pin::new(&inner.domain, seat);
+            match &inner.units {
+                Units::Two(pair) => {
+                    pair.stores().iter().for_each(|store| store.fetch_entries(batch))
+                }
+                _ => inner.with_store(*shard, |store, _| store.fetch_entries(batch)),
+            }
             for (index, key) in batch.chunks_exact(width).enumerate() {
                 let packet = chunk * BATCH + index;
-                let _pin = Pin::new(&inner.domain, seat);
-                let reclaim = Reclaim { domain: &inner.domain, seat: Some(seat) };
+                // Both replicas have one hash.
+                let gathering = gathering.map(|pair| (pair, pair.stores()[0].hash(key)));
+                if let Some((pair, hash)) = gathering
+                    && changes.has(hash, key)
+                {
+                    pair.modify_all(reclaim, changes);
+                }
                 let found = inner.with_store(*shard, |store, alone| {
                     if alone {
                         store.read::<true>(key, scratch)
@@ -155,21 +184,27 @@ impl Worker {
                 let mut hit = Hit::new(action, scratch, position);
                 actions.hit(packet, &mut hit);
                 let (effect, aftermath) = hit.outcome(&inner.layout, action);
+                if aftermath.delete {
+                    inner.remove(reclaim, *shard, key);
+                    continue;
+                }
                 if let Effect::Store(action) = effect {
-                    match (inner.design.update, inner.digests.get()) {
-                        (UpdateMethod::Digest, Some(digests)) => {
+                    match (inner.design.update, inner.digests.get(), gathering) {
+                        (UpdateMethod::Digest, Some(digests), _) => {
                             digests.send(key, ActionId(action), scratch)
                         }
+                        (_, _, Some((_, hash))) => changes.add(hash, key, action, scratch),
                         _ => {
                             inner.modify(reclaim, *shard, key, action, scratch);
                         }
                     }
                 }
-                if aftermath.delete {
-                    inner.remove(reclaim, *shard, key);
-                } else if let Some(position) = aftermath.restart {
+                if let Some(position) = aftermath.restart {
                     inner.restart(*shard, position, now);
                 }
+            }
+            if let Some(pair) = gathering {
+                pair.modify_all(reclaim, changes);
             }
         }
     }
@@ -181,7 +216,7 @@ impl Worker {
         visit: &mut impl FnMut(usize, Option<&Hit<'_>>),
     ) -> Result<(), BatchError> {
         self.inner.check_batch(keys)?;
-        let Self { inner, seat, shard, scratch } = self;
+        let Self { inner, seat, shard, scratch, .. } = self;
         let mut visitor = Look { visit };
         match &inner.units {
             Units::One(unit) => {
@@ -205,7 +240,7 @@ impl Worker {
 
     /// Looks up one key and runs `look` on a copy of its entry.
     pub fn lookup<R>(&mut self, key: &[u8], look: impl FnOnce(&Hit<'_>) -> R) -> Option<R> {
-        let Self { inner, seat, shard, scratch } = self;
+        let Self { inner, seat, shard, scratch, .. } = self;
         if key.len() != inner.layout.key_bytes() {
             return None;
         }
@@ -296,6 +331,7 @@ impl fmt::Debug for Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.inner.leave(self.disturbs);
         self.inner.domain.leave(&self.seat);
     }
 }
@@ -332,6 +368,17 @@ impl<const ALONE: bool, A: Actions> Visitor for InPlace<'_, ALONE, A> {
             })
         };
         actions.miss(packet, &mut Miss { key, add: &mut add });
+    }
+}
+
+impl<const ALONE: bool, A: Actions> CalmVisitor for InPlace<'_, ALONE, A> {
+    fn replace(&mut self, key: &[u8], action: u16, parameters: &[u8]) {
+        self.unit.modify::<ALONE>(self.reclaim, key, action, parameters);
+    }
+
+    #[inline(always)]
+    fn is_calm(&self) -> bool {
+        self.unit.calm.as_ref().is_some_and(Calm::lasts)
     }
 }
 

@@ -276,6 +276,132 @@ fn churn(design: Design, parameter_bytes: usize) {
     }
 }
 
+/// An entry whose one word tells its key, its action and how often packets wrote it.
+fn word(key: u32, action: u16, count: u32) -> [u8; 4] {
+    (key << 24 | u32::from(action) << 20 | count & 0xf_ffff).to_le_bytes()
+}
+
+/// Packets that count in the one word of their entries, as they may without locks while nobody disturbs them.
+struct CountWord<'a>(&'a [u32]);
+
+impl Actions for CountWord<'_> {
+    fn hit(&mut self, packet: usize, entry: &mut Hit<'_>) {
+        let (key, action) = (self.0[packet], entry.action());
+        let value = counter(entry.parameters());
+        let (owner, written_by) = (value >> 24, (value >> 20 & 0xf) as u16);
+        assert_eq!((owner, written_by), (key, action.0), "another entry's, or another action's");
+        let next = if value.is_multiple_of(61) { ActionId((action.0 + 1) % 3) } else { action };
+        entry.set_action(next);
+        entry.parameters_mut().copy_from_slice(&word(key, next.0, value + 1));
+    }
+}
+
+/// Workers write single words while the control plane takes entries out, puts others in their places and gives them other
+/// actions, each time after so many batches that the table is calm again: no packet meets another entry's word, or that of
+/// another action.
+#[test]
+fn words_stay_with_their_entries_and_actions() {
+    const KEYS: u32 = 24;
+    let rounds = scaled(2_000, 60, 1);
+    for lock in [EntryLock::None, EntryLock::PerEntry] {
+        for workers in [1, 2] {
+            let design = Design { entry_lock: lock, ..Design::shared(Storage::Inline) };
+            let table = Table::new(Layout::new(32, 4, 8).unwrap(), design).unwrap();
+            let (batches, running) = (AtomicUsize::new(0), AtomicUsize::new(workers));
+            let stop = AtomicBool::new(false);
+            thread::scope(|scope| {
+                for thread in 0..workers as u64 {
+                    let (table, batches, running, stop) = (&table, &batches, &running, &stop);
+                    scope.spawn(move || {
+                        let _done = Done(running);
+                        let mut worker = table.worker().unwrap();
+                        let mut random = Rng::with_seed(5 + thread);
+                        while !stop.load(Ordering::Relaxed) {
+                            let keys: Vec<u32> = (0..32).map(|_| random.u32(..KEYS)).collect();
+                            let bytes: Vec<u8> =
+                                keys.iter().flat_map(|key| key.to_be_bytes()).collect();
+                            worker.apply_batch(&bytes, Tick(0), &mut CountWord(&keys)).unwrap();
+                            batches.fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
+                }
+                let mut random = Rng::with_seed(99);
+                for round in 0..rounds {
+                    // Some changes come one after the other, others when the table is calm again.
+                    let until = batches.load(Ordering::Relaxed)
+                        + if round.is_multiple_of(3) { 150 } else { 0 };
+                    while batches.load(Ordering::Relaxed) < until
+                        && running.load(Ordering::SeqCst) > 0
+                    {
+                        thread::yield_now();
+                    }
+                    let key = random.u32(..KEYS);
+                    let action = random.u16(..3);
+                    let (bytes, value) = (key.to_be_bytes(), word(key, action, 0));
+                    if table.insert(&bytes, ActionId(action), &value).is_ok() {
+                        continue;
+                    }
+                    let changed = if round.is_multiple_of(2) {
+                        table.delete(&bytes)
+                    } else {
+                        table.modify(&bytes, ActionId(action), &value)
+                    };
+                    // The table is full of others: one of them makes room.
+                    if changed == Err(EntryError::NotFound) {
+                        let first = table.entries().swap_remove(0);
+                        table.delete(&first.key).unwrap();
+                    }
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
+            for entry in table.entries() {
+                let key = u32::from_be_bytes(entry.key[..].try_into().unwrap());
+                let value = counter(&entry.parameters);
+                assert_eq!((value >> 24, value >> 20 & 0xf), (key, u32::from(entry.action.0)));
+            }
+        }
+    }
+}
+
+/// An update that a lone worker makes while the control plane modifies the same entry: where actions have their entries
+/// alone, neither is lost.
+#[test]
+fn a_lone_worker_loses_no_change_of_the_control_plane() {
+    let table =
+        Table::new(Layout::new(32, 4, 1).unwrap(), Design::shared(Storage::Inline)).unwrap();
+    let rounds = scaled(20_000, 500, 5) as u32;
+    // The control plane writes even thousands; packets count below.
+    table.insert(&[0; 4], ActionId(0), &0_u32.to_le_bytes()).unwrap();
+    let (stop, batches) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut worker = table.worker().unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                worker
+                    .apply_batch(&[0; 64], Tick(0), &mut |_: usize, hit: &mut Hit<'_>| {
+                        let value = counter(hit.parameters());
+                        let next = value & !0xfff | (value + 1) & 0xfff;
+                        hit.parameters_mut().copy_from_slice(&next.to_le_bytes());
+                    })
+                    .unwrap();
+                batches.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        for round in 1..=rounds {
+            if round.is_multiple_of(50) {
+                let until = batches.load(Ordering::Relaxed) + 100;
+                while batches.load(Ordering::Relaxed) < until {
+                    thread::yield_now();
+                }
+            }
+            table.modify(&[0; 4], ActionId(0), &(round << 12).to_le_bytes()).unwrap();
+            let value = counter(&table.read(&[0; 4]).unwrap().parameters);
+            assert_eq!(value >> 12, round, "a packet wrote over the control plane's change");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
 /// As [`Churn`], with parameters of the table's length.
 struct ChurnOf<'a>(Churn<'a>, &'a Table);
 

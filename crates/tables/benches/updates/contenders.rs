@@ -95,6 +95,8 @@ pub(crate) fn scatter(number: u32) -> u32 {
 /// Contenders with the memory that making each took.
 pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     let mut designs = vec![(Design::sharded(1), 256, false), (Design::sharded(1), 32, true)];
+    let unlocked = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) };
+    designs.extend([(unlocked, 256, false), (Design::shared(Storage::Inline), 256, false)]);
     for storage in [Storage::Inline, Storage::Static, Storage::Dynamic, Storage::Original] {
         let locked = Design::shared(storage);
         designs.extend([
@@ -110,6 +112,10 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     };
     for (design, call, announce) in designs {
         add(&|| Box::new(Ours::new(design, size, call, announce)));
+    }
+    // A second worker, though idle, takes away what one alone may do without.
+    for design in [unlocked, Design::shared(Storage::Inline)] {
+        add(&|| Box::new(Ours::new(design, size, 32, false).beside_another()));
     }
     add(&|| Box::new(Hashbrown::new(size, keys())));
     add(&|| {
@@ -142,6 +148,9 @@ struct Ours {
     name: String,
     guarantee: Guarantee,
     worker: Worker,
+    /// Does nothing.
+    _other: Option<Worker>,
+    table: Table,
     room: usize,
     /// Keys of one call. Beyond 32, the table fetches ahead without a break.
     call: usize,
@@ -163,7 +172,13 @@ impl Ours {
         };
         let ahead = if announce { ", next 32 prefetched" } else { "" };
         let name = format!("{}, {sharing}, bulk {call}{ahead}", design.storage);
-        Self { name, guarantee, worker, room, call, announce }
+        Self { name, guarantee, worker, _other: None, table, room, call, announce }
+    }
+
+    fn beside_another(mut self) -> Self {
+        self._other = Some(self.table.worker().expect("a second worker"));
+        self.name += ", beside another";
+        self
     }
 }
 

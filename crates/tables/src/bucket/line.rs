@@ -140,10 +140,10 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.words.word64(0)
     }
 
-    /// The header as it is, perhaps locked.
+    /// The header as it is, perhaps locked; what is read afterwards is at least as new.
     #[inline(always)]
     pub(super) fn peek(self) -> Header {
-        Header(self.header().load(Ordering::Relaxed))
+        Header(self.header().load(Ordering::Acquire))
     }
 
     /// The header once no writer holds the bucket; what is read afterwards is at least as new.

@@ -1,7 +1,7 @@
 //! The array of buckets: finding, inserting and removing across overflow chains.
 //!
-//! `ALONE` says that no other thread uses the table during the call; then nothing is locked or checked twice. A wrong
-//! `ALONE` loses entries but is no data race, as all access is atomic.
+//! `ALONE` says that no other thread changes the table during the call, but for single words of values and entries that come;
+//! then nothing is locked or checked twice. A wrong `ALONE` loses entries but is no data race, as all access is atomic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -50,6 +50,9 @@ pub(crate) enum Effect {
     /// The value changed, and the action is this one.
     Store(u16),
 }
+
+/// Another action for an entry, and its value then.
+pub(crate) type Rewrite<const V: usize> = Option<(u16, [u8; V])>;
 
 /// Why nothing was inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,6 +277,30 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             }
             return Some(result);
         }
+    }
+
+    /// Runs `act` on the entry with this key where entries neither go nor change their action meanwhile
+    /// ([`Calm`](crate::calm::Calm)), and where a value is one word, which is stored whole. If the action is to change,
+    /// nothing is written, and what was to be is given back.
+    #[inline(always)]
+    pub(crate) fn update_word<R>(
+        &self,
+        hash: u64,
+        key: &[u8; K],
+        act: impl FnOnce(u16, &mut [u8; V], u32) -> (Effect, R),
+    ) -> Option<(R, Rewrite<V>)> {
+        const { assert!(V == 4 || V == 8) };
+        let mut found = self.find::<true>(hash, key, |_| true)?;
+        let (effect, result) = act(found.action, &mut found.value, found.position);
+        let changed = match effect {
+            Effect::Store(action) if action == found.action => {
+                self.line(found.bucket).set_value(found.slot, &found.value);
+                None
+            }
+            Effect::Store(action) => Some((action, found.value)),
+            Effect::Keep => None,
+        };
+        Some((result, changed))
     }
 
     #[inline(always)]

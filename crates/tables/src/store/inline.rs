@@ -1,5 +1,8 @@
 //! Inline storage: buckets of every shape that fits a cache line, behind one type.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use crate::access::{Access, Sharing};
 use crate::bucket::{Buckets, Effect, Full, max_actions, slots};
 use crate::design::EntryLock;
@@ -7,7 +10,7 @@ use crate::hash;
 use crate::layout::Layout;
 use crate::region::Pages;
 
-use super::{Aftermath, BATCH, Hit, Visitor};
+use super::{Aftermath, BATCH, CalmVisitor, Hit, Visitor};
 
 /// Bytes for a key and for parameters in a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +190,36 @@ impl Inline {
         with!(self, buckets => ahead(buckets, layout, seed, keys, hashes));
     }
 
+    /// Whether a value is one word.
+    pub(crate) fn holds_words(&self) -> bool {
+        fn value<const K: usize, const V: usize>(_: &Buckets<K, V>) -> usize {
+            V
+        }
+        with!(self, buckets => value(buckets)) <= 8
+    }
+
+    /// As [`Inline::batch`] without locks, for as long as the table is calm. Values are single words.
+    #[inline(always)]
+    pub(crate) fn batch_calm(
+        &self,
+        layout: &Layout,
+        seed: u64,
+        lock: EntryLock,
+        ahead: [u64; BATCH],
+        keys: &[u8],
+        visitor: &mut impl CalmVisitor,
+    ) {
+        match self {
+            Self::K4V4(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
+            Self::K4V8(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
+            Self::K8V4(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
+            Self::K8V8(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
+            Self::K16V4(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
+            Self::K16V8(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
+            _ => self.batch::<false, true>(layout, seed, lock, ahead, keys, visitor),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn batch<const ALONE: bool, const WRITE: bool>(
         &self,
@@ -251,37 +284,143 @@ fn run<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, c
     buckets: &Buckets<K, V>,
     layout: &Layout,
     seed: u64,
-    // The hashes of the keys from here to a batch further on, whose buckets are on their way.
-    mut ahead: [u64; BATCH],
+    ahead: [u64; BATCH],
     keys: &[u8],
     (width, length): (usize, usize),
     visitor: &mut impl Visitor,
 ) {
+    let _ = pipelined(buckets, seed, ahead, keys, width, |index, key, hash| {
+        act::<ALONE, WRITE, LOCK, K, V>(buckets, layout, length, (index, key, hash), visitor);
+        ControlFlow::<Infallible>::Continue(())
+    });
+}
+
+/// One packet.
+#[inline(always)]
+fn act<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, const V: usize>(
+    buckets: &Buckets<K, V>,
+    layout: &Layout,
+    length: usize,
+    (index, key, hash): (usize, &[u8], u64),
+    visitor: &mut impl Visitor,
+) {
+    let wide = widen(key);
+    let found = if WRITE {
+        buckets.update::<ALONE, LOCK, _>(hash, &wide, |action, value, position| {
+            let mut hit = Hit::new(action, &mut value[..length], position);
+            visitor.hit(index, &mut hit);
+            hit.outcome(layout, action)
+        })
+    } else {
+        buckets.find::<ALONE>(hash, &wide, |_| true).map(|mut found| {
+            let mut hit = Hit::new(found.action, &mut found.value[..length], found.position);
+            visitor.hit(index, &mut hit);
+            hit.outcome(layout, found.action).1
+        })
+    };
+    match found {
+        Some(aftermath) if aftermath == Aftermath::default() => {}
+        Some(aftermath) => visitor.after(index, key, aftermath),
+        None => visitor.miss(index, key),
+    }
+}
+
+/// The loop over a batch while the table is calm, for one shape.
+fn batch_calm<const K: usize, const V: usize>(
+    buckets: &Buckets<K, V>,
+    layout: &Layout,
+    seed: u64,
+    lock: EntryLock,
+    ahead: [u64; BATCH],
+    keys: &[u8],
+    visitor: &mut impl CalmVisitor,
+) {
+    let (width, length) = (layout.key_bytes(), layout.parameter_bytes());
+    let (rest, done) = if width == K && length == V {
+        run_calm(buckets, layout, seed, lock, ahead, keys, (K, V), visitor)
+    } else {
+        run_calm(buckets, layout, seed, lock, ahead, keys, (width, length), visitor)
+    };
+    // What is left when the table is calm no more.
+    for (index, key) in rest.chunks_exact(width).enumerate() {
+        let packet = (done + index, key, hash_for(buckets, key, seed));
+        match lock {
+            EntryLock::None => {
+                act::<false, true, false, K, V>(buckets, layout, length, packet, visitor);
+            }
+            EntryLock::PerEntry => {
+                act::<false, true, true, K, V>(buckets, layout, length, packet, visitor);
+            }
+        }
+    }
+}
+
+/// Runs packets for as long as the table is calm; the keys that are left, and how many are done.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "each is known to the compiler by itself")]
+fn run_calm<'k, const K: usize, const V: usize>(
+    buckets: &Buckets<K, V>,
+    layout: &Layout,
+    seed: u64,
+    lock: EntryLock,
+    ahead: [u64; BATCH],
+    keys: &'k [u8],
+    (width, length): (usize, usize),
+    visitor: &mut impl CalmVisitor,
+) -> (&'k [u8], usize) {
+    let end = pipelined(buckets, seed, ahead, keys, width, |index, key, hash| {
+        let found = buckets.update_word(hash, &widen(key), |action, value, position| {
+            let mut hit = Hit::new(action, &mut value[..length], position);
+            visitor.hit(index, &mut hit);
+            hit.outcome(layout, action)
+        });
+        match found {
+            Some((aftermath, None)) if aftermath == Aftermath::default() => {
+                return ControlFlow::Continue(());
+            }
+            Some((aftermath, changed)) => {
+                match (changed, lock) {
+                    (None, _) => {}
+                    // Others may be in the middle of the action that it had.
+                    (Some((action, value)), EntryLock::None) => {
+                        visitor.replace(key, action, &value[..length]);
+                    }
+                    // There are no others.
+                    (Some((action, value)), EntryLock::PerEntry) => {
+                        buckets.update::<false, true, ()>(hash, &widen(key), |_, now, _| {
+                            *now = value;
+                            (Effect::Store(action), ())
+                        });
+                    }
+                }
+                visitor.after(index, key, aftermath);
+            }
+            None => visitor.miss(index, key),
+        }
+        // Whoever changed the table for this packet may have waited, and so let others go on.
+        if visitor.is_calm() { ControlFlow::Continue(()) } else { ControlFlow::Break(index + 1) }
+    });
+    match end {
+        ControlFlow::Continue(()) => (&[], 0),
+        ControlFlow::Break(done) => (&keys[done * width..], done),
+    }
+}
+
+/// Calls `act` with the index, key and hash of each packet. The buckets of those that come next are on their way
+/// meanwhile; `ahead` are the hashes of the first, for which they are already.
+#[inline(always)]
+fn pipelined<const K: usize, const V: usize, B>(
+    buckets: &Buckets<K, V>,
+    seed: u64,
+    mut ahead: [u64; BATCH],
+    keys: &[u8],
+    width: usize,
+    mut act: impl FnMut(usize, &[u8], u64) -> ControlFlow<B>,
+) -> ControlFlow<B> {
     let fetch = |key: &[u8]| {
         let hash = hash::fixed::<K>(&widen(key), seed);
         buckets.prefetch(hash);
         hash
-    };
-    let mut act = |index: usize, key: &[u8], hash: u64| {
-        let wide = widen(key);
-        let found = if WRITE {
-            buckets.update::<ALONE, LOCK, _>(hash, &wide, |action, value, position| {
-                let mut hit = Hit::new(action, &mut value[..length], position);
-                visitor.hit(index, &mut hit);
-                hit.outcome(layout, action)
-            })
-        } else {
-            buckets.find::<ALONE>(hash, &wide, |_| true).map(|mut found| {
-                let mut hit = Hit::new(found.action, &mut found.value[..length], found.position);
-                visitor.hit(index, &mut hit);
-                hit.outcome(layout, found.action).1
-            })
-        };
-        match found {
-            Some(aftermath) if aftermath == Aftermath::default() => {}
-            Some(aftermath) => visitor.after(index, key, aftermath),
-            None => visitor.miss(index, key),
-        }
     };
     let (first, rest) = keys.split_at(keys.len().min(BATCH * width));
     // As long as there are keys to come, one is fetched for each that is done.
@@ -291,12 +430,13 @@ fn run<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, c
     {
         let hash = ahead[index % BATCH];
         ahead[index % BATCH] = fetch(next);
-        act(index, key, hash);
+        act(index, key, hash)?;
     }
     let done = behind / width;
     for (index, key) in keys[behind..].chunks_exact(width).enumerate() {
-        act(done + index, key, ahead[(done + index) % BATCH]);
+        act(done + index, key, ahead[(done + index) % BATCH])?;
     }
+    ControlFlow::Continue(())
 }
 
 /// Bytes in front of zeros, as wide as the bucket's field.

@@ -60,6 +60,21 @@ impl Inner {
         Ok(full)
     }
 
+    /// A worker comes. Whether it disturbs the table until [`Inner::leave`].
+    pub(crate) fn join(&self) -> bool {
+        match &self.units {
+            Units::One(unit) => unit.join(Reclaim { domain: &self.domain, seat: None }),
+            Units::Two(_) | Units::Shards(_) => false,
+        }
+    }
+
+    /// A worker goes, and disturbed the table or not.
+    pub(crate) fn leave(&self, disturbed: bool) {
+        if let Units::One(unit) = &self.units {
+            unit.leave(disturbed);
+        }
+    }
+
     pub(crate) fn insert(
         &self,
         reclaim: Reclaim<'_>,
@@ -83,10 +98,10 @@ impl Inner {
         parameters: &[u8],
     ) -> bool {
         match &self.units {
-            Units::One(unit) => unit.modify::<false>(key, action, parameters),
+            Units::One(unit) => unit.modify::<false>(reclaim, key, action, parameters),
             Units::Two(pair) => pair.modify(reclaim, key, action, parameters),
             Units::Shards(shards) => {
-                lock_shard(&shards[shard]).modify::<true>(key, action, parameters)
+                lock_shard(&shards[shard]).modify::<true>(reclaim, key, action, parameters)
             }
         }
     }

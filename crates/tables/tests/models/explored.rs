@@ -8,8 +8,9 @@ use loom::thread;
 use super::entry::{Entry, Form, Held};
 use super::line::Line;
 use crate::arena::{Arena, Root, Writer};
+use crate::calm::{Calm, Patience};
 use crate::exclusive::Exclusive;
-use crate::quiescence::Domain;
+use crate::quiescence::{Domain, Reclaim};
 use crate::region::{LINE, Region};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -274,6 +275,113 @@ fn a_shard_is_handed_over_whole() {
     assert!(
         count(|| shard_lost_an_update(false)) > 0,
         "without holding it an update must be seen to be lost"
+    );
+}
+
+/// A bucket of a calm table, whose packets write without a lock.
+struct CalmTable {
+    domain: Domain,
+    calm: Calm,
+    region: Region,
+}
+
+impl CalmTable {
+    fn new(key: u64, value: u64) -> Arc<Self> {
+        let region = Region::new(LINE).unwrap();
+        put(&region, key, value);
+        Arc::new(Self { domain: Domain::new(), calm: Calm::new(), region })
+    }
+
+    fn reclaim(&self) -> Reclaim<'_> {
+        Reclaim { domain: &self.domain, seat: None }
+    }
+
+    /// A batch of one packet that adds one to the entry with this key, as `Buckets::update_word` does or under the lock.
+    fn add_one(&self, key: u64) {
+        let line = line(&self.region);
+        let seat = self.domain.join().unwrap();
+        self.domain.pin(&seat);
+        let next = || (u64::from_ne_bytes(line.value(0)) + 1).to_ne_bytes();
+        if self.calm.begin(&mut Patience::default()) {
+            let header = line.peek();
+            if Line::<'_, 8, 8>::action(header, 0) != 0 && line.key(0) == key.to_ne_bytes() {
+                line.set_value(0, &next());
+            }
+        } else {
+            let mut held = line.lock();
+            if Line::<'_, 8, 8>::action(held.header(), 0) != 0 && line.key(0) == key.to_ne_bytes() {
+                line.set_value(0, &next());
+                held.change(held.header());
+            }
+        }
+        self.domain.unpin(&seat);
+        self.domain.leave(&seat);
+    }
+}
+
+/// Puts an entry into the bucket's slot.
+fn put(region: &Region, key: u64, value: u64) {
+    let line = line(region);
+    let mut held = line.lock();
+    line.set_key(0, &key.to_ne_bytes());
+    line.set_value(0, &value.to_ne_bytes());
+    held.change(Line::<'_, 8, 8>::with_action(held.header(), 0, 1));
+}
+
+/// An entry is taken out and its slot given to another while a packet writes it; whether the packet wrote the other.
+fn packet_wrote_another_entry(disturbs: bool) -> bool {
+    let table = CalmTable::new(1, 10);
+    let changes = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || {
+            let disturbance = disturbs.then(|| table.calm.disturb(table.reclaim()));
+            let line = line(&table.region);
+            let mut held = line.lock();
+            held.change(Line::<'_, 8, 8>::with_action(held.header(), 0, 0));
+            drop(held);
+            drop(disturbance);
+            put(&table.region, 2, 20);
+        })
+    };
+    table.add_one(1);
+    changes.join().unwrap();
+    line(&table.region).value(0) != 20_u64.to_ne_bytes()
+}
+
+#[test]
+fn a_packet_writes_no_entry_that_took_the_place_of_its_own() {
+    assert_eq!(count(|| packet_wrote_another_entry(true)), 0);
+    assert!(
+        count(|| packet_wrote_another_entry(false)) > 0,
+        "without a disturbance the other entry must be seen to be written"
+    );
+}
+
+/// Two workers add one to an entry that an action has alone; whether an update is lost.
+fn worker_lost_an_update(joins: bool) -> bool {
+    let table = CalmTable::new(1, 0);
+    let work = move |table: &CalmTable| {
+        let disturbs = joins.then(|| table.calm.join(table.reclaim()));
+        table.add_one(1);
+        if let Some(disturbs) = disturbs {
+            table.calm.leave(disturbs);
+        }
+    };
+    let other = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || work(&table))
+    };
+    work(&table);
+    other.join().unwrap();
+    line(&table.region).value(0) != 2_u64.to_ne_bytes()
+}
+
+#[test]
+fn a_second_worker_of_a_calm_table_loses_no_update() {
+    assert_eq!(count(|| worker_lost_an_update(true)), 0);
+    assert!(
+        count(|| worker_lost_an_update(false)) > 0,
+        "where the second does not say that it is there an update must be seen to be lost"
     );
 }
 
