@@ -1,16 +1,19 @@
 //! How long analyses take: `cargo bench -p calculus --bench networks`.
 //!
 //! Each figure is the median of several runs with its range; caches are empty at the start of each
-//! run. Beside it is the mean of what the processor worked for a run. The large network is made
-//! here, from a fixed seed: devices linked by preferential attachment as on the Internet, an output
-//! port as a server, and four flows from each server to random ones over shortest paths that go up
-//! towards the core and then down, so that nothing is cyclic.
+//! run. Beside it is the mean of what the processor worked for a run. Internet-like networks are made
+//! here, from a fixed seed (`internet`).
+//!
+//! `cargo bench -p calculus --bench networks -- large` bounds all flows of networks of 1,000 and of 10,000 servers once,
+//! or of as many as the numbers behind `large` say.
 
 #[path = "networks/file.rs"]
 mod file;
+#[path = "networks/internet.rs"]
+mod internet;
+#[path = "networks/large.rs"]
+mod large;
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -22,7 +25,11 @@ use calculus::{Curve, Rational};
 use statistics::Ordered;
 
 fn main() {
-    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let only = arguments.next();
+    if only.as_deref() == Some("large") {
+        return large::bound(arguments);
+    }
     let mut figures = Figures { only };
     reading(&mut figures);
     tandems(&mut figures);
@@ -153,110 +160,9 @@ fn tandems(figures: &mut Figures) {
     }
 }
 
-/// A small generator of numbers (splitmix64), so that the network is the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
-
-/// A network of so many servers and four times as many flows.
-fn internet_like(servers: usize, seed: u64) -> Network {
-    let mut random = Random(seed);
-    // Links until there are enough output ports, two for each link.
-    let devices = servers * 100 / 364;
-    let mut links = vec![(0, 1), (1, 2), (0, 2)];
-    let mut ends = vec![0, 1, 1, 2, 0, 2];
-    for device in 3..devices {
-        let to = ends[random.below(ends.len())];
-        links.push((to, device));
-        ends.extend([to, device]);
-    }
-    while links.len() < servers / 2 {
-        let (a, b) = (ends[random.below(ends.len())], ends[random.below(ends.len())]);
-        let (a, b) = (a.min(b), a.max(b));
-        if a != b && !links.contains(&(a, b)) {
-            links.push((a, b));
-            ends.extend([a, b]);
-        }
-    }
-    let mut builder = NetworkBuilder::new("Internet-like");
-    let service = Curve::rate_latency(10_000_000_000_i64, 0).expect("a curve");
-    let mut ports = BTreeMap::new();
-    for (a, b) in &links {
-        for (from, to) in [(*a, *b), (*b, *a)] {
-            let server = Server::new(format!("{from}-{to}"), service.clone());
-            ports.insert((from, to), builder.server(server));
-        }
-    }
-    let mut next = vec![Vec::new(); devices];
-    for (from, to) in ports.keys() {
-        next[*from].push(*to);
-    }
-    let arrival = Curve::token_bucket(5_000_000, 5_000_000).expect("a curve");
-    let sources: Vec<(usize, usize)> = ports.keys().copied().collect();
-    let mut flows = 0;
-    for source in &sources {
-        for _ in 0..4 {
-            // Up first (towards lower numbers), then down: no cycle can arise.
-            let path = loop {
-                let sink = random.below(devices);
-                if let Some(path) = up_down(&next, *source, sink) {
-                    break path;
-                }
-            };
-            let path = path.windows(2).map(|pair| ports[&(pair[0], pair[1])]).collect();
-            builder.flow(Flow::new(format!("f{flows}"), path, arrival.clone()));
-            flows += 1;
-        }
-    }
-    builder.build().expect("a network")
-}
-
-/// The shortest path over a first link to a device, that goes up and then down.
-fn up_down(next: &[Vec<usize>], first: (usize, usize), sink: usize) -> Option<Vec<usize>> {
-    let down = first.1 > first.0;
-    let mut before = BTreeMap::from([((first.1, down), None)]);
-    let mut queue = VecDeque::from([(first.1, down)]);
-    while let Some((at, down)) = queue.pop_front() {
-        if at == sink {
-            let mut path = vec![at];
-            let mut state = (at, down);
-            while let Some(Some(earlier)) = before.get(&state).copied() {
-                state = earlier;
-                path.push(state.0);
-            }
-            path.push(first.0);
-            path.reverse();
-            let mut seen = path.clone();
-            seen.sort_unstable();
-            seen.dedup();
-            return (seen.len() == path.len()).then_some(path);
-        }
-        for to in &next[at] {
-            let goes_down = *to > at;
-            if down && !goes_down {
-                continue;
-            }
-            let state = (*to, goes_down);
-            if let Entry::Vacant(free) = before.entry(state) {
-                free.insert(Some((at, down)));
-                queue.push_back(state);
-            }
-        }
-    }
-    None
-}
-
 fn internet(figures: &mut Figures) {
     for servers in [38, 118, 364] {
-        let network = internet_like(servers, 5);
+        let network = internet::network(servers, 5);
         let (s, f) = (network.servers().len(), network.flows().len());
         let hops: usize = network.flows().map(|(_, flow)| flow.path.len()).sum();
         let most = network.servers().map(|(id, _)| network.flows_at(id).len()).max().unwrap_or(0);

@@ -1,0 +1,67 @@
+//! All flows of large networks, once, with progress, time and memory.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use calculus::network::{Analyser, Analysis, FlowId, Multiplexing, Settings};
+
+use crate::{internet, processor_time};
+
+/// Bounds networks of so many servers by the analyses that scale, in arbitrary order of service.
+pub(crate) fn bound(sizes: impl Iterator<Item = String>) {
+    let sizes: Vec<usize> = sizes.filter_map(|size| size.parse().ok()).collect();
+    for servers in if sizes.is_empty() { vec![1_000, 10_000] } else { sizes } {
+        let network = internet::network(servers, 5);
+        let hops: usize = network.flows().map(|(_, flow)| flow.path.len()).sum();
+        let most = network.servers().map(|(id, _)| network.flows_at(id).len()).max().unwrap_or(0);
+        let all = network.flows().len();
+        println!(
+            "-- {} servers, {all} flows, {hops} hops, {most} flows at one server at most; {} MB",
+            network.servers().len(),
+            peak_megabytes(),
+        );
+        let flows: Vec<FlowId> = network.flows().map(|(id, _)| id).collect();
+        for analysis in [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo] {
+            let settings = Settings::default().multiplexed(Multiplexing::Arbitrary);
+            let analyser = Analyser::new(&network, settings);
+            let (begin, processor) = (Instant::now(), processor_time());
+            let done = AtomicBool::new(false);
+            let found = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut said = Instant::now();
+                    while !done.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(50));
+                        if said.elapsed() >= Duration::from_secs(10) {
+                            said = Instant::now();
+                            let assessed = analyser.flows_assessed();
+                            eprintln!(
+                                "{analysis}: {assessed} of {all} flows, {} MB",
+                                peak_megabytes()
+                            );
+                        }
+                    }
+                });
+                let found = analyser.assess(&flows, &[analysis], false);
+                done.store(true, Ordering::Relaxed);
+                found.expect("bounds")
+            });
+            let finite = found.iter().flatten().filter(|found| found.bound.delay.is_finite());
+            println!(
+                "{:<40} {:>10.1?}, processor {:.1?}, {} of {all} flows with a bound, peak memory so far {} MB",
+                format!("{} servers, all flows, {analysis}", network.servers().len()),
+                begin.elapsed(),
+                processor_time().saturating_sub(processor),
+                finite.count(),
+                peak_megabytes(),
+            );
+        }
+    }
+}
+
+/// The most memory that this process has had, in MB.
+fn peak_megabytes() -> u64 {
+    // proc(5): in kB.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) / 1_000
+}
