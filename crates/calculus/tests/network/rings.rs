@@ -1,7 +1,7 @@
 //! Rings: bounds where total flow analysis has none, and packets that really go round.
 
 use calculus::network::{Analyser, Analysis, Multiplexing, Network, Settings};
-use calculus::{Extended, Rational};
+use calculus::{Curve, Extended, Rational};
 use proptest::prelude::*;
 
 use crate::packets::go_round;
@@ -14,7 +14,7 @@ fn ring(servers: usize, length: usize, percent: i64) -> Network {
     let paths: Vec<Vec<usize>> =
         (0..servers).map(|i| (0..length).map(|j| (i + j) % servers).collect()).collect();
     let rate = Rational::ratio(percent, 10 * length as i64);
-    let bucket = calculus::Curve::token_bucket(1, rate).expect("a curve");
+    let bucket = Curve::token_bucket(1, rate).expect("a curve");
     let flows: Vec<_> = paths.iter().map(|path| (bucket.clone(), path.as_slice())).collect();
     network(&vec![rl("10", "1/10"); servers], &flows)
 }
@@ -73,5 +73,25 @@ proptest! {
                 prop_assert!(bound.delay >= worst, "{analysis}: {} < {worst}", bound.delay);
             }
         }
+    }
+}
+
+#[test]
+fn total_flow_analysis_by_delays_holds_up_to_its_threshold() {
+    // d = T + (n b + r d n (n - 1) / 2) / R at each of n servers: finite below r = 2 R / (n (n - 1)).
+    let n = 4;
+    for distance in [10, 1_000, 1_000_000] {
+        let share = Rational::ONE - Rational::ratio(1, distance);
+        let rate = &share * &Rational::ratio(20, n * (n - 1));
+        let bucket = Curve::token_bucket(1, rate).expect("a curve");
+        let paths = [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]];
+        let flows: Vec<_> = paths.iter().map(|path| (bucket.clone(), &path[..])).collect();
+        let found = delay(&network(&vec![rl("10", "1"); 4], &flows), Analysis::TfaPlusPlus);
+        // Of four servers.
+        let exact = Rational::from(4) * Rational::ratio(14, 10) * Rational::from(distance);
+        let found = found.into_finite().expect("below the threshold");
+        let above = &found / &exact;
+        assert!(above >= Rational::ONE, "{above}");
+        assert!(above < Rational::ONE + Rational::ratio(1, 1_000_000), "{}", above.to_f64());
     }
 }

@@ -12,12 +12,15 @@
 //! time-sensitive networks", RTSS 2019).
 //!
 //! Iteration from zero reaches it only in the limit, so here delays are rounded up to a grid and
-//! raised by one step of it, and the iteration ends when it finds delays x that lie above F(x).
+//! raised by one step of it, and the iteration ends when it finds delays x that lie above F(x). Close to the load at
+//! which delays grow from round to round it would take ever more rounds; Newton's method takes over then (`newton`).
 //! That such x bound the delays needs no limit: F is concave and non-decreasing for concave
 //! arrivals and convex service. Real delays b up to any time are finite and obey b <= F(b). Were
 //! some of them above x, let s > 1 be the largest ratio b/x. Then b <= F(b) <= F(s x) <=
 //! s F(x) - (s - 1) F(0) < s x, which contradicts that the ratio is attained. For other curves the
 //! concave and convex ones around them are taken.
+
+mod newton;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -31,6 +34,8 @@ use crate::{Curve, Extended, Rational};
 
 /// Rounds of iteration after which a cyclic network counts as unbounded.
 const ROUNDS: usize = 20_000;
+/// Rounds after which Newton's method is tried, and again after each so many.
+const PATIENCE: usize = 200;
 /// Steps of the grid within the largest delay of the first round.
 const STEPS: i64 = 1 << 40;
 
@@ -68,7 +73,7 @@ impl Delays {
         let servers: Vec<ServerId> = common.network.servers().map(|(id, _)| id).collect();
         let mut delays = Self { classes: HashMap::new() };
         let mut step: Option<Rational> = None;
-        for _ in 0..ROUNDS {
+        for round in 1..=ROUNDS {
             let mut changed = false;
             let mut most = Rational::ZERO;
             for server in &servers {
@@ -94,6 +99,11 @@ impl Delays {
                 Some(_) if !changed => return Ok(delays),
                 Some(step) if most > step * &Rational::from(STEPS) * &Rational::from(STEPS) => {
                     break;
+                }
+                Some(step) if round % PATIENCE == 0 => {
+                    if let Some(found) = newton::fixed_point(&delays, common, &servers, step)? {
+                        return Ok(found);
+                    }
                 }
                 Some(_) => {}
             }

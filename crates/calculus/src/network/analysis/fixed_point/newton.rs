@@ -1,0 +1,164 @@
+//! Fixed points of delays where iteration creeps.
+//!
+//! F is concave and non-decreasing, and for concave arrivals and convex service it is piecewise affine. From delays x, the
+//! next ones solve y = F(x) + J (y - x), with J the slopes of F at x. Since tangents of a concave function lie above it, y
+//! is above F(y); from there on the solutions fall to the fixed point, which is reached when its piece is. Slopes and
+//! solutions are computed in floating point, and nothing depends on that: what comes out is raised by a little and
+//! counts only if it is above what F makes of it in exact arithmetic.
+
+use super::{AnalysisError, Class, Common, Delays, Priority, ServerId};
+use crate::{Extended, Rational};
+
+/// Delays, at most: the slopes take as many evaluations of F, and the solution their cube.
+const MOST: usize = 128;
+/// Tangents, at most.
+const TANGENTS: usize = 24;
+/// How close, in proportion, two solutions are that count as one.
+const CLOSE: f64 = 1e-12;
+/// By how much solutions are raised, in proportion: as little as is enough.
+const RAISES: [i64; 4] = [1 << 40, 1 << 34, 1 << 28, 1 << 22];
+
+type Key = (ServerId, Option<Priority>);
+
+/// Delays above what they bring about, close to the least ones; none if no solution was found. Slopes are taken over a
+/// step.
+pub(super) fn fixed_point(
+    delays: &Delays,
+    common: &Common<'_>,
+    servers: &[ServerId],
+    step: &Rational,
+) -> Result<Option<Delays>, AnalysisError> {
+    let function = Function { delays, common, servers };
+    let mut keys: Vec<Key> = delays.classes.keys().copied().collect();
+    keys.sort();
+    let start: Option<Vec<Rational>> =
+        keys.iter().map(|key| delays.classes.get(key)?.delay.finite().cloned()).collect();
+    let Some(mut at) = start.filter(|start| start.len() <= MOST) else { return Ok(None) };
+    let mut solved = false;
+    for _ in 0..TANGENTS {
+        let Some(next) = function.tangent(&keys, &at, step)? else { break };
+        let close = next.iter().zip(&at).all(|(next, at)| {
+            let (next, at) = (next.to_f64(), at.to_f64());
+            (next - at).abs() <= CLOSE * next
+        });
+        at = next;
+        solved = true;
+        if close {
+            break;
+        }
+    }
+    if !solved {
+        return Ok(None);
+    }
+    for parts in RAISES {
+        let raise = Rational::ONE + Rational::ratio(1, parts);
+        let raised: Vec<Rational> = at.iter().map(|delay| delay * &raise).collect();
+        let Some(found) = function.at(&keys, &raised)? else { continue };
+        let above = |(class, most): (&Class, &Rational)| class.delay <= Extended::from(most);
+        if found.iter().zip(&raised).all(above) {
+            let held = found
+                .into_iter()
+                .zip(raised)
+                .map(|(class, delay)| Class { delay: Extended::Finite(delay), ..class });
+            return Ok(Some(Delays { classes: keys.into_iter().zip(held).collect() }));
+        }
+    }
+    Ok(None)
+}
+
+/// What delays bring about.
+struct Function<'a, 'c, 'n> {
+    delays: &'a Delays,
+    common: &'c Common<'n>,
+    servers: &'a [ServerId],
+}
+
+impl Function<'_, '_, '_> {
+    /// F, with arrivals and services; none if some class has appeared or gone.
+    fn at(&self, keys: &[Key], delays: &[Rational]) -> Result<Option<Vec<Class>>, AnalysisError> {
+        let mut given = Delays { classes: self.delays.classes.clone() };
+        for (key, delay) in keys.iter().zip(delays) {
+            if let Some(class) = given.classes.get_mut(key) {
+                class.delay = Extended::Finite(delay.clone());
+            }
+        }
+        let mut found = Vec::with_capacity(keys.len());
+        for server in self.servers {
+            for (class, result) in given.server(self.common, *server, true)? {
+                found.push(((*server, class), result));
+            }
+        }
+        found.sort_by_key(|(key, _)| *key);
+        let same = found.iter().map(|(key, _)| key).eq(keys);
+        Ok(same.then(|| found.into_iter().map(|(_, class)| class).collect()))
+    }
+
+    fn values(
+        &self,
+        keys: &[Key],
+        at: &[Rational],
+    ) -> Result<Option<Vec<Rational>>, AnalysisError> {
+        let Some(classes) = self.at(keys, at)? else { return Ok(None) };
+        Ok(classes.into_iter().map(|class| class.delay.into_finite()).collect())
+    }
+
+    /// Where the tangent at these delays meets the identity; none if nowhere above zero.
+    fn tangent(
+        &self,
+        keys: &[Key],
+        at: &[Rational],
+        step: &Rational,
+    ) -> Result<Option<Vec<Rational>>, AnalysisError> {
+        let Some(values) = self.values(keys, at)? else { return Ok(None) };
+        // (I - J) (y - x) = F(x) - x, row by row, with the right side as the last column.
+        let excess = |(value, at): (&Rational, &Rational)| (value - at).to_f64();
+        let mut rows: Vec<Vec<f64>> = values
+            .iter()
+            .zip(at)
+            .map(|pair| vec![0.0; at.len()].into_iter().chain([excess(pair)]).collect())
+            .collect();
+        for column in 0..at.len() {
+            let mut moved = at.to_vec();
+            moved[column] += step;
+            let Some(beside) = self.values(keys, &moved)? else { return Ok(None) };
+            for (row, (beside, value)) in rows.iter_mut().zip(beside.iter().zip(&values)) {
+                row[column] = -((beside - value) / step).to_f64();
+            }
+            rows[column][column] += 1.0;
+        }
+        let Some(change) = solve(rows) else { return Ok(None) };
+        let next = at.iter().zip(change).map(|(at, change)| {
+            let next = at + &Rational::from_f64(change)?;
+            next.is_positive().then_some(next)
+        });
+        Ok(next.collect())
+    }
+}
+
+/// Solves linear equations; the last column is the right side. None if they have no one solution.
+fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let size = rows.len();
+    for column in 0..size {
+        let largest =
+            |a: &usize, b: &usize| rows[*a][column].abs().total_cmp(&rows[*b][column].abs());
+        let pivot = (column..size).max_by(largest)?;
+        rows.swap(column, pivot);
+        let (above, below) = rows.split_at_mut(column + 1);
+        let pivot = &above[column];
+        if pivot[column] == 0.0 || !pivot[column].is_finite() {
+            return None;
+        }
+        for row in below {
+            let factor = row[column] / pivot[column];
+            for (value, above) in row.iter_mut().zip(pivot).skip(column) {
+                *value -= factor * above;
+            }
+        }
+    }
+    let mut solution = vec![0.0; size];
+    for row in (0..size).rev() {
+        let known: f64 = (row + 1..size).map(|place| rows[row][place] * solution[place]).sum();
+        solution[row] = (rows[row][size] - known) / rows[row][row];
+    }
+    solution.iter().all(|value| value.is_finite()).then_some(solution)
+}
