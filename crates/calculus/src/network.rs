@@ -44,6 +44,7 @@ mod arrival;
 mod assess;
 mod cache;
 mod clocks;
+mod copies;
 mod derivation;
 pub mod describe;
 #[cfg(feature = "formats")]

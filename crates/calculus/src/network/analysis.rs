@@ -128,8 +128,8 @@ pub enum AnalysisError {
     /// No linear program, and no nest of cross flows, describes the path of the flow.
     #[error("no program for a FIFO path: {0}; use another analysis")]
     NoProgram(String),
-    /// Regulators and multicast flows are known to analyses by delays only.
-    #[error("{0} does not know regulators and multicast flows; use tfa++")]
+    /// Regulators, multicast and replicated flows are known to analyses by delays only.
+    #[error("{0} does not know regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
     /// An interleaved regulator is behind a server that does not keep the order of arrival.
     #[error(

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::OnceLock;
 
+use super::copies::Copies;
 use super::operations;
 use super::port::{Port, PortError, Ports};
 use crate::excerpt::excerpt;
@@ -113,6 +114,9 @@ pub struct Server {
     pub packetizer: bool,
     /// What regulates flows between this server and the next.
     pub regulator: Option<Regulator>,
+    /// Whether of packets of replicated flows that come to it only the first copy goes on (packet elimination of
+    /// IEEE 802.1CB and of RFC 8655).
+    pub eliminates: bool,
 }
 
 impl Server {
@@ -127,7 +131,13 @@ impl Server {
             multiplexing: Multiplexing::default(),
             packetizer: false,
             regulator: None,
+            eliminates: false,
         }
+    }
+
+    /// The same with elimination of copies before it.
+    pub fn eliminating(self) -> Self {
+        Self { eliminates: true, ..self }
     }
 
     /// The same with a regulator behind it.
@@ -162,6 +172,9 @@ pub struct Flow {
     /// The group that it belongs to: flows of one group are the same data on their way to several
     /// ends, and are there once as long as they have gone the same way.
     pub multicast: Option<String>,
+    /// The group that it belongs to: flows of one group are copies of the same packets on several ways. Where they come
+    /// together at a server that eliminates, one copy goes on, whichever comes first.
+    pub replicated: Option<String>,
 }
 
 impl Flow {
@@ -174,7 +187,13 @@ impl Flow {
             priority: Priority::default(),
             maximum_packet: Rational::ZERO,
             multicast: None,
+            replicated: None,
         }
+    }
+
+    /// The same as one copy of a group.
+    pub fn replicated(self, group: impl Into<String>) -> Self {
+        Self { replicated: Some(group.into()), ..self }
     }
 
     /// The same as a part of a multicast group.
@@ -276,6 +295,16 @@ pub enum ModelError {
         second: String,
         /// Their group.
         group: String,
+    },
+    /// A flow is no copy of another of its group.
+    #[error("flow '{}' of the replicated group '{}' {fault}", excerpt(.flow), excerpt(.group))]
+    Replicated {
+        /// The flow.
+        flow: String,
+        /// Its group.
+        group: String,
+        /// What is wrong and what to do.
+        fault: &'static str,
     },
     /// A packet size is negative.
     #[error("the maximum packet size of flow '{}' is negative", excerpt(.0))]
@@ -417,20 +446,24 @@ impl NetworkBuilder {
         }
         self.ports.check(&self.flows)?;
         let firsts = check_multicast(&self.flows)?;
+        let copies = Copies::of(&self.flows, &self.servers)?;
         let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
         let mut crossing = vec![Vec::new(); self.servers.len()];
         let hops = self.flows.iter().map(|flow| flow.path.len()).sum();
         let mut positions = HashMap::with_capacity(hops);
         for (index, flow) in self.flows.iter().enumerate() {
             let id = FlowId::new(index);
+            // Where it is the same data as an earlier flow, that counts.
             let shared = shared_servers(flow, &self.flows[..index], &firsts);
+            let own = copies.own(id, flow.path.len());
+            let own = own.start.max(shared)..own.end;
             for (position, server) in flow.path.iter().enumerate() {
-                if position >= shared {
+                if own.contains(&position) {
                     crossing[server.index()].push(id);
                 }
                 positions.insert((id, *server), position);
             }
-            for turn in flow.path.windows(2).skip(shared.saturating_sub(1)) {
+            for turn in flow.path.windows(2).take(own.end).skip(own.start.saturating_sub(1)) {
                 if let [from, to] = turn {
                     turns.entry((*from, *to)).or_default().push(id);
                 }
@@ -468,6 +501,7 @@ impl NetworkBuilder {
             flows: self.flows,
             links,
             ports: self.ports,
+            copies,
             outlined: self.outlined.into_iter().collect(),
             turns,
             successors,
@@ -604,6 +638,7 @@ pub struct Network {
     flows: Vec<Flow>,
     links: BTreeMap<(ServerId, ServerId), Curve>,
     ports: Ports,
+    copies: Copies,
     /// What has curves that stand in for longer ones.
     outlined: BTreeSet<Part>,
     turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
@@ -667,7 +702,7 @@ impl Network {
     /// know of.
     pub(crate) fn needs_delays(&self) -> bool {
         self.servers.iter().any(|server| server.regulator.is_some())
-            || self.flows.iter().any(|flow| flow.multicast.is_some())
+            || self.flows.iter().any(|flow| flow.multicast.is_some() || flow.replicated.is_some())
     }
 
     /// The same network with other curves for its servers and flows.
@@ -714,6 +749,12 @@ impl Network {
     /// The port that a server stands for, if it is one, and the classes of its queue.
     pub fn port_at(&self, server: ServerId) -> Option<(&Port, &[Priority])> {
         self.ports.at(server).map(|(_, port, classes)| (port, classes))
+    }
+
+    /// Flows that are one stream with this one at a server, since copies were eliminated there or before, in ascending order;
+    /// elsewhere the flow alone.
+    pub(super) fn copies_at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
+        self.copies.at(flow, server)
     }
 
     /// Its ports.

@@ -104,8 +104,8 @@ pub enum PortError {
     },
     /// Gates of classes with different times are open at one time.
     #[error(
-        "the gates of classes {first} and {second} of port '{}' are open at one time, but not always: what one leaves over for the \
-         other has no curve of its own; open them at the same times, or one after the other",
+        "the gates of classes {first} and {second} of port '{}' are open at one time, but not always: what one \
+         leaves over for the other has no curve of its own; open them at the same times, or one after the other",
         excerpt(port)
     )]
     Overlap {

@@ -66,7 +66,7 @@ enum Strategy {
 
 /// Looks for a bad run for a flow. None if the network is beyond what is simulated: infinite
 /// bursts, overload, maximum service curves, very long paths, curves that stand in for longer ones,
-/// regulators, multicast flows.
+/// regulators, multicast and replicated flows.
 #[must_use]
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     if network.needs_delays() {

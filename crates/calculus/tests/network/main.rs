@@ -3,6 +3,7 @@
 mod best;
 mod closed_forms;
 mod conventions;
+mod copies;
 mod delays;
 mod linear;
 mod packets;

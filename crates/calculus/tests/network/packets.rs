@@ -13,6 +13,8 @@ const BURST: i64 = 10;
 pub(crate) struct Sent {
     pub(crate) flow: usize,
     pub(crate) server: usize,
+    /// Which packet of its flow.
+    pub(crate) number: usize,
     /// It has come to the end of its path.
     pub(crate) is_last: bool,
     pub(crate) size: Rational,
@@ -21,12 +23,12 @@ pub(crate) struct Sent {
 
 /// What packets of one size meet that go round: sources send bursts of 1 at their offsets (in twentieths) and their rate from
 /// then on, `each` packets in all; servers send one packet after the other in the order of arrival, and `arrives` says when
-/// one that was sent is at the next server. The largest delay of each flow.
+/// one that was sent is at the next server, if it comes there. The largest delay of each flow.
 pub(crate) fn go_round(
     ring: &Network,
     offsets: &[u32],
     each: usize,
-    mut arrives: impl FnMut(Sent) -> Rational,
+    mut arrives: impl FnMut(Sent) -> Option<Rational>,
 ) -> Vec<Rational> {
     let size = Rational::ratio(1, BURST);
     let (mut events, mut order) = (BinaryHeap::new(), 0_u64);
@@ -38,13 +40,13 @@ pub(crate) fn go_round(
             let beyond = Rational::from((packet as i64 + 1 - BURST).max(0));
             let at = &start + &(beyond * &size / &rate);
             order += 1;
-            events.push(Reverse((at.clone(), order, id.index(), 0_usize, at)));
+            events.push(Reverse((at.clone(), order, id.index(), packet, 0_usize, at)));
         }
     }
     let ids: Vec<FlowId> = ring.flows().map(|(id, _)| id).collect();
     let mut free = vec![Rational::ZERO; ring.servers().len()];
     let mut worst = vec![Rational::ZERO; ids.len()];
-    while let Some(Reverse((now, _, flow, hop, born))) = events.pop() {
+    while let Some(Reverse((now, _, flow, number, hop, born))) = events.pop() {
         let path = &ring.flow(ids[flow]).path;
         let Some(server) = path.get(hop).map(|server| server.index()) else {
             worst[flow] = worst[flow].clone().max(&now - &born);
@@ -54,9 +56,9 @@ pub(crate) fn go_round(
         let end = now.max(free[server].clone()) + &size / Rational::from(10);
         free[server] = end.clone();
         let is_last = hop + 1 == path.len();
-        let out = arrives(Sent { flow, server, is_last, size: size.clone(), at: end });
+        let out = arrives(Sent { flow, server, number, is_last, size: size.clone(), at: end });
         order += 1;
-        events.push(Reverse((out, order, flow, hop + 1, born)));
+        events.extend(out.map(|out| Reverse((out, order, flow, number, hop + 1, born))));
     }
     worst
 }

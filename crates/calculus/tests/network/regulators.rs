@@ -89,9 +89,9 @@ fn packets(ring: &Network, rate: &Rational, offsets: &[u32], each: usize) -> Vec
     let mut released = vec![Rational::ZERO; ring.servers().len()];
     // Of a flow behind a server: tokens, and when there were so many.
     let mut tokens = HashMap::<(usize, usize), (Rational, Rational)>::new();
-    go_round(ring, offsets, each, |Sent { flow, server, is_last, size, at }| {
+    go_round(ring, offsets, each, |Sent { flow, server, is_last, size, at, .. }| {
         if is_last {
-            return at;
+            return Some(at);
         }
         // Not before the packet in front of it, and not before its flow may.
         let (level, since) =
@@ -102,7 +102,7 @@ fn packets(ring: &Network, rate: &Rational, offsets: &[u32], each: usize) -> Vec
         let out = &head + &(&missing / rate);
         tokens.insert((flow, server), (level + missing - &size, out.clone()));
         released[server] = out.clone();
-        out
+        Some(out)
     })
 }
 

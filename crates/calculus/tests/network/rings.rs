@@ -66,7 +66,7 @@ proptest! {
         let ring = ring(servers, length, percent);
         let settings = Settings { threads: 1, ..Settings::default().multiplexed(Multiplexing::Fifo) };
         let analyser = Analyser::new(&ring, settings);
-        let worst = go_round(&ring, &offsets, 60, |sent| sent.at);
+        let worst = go_round(&ring, &offsets, 60, |sent| Some(sent.at));
         for analysis in [Analysis::TfaPlusPlus, Analysis::Plp] {
             for (bound, worst) in analyser.bounds(analysis).expect("bounds").iter().zip(&worst) {
                 let worst = Extended::Finite(worst.clone());

@@ -7,7 +7,8 @@
 //! calculus for complex networks", 2017). All that is unknown is one delay per server (and
 //! priority). Behind a regulator a flow keeps the arrival curve of its source again, and the delay of
 //! the server before is that of both ([`Regulator`]); flows of one multicast group count once where
-//! they have gone the same way. In a feed-forward network these follow in order. In a cyclic one they are a fixed
+//! they have gone the same way, and copies of replicated flows once from where all but one are
+//! eliminated (`copies`). In a feed-forward network these follow in order. In a cyclic one they are a fixed
 //! point of a function F (Thomas, Le Boudec, Mifdaoui, "On cyclic dependencies and regulators in
 //! time-sensitive networks", RTSS 2019).
 //!
@@ -181,6 +182,24 @@ impl Delays {
                 let buckets = pmoo::token_buckets(&arrival).into_iter().map(|b| (b.burst, b.rate));
                 arrival = Curve::token_buckets(buckets).unwrap_or(arrival);
             }
+            let copies = network.copies_at(*id, server);
+            if copies.len() > 1 {
+                // Of copies that meet here or have met before, each packet is there once, late by the most of any.
+                let arrival = operations::advanced(&arrival, &self.late(common, copies, server))?;
+                let way = network.predecessor(*id, server);
+                let apart = |copy: &FlowId| network.predecessor(*copy, server) != way;
+                match way.filter(|_| !copies.iter().any(apart)) {
+                    // What shapes one way does not shape what comes over several.
+                    None => total = operations::sum(&total, &arrival)?,
+                    Some(before) => {
+                        let (sum, packet) =
+                            over.entry(before).or_insert_with(|| (Curve::zero(), Rational::ZERO));
+                        *sum = operations::sum(sum, &arrival)?;
+                        *packet = packet.clone().max(flow.maximum_packet.clone());
+                    }
+                }
+                continue;
+            }
             let Some(before) = network.predecessor(*id, server) else {
                 total = operations::sum(&total, &arrival)?;
                 continue;
@@ -213,6 +232,20 @@ impl Delays {
             total = operations::sum(&total, &arrival)?;
         }
         Ok(total)
+    }
+
+    /// How late the copies of a flow are at a server, at most; no regulator is on their ways.
+    fn late(&self, common: &Common<'_>, copies: &[FlowId], server: ServerId) -> Extended {
+        let mut most = Extended::ZERO;
+        for copy in copies {
+            let path = &common.network.flow(*copy).path;
+            let earlier = path.iter().take_while(|earlier| **earlier != server);
+            let delays = earlier.filter_map(|at| self.class(common, *at, *copy));
+            let mut delays = delays.map(|class| &class.delay);
+            let late = delays.try_fold(Extended::ZERO, |sum, delay| sum.checked_add(delay));
+            most = most.max(late.unwrap_or(Extended::PositiveInfinity));
+        }
+        most
     }
 
     fn class(&self, common: &Common<'_>, server: ServerId, flow: FlowId) -> Option<&Class> {

@@ -165,6 +165,7 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
         "multiplexing",
         "packetizer",
         "regulator",
+        "eliminates",
     ];
     let fields = node.fields(&known)?;
     let above =
@@ -186,6 +187,7 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
         },
         packetizer: fields.get("packetizer").map_or(Ok(common.packetizer), Node::flag)?,
         regulator: fields.get("regulator").map_or(Ok(common.regulator), regulator)?,
+        eliminates: fields.get("eliminates").map_or(Ok(false), Node::flag)?,
     };
     Ok((server, outlined))
 }
@@ -197,8 +199,15 @@ fn flow(
     servers: &HashMap<String, ServerId>,
     ports: &[Named],
 ) -> Result<(Flow, bool), FormatError> {
-    let fields =
-        node.fields(&["name", "path", "arrival", "priority", "maximum-packet", "multicast"])?;
+    let fields = node.fields(&[
+        "name",
+        "path",
+        "arrival",
+        "priority",
+        "maximum-packet",
+        "multicast",
+        "replicated",
+    ])?;
     let name = fields.need("name")?.text()?;
     let priority = fields.get("priority").map_or(Ok(0), Node::whole).map(Priority)?;
     let path = path(name, fields.need("path")?, |step, name| {
@@ -215,6 +224,9 @@ fn flow(
     }
     if let Some(node) = fields.get("multicast") {
         flow.multicast = Some(node.text()?.to_owned());
+    }
+    if let Some(node) = fields.get("replicated") {
+        flow.replicated = Some(node.text()?.to_owned());
     }
     Ok((flow, arrival.outlined))
 }

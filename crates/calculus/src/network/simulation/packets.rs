@@ -1,9 +1,10 @@
 //! Runs of networks with ports, packet by packet.
 //!
-//! Ports do what their schedulers say, with all packets as large as they may be. Classes that no flow has are as bad as
-//! they may be: they always have a packet to send. Each flow sends as early as its arrival curve allows. A packet that comes when the link becomes free is too late for that
-//! turn, and the flow of interest is the last of those that come together. Other servers must be FIFO, rate-latency and
-//! packetize; they are lazy: after an idle time they wait for their latency.
+//! Ports do what their schedulers say, with all packets as large as they may be. Classes that no flow has are as bad
+//! as they may be: they always have a packet to send. Each flow sends as early as its arrival curve allows. A packet
+//! that comes when the link becomes free is too late for that turn, and the flow of interest is the last of those
+//! that come together. Other servers must be FIFO, rate-latency and packetize; they are lazy: after an idle time they
+//! wait for their latency.
 //!
 //! When sources begin is tried in several ways: all together, just behind what may be in the way, when a gate has just
 //! become too narrow, and spread by chance, always the same one.

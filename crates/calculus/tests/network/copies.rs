@@ -1,0 +1,177 @@
+//! Replicated flows: copies on several ways, of which one goes on where they meet.
+
+use std::collections::HashSet;
+
+use calculus::network::{
+    Analyser, Analysis, AnalysisError, Flow, Format, ModelError, Network, NetworkBuilder,
+    Regulator, Server, Settings, format, simulate,
+};
+use calculus::{Curve, Extended, Rational};
+use proptest::prelude::*;
+
+use crate::packets::go_round;
+use crate::soundness::config;
+use crate::support::{number, rl, tb};
+
+fn analyser(network: &Network) -> Analyser<'_> {
+    Analyser::new(network, Settings { threads: 1, ..Settings::default() })
+}
+
+/// Two ways from a over b and c to d, then e; d eliminates or not.
+fn diamond(eliminates: bool) -> Network {
+    let mut builder = NetworkBuilder::new("diamond");
+    let latencies = [("a", "1"), ("b", "1"), ("c", "3"), ("d", "1"), ("e", "1")];
+    let ids = latencies.map(|(name, latency)| {
+        let eliminates = eliminates && name == "d";
+        builder.server(Server { eliminates, ..Server::new(name, rl("20", latency)) })
+    });
+    let [a, b, c, d, e] = ids;
+    for (name, path) in [("upper", vec![a, b, d, e]), ("lower", vec![a, c, d, e])] {
+        builder.flow(Flow::new(name, path, tb("20", "5")).replicated("stream"));
+    }
+    builder.build().expect("a network")
+}
+
+#[test]
+fn behind_elimination_there_is_one_copy_as_late_as_any() {
+    let network = diamond(true);
+    let bounds = analyser(&network).bounds(Analysis::TfaPlusPlus).expect("bounds");
+    // a: 1 + 20/20. b: 1 + (20 + 5 2)/20, c: 3 + 30/20. d: late by 2 + 4.5, 1 + 52.5/20. e: late by 10.125, 1 + 70.625/20.
+    for (bound, exact) in bounds.iter().zip(["12.65625", "14.65625"]) {
+        assert_eq!(bound.delay, number(exact));
+    }
+    let loads: Vec<f64> = network.loads().iter().map(|load| load.ratio()).collect();
+    assert_eq!(loads, [0.25; 5]);
+    // Without elimination both copies load d and e.
+    let network = diamond(false);
+    let loads: Vec<f64> = network.loads().iter().map(|load| load.ratio()).collect();
+    assert_eq!(loads, [0.25, 0.25, 0.25, 0.5, 0.5]);
+    let twice = analyser(&network).bounds(Analysis::TfaPlusPlus).expect("bounds");
+    for (once, twice) in bounds.iter().zip(twice) {
+        assert!(once.delay < twice.delay);
+    }
+    let (id, _) = network.flows().next().expect("a flow");
+    assert_eq!(simulate(&network, id, &Settings::default()), None);
+    let sfa = analyser(&network).bound(id, Analysis::Sfa);
+    assert!(matches!(sfa, Err(AnalysisError::NeedsDelays(_))), "{sfa:?}");
+}
+
+#[test]
+fn copies_are_the_same_data() {
+    let build = |change: &dyn Fn(usize, Flow, &[calculus::network::ServerId]) -> Flow,
+                 regulator| {
+        let mut builder = NetworkBuilder::new("copies");
+        let ids: Vec<_> = ["a", "b", "c", "d", "e"]
+            .into_iter()
+            .map(|name| {
+                let server = Server { regulator, ..Server::new(name, rl("20", "1")) };
+                builder.server(Server { eliminates: name == "d", ..server })
+            })
+            .collect();
+        for (index, way) in [1, 2].into_iter().enumerate() {
+            let path = vec![ids[0], ids[way], ids[3]];
+            let flow = Flow::new(format!("f{index}"), path, tb("20", "5")).replicated("g");
+            builder.flow(change(index, flow, &ids));
+        }
+        builder.build()
+    };
+    assert!(build(&|_, flow, _| flow, None).is_ok());
+    let regulated = build(&|_, flow, _| flow, Some(Regulator::PerFlow));
+    let apart = build(
+        &|index, mut flow, ids| {
+            flow.path.extend((index == 1).then_some(ids[4]));
+            flow
+        },
+        None,
+    );
+    let other = |index: usize, flow: Flow| match index {
+        1 => Flow { arrival: tb("20", "4"), ..flow },
+        _ => flow,
+    };
+    let different = build(&|index, flow, _| other(index, flow), None);
+    let both = build(&|_, flow, _| flow.multicast("m"), None);
+    for (built, expected) in [
+        (regulated, "regulator"),
+        (apart, "parts from"),
+        (different, "same data"),
+        (both, "multicast"),
+    ] {
+        let fault = built.expect_err(expected);
+        assert!(matches!(fault, ModelError::Replicated { .. }), "{fault:?}");
+        assert!(fault.to_string().contains(expected), "{fault}");
+    }
+}
+
+/// Two or three ways of servers of rate 10 to one that eliminates, and one behind it; and cross flows over parts of
+/// these.
+fn network(ways: &[usize], cross: &[(usize, usize)], rate: i64) -> Network {
+    let mut builder = NetworkBuilder::new("ways");
+    let mut ids = Vec::new();
+    for index in 0..ways.iter().sum::<usize>() + 2 {
+        let server = Server::new(format!("s{index}"), rl("10", "1/10"));
+        ids.push(builder.server(Server { eliminates: index == 0, ..server }));
+    }
+    let bucket = Curve::token_bucket(1, Rational::ratio(rate, 10)).expect("a curve");
+    let (mut paths, mut next) = (Vec::new(), 2);
+    for (index, way) in ways.iter().enumerate() {
+        let path = [&ids[next..next + way], &ids[..2]].concat();
+        next += way;
+        let copy = Flow::new(format!("copy{index}"), path.clone(), bucket.clone());
+        builder.flow(copy.replicated("g"));
+        paths.push(path);
+    }
+    for (index, (way, skip)) in cross.iter().enumerate() {
+        let path = &paths[way % paths.len()];
+        let path = path[skip % path.len()..].to_vec();
+        builder.flow(Flow::new(format!("cross{index}"), path, bucket.clone()));
+    }
+    builder.build().expect("a network")
+}
+
+proptest! {
+    #![proptest_config(config(40))]
+
+    #[test]
+    fn packets_of_which_copies_are_lost_and_eliminated_keep_their_bounds(
+        ways in prop::collection::vec(1_usize..4, 2..4),
+        cross in prop::collection::vec((0_usize..3, 0_usize..5), 0..4),
+        rate in 1_i64..12,
+        offsets in prop::collection::vec(0_u32..40, 4),
+        lost in prop::collection::hash_set((0_usize..3, 0_usize..40), 0..40),
+    ) {
+        let network = network(&ways, &cross, rate);
+        let bounds = analyser(&network).bounds(Analysis::TfaPlusPlus).expect("bounds");
+        // Copies are sent at one time.
+        let mut begins = vec![offsets[0]; ways.len()];
+        begins.extend((0..cross.len()).map(|index| offsets[index % offsets.len()]));
+        let meeting = network.servers().find(|(_, server)| server.eliminates).expect("one").0;
+        let mut passed = HashSet::new();
+        let worst = go_round(&network, &begins, 40, |packet| {
+            let is_copy = packet.flow < ways.len();
+            let path = &network.flow(bounds[packet.flow].flow).path;
+            let next = path.iter().position(|at| at.index() == packet.server).map(|at| at + 1);
+            let to_meeting = next.and_then(|next| path.get(next)) == Some(&meeting);
+            let goes_on = !(is_copy && to_meeting)
+                || !lost.contains(&(packet.flow, packet.number)) && passed.insert(packet.number);
+            goes_on.then_some(packet.at)
+        });
+        for (bound, worst) in bounds.iter().zip(worst) {
+            prop_assert!(bound.delay >= Extended::Finite(worst.clone()), "{} {worst}", bound.delay);
+        }
+    }
+}
+
+#[test]
+fn files_have_words_for_copies() {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/networks/replicated.toml"
+    ));
+    let network = format::read(&text.expect("the example"), Format::Toml).expect("a network");
+    assert_eq!(network.servers().filter(|(_, server)| server.eliminates).count(), 1);
+    let groups = network.flows().filter_map(|(_, flow)| flow.replicated.as_deref());
+    assert_eq!(groups.collect::<Vec<_>>(), ["alarm", "alarm"]);
+    for bound in analyser(&network).bounds(Analysis::Best).expect("bounds") {
+        assert!(bound.delay.is_finite());
+    }
+}
