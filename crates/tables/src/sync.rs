@@ -9,6 +9,10 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Arc, Condvar, Mutex};
 pub(crate) use std::thread::yield_now;
 
+/// The model checker takes sequentially consistent operations for weaker ones, and knows fences.
+#[inline(always)]
+pub(crate) fn fence_of_models() {}
+
 /// What is guarded is never left half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -21,6 +21,10 @@ mod sync {
     use loom::sync::MutexGuard;
     use std::sync::PoisonError;
 
+    pub(crate) fn fence_of_models() {
+        fence(Ordering::SeqCst);
+    }
+
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
