@@ -75,6 +75,9 @@ fn compare(program: &Program, mut random: Random) {
         let port = random.below(4) as u32;
         let now = Duration::from_millis(round);
         let expected = interpreted.process(port, &packet, now);
+        // Some from stage to stage, some with all stages in one.
+        let clock: fn() -> u64 = || 0;
+        compiled.time_stages(round.is_multiple_of(3).then_some(clock));
         let found = compiled.process(port, &packet, now);
         // These are limits of the interpreter alone.
         if let Err(RunError::WorkLimit(_) | RunError::Depth(_)) = expected {

@@ -68,7 +68,8 @@ pub(crate) struct Memory {
     timed: Option<Timed>,
 }
 
-/// Where the time of packets in bursts goes, by a clock that who asks for it brings.
+/// Where the time of packets in bursts goes, by a clock that who asks for it brings. Meanwhile all packets go from stage
+/// to stage, also those that would have all of them in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes {
     /// Packets that went in bursts.

@@ -165,7 +165,8 @@ impl Processor {
         std::mem::take(&mut self.scratch.digests)
     }
 
-    /// Has the stages of packets in bursts timed by a clock from now on, from zero, or no longer: it takes time too.
+    /// Has the stages of packets in bursts timed by a clock from now on, from zero, or no longer: it takes time too, and
+    /// no packet goes through all stages at once meanwhile.
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
@@ -230,6 +231,11 @@ impl Switch {
     /// As [`Core::compile`].
     pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
         self.core.compile()
+    }
+
+    /// As [`Processor::time_stages`].
+    pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
+        self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
     /// Processes a packet that was received on `port` at `now`, and all copies that come of it.

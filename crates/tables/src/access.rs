@@ -12,7 +12,9 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::hash;
-use crate::region::{LINE, prefetch};
+use crate::probe::Probe;
+use crate::region::{LINE, Words, prefetch};
+use crate::sync::Ordering;
 
 /// Finds an entry by its key, the low word first.
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
@@ -103,6 +105,48 @@ impl Access {
         if self.in_place == 1 {
             let bucket = hash::fixed(&key.to_le_bytes(), hash::DEFAULT_SEED) & self.mask;
             prefetch(self.buckets.wrapping_add(bucket as usize * LINE));
+        }
+    }
+
+    /// Asks the cache for memory that the values of the entry of a key name: `place` says where in them its address is, and
+    /// `distances` how far behind that address is what will be wanted. Nothing happens where the entry is not in the bucket
+    /// of its key.
+    ///
+    /// # Safety
+    /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The probe is
+    /// that of its shape.
+    #[inline]
+    pub unsafe fn ask_for_named(
+        &self,
+        key: [u64; 2],
+        probe: &Probe,
+        (place, distances): (usize, &[usize]),
+    ) {
+        let (values, size) = probe.values();
+        if self.in_place != 1 || place + 8 > size {
+            return;
+        }
+        let words = probe.key_words();
+        let key = &key[..words.unwrap_or(1).min(2)];
+        let number = hash::words(key, hash::DEFAULT_SEED) & self.mask;
+        // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
+        let bucket = unsafe { Words::at(self.buckets.add(number as usize * LINE)) };
+        let is_here = |slot: &usize| match words {
+            None => {
+                let stored = bucket.word32(Probe::KEYS + 4 * slot).load(Ordering::Relaxed);
+                u32::from_le_bytes(stored.to_ne_bytes()) == key[0] as u32
+            }
+            Some(words) => (0..words).zip(key).all(|(word, wanted)| {
+                let stored = bucket.word64(Probe::KEYS + 8 * (slot * words + word));
+                u64::from_le_bytes(stored.load(Ordering::Relaxed).to_ne_bytes()) == *wanted
+            }),
+        };
+        if let Some(slot) = (0..probe.slots()).find(is_here) {
+            let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
+            for distance in distances {
+                // Whatever it is, it is not looked at.
+                prefetch((named as usize).wrapping_add(*distance) as *const u8);
+            }
         }
     }
 

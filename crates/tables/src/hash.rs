@@ -30,6 +30,12 @@ pub(crate) fn fixed<const K: usize>(key: &[u8; K], seed: u64) -> u64 {
     bytes(key, seed)
 }
 
+/// Hash of a key of whole words.
+#[inline(always)]
+pub(crate) fn words(key: &[u64], seed: u64) -> u64 {
+    key.iter().fold(seed, |state, word| fold(word ^ state, MULTIPLIER))
+}
+
 /// Hash of a key of any size. Keys that differ only in trailing zero bytes must not meet in one table; all keys of a
 /// table have the same length.
 #[inline(always)]
@@ -109,8 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn four_bytes_hash_alike_in_both_forms() {
+    fn keys_hash_alike_in_all_forms() {
         let key = 0x0a00_0001_u32.to_be_bytes();
         assert_eq!(fixed(&key, 7), bytes(&key, 7));
+        assert_eq!(fixed(&key, 7), words(&[u32::from_le_bytes(key).into()], 7));
+        let key: [u8; 16] = std::array::from_fn(|at| at as u8 * 11);
+        let two = [0, 8].map(|at| u64::from_le_bytes(key[at..at + 8].try_into().unwrap()));
+        assert_eq!(fixed(&key, 7), words(&two, 7));
     }
 }

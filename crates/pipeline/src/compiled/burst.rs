@@ -1,7 +1,8 @@
 //! Packets of v1model and PNA in bursts, each stage one function that loops over them: see [`super::plan`].
 //!
 //! A burst is parsed, each packet in a frame of its own, and the cache is asked for the entries that headers name; then
-//! packets come to their end one after the other, so that what one leaves in an entry the next one finds. Packets leave
+//! packets come to their end one after the other, so that what one leaves in an entry the next one finds. Where entries are
+//! in the cache anyway, one function does all of that for one packet after the other. Packets leave
 //! from memory that the batch keeps, where the parser put them with room in front for headers that the program adds.
 
 use super::Compiled;
@@ -12,8 +13,12 @@ use super::step::Steps;
 use super::straight::{Run, Sent};
 use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
+use crate::bound::Offset;
 use crate::error::RunError;
+use crate::table::{Ageing, EntryLayout, Tally, Timer};
+use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
+use tables::{Access, Probe};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 32;
@@ -33,27 +38,20 @@ const SLACK: usize = 8;
 /// Packets lie at multiples of so many bytes from each other.
 const CHUNK: usize = 16;
 
+/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead.
+const NEAR: u64 = 4 << 20;
+
 /// A packet that came in, as code finds it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Packet {
     pub(super) input: *const u8,
     pub(super) length: u64,
-    pub(super) port: u64,
+    /// Where in the memory that packets leave from it is copied to.
+    pub(super) output: u64,
+    pub(super) port: u32,
     /// PNA: from the host or from the network, if the program wants to know.
-    pub(super) direction: u64,
-    /// Where it is copied to.
-    pub(super) output: *mut u8,
-}
-
-impl Packet {
-    const NONE: Self = Self {
-        input: std::ptr::null(),
-        length: 0,
-        port: 0,
-        direction: 0,
-        output: std::ptr::null_mut(),
-    };
+    pub(super) direction: u32,
 }
 
 /// What code works on.
@@ -82,11 +80,58 @@ pub(super) struct Burst {
 /// A stage: of a burst, from the packet on with this number; gives the number of the packet that it came to.
 pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 
-/// The code of both stages.
+/// A native table with prefixes, in which a whole burst is sought between both stages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sought {
+    pub(super) table: u32,
+    /// Where in its frame a packet's key lies, which is two words; behind it there is room for what is found.
+    pub(super) place: Offset,
+    /// If entries have counters or timers.
+    pub(super) owner: Option<Owner>,
+}
+
+/// A native table of exact keys that are known behind the parser, whose entries have counters or timers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owned {
+    pub(super) table: u32,
+    /// Where in its frame a packet's key lies, which is two words.
+    pub(super) place: Offset,
+    pub(super) owner: Owner,
+}
+
+/// How entries of a native table name the memory that has their counters and timers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner {
+    probe: Probe,
+    /// Where in its values an entry has the address.
+    place: u32,
+}
+
+impl Owner {
+    /// If entries have such memory which code uses.
+    pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
+        let is_used = layout.counts || layout.ageing != Ageing::None;
+        let place = layout.owner.filter(|_| is_used)?;
+        Some(Self { probe: layout.probe()?, place })
+    }
+
+    /// Asks the cache for that of the entry with this key.
+    ///
+    /// # Safety
+    /// The access is of such a table, given for the batch at hand, in the gate.
+    unsafe fn ask_for(&self, access: &Access, key: [u64; 2]) {
+        let wanted = [Tally::PACKETS, Timer::RESTARTED];
+        // SAFETY: as promised to this function; the probe is that of the table's layout.
+        unsafe { access.ask_for_named(key, &self.probe, (self.place as usize, &wanted)) };
+    }
+}
+
+/// The code of both stages, and of both in one where that is possible.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stages {
     pub(super) parse: Stage,
     pub(super) pass: Stage,
+    pub(super) whole: Option<Stage>,
 }
 
 /// Frames of a burst; what no packet writes is zero there.
@@ -121,31 +166,33 @@ impl Run<'_, '_> {
         packets: &[(u32, &[u8])],
     ) {
         let emitted = (self.code.bound.emitted as usize + SLACK).next_multiple_of(CHUNK);
-        let slot = |length: usize| emitted + (length + SLACK).next_multiple_of(CHUNK);
-        let slots: usize = packets.iter().map(|(_, packet)| slot(packet.len())).sum();
-        self.batch.make_room(emitted + slots, packets.len());
         if let Some(inside) = inside.as_deref_mut() {
             self.context.set_tables(inside);
         }
+        // Who wants to know what stages take has them one after the other.
+        let whole = stages.whole.filter(|_| self.timed.is_none());
+        let whole = whole.filter(|_| inside.as_deref_mut().is_none_or(is_near));
         let now = self.host.now.as_micros() as u64;
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
+        // The first bytes are for what deparsers emit.
         let mut taken = emitted;
         for (round, packets) in packets.chunks(BURST).enumerate() {
-            let bytes = self.batch.room.as_mut_ptr();
-            let mut records = [const { Packet::NONE }; BURST];
+            let mut records = [const { MaybeUninit::<Packet>::uninit() }; BURST];
             for (record, (port, packet)) in records.iter_mut().zip(packets) {
                 // Headers that the packet gets go in front of it.
-                let output = bytes.wrapping_add(taken + emitted);
-                taken += slot(packet.len());
+                let output = (taken + emitted) as u64;
+                taken += emitted + (packet.len() + SLACK).next_multiple_of(CHUNK);
                 let (input, length) = (packet.as_ptr(), packet.len() as u64);
                 let direction = match self.straight.tells_direction {
-                    true => self.host.direction(*port),
+                    true => self.host.direction(*port) as u32,
                     false => 0,
                 };
-                *record = Packet { input, length, port: u64::from(*port), direction, output };
+                record.write(Packet { input, length, output, port: *port, direction });
             }
+            self.batch.make_room(taken);
+            let bytes = self.batch.room.as_mut_ptr();
             let mut burst = Burst {
-                packets: records.as_ptr(),
+                packets: records.as_ptr().cast(),
                 count: packets.len() as u64,
                 frames: self.frames.as_mut_ptr().cast(),
                 context: &raw mut self.context,
@@ -156,18 +203,23 @@ impl Run<'_, '_> {
                 sent: std::ptr::null_mut(),
                 first: (round * BURST) as u64,
             };
+            if let Some(whole) = whole {
+                self.passed(plan, whole, &mut burst, (inside.as_deref_mut(), packets));
+                continue;
+            }
             self.call_outs();
             let begin = self.clock();
-            // SAFETY: as many records as the burst has packets name these packets, which are lent for the call, and
-            // where each is copied to, in memory with room for all of them, `emitted` bytes in front of each and
-            // `SLACK` behind it; there is a frame as the plan has it for each; parsers call nothing out; the accesses
+            // SAFETY: as many records as the burst has packets were written; they name these packets, which are lent for
+            // the call, and where each is copied to, in memory with room for all of them, `emitted` bytes in front of each
+            // and `SLACK` behind it; there is a frame as the plan has it for each; parsers call nothing out; the accesses
             // were given for the batch, in the gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
             if let Some(inside) = inside.as_deref_mut() {
                 self.seek(inside.accesses(), packets.len());
+                self.ask_for_owners(inside.accesses(), packets.len());
             }
             let parsed = self.clock();
-            self.passed(plan, stages, &mut burst, (inside.as_deref_mut(), packets));
+            self.passed(plan, stages.pass, &mut burst, (inside.as_deref_mut(), packets));
             if let Some(timed) = self.timed {
                 let times = &mut timed.times;
                 times.packets += packets.len() as u64;
@@ -179,9 +231,9 @@ impl Run<'_, '_> {
 
     /// Finds for all packets of a burst what they seek by a prefix, and asks the cache for the entries.
     fn seek(&mut self, accesses: &mut [TableAccess], packets: usize) {
-        for (number, place) in &self.code.machine.sought {
-            let Some(table) = accesses.get_mut(*number as usize) else { continue };
-            let place = *place as usize / 8;
+        for sought in &self.code.machine.sought {
+            let Some(table) = accesses.get_mut(sought.table as usize) else { continue };
+            let place = sought.place as usize / 8;
             let mut keys = [[0; 2]; BURST];
             let frames = self.frames.chunks_exact(self.words).take(packets);
             for (key, frame) in keys.iter_mut().zip(frames) {
@@ -194,6 +246,24 @@ impl Run<'_, '_> {
                 frame[place + 2] = u64::from(*found);
                 table.access.ask_for(*found);
             }
+            if let Some(owner) = &sought.owner {
+                for found in &found[..packets] {
+                    // SAFETY: as above.
+                    unsafe { owner.ask_for(&table.access, [u64::from(*found), 0]) };
+                }
+            }
+        }
+    }
+
+    /// Asks the cache for what the entries of a burst's packets name, where keys are known behind the parser.
+    fn ask_for_owners(&self, accesses: &[TableAccess], packets: usize) {
+        for Owned { table, place, owner } in &self.code.machine.owned {
+            let Some(table) = accesses.get(*table as usize) else { continue };
+            let place = *place as usize / 8;
+            for frame in self.frames.chunks_exact(self.words).take(packets) {
+                // SAFETY: the accesses were given for the batch, in the gate.
+                unsafe { owner.ask_for(&table.access, [frame[place], frame[place + 1]]) };
+            }
         }
     }
 
@@ -202,11 +272,11 @@ impl Run<'_, '_> {
         self.timed.as_ref().map_or(0, |timed| (timed.clock)())
     }
 
-    /// Brings the parsed packets of a burst to their end.
+    /// Brings the packets of a burst to their end by a stage that does.
     fn passed(
         &mut self,
         plan: &Plan,
-        stages: Stages,
+        stage: Stage,
         burst: &mut Burst,
         (mut inside, packets): (Option<&mut Inside<'_>>, &[(u32, &[u8])]),
     ) {
@@ -221,7 +291,7 @@ impl Run<'_, '_> {
             let begin = burst.sent;
             // SAFETY: as in `bursts`; the host is this run's, and used by nobody but call-outs until the code returns;
             // there is room to write down as many packets as are left.
-            let came_to = unsafe { (stages.pass)(burst, from as u64) };
+            let came_to = unsafe { stage(burst, from as u64) };
             // SAFETY: code wrote records from `begin` on and left the pointer behind the last.
             unsafe {
                 let count = usize::try_from(burst.sent.offset_from(begin)).unwrap_or(0);
@@ -311,6 +381,18 @@ impl Run<'_, '_> {
         self.batch.push(self.packet, &outputs);
         Ok(())
     }
+}
+
+/// Whether all entries are in the buckets of their tables, where nobody else writes more than a word of them, and are
+/// likely to be in the cache.
+fn is_near(inside: &mut Inside<'_>) -> bool {
+    let accesses = inside.accesses().iter().map(|table| &table.access);
+    let mut bytes = accesses.map(|access| match access.in_place {
+        1 => Some((access.mask + 1).saturating_mul(Probe::BUCKET as u64)),
+        _ => None,
+    });
+    let bytes = bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
+    bytes.is_some_and(|bytes| bytes <= NEAR)
 }
 
 /// How many packets were written down before those that came of this one.

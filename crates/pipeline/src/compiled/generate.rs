@@ -15,7 +15,7 @@ mod statement;
 mod table;
 
 use self::places::Places;
-use super::burst::{Stage, Stages};
+use super::burst::{Owned, Sought, Stage, Stages};
 use super::context::{self, Code, Context, flow};
 use super::straight::Straight;
 use crate::bound::{Body, Bound, Callee};
@@ -100,8 +100,10 @@ pub(super) struct Machine {
     blocks: Vec<Code>,
     /// Of packets that go in bursts.
     pub(super) stages: Option<Stages>,
-    /// The native tables in which a whole burst is sought between both stages, and where in its frame a packet's key lies.
-    pub(super) sought: Vec<(u32, crate::bound::Offset)>,
+    /// The native tables in which a whole burst is sought between both stages.
+    pub(super) sought: Vec<Sought>,
+    /// The native tables for whose counters and timers the cache is asked between both stages.
+    pub(super) owned: Vec<Owned>,
     /// Bytes of code.
     pub(super) size: usize,
 }
@@ -133,9 +135,14 @@ fn failed(error: impl fmt::Display) -> CompileError {
 impl Machine {
     pub(super) fn new(bound: &Bound, straight: Option<&Straight>) -> Result<Self, CompileError> {
         let mut flags = settings::builder();
-        for (name, value) in
-            [("use_colocated_libcalls", "false"), ("is_pic", "false"), ("opt_level", "speed")]
-        {
+        // Tests have what is generated verified.
+        let verifies = if cfg!(debug_assertions) { "true" } else { "false" };
+        for (name, value) in [
+            ("use_colocated_libcalls", "false"),
+            ("is_pic", "false"),
+            ("opt_level", "speed"),
+            ("enable_verifier", verifies),
+        ] {
             flags.set(name, value).map_err(failed)?;
         }
         let isa = cranelift_native::builder().map_err(failed)?;
@@ -161,8 +168,11 @@ impl Machine {
         }
         let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
         let mut stages = Vec::new();
-        for name in ["parse", "pass"] {
+        for name in ["parse", "pass", "whole"] {
             let Some((straight, plan)) = planned else { break };
+            if name == "whole" && !burst::whole::is_possible(plan) {
+                break;
+            }
             let id = module.declare_function(name, Linkage::Local, &names.block).map_err(failed)?;
             context.func.signature = names.block.clone();
             context.func.name = UserFuncName::user(0, id.as_u32());
@@ -170,7 +180,8 @@ impl Machine {
             let function = Function::new(builder, &mut module, &names, bound);
             match name {
                 "parse" => function.parse_stage(straight, plan),
-                _ => function.pass_stage(straight, plan),
+                "pass" => function.pass_stage(straight, plan),
+                _ => function.whole_stage(straight, plan),
             }
             module.define_function(id, &mut context).map_err(failed)?;
             size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
@@ -195,12 +206,18 @@ impl Machine {
             unsafe { std::mem::transmute::<*const u8, Stage>(pointer) }
         };
         let stages = match stages.as_slice() {
-            [parse, pass] => Some(Stages { parse: stage(*parse), pass: stage(*pass) }),
+            [parse, pass, whole @ ..] => Some(Stages {
+                parse: stage(*parse),
+                pass: stage(*pass),
+                whole: whole.first().map(|whole| stage(*whole)),
+            }),
             _ => None,
         };
         let sought = planned.map(|(straight, plan)| burst::sought(bound, straight, plan));
         let sought = sought.unwrap_or_default();
-        Ok(Self { blocks, stages, sought, module: Some(module), size })
+        let owned = planned.map(|(straight, plan)| burst::owned(bound, straight, plan));
+        let owned = owned.unwrap_or_default();
+        Ok(Self { blocks, stages, sought, owned, module: Some(module), size })
     }
 
     /// Runs a block of the package by its position there.

@@ -6,6 +6,7 @@
 //! so stacks whose elements are chosen while a packet is parsed, and not by the way through the states alone
 //! (`bound::unrolled`), are left to the blocks of code over the frame.
 
+use super::burst::Owner;
 use crate::bound::gather::Piece;
 use crate::bound::moves::{Step, StepKind};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
@@ -41,6 +42,10 @@ pub(super) struct Plan {
     pub(super) asks: bool,
     /// Packets may be cut off.
     pub(super) truncates: bool,
+    /// Entries may time out.
+    pub(super) ages: bool,
+    /// Statements, all calls written out.
+    pub(super) statements: usize,
     /// The parser does more to headers than extract them.
     pub(super) parser_writes_headers: bool,
     /// Bytes of the frame, with what the stages hand on behind the places of variables: pointers to headers, then
@@ -52,6 +57,8 @@ pub(super) struct Plan {
     pub(super) steps: Offset,
     /// Where the parser's stage leaves, for native tables with prefixes, the two words of the key and what it found.
     pub(super) ahead: BTreeMap<u32, Offset>,
+    /// Where it leaves, for native tables of exact keys whose entries have counters or timers, the two words of the key.
+    pub(super) keys: BTreeMap<u32, Offset>,
 }
 
 /// A header of a plan.
@@ -59,10 +66,12 @@ pub(super) struct Plan {
 pub(super) struct PlannedHeader {
     /// As many as anybody touches behind [`DATA`].
     pub(super) bytes: u32,
-    /// The parser does.
-    pub(super) extracted: bool,
+    /// The parser does, so many.
+    pub(super) extracted: Option<u32>,
     /// It may come to lie in the frame.
     pub(super) written: bool,
+    /// The parser reads its fields.
+    pub(super) parser_reads: bool,
     /// The byte behind [`DATA`] at which a varbit begins.
     pub(super) tail: Option<u32>,
     /// Where in the frame the pointer goes from stage to stage.
@@ -272,7 +281,7 @@ impl Walk<'_> {
                     self.header(header, *bytes, Use::Read);
                     self.wrote(header);
                     if let Some(known) = self.plan.headers.get_mut(&header) {
-                        known.extracted = true;
+                        known.extracted = Some(*bytes);
                     }
                 }
                 Ok(())
@@ -286,7 +295,7 @@ impl Walk<'_> {
                 self.wrote(header);
                 self.wrote(header + TAIL);
                 if let Some(known) = self.plan.headers.get_mut(&header) {
-                    known.extracted = true;
+                    known.extracted = Some(*bytes);
                 }
                 Ok(())
             }
@@ -592,6 +601,11 @@ impl Walk<'_> {
                 let inside = bit % 8 + field.scalar.width;
                 let bytes = bit / 8 + inside.div_ceil(8).next_power_of_two();
                 self.header(header, bytes, how);
+                if self.in_parser
+                    && let Some(known) = self.plan.headers.get_mut(&header)
+                {
+                    known.parser_reads = true;
+                }
             }
         }
         Ok(())
@@ -686,7 +700,7 @@ impl Walk<'_> {
     }
 
     fn finish(self) -> Result<Plan, Refusal> {
-        let Self { bound, mut plan, parsed, later, .. } = self;
+        let Self { bound, mut plan, left, parsed, later, .. } = self;
         let mut end = 0;
         let mut numbers: Vec<_> = plan.slots.iter().chain(&plan.wide).collect();
         numbers.sort_unstable();
@@ -707,16 +721,25 @@ impl Walk<'_> {
         }
         (plan.cursor, plan.error) = (place(), place());
         (plan.length_change, plan.steps) = (place(), place());
-        let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
-        let ages = layouts.any(|(_, layout)| layout.ageing == Ageing::Delete);
+        let has = |ageing: &dyn Fn(Ageing) -> bool| {
+            let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
+            layouts.any(|(_, layout)| ageing(layout.ageing))
+        };
+        plan.ages = has(&|ageing| ageing != Ageing::None);
+        let deletes = has(&|ageing| ageing == Ageing::Delete);
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
             // What is found ahead stands as long as no packet changes a table.
-            if layout.is_prefix() && !bound.steps.iter().any(Step::adds_entry) && !ages {
+            if layout.is_prefix() && !bound.steps.iter().any(Step::adds_entry) && !deletes {
                 let [first, ..] = [place(), place(), place()];
                 plan.ahead.insert(*number, first);
             }
+            if layout.fields().is_none() && Owner::of(layout).is_some() {
+                let [first, _] = [place(), place()];
+                plan.keys.insert(*number, first);
+            }
         }
         plan.frame = next;
+        plan.statements = MAXIMUM_STATEMENTS - left;
         Ok(plan)
     }
 }

@@ -124,12 +124,11 @@ impl Batch {
         self.errors.clear();
     }
 
-    /// Makes room for as many bytes and packets.
-    pub(super) fn make_room(&mut self, bytes: usize, packets: usize) {
+    /// Makes room for so many bytes.
+    pub(super) fn make_room(&mut self, bytes: usize) {
         if self.room.len() < bytes {
             self.room.resize(bytes, 0);
         }
-        self.sent.reserve(packets);
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Both {
     /// Have joined the tables, and process nothing.
     others: Vec<Processor>,
     now: Duration,
+    /// Of batches and single packets.
+    calls: u64,
 }
 
 impl Both {
@@ -37,7 +39,7 @@ impl Both {
         let code = Compiled::new(&compiled).unwrap_or_else(|error| panic!("{error}"));
         let worker = Processor::with_seed(0);
         let (others, now) = (Vec::new(), Duration::from_secs(1));
-        Self { interpreted, compiled, code, worker, others, now }
+        Self { interpreted, compiled, code, worker, others, now, calls: 0 }
     }
 
     /// Why packets do not go in bursts.
@@ -79,6 +81,7 @@ impl Both {
         self.now += Duration::from_micros(17);
         let expected = self.interpreted.process(port, packet, self.now);
         let mut outputs = Vec::new();
+        self.change_way();
         let outcome = self.code.process(
             &self.compiled,
             &mut self.worker,
@@ -97,6 +100,7 @@ impl Both {
         let borrowed: Vec<(u32, &[u8])> =
             packets.iter().map(|(port, packet)| (*port, packet.as_slice())).collect();
         let mut batch = Batch::default();
+        self.change_way();
         self.code.process_batch(&self.compiled, &mut self.worker, &borrowed, self.now, &mut batch);
         let (mut sent, mut errors) = (Vec::new(), Vec::new());
         for (position, (port, packet)) in borrowed.iter().enumerate() {
@@ -111,6 +115,13 @@ impl Both {
             batch.sent().map(|(from, port, bytes)| (from, port, bytes.to_vec())).collect();
         assert_eq!((sent, errors), (found, batch.errors().to_vec()));
         batch.sent().len()
+    }
+
+    /// Every third time packets go from stage to stage: else those that can have all stages in one.
+    fn change_way(&mut self) {
+        self.calls += 1;
+        let clock: fn() -> u64 = || 0;
+        self.worker.time_stages(self.calls.is_multiple_of(3).then_some(clock));
     }
 
     /// How many messages both sent since the last call, which are the same.

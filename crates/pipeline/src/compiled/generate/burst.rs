@@ -1,35 +1,30 @@
-//! The two stages of a burst of packets, each a loop over them: the parser, which asks the cache for the entries
-//! that headers name, and all behind it, up to the packet that leaves.
+//! The stages of a burst of packets, each a loop over them: the parser, which asks the cache for the entries
+//! that headers name, and all behind it, up to the packet that leaves; or both for one packet after the other (`whole`).
 //!
 //! The parser copies each packet to where it leaves from. A deparser that emits the headers as they were extracted finds
 //! its output there already; only others put it together anew, in front of the payload.
 
+mod copy;
+mod deparse;
+pub(super) mod whole;
+
 use super::memory::Pointer;
 use super::{Function, context_offset};
 use crate::bound::shape::DATA;
-use crate::bound::{
-    Address, Block as Statements, Body, Bound, Callee, Expression, Field, Offset, Statement, Table,
+use crate::bound::{Bound, Expression, Field, Offset, Table};
+use crate::compiled::burst::{
+    ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Owned, Owner, Packet, Sought,
 };
-use crate::compiled::burst::{ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Packet};
 use crate::compiled::context::{ASKED, NEW_PACKET, NOWHERE};
 use crate::compiled::engine::MAXIMUM_STEPS;
-use crate::compiled::plan::Plan;
-use crate::compiled::straight::{
-    DEPARSER, EGRESS, Given, INGRESS, Kind, PARSER, Sent, Straight, UPDATE, VERIFY,
-};
+use crate::compiled::plan::{Plan, PlannedHeader};
+use crate::compiled::straight::{EGRESS, Given, INGRESS, Kind, PARSER, Straight, UPDATE, VERIFY};
 use crate::layout::MetadataField as Of;
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::mem::offset_of;
-
-/// Packets up to this length are copied without a call.
-const SHORT: i64 = 256;
-/// Packets from this length to twice as much are copied without a loop.
-const USUAL: i64 = 64;
-/// Bytes that are copied at once.
-const CHUNK: i64 = 16;
 
 /// The loop over the packets of a burst, and the packet at hand.
 #[derive(Clone, Copy)]
@@ -37,6 +32,10 @@ struct Loop<'s> {
     straight: &'s Straight,
     burst: Value,
     index: Variable,
+    /// Where the next packet that leaves is written down.
+    sent: Variable,
+    /// The memory that packets leave from.
+    bytes: Value,
     head: Block,
     /// Goes on with the next packet.
     next: Block,
@@ -50,18 +49,16 @@ impl<'m> Function<'_, 'm> {
     /// Parses all packets of a burst.
     pub(super) fn parse_stage(mut self, straight: &Straight, plan: &'m Plan) {
         let looped = self.begin_loop(straight, plan);
-        let input = self.word(looped.packet, offset_of!(Packet, input));
-        let output = self.word(looped.packet, offset_of!(Packet, output));
-        let length = self.word(looped.packet, offset_of!(Packet, length));
+        let input = self.of_record(looped, offset_of!(Packet, input));
+        let output = self.output(looped);
+        let length = self.of_record(looped, offset_of!(Packet, length));
         self.copy_packet(input, output, length);
         // What was just written can be read again in other pieces only when it has come to the cache.
         let packet = if plan.parser_writes_headers { output } else { input };
         self.begin_packet(packet, length);
+        self.reads_input(!plan.parser_writes_headers);
         for (flag, header) in &plan.headers {
-            if header.written {
-                let at = self.storage(*flag);
-                self.clear(at, header.bytes.next_multiple_of(8));
-            }
+            self.clear_storage(*flag, header);
         }
         self.clear_wide(plan, 0);
         self.begin_values(plan);
@@ -77,17 +74,30 @@ impl<'m> Function<'_, 'm> {
     /// that it cannot bring there.
     pub(super) fn pass_stage(mut self, straight: &Straight, plan: &'m Plan) {
         let looped = self.begin_loop(straight, plan);
-        let length = self.word(looped.packet, offset_of!(Packet, length));
-        let output = self.word(looped.packet, offset_of!(Packet, output));
+        let length = self.of_record(looped, offset_of!(Packet, length));
+        let output = self.output(looped);
         self.begin_packet(output, length);
-        self.set_word(self.context, context_offset::RECEIVED_LENGTH, length);
         self.begin_values(plan);
         self.received(looped, length);
         let error = self.restore(plan);
-        self.set(straight, Of::ParserError, error);
-        let zero = self.number(0);
         let ahead = known_tables(self.bound, straight, plan).map(|(number, ..)| number);
         self.set_ahead(ahead.collect());
+        self.behind_parser(looped, plan, error, (output, length));
+        self.end_loop(looped);
+    }
+
+    /// All of a packet behind its parser, which gave this error.
+    fn behind_parser(
+        &mut self,
+        looped: Loop<'_>,
+        plan: &Plan,
+        error: Value,
+        (output, length): (Value, Value),
+    ) {
+        let straight = looped.straight;
+        self.set_word(self.context, context_offset::RECEIVED_LENGTH, length);
+        self.set(straight, Of::ParserError, error);
+        let zero = self.number(0);
         let is_verified =
             plan.interprets || self.bound.gathers.iter().any(|gather| gather.verifies);
         if is_verified {
@@ -117,7 +127,6 @@ impl<'m> Function<'_, 'm> {
         };
         self.deparse(looped, plan, port, (output, length));
         self.builder.ins().jump(looped.next, &[]);
-        self.end_loop(looped);
     }
 
     /// The loop up to where the packet at hand has its frame. The function is given the burst and a number.
@@ -126,25 +135,37 @@ impl<'m> Function<'_, 'm> {
         let mut block = || self.builder.create_block();
         let (head, body, next, end, fault) = (block(), block(), block(), block(), block());
         self.builder.set_cold_block(fault);
-        let index = self.builder.declare_var(types::I64);
+        let mut variable = || self.builder.declare_var(types::I64);
+        let (index, sent) = (variable(), variable());
+        self.use_plan(plan, fault);
+        let [context, count, packets, frames, bytes, next_sent] = [
+            offset_of!(Burst, context),
+            offset_of!(Burst, count),
+            offset_of!(Burst, packets),
+            offset_of!(Burst, frames),
+            offset_of!(Burst, bytes),
+            offset_of!(Burst, sent),
+        ]
+        .map(|part| self.word(burst, part));
+        self.context = context;
         self.builder.def_var(index, first);
-        self.context = self.word(burst, offset_of!(Burst, context));
+        self.builder.def_var(sent, next_sent);
+        // Where tables are found does not change while code runs.
+        let tables = self.word(context, context_offset::TABLES);
+        self.set_context_field(context_offset::TABLES, tables);
         self.builder.ins().jump(head, &[]);
         self.builder.switch_to_block(head);
-        let count = self.word(burst, offset_of!(Burst, count));
         let at = self.builder.use_var(index);
         let is_left = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, count);
         self.builder.ins().brif(is_left, body, &[], end, &[]);
         self.builder.switch_to_block(body);
-        let of_packet = |function: &mut Self, field, size: i64| {
-            let all = function.word(burst, field);
+        let of_packet = |function: &mut Self, all: Value, size: i64| {
             let distance = function.builder.ins().imul_imm(at, size);
             function.builder.ins().iadd(all, distance)
         };
-        self.frame = of_packet(self, offset_of!(Burst, frames), i64::from(plan.frame));
-        let packet = of_packet(self, offset_of!(Burst, packets), size_of::<Packet>() as i64);
-        self.use_plan(plan, fault);
-        Loop { straight, burst, index, head, next, end, fault, packet }
+        self.frame = of_packet(self, frames, i64::from(plan.frame));
+        let packet = of_packet(self, packets, size_of::<Packet>() as i64);
+        Loop { straight, burst, index, sent, bytes, head, next, end, fault, packet }
     }
 
     fn end_loop(mut self, looped: Loop<'_>) {
@@ -156,10 +177,28 @@ impl<'m> Function<'_, 'm> {
         for block in [looped.end, looped.fault] {
             self.builder.switch_to_block(block);
             let at = self.builder.use_var(looped.index);
-            self.builder.ins().return_(&[at]);
+            self.leave_burst(looped, at);
         }
         self.builder.seal_all_blocks();
         self.builder.finalize();
+    }
+
+    /// Ends the function with this answer.
+    fn leave_burst(&mut self, looped: Loop<'_>, answer: Value) {
+        let sent = self.builder.use_var(looped.sent);
+        self.set_word(looped.burst, offset_of!(Burst, sent), sent);
+        self.builder.ins().return_(&[answer]);
+    }
+
+    /// Where the packet at hand leaves from.
+    fn output(&mut self, looped: Loop<'_>) -> Value {
+        let distance = self.of_record(looped, offset_of!(Packet, output));
+        self.builder.ins().iadd(looped.bytes, distance)
+    }
+
+    /// A word of what is known of a packet that came in.
+    fn of_record(&mut self, looped: Loop<'_>, part: usize) -> Value {
+        self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 8)
     }
 
     fn begin_packet(&mut self, packet: Value, length: Value) {
@@ -209,18 +248,27 @@ impl<'m> Function<'_, 'm> {
         Pointer { base: self.frame, offset: (flag + DATA) as i32 }
     }
 
+    /// Clears it, unless nobody writes there.
+    fn clear_storage(&mut self, flag: Offset, header: &PlannedHeader) {
+        if header.written {
+            let at = self.storage(flag);
+            self.clear(at, header.bytes.next_multiple_of(8));
+        }
+    }
+
     fn point(&mut self, flag: Offset, at: Pointer) {
-        if let Some(pointer) = self.header_pointer(flag) {
+        if self.header_pointer(flag).is_some() {
             let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
-            self.builder.def_var(pointer, at);
+            self.point_to(flag, at, at);
         }
     }
 
     /// What the architecture says of a packet that came in.
     fn received(&mut self, looped: Loop<'_>, length: Value) {
         let [port, direction] = [offset_of!(Packet, port), offset_of!(Packet, direction)]
-            .map(|part| self.word(looped.packet, part));
-        let now = self.word(looped.burst, offset_of!(Burst, now));
+            .map(|part| self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 4));
+        let now = Pointer { base: looped.burst, offset: offset_of!(Burst, now) as i32 };
+        let now = self.load_input(now, 8);
         for (given, field) in &looped.straight.received {
             let value = match given {
                 Given::Port => port,
@@ -260,7 +308,7 @@ impl<'m> Function<'_, 'm> {
                 self.spill(*offset, *bytes);
             }
         }
-        for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted) {
+        for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted.is_some()) {
             let Some(pointer) = self.header_pointer(*flag) else { continue };
             let mut at = self.builder.use_var(pointer);
             if !plan.parser_writes_headers {
@@ -291,7 +339,7 @@ impl<'m> Function<'_, 'm> {
                 self.fetch(*offset, *bytes);
             }
         }
-        for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted) {
+        for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted.is_some()) {
             if let Some(pointer) = self.header_pointer(*flag) {
                 let at = self.word(self.frame, header.pointer as usize);
                 self.builder.def_var(pointer, at);
@@ -348,12 +396,15 @@ impl<'m> Function<'_, 'm> {
         self.next_if_dropped(looped, port);
         let (now, zero) = (self.word(looped.burst, offset_of!(Burst, now)), self.number(0));
         self.set(straight, Of::InstanceType, zero);
-        let priority = self.get(straight, Of::Priority);
-        let queues = self.word(looped.burst, offset_of!(Burst, queues));
-        let fits = self.builder.ins().icmp(IntCC::UnsignedLessThan, priority, queues);
-        let goes_on = self.builder.create_block();
-        self.builder.ins().brif(fits, goes_on, &[], looped.next, &[]);
-        self.builder.switch_to_block(goes_on);
+        // A port has at least one queue, which is that of packets without a priority.
+        if let Some((_, priority)) = self.standard(straight, Of::Priority) {
+            let priority = self.builder.use_var(priority);
+            let queues = self.word(looped.burst, offset_of!(Burst, queues));
+            let fits = self.builder.ins().icmp(IntCC::UnsignedLessThan, priority, queues);
+            let goes_on = self.builder.create_block();
+            self.builder.ins().brif(fits, goes_on, &[], looped.next, &[]);
+            self.builder.switch_to_block(goes_on);
+        }
         self.set(straight, Of::EnqTimestamp, now);
         self.set(straight, Of::EnqQdepth, zero);
         port
@@ -405,7 +456,7 @@ impl<'m> Function<'_, 'm> {
         }
         let at = self.builder.use_var(looped.index);
         let at = self.builder.ins().bor_imm(at, what.cast_signed());
-        self.builder.ins().return_(&[at]);
+        self.leave_burst(looped, at);
     }
 
     /// Egress for one port; control goes on unless that drops the packet.
@@ -420,10 +471,8 @@ impl<'m> Function<'_, 'm> {
         }
         self.clear_wide(plan, locals);
         for (flag, header) in plan.headers_in(locals, u32::MAX - locals) {
+            self.clear_storage(flag, &header);
             let at = self.storage(flag);
-            if header.written {
-                self.clear(at, header.bytes.next_multiple_of(8));
-            }
             self.point(flag, at);
         }
         if !straight.runs[EGRESS] {
@@ -449,109 +498,6 @@ impl<'m> Function<'_, 'm> {
         self.hand_over_if_asked(looped, plan, ASKED_IN_EGRESS);
         let port = self.get(straight, Of::EgressSpec);
         self.next_if_dropped(looped, port);
-    }
-
-    /// Emits the headers of a packet and sends it: to a port, or where blocks said that it goes.
-    fn deparse(
-        &mut self,
-        looped: Loop<'_>,
-        plan: &Plan,
-        mut port: Option<Value>,
-        (output, length): (Value, Value),
-    ) {
-        let cursor = self.context_field(context_offset::CURSOR);
-        let payload = self.builder.ins().iadd(output, cursor);
-        let join = self.builder.create_block();
-        let start = self.builder.append_block_param(join, types::I64);
-        if let Some(emits) = self.only_emits(looped.straight.blocks[DEPARSER]) {
-            // What leaves nowhere need not be made.
-            port = Some(port.unwrap_or_else(|| self.destination(looped)));
-            let differs = self.differs(&emits, output, payload);
-            let anew = self.builder.create_block();
-            self.builder.ins().brif(differs, anew, &[], join, &[output.into()]);
-            self.builder.switch_to_block(anew);
-        }
-        let room = self.word(looped.burst, offset_of!(Burst, emitted));
-        let zero = self.number(0);
-        self.set_context_field(context_offset::EMITTED, room);
-        self.set_context_field(context_offset::EMITTED_LENGTH, zero);
-        self.run_block(looped, DEPARSER);
-        let emitted = self.context_field(context_offset::EMITTED_LENGTH);
-        let front = self.builder.ins().isub(payload, emitted);
-        let config = self.config;
-        self.builder.call_memcpy(config, front, room, emitted);
-        self.builder.ins().jump(join, &[front.into()]);
-        self.builder.switch_to_block(join);
-
-        let port = port.unwrap_or_else(|| self.destination(looped));
-        let end = self.builder.ins().iadd(output, length);
-        let mut bytes = self.builder.ins().isub(end, start);
-        if plan.truncates {
-            let most = self.context_field(context_offset::TRUNCATE);
-            bytes = self.builder.ins().umin(bytes, most);
-        }
-        let all = self.word(looped.burst, offset_of!(Burst, bytes));
-        let start = self.builder.ins().isub(start, all);
-        let end = self.builder.ins().iadd(start, bytes);
-        let first = self.word(looped.burst, offset_of!(Burst, first));
-        let at = self.builder.use_var(looped.index);
-        let packet = self.builder.ins().iadd(first, at);
-        let sent = self.word(looped.burst, offset_of!(Burst, sent));
-        for (field, value) in [
-            (offset_of!(Sent, packet), packet),
-            (offset_of!(Sent, start), start),
-            (offset_of!(Sent, end), end),
-            (offset_of!(Sent, port), port),
-        ] {
-            self.set_word(sent, field, value);
-        }
-        let next = self.builder.ins().iadd_imm(sent, size_of::<Sent>() as i64);
-        self.set_word(looped.burst, offset_of!(Burst, sent), next);
-    }
-
-    /// Where blocks said that the packet goes; control goes on unless that is nowhere.
-    fn destination(&mut self, looped: Loop<'_>) -> Value {
-        let to = self.context_field(context_offset::DESTINATION);
-        let leaves = self.builder.ins().icmp_imm(IntCC::NotEqual, to, NOWHERE.cast_signed());
-        let goes_on = self.builder.create_block();
-        self.builder.ins().brif(leaves, goes_on, &[], looped.next, &[]);
-        self.builder.switch_to_block(goes_on);
-        to
-    }
-
-    /// The headers that a deparser emits, if it does nothing else.
-    fn only_emits(&self, deparser: Callee) -> Option<Vec<(Address, u32, u32)>> {
-        let bound = self.bound;
-        let (_, body) = bound.bodies.iter().find(|(known, _)| *known == deparser)?;
-        let Body::Block(block) = body else { return None };
-        let block: &Statements = block;
-        let emits = block.iter().map(|statement| match statement {
-            Statement::Emit { header, bytes, tail } => Some((*header, *bytes, *tail)),
-            _ => None,
-        });
-        emits.collect()
-    }
-
-    /// Not zero if what is emitted does not lie in the packet already, one behind the other up to the payload.
-    fn differs(&mut self, emits: &[(Address, u32, u32)], output: Value, payload: Value) -> Value {
-        let zero = self.number(0);
-        let (mut differs, mut expected) = (zero, output);
-        for (header, bytes, tail) in emits {
-            let valid = self.is_valid(*header);
-            let at = self.header(*header).data;
-            let distance = self.builder.ins().bxor(at.base, expected);
-            let distance = self.builder.ins().select(valid, distance, zero);
-            differs = self.builder.ins().bor(differs, distance);
-            let mut behind = self.builder.ins().iadd_imm(expected, i64::from(*bytes));
-            if *tail > 0 {
-                let width = self.tail_width(*header);
-                let tail = self.builder.ins().ushr_imm(width, 3);
-                behind = self.builder.ins().iadd(behind, tail);
-            }
-            expected = self.builder.ins().select(valid, behind, expected);
-        }
-        let rest = self.builder.ins().bxor(expected, payload);
-        self.builder.ins().bor(differs, rest)
     }
 
     fn standard(&self, straight: &Straight, field: Of) -> Option<(Field, Variable)> {
@@ -588,74 +534,24 @@ impl<'m> Function<'_, 'm> {
     fn set_word(&mut self, base: Value, offset: usize, value: Value) {
         self.store(Pointer { base, offset: offset as i32 }, 8, value);
     }
-
-    /// Copies a packet; both places are apart.
-    fn copy_packet(&mut self, from: Value, to: Value, length: Value) {
-        let mut block = || self.builder.create_block();
-        let (usual, other, short, long) = (block(), block(), block(), block());
-        let (body, last, end) = (block(), block(), block());
-        let fits = |function: &mut Self, least: i64, most: i64| {
-            let above = function.builder.ins().iadd_imm(length, -least);
-            function.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most - least)
-        };
-        let is_usual = fits(self, USUAL, 2 * USUAL);
-        self.builder.ins().brif(is_usual, usual, &[], other, &[]);
-
-        // Half of it from the beginning, half of it up to the end.
-        self.builder.switch_to_block(usual);
-        for at in (0..USUAL).step_by(CHUNK as usize) {
-            self.copy_chunk((from, to), at as i32);
-        }
-        let half = self.builder.ins().iadd_imm(length, -USUAL);
-        let (behind, to_behind) =
-            (self.builder.ins().iadd(from, half), self.builder.ins().iadd(to, half));
-        for at in (0..USUAL).step_by(CHUNK as usize) {
-            self.copy_chunk((behind, to_behind), at as i32);
-        }
-        self.builder.ins().jump(end, &[]);
-
-        self.builder.switch_to_block(other);
-        let is_short = fits(self, CHUNK, SHORT);
-        self.builder.ins().brif(is_short, short, &[], long, &[]);
-
-        self.builder.switch_to_block(long);
-        let config = self.config;
-        self.builder.call_memcpy(config, to, from, length);
-        self.builder.ins().jump(end, &[]);
-
-        // Whole chunks from the beginning, then one that ends where the packet does.
-        self.builder.switch_to_block(short);
-        let at = self.builder.declare_var(types::I64);
-        let zero = self.number(0);
-        self.builder.def_var(at, zero);
-        let above = self.builder.ins().iadd_imm(length, -CHUNK);
-        self.builder.ins().brif(above, body, &[], last, &[]);
-        self.builder.switch_to_block(body);
-        let here = self.builder.use_var(at);
-        let part = (self.builder.ins().iadd(from, here), self.builder.ins().iadd(to, here));
-        self.copy_chunk(part, 0);
-        let there = self.builder.ins().iadd_imm(here, CHUNK);
-        self.builder.def_var(at, there);
-        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, there, above);
-        self.builder.ins().brif(goes_on, body, &[], last, &[]);
-        self.builder.switch_to_block(last);
-        let part = (self.builder.ins().iadd(from, above), self.builder.ins().iadd(to, above));
-        self.copy_chunk(part, 0);
-        self.builder.ins().jump(end, &[]);
-        self.builder.switch_to_block(end);
-    }
-
-    fn copy_chunk(&mut self, (from, to): (Value, Value), at: i32) {
-        let flags = MemFlags::new().with_notrap();
-        let chunk = self.builder.ins().load(types::I8X16, flags, from, at);
-        self.builder.ins().store(flags, chunk, to, at);
-    }
 }
 
-/// The native tables with prefixes whose keys are known behind the parser, and where in the frame it leaves them.
-pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<(u32, Offset)> {
-    let known = known_tables(bound, straight, plan);
-    known.filter_map(|(number, ..)| Some((number, *plan.ahead.get(&number)?))).collect()
+/// The native tables with prefixes whose keys are known behind the parser.
+pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sought> {
+    let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
+        let place = *plan.ahead.get(&table)?;
+        Some(Sought { table, place, owner: Owner::of(layout) })
+    });
+    known.collect()
+}
+
+/// The native tables of exact keys that are known behind the parser, whose entries have counters or timers.
+pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owned> {
+    let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
+        let place = *plan.keys.get(&table)?;
+        Some(Owned { table, place, owner: Owner::of(layout)? })
+    });
+    known.collect()
 }
 
 /// Native tables whose keys are known behind the parser.

@@ -71,7 +71,7 @@ impl Function<'_, '_> {
     fn words(&mut self, piece: &Piece) -> Value {
         match *piece {
             Piece::Bits { flag, offset, bit, width } => {
-                let at = self.bits_at(Address::fixed(offset)).plus(bit / 8);
+                let at = self.bits_to_read(Address::fixed(offset)).at.plus(bit / 8);
                 let mut sum = self.number(0);
                 let mut done = 0;
                 while done < width / 8 {

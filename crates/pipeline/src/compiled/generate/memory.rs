@@ -1,6 +1,7 @@
 //! Numbers and headers in the frame, bytes of packets.
 
 use super::Function;
+use super::places::Readable;
 use crate::bound::shape::{DATA, Scalar, Storage};
 use crate::bound::{Address, Field, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -25,6 +26,11 @@ impl Pointer {
 /// Loads and stores of code cannot trap: what they touch is there by construction.
 fn flags() -> MemFlags {
     MemFlags::new().with_notrap()
+}
+
+/// For what no code writes: such loads are left out where nobody wants to know.
+fn flags_of_input() -> MemFlags {
+    flags().with_readonly().with_can_move()
 }
 
 fn integer(bytes: u32) -> Type {
@@ -66,9 +72,20 @@ impl Function<'_, '_> {
         self.builder.ins().store(flags(), value, to.base, to.offset);
     }
 
-    fn load_network(&mut self, from: Pointer, bytes: u32) -> Value {
+    /// As [`Self::load`] from what no code writes.
+    pub(super) fn load_input(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
-        let loaded = self.builder.ins().load(integer(bytes), flags(), base, offset);
+        let loaded = self.builder.ins().load(integer(bytes), flags_of_input(), base, offset);
+        if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
+    }
+
+    fn load_network(&mut self, from: Pointer, bytes: u32) -> Value {
+        self.load_network_with(flags(), from, bytes)
+    }
+
+    fn load_network_with(&mut self, flags: MemFlags, from: Pointer, bytes: u32) -> Value {
+        let Pointer { base, offset } = from;
+        let loaded = self.builder.ins().load(integer(bytes), flags, base, offset);
         let swapped = if bytes == 1 { loaded } else { self.builder.ins().bswap(loaded) };
         if bytes == 8 { swapped } else { self.builder.ins().uextend(types::I64, swapped) }
     }
@@ -84,8 +101,25 @@ impl Function<'_, '_> {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.use_var(variable);
         }
-        let at = self.bits_at(field.address);
-        self.load_scalar(at, field.scalar)
+        let Readable { at, bytes, is_input } = self.bits_to_read(field.address);
+        match field.scalar.storage {
+            Storage::Packed { bit } if !is_within(bytes, bit, field.scalar.width) => {
+                self.load_exactly(at, bit, field.scalar.width)
+            }
+            Storage::Packed { bit } if is_input => {
+                let (at, bytes, shift) = packed(at, bit, field.scalar.width);
+                let loaded = self.load_network_with(flags_of_input(), at, bytes);
+                self.out_of_bytes(loaded, shift, field.scalar.width, bytes)
+            }
+            _ => self.load_scalar(at, field.scalar),
+        }
+    }
+
+    /// So many bits of a header, without a byte behind them.
+    fn load_exactly(&mut self, at: Pointer, bit: u32, width: u32) -> Value {
+        let from = self.builder.ins().iadd_imm(at.base, i64::from(at.offset) + i64::from(bit / 8));
+        let number = self.load_packet(from, bit % 8 + width);
+        self.masked(number, width)
     }
 
     fn load_scalar(&mut self, at: Pointer, scalar: Scalar) -> Value {
@@ -94,21 +128,33 @@ impl Function<'_, '_> {
             Storage::Packed { bit } => {
                 let (at, bytes, shift) = packed(at, bit, scalar.width);
                 let loaded = self.load_network(at, bytes);
-                let shifted = self.builder.ins().ushr_imm(loaded, i64::from(shift));
-                self.masked_unless(shifted, scalar.width, bytes * 8 - shift)
+                self.out_of_bytes(loaded, shift, scalar.width, bytes)
             }
         }
+    }
+
+    /// A number out of the bytes that it was loaded with.
+    fn out_of_bytes(&mut self, loaded: Value, shift: u32, width: u32, bytes: u32) -> Value {
+        let shifted = self.builder.ins().ushr_imm(loaded, i64::from(shift));
+        self.masked_unless(shifted, width, bytes * 8 - shift)
     }
 
     pub(super) fn store_field(&mut self, field: Field, value: Value) {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.def_var(variable, value);
         }
-        let at = self.bits_at(field.address);
-        self.store_scalar(at, field.scalar, value);
+        let Readable { at: mut before, bytes, .. } = self.bits_to_read(field.address);
+        let at = self.bits_to_write(field.address);
+        if let Storage::Packed { bit } = field.scalar.storage
+            && !is_within(bytes, bit, field.scalar.width)
+        {
+            before = at;
+        }
+        self.store_scalar(at, before, field.scalar, value);
     }
 
-    fn store_scalar(&mut self, at: Pointer, scalar: Scalar, value: Value) {
+    /// `before` is where what is around a field may be read.
+    fn store_scalar(&mut self, at: Pointer, before: Pointer, scalar: Scalar, value: Value) {
         match scalar.storage {
             Storage::Native { bytes } => self.store(at, bytes, value),
             Storage::Packed { bit } => {
@@ -116,7 +162,8 @@ impl Function<'_, '_> {
                 if scalar.width == bytes * 8 {
                     return self.store_network(at, bytes, value);
                 }
-                let before = self.load_network(at, bytes);
+                let (before, ..) = packed(before, bit, scalar.width);
+                let before = self.load_network(before, bytes);
                 let hole = !(mask(scalar.width) << shift);
                 let around = self.builder.ins().band_imm(before, hole.cast_signed());
                 let placed = self.builder.ins().ishl_imm(value, i64::from(shift));
@@ -198,6 +245,12 @@ impl Function<'_, '_> {
         }
         self.builder.ins().ushr_imm(all, i64::from(bytes * 8 - width))
     }
+}
+
+/// Whether the bytes that a number of a header is loaded with are among those that are there.
+fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
+    let loaded = (bit % 8 + width).div_ceil(8).next_power_of_two();
+    there.is_none_or(|there| bit / 8 + loaded <= there)
 }
 
 /// First byte, bytes to load and bits right of a number in a header.

@@ -20,8 +20,9 @@ impl Function<'_, '_> {
         let states: Vec<Block> =
             parser.states.iter().map(|_| self.builder.create_block()).collect();
         self.go_to(Target::State(parser.start), &states);
-        for (state, block) in parser.states.iter().zip(&states) {
+        for ((number, state), block) in (0..).zip(&parser.states).zip(&states) {
             self.builder.switch_to_block(*block);
+            self.begin_state(number);
             if let Some(counter) = counter {
                 self.count_state(counter);
             }

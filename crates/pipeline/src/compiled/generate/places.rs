@@ -9,7 +9,7 @@ use crate::bound::{Address, Body, Callee, Field, Offset};
 use crate::compiled::plan::Plan;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables of a function; see the module.
 pub(super) struct Places<'p> {
@@ -18,6 +18,10 @@ pub(super) struct Places<'p> {
     slots: BTreeMap<Offset, Variable>,
     /// Where the bits of each header are, by the offset of its flag.
     pointers: BTreeMap<Offset, Variable>,
+    /// Headers that were extracted are read where the packet came in, which may end with them.
+    reads_input: bool,
+    /// If packets are parsed and brought to their end by one function.
+    whole: Option<Whole>,
     /// What would be in the context.
     fields: Vec<(usize, Variable)>,
     /// Of what is written out, the innermost last.
@@ -28,8 +32,26 @@ pub(super) struct Places<'p> {
     ahead: Vec<u32>,
 }
 
+/// Where headers are read while the packet was just copied to where it leaves from: what a processor stores in some pieces
+/// it can read again in others only when it has come to the cache. So fields are read where the packet came in, as long as
+/// nothing was written in their header; code is made in the order in which it may run.
+struct Whole {
+    /// Where the packet leaves from.
+    output: Value,
+    /// Where the bits of each header are, or were, in the packet that came in.
+    sources: BTreeMap<Offset, Variable>,
+    /// Headers in which something may have been written.
+    written: BTreeSet<Offset>,
+    /// Headers that were extracted, whichever way the packet came here.
+    extracted: BTreeSet<Offset>,
+    /// The state of the outermost parser that is written out.
+    state: Option<u32>,
+    /// Where that parser accepts, and in which of its states.
+    accepts: Vec<(Block, u32)>,
+}
+
 /// Fields of the context that are variables.
-const FIELDS: [usize; 10] = [
+const FIELDS: [usize; 11] = [
     context_offset::PACKET,
     context_offset::LENGTH,
     context_offset::CURSOR,
@@ -40,6 +62,7 @@ const FIELDS: [usize; 10] = [
     context_offset::TRUNCATE,
     context_offset::DESTINATION,
     context_offset::STEPS,
+    context_offset::TABLES,
 ];
 
 /// Where control goes from the body of something that is called.
@@ -49,6 +72,16 @@ pub(super) struct End {
     /// If it has such an end.
     pub(super) exit: Option<Block>,
     pub(super) reject: Option<Block>,
+}
+
+/// Where the bits of a header may be read.
+#[derive(Clone, Copy)]
+pub(super) struct Readable {
+    pub(super) at: Pointer,
+    /// So many bytes are there; where that is not given, more than the header has.
+    pub(super) bytes: Option<u32>,
+    /// They are those of the packet that came in, which no code writes.
+    pub(super) is_input: bool,
 }
 
 /// A header as code finds it.
@@ -72,7 +105,81 @@ impl<'m> Function<'_, 'm> {
         let pointers = plan.headers.keys().map(|offset| (*offset, variables())).collect();
         let fields = FIELDS.iter().map(|field| (*field, variables())).collect();
         let (ends, ahead) = (Vec::new(), Vec::new());
-        self.places = Some(Places { plan, slots, pointers, fields, ends, fault, ahead });
+        let (reads_input, whole) = (false, None);
+        self.places =
+            Some(Places { plan, slots, pointers, reads_input, whole, fields, ends, fault, ahead });
+    }
+
+    /// Says whether headers that are extracted are read where the packet came in.
+    pub(super) fn reads_input(&mut self, reads: bool) {
+        if let Some(places) = &mut self.places {
+            places.reads_input = reads;
+        }
+    }
+
+    /// Says that the function brings each packet to its end, where that leaves from.
+    pub(super) fn begin_whole(&mut self, output: Value) {
+        let Some(places) = &mut self.places else { return };
+        let mut variables = || self.builder.declare_var(types::I64);
+        let sources = places.pointers.keys().map(|flag| (*flag, variables())).collect();
+        let (written, extracted) = (BTreeSet::new(), BTreeSet::new());
+        let (state, accepts) = (None, Vec::new());
+        places.whole = Some(Whole { output, sources, written, extracted, state, accepts });
+    }
+
+    /// Whether the function brings each packet to its end; then all tables are used in their place.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole().is_some()
+    }
+
+    fn whole(&self) -> Option<&Whole> {
+        self.places.as_ref()?.whole.as_ref()
+    }
+
+    /// Says which state of a parser is written out.
+    pub(super) fn begin_state(&mut self, state: u32) {
+        if let Some(Places { whole: Some(whole), ends, .. }) = &mut self.places
+            && ends.len() == 1
+        {
+            whole.state = Some(state);
+        }
+    }
+
+    /// Where the parser accepts, and in which states; nothing was written in a header there.
+    pub(super) fn end_of_parser(&mut self) -> Vec<(Block, u32)> {
+        let Some(Places { whole: Some(whole), .. }) = &mut self.places else { return Vec::new() };
+        whole.state = None;
+        std::mem::take(&mut whole.accepts)
+    }
+
+    /// Goes on with a packet of which nothing was written in a header, and these headers were extracted.
+    pub(super) fn begin_way(&mut self, extracted: BTreeSet<Offset>) {
+        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
+            whole.written.clear();
+            whole.extracted = extracted;
+        }
+    }
+
+    fn written_in(&mut self, flag: Offset) {
+        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
+            whole.written.insert(flag);
+        }
+    }
+
+    /// Says where the bits of a header are, and where they may be read.
+    pub(super) fn point_to(&mut self, flag: Offset, at: Value, source: Value) {
+        if let Some(Places { whole: Some(whole), .. }) = &mut self.places
+            && at == source
+        {
+            // It is not in the packet that came in.
+            whole.extracted.remove(&flag);
+        }
+        let whole = self.whole().and_then(|whole| whole.sources.get(&flag).copied());
+        for (variable, at) in [(self.header_pointer(flag), at), (whole, source)] {
+            if let Some(variable) = variable {
+                self.builder.def_var(variable, at);
+            }
+        }
     }
 
     /// Says that the parser's stage has sought in these native tables.
@@ -121,7 +228,35 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
+    /// As [`Self::bits_at`] for who reads them.
+    pub(super) fn bits_to_read(&mut self, address: Address) -> Readable {
+        let flag = address.offset.wrapping_sub(DATA);
+        let header = self.plan().and_then(|plan| plan.headers.get(&flag));
+        let extracted = header.and_then(|header| header.extracted);
+        let whole = self.whole().filter(|whole| !whole.written.contains(&flag));
+        match whole.and_then(|whole| whole.sources.get(&flag).copied()) {
+            Some(source) => {
+                let is_input = whole.is_some_and(|whole| whole.extracted.contains(&flag));
+                let at = Pointer { base: self.builder.use_var(source), offset: 0 };
+                Readable { at, bytes: extracted, is_input }
+            }
+            None => {
+                let reads_input = self.places.as_ref().is_some_and(|places| places.reads_input);
+                let bytes = extracted.filter(|_| reads_input);
+                Readable { at: self.bits_at(address), bytes, is_input: false }
+            }
+        }
+    }
+
+    /// As [`Self::bits_at`] for who writes them.
+    pub(super) fn bits_to_write(&mut self, address: Address) -> Pointer {
+        self.written_in(address.offset.wrapping_sub(DATA));
+        self.bits_at(address)
+    }
+
+    /// A header as a whole, in which the caller may write.
     pub(super) fn header(&mut self, address: Address) -> HeaderPlace {
+        self.written_in(address.offset);
         match (self.slot(address.offset), self.header_pointer(address.offset)) {
             (Some(flag), Some(pointer)) => {
                 let data = Pointer { base: self.builder.use_var(pointer), offset: 0 };
@@ -168,12 +303,22 @@ impl<'m> Function<'_, 'm> {
         from: Pointer,
         bytes: u32,
     ) {
-        match self.header_pointer(header.offset) {
-            Some(pointer) => {
-                let at = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
-                self.builder.def_var(pointer, at);
+        if self.header_pointer(header.offset).is_some() {
+            let source = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
+            let output = self.whole().map(|whole| whole.output);
+            let at = match output {
+                Some(output) => {
+                    let cursor = self.context_field(context_offset::CURSOR);
+                    self.builder.ins().iadd(output, cursor)
+                }
+                None => source,
+            };
+            self.point_to(header.offset, at, source);
+            if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
+                whole.written.remove(&header.offset);
             }
-            None => self.copy(to.data, from, bytes),
+        } else {
+            self.copy(to.data, from, bytes);
         }
         let valid = self.number(1);
         self.set_flag(to, valid);
@@ -302,6 +447,14 @@ impl<'m> Function<'_, 'm> {
     pub(super) fn jump_to_end(&mut self, how: i64) -> bool {
         let Some(places) = &mut self.places else { return false };
         let fault = places.fault;
+        if let (flow::NEXT, [_], Some(whole)) = (how, &places.ends[..], &mut places.whole)
+            && let Some(state) = whole.state
+        {
+            let accept = self.builder.create_block();
+            whole.accepts.push((accept, state));
+            self.builder.ins().jump(accept, &[]);
+            return true;
+        }
         let to = match (how, places.ends.last_mut()) {
             (flow::NEXT, Some(end)) => end.next,
             (flow::EXIT, Some(end)) => *end.exit.get_or_insert_with(|| self.builder.create_block()),

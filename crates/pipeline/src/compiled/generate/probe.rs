@@ -5,7 +5,7 @@ use super::Function;
 use super::memory::Pointer;
 use crate::compiled::tables::TableAccess;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlags, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
 use std::mem::offset_of;
 use tables::{Access, Probe};
 
@@ -34,12 +34,23 @@ pub(super) struct Lookup {
 }
 
 impl Function<'_, '_> {
-    /// Address of the values and number of the action that a key leads to; an address of zero if there is no entry.
-    pub(super) fn look_up(&mut self, probe: Option<Probe>, lookup: Lookup) -> (Value, Value) {
+    /// Goes to `hit` with the address of the values and the number of the action that a key leads to, or to `miss`.
+    pub(super) fn look_up(
+        &mut self,
+        probe: Option<Probe>,
+        lookup: Lookup,
+        (hit, miss): (Block, Block),
+    ) {
         match probe.filter(|_| self.places.is_some()) {
-            Some(probe) => self.probe(probe, lookup),
-            None => self.find_by_call(lookup),
+            Some(probe) => self.probe(probe, lookup, (hit, miss)),
+            None => self.look_up_by_call(lookup, (hit, miss)),
         }
+    }
+
+    fn look_up_by_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
+        let (address, action) = self.find_by_call(lookup);
+        let is_there = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
+        self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
     }
 
     fn find_by_call(&mut self, Lookup { access, low, high }: Lookup) -> (Value, Value) {
@@ -57,15 +68,17 @@ impl Function<'_, '_> {
         self.call_pointer(prefetch, &[bucket], 0);
     }
 
-    fn probe(&mut self, probe: Probe, lookup: Lookup) -> (Value, Value) {
+    fn probe(&mut self, probe: Probe, lookup: Lookup, (hit, miss): (Block, Block)) {
         let mut block = || self.builder.create_block();
-        let (here, call, join) = (block(), block(), block());
-        let (found, hit, absent, miss) = (block(), block(), block(), block());
-        let address = self.builder.append_block_param(join, types::I64);
-        let action = self.builder.append_block_param(join, types::I64);
+        let (here, call) = (block(), block());
+        let (found, known, absent, unknown) = (block(), block(), block(), block());
         self.builder.set_cold_block(call);
-        let in_place = self.load(Pointer { base: lookup.access, offset: IN_PLACE }, 8);
-        self.builder.ins().brif(in_place, here, &[], call, &[]);
+        if self.is_whole() {
+            self.builder.ins().jump(here, &[]);
+        } else {
+            let in_place = self.load(Pointer { base: lookup.access, offset: IN_PLACE }, 8);
+            self.builder.ins().brif(in_place, here, &[], call, &[]);
+        }
 
         self.builder.switch_to_block(here);
         let bucket = self.bucket(probe, lookup);
@@ -80,32 +93,27 @@ impl Function<'_, '_> {
         let bits = self.builder.ins().iadd_imm(bits, i64::from(Probe::ACTIONS));
         let stored = self.builder.ins().ushr(header, bits);
         let stored = self.masked(stored, probe.action_bits());
-        self.builder.ins().brif(stored, hit, &[], call, &[]);
+        self.builder.ins().brif(stored, known, &[], call, &[]);
 
-        self.builder.switch_to_block(hit);
+        self.builder.switch_to_block(known);
         self.count_lookup(lookup.access, HITS);
         let (values, size) = probe.values();
         let distance = self.builder.ins().imul_imm(slot, size as i64);
         let at = self.builder.ins().iadd(bucket, distance);
         let at = self.builder.ins().iadd_imm(at, values as i64);
         let of_hit = self.builder.ins().iadd_imm(stored, -1);
-        self.builder.ins().jump(join, &[at.into(), of_hit.into()]);
+        self.builder.ins().jump(hit, &[at.into(), of_hit.into()]);
 
         self.builder.switch_to_block(absent);
         let overflow = self.builder.ins().band_imm(header, Probe::OVERFLOW.cast_signed());
-        self.builder.ins().brif(overflow, call, &[], miss, &[]);
+        self.builder.ins().brif(overflow, call, &[], unknown, &[]);
 
-        self.builder.switch_to_block(miss);
+        self.builder.switch_to_block(unknown);
         self.count_lookup(lookup.access, MISSES);
-        let none = self.number(0);
-        self.builder.ins().jump(join, &[none.into(), none.into()]);
+        self.builder.ins().jump(miss, &[]);
 
         self.builder.switch_to_block(call);
-        let (at, of_call) = self.find_by_call(lookup);
-        self.builder.ins().jump(join, &[at.into(), of_call.into()]);
-
-        self.builder.switch_to_block(join);
-        (address, action)
+        self.look_up_by_call(lookup, (hit, miss));
     }
 
     fn count_lookup(&mut self, access: Value, offset: i32) {

@@ -190,8 +190,6 @@ impl Function<'_, '_> {
     ) -> (Value, Value, Option<Entry<'l>>) {
         let (key, lookup) = self.lookup(number, table, layout);
         let access = lookup.access;
-        let (address, action) = self.look_up(layout.probe(), lookup);
-        let is_there = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
         let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
         let join = self.builder.create_block();
         let values = self.builder.append_block_param(join, types::I64);
@@ -199,8 +197,10 @@ impl Function<'_, '_> {
         let is_hit = self.builder.append_block_param(join, types::I64);
         let owner = self.builder.append_block_param(join, types::I64);
         let hit = self.builder.create_block();
+        let address = self.builder.append_block_param(hit, types::I64);
+        let action = self.builder.append_block_param(hit, types::I64);
         let (yes, no) = (self.number(1), self.number(0));
-        self.builder.ins().brif(is_there, hit, &[], miss, &[]);
+        self.look_up(layout.probe(), lookup, (hit, miss));
 
         self.builder.switch_to_block(hit);
         let found = match layout.owner {
@@ -319,9 +319,16 @@ impl Function<'_, '_> {
             return;
         }
         let key = self.key(number, table, layout);
-        let Some(place) = ahead else { return self.prefetch_bucket(probe, key) };
-        for (at, word) in (place..).step_by(8).zip([key.low, key.high]) {
+        let left = self.plan().and_then(|plan| plan.keys.get(&number).copied());
+        for (at, word) in ahead
+            .or(left)
+            .into_iter()
+            .flat_map(|place| (place..).step_by(8).zip([key.low, key.high]))
+        {
             self.store(Pointer { base: self.frame, offset: at as i32 }, 8, word);
+        }
+        if ahead.is_none() {
+            self.prefetch_bucket(probe, key);
         }
     }
 
@@ -572,15 +579,20 @@ impl Function<'_, '_> {
             let at = Pointer { base: entry.values, offset: packed.offset as i32 };
             self.store(at, packed.bytes, value);
         }
-        let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
         let (of_entry, of_default) = (self.builder.create_block(), self.builder.create_block());
-        let (call, end) = (self.builder.create_block(), self.builder.create_block());
+        let end = self.builder.create_block();
         self.builder.ins().brif(entry.is_hit, of_entry, &[], of_default, &[]);
         self.builder.switch_to_block(of_entry);
-        self.builder.ins().brif(leave, call, &[], end, &[]);
-        self.builder.switch_to_block(call);
-        self.call_pointer(leave, &[entry.access], 0);
-        self.builder.ins().jump(end, &[]);
+        if self.is_whole() {
+            self.builder.ins().jump(end, &[]);
+        } else {
+            let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
+            let call = self.builder.create_block();
+            self.builder.ins().brif(leave, call, &[], end, &[]);
+            self.builder.switch_to_block(call);
+            self.call_pointer(leave, &[entry.access], 0);
+            self.builder.ins().jump(end, &[]);
+        }
         self.builder.switch_to_block(of_default);
         self.builder.set_cold_block(of_default);
         self.leave_by_call_out(id, action);

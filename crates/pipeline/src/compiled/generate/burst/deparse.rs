@@ -1,0 +1,116 @@
+//! The end of a packet: its headers are emitted, unless they lie where they leave from, and it is written down.
+
+use super::Loop;
+use crate::bound::{Address, Block as Statements, Body, Callee, Statement};
+use crate::compiled::burst::Burst;
+use crate::compiled::context::NOWHERE;
+use crate::compiled::generate::{Function, context_offset};
+use crate::compiled::plan::Plan;
+use crate::compiled::straight::{DEPARSER, Sent};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use std::mem::offset_of;
+
+impl Function<'_, '_> {
+    /// Emits the headers of a packet and sends it: to a port, or where blocks said that it goes.
+    pub(super) fn deparse(
+        &mut self,
+        looped: Loop<'_>,
+        plan: &Plan,
+        mut port: Option<Value>,
+        (output, length): (Value, Value),
+    ) {
+        let cursor = self.context_field(context_offset::CURSOR);
+        let payload = self.builder.ins().iadd(output, cursor);
+        let join = self.builder.create_block();
+        let start = self.builder.append_block_param(join, types::I64);
+        if let Some(emits) = self.only_emits(looped.straight.blocks[DEPARSER]) {
+            // What leaves nowhere need not be made.
+            port = Some(port.unwrap_or_else(|| self.destination(looped)));
+            let differs = self.differs(&emits, output, payload);
+            let anew = self.builder.create_block();
+            self.builder.ins().brif(differs, anew, &[], join, &[output.into()]);
+            self.builder.switch_to_block(anew);
+        }
+        let room = self.word(looped.burst, offset_of!(Burst, emitted));
+        let zero = self.number(0);
+        self.set_context_field(context_offset::EMITTED, room);
+        self.set_context_field(context_offset::EMITTED_LENGTH, zero);
+        self.run_block(looped, DEPARSER);
+        let emitted = self.context_field(context_offset::EMITTED_LENGTH);
+        let front = self.builder.ins().isub(payload, emitted);
+        let config = self.config;
+        self.builder.call_memcpy(config, front, room, emitted);
+        self.builder.ins().jump(join, &[front.into()]);
+        self.builder.switch_to_block(join);
+
+        let port = port.unwrap_or_else(|| self.destination(looped));
+        let end = self.builder.ins().iadd(output, length);
+        let mut bytes = self.builder.ins().isub(end, start);
+        if plan.truncates {
+            let most = self.context_field(context_offset::TRUNCATE);
+            bytes = self.builder.ins().umin(bytes, most);
+        }
+        let start = self.builder.ins().isub(start, looped.bytes);
+        let end = self.builder.ins().iadd(start, bytes);
+        let first = self.word(looped.burst, offset_of!(Burst, first));
+        let at = self.builder.use_var(looped.index);
+        let packet = self.builder.ins().iadd(first, at);
+        let sent = self.builder.use_var(looped.sent);
+        for (field, value) in [
+            (offset_of!(Sent, packet), packet),
+            (offset_of!(Sent, start), start),
+            (offset_of!(Sent, end), end),
+            (offset_of!(Sent, port), port),
+        ] {
+            self.set_word(sent, field, value);
+        }
+        let next = self.builder.ins().iadd_imm(sent, size_of::<Sent>() as i64);
+        self.builder.def_var(looped.sent, next);
+    }
+
+    /// Where blocks said that the packet goes; control goes on unless that is nowhere.
+    fn destination(&mut self, looped: Loop<'_>) -> Value {
+        let to = self.context_field(context_offset::DESTINATION);
+        let leaves = self.builder.ins().icmp_imm(IntCC::NotEqual, to, NOWHERE.cast_signed());
+        let goes_on = self.builder.create_block();
+        self.builder.ins().brif(leaves, goes_on, &[], looped.next, &[]);
+        self.builder.switch_to_block(goes_on);
+        to
+    }
+
+    /// The headers that a deparser emits, if it does nothing else.
+    fn only_emits(&self, deparser: Callee) -> Option<Vec<(Address, u32, u32)>> {
+        let bound = self.bound;
+        let (_, body) = bound.bodies.iter().find(|(known, _)| *known == deparser)?;
+        let Body::Block(block) = body else { return None };
+        let block: &Statements = block;
+        let emits = block.iter().map(|statement| match statement {
+            Statement::Emit { header, bytes, tail } => Some((*header, *bytes, *tail)),
+            _ => None,
+        });
+        emits.collect()
+    }
+
+    /// Not zero if what is emitted does not lie in the packet already, one behind the other up to the payload.
+    fn differs(&mut self, emits: &[(Address, u32, u32)], output: Value, payload: Value) -> Value {
+        let zero = self.number(0);
+        let (mut differs, mut expected) = (zero, output);
+        for (header, bytes, tail) in emits {
+            let valid = self.is_valid(*header);
+            let at = self.header(*header).data;
+            let distance = self.builder.ins().bxor(at.base, expected);
+            let distance = self.builder.ins().select(valid, distance, zero);
+            differs = self.builder.ins().bor(differs, distance);
+            let mut behind = self.builder.ins().iadd_imm(expected, i64::from(*bytes));
+            if *tail > 0 {
+                let width = self.tail_width(*header);
+                let tail = self.builder.ins().ushr_imm(width, 3);
+                behind = self.builder.ins().iadd(behind, tail);
+            }
+            expected = self.builder.ins().select(valid, behind, expected);
+        }
+        let rest = self.builder.ins().bxor(expected, payload);
+        self.builder.ins().bor(differs, rest)
+    }
+}
