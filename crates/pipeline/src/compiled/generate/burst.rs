@@ -196,6 +196,11 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().iadd(looped.bytes, distance)
     }
 
+    fn now(&mut self, looped: Loop<'_>) -> Value {
+        let now = Pointer { base: looped.burst, offset: offset_of!(Burst, now) as i32 };
+        self.load_input(now, 8)
+    }
+
     /// A word of what is known of a packet that came in.
     fn of_record(&mut self, looped: Loop<'_>, part: usize) -> Value {
         self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 8)
@@ -267,8 +272,7 @@ impl<'m> Function<'_, 'm> {
     fn received(&mut self, looped: Loop<'_>, length: Value) {
         let [port, direction] = [offset_of!(Packet, port), offset_of!(Packet, direction)]
             .map(|part| self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 4));
-        let now = Pointer { base: looped.burst, offset: offset_of!(Burst, now) as i32 };
-        let now = self.load_input(now, 8);
+        let now = self.now(looped);
         for (given, field) in &looped.straight.received {
             let value = match given {
                 Given::Port => port,
@@ -394,7 +398,7 @@ impl<'m> Function<'_, 'm> {
         }
         let port = self.get(straight, Of::EgressSpec);
         self.next_if_dropped(looped, port);
-        let (now, zero) = (self.word(looped.burst, offset_of!(Burst, now)), self.number(0));
+        let (now, zero) = (self.now(looped), self.number(0));
         self.set(straight, Of::InstanceType, zero);
         // A port has at least one queue, which is that of packets without a priority.
         if let Some((_, priority)) = self.standard(straight, Of::Priority) {
@@ -478,7 +482,7 @@ impl<'m> Function<'_, 'm> {
         if !straight.runs[EGRESS] {
             return;
         }
-        let now = self.word(looped.burst, offset_of!(Burst, now));
+        let now = self.now(looped);
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         let length = self.builder.ins().iadd(length, change);
         for (field, value) in [
