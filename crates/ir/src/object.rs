@@ -100,8 +100,9 @@ pub struct ActionParameter {
     pub type_id: TypeId,
     /// What it was declared as.
     pub user_type: Option<UserTypeId>,
-    /// `@__ref` (seed 001) or direction `rmw`: what the action leaves in it becomes the entry's
-    /// value before the next packet that matches the entry.
+    /// `@__ref` (Simon et al., High-Performance Match-Action Table Updates from within Programmable Software Data Planes, ANCS
+    /// 2021) or direction `rmw`: what the action leaves in it becomes the entry's value before the next packet that matches
+    /// the entry.
     pub reference: bool,
     /// As written.
     pub annotations: Vec<Annotation>,
@@ -142,7 +143,7 @@ pub struct Table {
     pub idle_timeout: Option<IdleTimeout>,
     /// PNA: the default action may add the entry that was missing.
     pub add_on_miss: bool,
-    /// `@tableconfig` of seed 001, or the seed's defaults.
+    /// `@tableconfig` as Simon et al. have it (ANCS 2021, section 6), or its defaults.
     pub storage: TableStorage,
     /// Other properties with a constant value.
     pub properties: Vec<(String, Value)>,
@@ -266,7 +267,7 @@ pub enum TableImplementation {
     ActionSelector(ExternId),
 }
 
-/// How the entries of a table are kept (seed 001, section 6; `@tableconfig`).
+/// How the entries of a table are kept (`@tableconfig`: Simon et al., ANCS 2021, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableStorage {
     /// `store`, if the program says.

@@ -11,6 +11,37 @@
 //!
 //! Where P4 leaves a value unspecified the reference gives zero, and v1model behaves as BMv2's
 //! simple_switch; each place says so.
+//!
+//! ```
+//! use ir::bits::Bits;
+//! use p4lang::preprocess::{MemoryFiles, Options};
+//! use pipeline::{EntryAction, FieldMatch, Switch, TableEntry};
+//! use std::time::Duration;
+//!
+//! let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/l2.p4"));
+//! let compiled = p4lang::compile_text("l2.p4", text, &Options::default(), &MemoryFiles::default());
+//! let mut switch = Switch::new(compiled.program.ok_or("errors in l2.p4")?)?;
+//! switch.compile()?; // Without this the interpreter runs it.
+//!
+//! let table = switch.table_named("L2Ingress.l2")?;
+//! let action = switch.action_named(table, "L2Ingress.set_egress_port")?;
+//! let bits = |width, value| Bits::unsigned(width, value);
+//! let destination =
+//!     FieldMatch::Ternary { value: bits(48, 0x0200_0000_0001), mask: bits(48, 0xffff_ffff_ffff) };
+//! let entry = TableEntry {
+//!     matches: vec![FieldMatch::Any, FieldMatch::Any, destination, FieldMatch::Any],
+//!     priority: 1,
+//!     action: EntryAction::Action(switch.action_call(action, &[bits(9, 2)])?),
+//!     idle_timeout: None,
+//! };
+//! switch.add_entry(table, entry, Duration::ZERO)?;
+//!
+//! // To 02:00:00:00:00:01, by port 1.
+//! let packet = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0];
+//! let left = switch.process(1, &packet, Duration::ZERO)?;
+//! assert_eq!((left[0].port, &left[0].packet[..]), (2, &packet[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod architecture;
 mod array;

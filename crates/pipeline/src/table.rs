@@ -131,7 +131,7 @@ pub(crate) struct TableState {
     pub(crate) name: String,
     pub(crate) keys: Vec<KeyShape>,
     pub(crate) needs_priority: bool,
-    /// Actions that write their entry run alone (`synced` of seed 001).
+    /// Actions that write their entry run alone (`synced` of `@tableconfig`).
     pub(crate) synchronised: bool,
     /// How machine code keeps the entries.
     storage: ir::TableStorage,

@@ -2,8 +2,9 @@
 //!
 //! [`run()`] takes a checked [`config::Config`] and gives an [`outcome::RunResult`]: it emulates
 //! OpenFlow or P4Runtime switches, offers packet-ins on a schedule that is fixed beforehand, ties
-//! every answer to its packet-in, and says which side was the limit. See seed 000 (P4RCProbe) for
-//! where the method comes from.
+//! every answer to its packet-in, and says which side was the limit. The method is that of P4RCProbe
+//! (H. Harkous et al., P4RCProbe for Evaluating the Performance of P4Runtime-based Controllers, IEEE NFV-SDN 2021) and of
+//! OFCProbe before it, but for the load, which does not wait for answers.
 
 pub mod config;
 mod cores;

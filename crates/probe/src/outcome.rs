@@ -109,8 +109,8 @@ pub struct Trial {
     pub rates: Rates,
     /// Round-trip time from the moment a packet-in was due to the arrival of its answer.
     pub rtt_from_due: Latency,
-    /// Round-trip time from the moment a packet-in left to the arrival of its answer (seed 000,
-    /// section III).
+    /// Round-trip time from the moment a packet-in left to the arrival of its answer (as the
+    /// P4RCProbe paper has it, section III).
     pub rtt_from_sent: Latency,
     /// How much later than due packet-ins left.
     pub send_lag: Latency,

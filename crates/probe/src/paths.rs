@@ -2,7 +2,7 @@
 //!
 //! A controller that answers right after one of its blocks shows what all blocks up to there can take. Measured at one offered
 //! rate for each such shortcut, the received rate falls where the bottleneck is; measured again after a change, it shows what
-//! the change gained. This is the method of seed 000, section V: Fig. 8 and Table I. [`Plan`] is the file that names the
+//! the change gained. This is the method of the P4RCProbe paper, section V: Fig. 8 and Table I. [`Plan`] is the file that names the
 //! shortcuts of a controller, [`judge`] says what their rates mean.
 
 use std::collections::BTreeSet;

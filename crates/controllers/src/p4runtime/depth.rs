@@ -2,8 +2,8 @@
 //!
 //! A packet-in passes three blocks: gRPC (HTTP/2, protobuf), decoding by the description of the pipeline (P4Info), and the
 //! application. A controller that answers right after one of them shows what all blocks up to there can take; where the rate
-//! falls from one depth to the next is the bottleneck. This is the method of seed 000, section V (Fig. 8): paths P1, P2 and P3.
-//! The bottleneck that was found there, a description that is read again for every packet, can be switched on here.
+//! falls from one depth to the next is the bottleneck. This is the method of the P4RCProbe paper (Harkous et al., IEEE
+//! NFV-SDN 2021), section V (Fig. 8): paths P1, P2 and P3. The bottleneck that was found there, a description that is read again for every packet, can be switched on here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -55,7 +55,7 @@ pub enum Description {
     /// Once, when the controller starts.
     #[default]
     ReadOnce,
-    /// For every packet: its P4Info is parsed, checked and laid out anew. What ONOS 2.5.0 did, and the patch of seed 000
-    /// (section V) took away.
+    /// For every packet: its P4Info is parsed, checked and laid out anew. What ONOS 2.5.0 did, and the patch of the
+    /// P4RCProbe paper (section V) took away.
     ReadPerPacket,
 }

@@ -40,7 +40,7 @@ pub(super) struct Host<'s> {
 
 /// An action that runs and will write what it was given.
 pub(super) struct Found {
-    /// Held where the program asks for it (`synced` of seed 001). In front of the cell, so that it goes first.
+    /// Held where the program asks for it (`synced` of `@tableconfig`). In front of the cell, so that it goes first.
     turn: Option<MutexGuard<'static, ()>>,
     cell: Arc<ActionCell>,
     call: Arc<ActionCall>,

@@ -8,7 +8,7 @@
 //! The action itself is in an [`ActionCell`]. Entries refer to members and groups, and groups to members, by
 //! their cells and not by their numbers: what a packet found can be run, even if its number has been given to
 //! something else since. A change of an entry's action puts another cell in place of the old one, so that an
-//! action which still writes its references (seed 001) writes them to what it found, and never into arguments
+//! action which still writes its references (`@__ref`) writes them to what it found, and never into arguments
 //! that the control plane has put there meanwhile.
 
 use super::native::NativeTable;
@@ -28,7 +28,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct ActionCell {
     call: Mutex<Call>,
-    /// Held by an action that runs alone (`synced` of seed 001), from its start to its end.
+    /// Held by an action that runs alone (`synced` of `@tableconfig`), from its start to its end.
     turn: Mutex<()>,
 }
 

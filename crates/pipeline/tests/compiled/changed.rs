@@ -388,7 +388,7 @@ fn lose_no_write_of_a_locked_entry(program: ir::Program, store: ir::EntryStore) 
     assert_eq!(default, call(switch, "several", "count", &[3, 3 * each, each]));
 }
 
-/// The data race of seed 001: two workers write one entry. With `synced = true` nothing is lost, ever; without, updates are,
+/// The data race of Simon et al. (ANCS 2021, section 6.1): two workers write one entry. With `synced = true` nothing is lost, ever; without, updates are,
 /// if the machine lets the workers meet at all.
 #[test]
 fn two_workers_lose_updates_of_an_entry_without_a_lock_and_none_with_one() {

@@ -157,7 +157,7 @@ fn added_entries_are_those_of_the_table() {
     assert_eq!([3, 3, 1].map(|key| run(&mut switch, key)), [100, 1, 101]);
 }
 
-/// An entry that a packet added and packets write: `@__ref` of seed 001, `rmw` of p4-spec pull request 1239.
+/// An entry that a packet added and packets write: `@__ref`, `rmw` of p4-spec pull request 1239.
 #[test]
 fn added_entries_that_packets_write() {
     for reference in ["@__ref bit<8>", "rmw bit<8>"] {

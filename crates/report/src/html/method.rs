@@ -10,7 +10,7 @@ use crate::format::{duration, figure, plural, printable};
 use crate::page::{Block, Column, Page, Table, Text};
 
 /// Each figure and what it means here.
-const DEFINITIONS: [(&str, &str); 18] = [
+const DEFINITIONS: [(&str, &str); 17] = [
     (
         "Offered, due",
         "In open loop every packet-in has a due time that is fixed before the trial starts; answers, or their \
@@ -45,20 +45,15 @@ const DEFINITIONS: [(&str, &str); 18] = [
         "How much later than due packet-ins left. The schedule holds as long as this is small against the round-trip time.",
     ),
     (
-        "Unread up to",
-        "How long an answer that arrived at some moment may have waited in the probe's sockets: nothing while the \
-         probe slept, since an answer wakes it, and else the time between its two looks. A percentile is a share of \
-         the time of the measure window. Round-trip times include it.",
-    ),
-    (
         "Percentiles",
         "Read from HDR histograms with three significant digits; each value is recorded, none is sampled. \
          Over trials, the mean of the percentiles of each trial is given.",
     ),
     (
         "Read delay",
-        "For how long an answer that arrived at some moment may have waited in the socket until the probe read it. Of a \
-         round-trip time, at most so much is the probe's own.",
+        "For how long an answer that arrived at some moment may have waited in the socket until the probe read it: nothing \
+         while the probe slept, since an answer wakes it, and else the time between its two looks. A percentile is a share \
+         of the time of the measure window. Of a round-trip time, at most so much is the probe's own.",
     ),
     (
         "Late, duplicated, unmatched",
