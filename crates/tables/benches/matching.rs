@@ -1,7 +1,7 @@
 //! Searches per second for longest prefixes and for rules with masks and ranges, beside what a user would pick instead,
 //! in one run.
 //!
-//!     cargo bench -p tables --bench matching [--features dpdk] -- [--routes N ...] [--rules N ...] [--repetitions N]
+//!     cargo bench -p planimeter-tables --bench matching [--features dpdk] -- [--routes N ...] [--rules N ...] [--repetitions N]
 //!
 //! Routes have lengths as those of the Internet have (six in ten are /24); addresses are drawn from the routes, uniformly.
 //! Rules have protocol, two addresses under hundreds of pairs of masks, and ports as numbers or ranges; nine packets in

@@ -1,6 +1,6 @@
 //! Updates per second of every design, beside what a user would pick instead, in one run.
 //!
-//!     cargo bench -p tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
+//!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
 //!
 //! Keys and values have 4 bytes, keys are scattered over all numbers and drawn uniformly, every table is made for twice
 //! the entries that it gets, and all but DPDK's (whose hash is an instruction of the processor) use one hash, and each operation reads the old value and writes a new

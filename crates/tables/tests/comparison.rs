@@ -1,4 +1,4 @@
-//! What `cargo bench -p tables --bench updates` compares is compared under equal conditions: the maps that it builds have
+//! What `cargo bench -p planimeter-tables --bench updates` compares is compared under equal conditions: the maps that it builds have
 //! the same room, keys and hash, and memory of the same kind.
 
 #[path = "../benches/updates/contenders.rs"]

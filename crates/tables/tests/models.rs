@@ -1,6 +1,6 @@
 //! Every interleaving of small models, by the model checker loom, over the protocol's own source files.
 //!
-//!     RUSTFLAGS="--cfg loom" cargo test -p tables --test models
+//!     RUSTFLAGS="--cfg loom" cargo test -p planimeter-tables --test models
 //!
 //! The files below are those of the crate, compiled against loom's atomics: bucket locks and versions, entry locks,
 //! quiescence, exclusive shards, tables that are calm, the gate that keeps packets out, trees that are replaced under their readers. Each promise comes with a model in which the protocol is left out, and there loom must

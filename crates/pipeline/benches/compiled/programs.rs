@@ -269,7 +269,7 @@ fn address(number: u32) -> u32 {
 
 const SOURCE: u32 = 0x0a00_0001;
 
-/// Rules such as `cargo bench -p tables --bench matching` has: prefixes of both addresses, a range of ports.
+/// Rules such as `cargo bench -p planimeter-tables --bench matching` has: prefixes of both addresses, a range of ports.
 fn rules(switch: &mut Switch) {
     let mut random = ChaCha8Rng::seed_from_u64(3);
     for number in 0..RULES {
