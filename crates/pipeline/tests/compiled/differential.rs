@@ -213,6 +213,9 @@ fn loaded(program: &Program) -> Switch {
     for number in 0..40 {
         add(&mut switch, [number % 4, number / 4, number % 5, number * 77], Duration::ZERO);
     }
+    for (profile, milliseconds) in [(1, 4), (2, 9)] {
+        switch.set_expire_time_profile(profile, Some(Duration::from_millis(milliseconds)));
+    }
     if let Ok(set) = switch.value_set_named("known") {
         let members = vec![vec![FieldMatch::Exact(Bits::unsigned(16, 3))]];
         switch.set_value_set(set, &members).expect("members");
@@ -225,7 +228,7 @@ const TABLES: [&str; 4] = ["exact_", "wide_", "ternary_", "spread_"];
 /// Nothing if the program does not apply the table: it is not there then.
 fn action(switch: &Switch, table: &str, name: &str, numbers: [u32; 2]) -> Option<ActionCall> {
     let table = switch.table_named(table).ok()?;
-    let action = switch.action_named(table, name).expect("an action");
+    let action = switch.action_named(table, name).ok()?;
     let parameters = switch.program().actions[action.index()].control_plane_parameters().count();
     let numbers = numbers.map(|number| Bits::unsigned(128, u128::from(number & 7)));
     Some(switch.action_call(action, &numbers[..parameters.min(2)]).expect("arguments"))
@@ -262,7 +265,7 @@ fn add(switch: &mut Switch, [table, key, chosen, data]: [u32; 4], now: Duration)
                 FieldMatch::Range { low, high },
                 optional,
             ];
-            (matches, &["note", "drop", "NoAction"])
+            (matches, &["note", "rate", "drop", "NoAction"])
         }
         _ => (vec![FieldMatch::Exact(bits(4, key & 15))], &[]),
     };
@@ -308,6 +311,16 @@ fn same_state(one: &mut Switch, other: &mut Switch) -> Result<(), String> {
             if values.0 != values.1 {
                 return Err(format!("counted[{index}]: {:?}, {:?}", values.0, values.1));
             }
+        }
+    }
+    for table in ["learning_", "values_"] {
+        let Ok(id) = one.table_named(table) else { continue };
+        let entries = |switch: &Switch| -> Vec<TableEntry> {
+            switch.entries(id).expect("entries").map(|(_, entry)| entry).collect()
+        };
+        let found = (entries(one), entries(other));
+        if found.0 != found.1 {
+            return Err(format!("entries of {table}\n  {:?}\n  {:?}", found.0, found.1));
         }
     }
     let (Ok(id), Ok(table)) = (one.extern_named("I.hits"), one.table_named("exact_")) else {

@@ -1,5 +1,8 @@
-//! Programs of v1model made of choices: numbers of all widths, headers that come and go, unions, stacks, varbits, externs,
-//! tables, copies.
+//! Programs of v1model and PNA made of choices: numbers of all widths, headers that come and go, unions, stacks, varbits,
+//! externs, tables, copies.
+
+#[path = "grammar/pna.rs"]
+mod pna;
 
 use std::fmt::Write;
 
@@ -16,6 +19,14 @@ pub(crate) struct Source {
     pub(crate) compute: Vec<String>,
     /// The parser has nothing that the interpreter must do, so that packets may go in bursts.
     pub(crate) plain: bool,
+    architecture: Architecture,
+}
+
+/// Of a program. One of PNA has what its deparser does beside emitting in the place of checksums.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Architecture {
+    V1model,
+    Pna,
 }
 
 /// States of the parser behind the first, and what leads there.
@@ -76,6 +87,9 @@ const INGRESS: &str = "register<bit<32>, bit<32>>(4) small; register<bit<80>, bi
         implementation = chosen; }
 ";
 
+const EMITS: &str = "b.emit(h.a); b.emit(h.w); b.emit(h.o); b.emit(h.u); b.emit(h.s); b.emit(h.kept); b.emit(h.wide);
+    b.emit(h.other);";
+
 /// Names, widths and signs of what can be read and written in all blocks.
 const FIELDS: [(&str, u32, bool); 29] = [
     ("h.a.v", 4, false),
@@ -111,18 +125,33 @@ const FIELDS: [(&str, u32, bool); 29] = [
 
 impl Source {
     pub(crate) fn new(choose: &mut Choices<'_>) -> Self {
-        let mut grammar = Grammar { choose };
+        let architecture = match choose(4) {
+            3 => Architecture::Pna,
+            _ => Architecture::V1model,
+        };
+        let is_pna = architecture == Architecture::Pna;
+        let mut grammar = Grammar { choose, architecture };
         let some = |grammar: &mut Grammar<'_, '_>, most: u32, stage: Stage| {
             let count = 1 + grammar.below(most);
             (0..count).map(|_| grammar.statement(stage, 2)).collect()
         };
         Self {
             parser: some(&mut grammar, 3, Stage::Parser),
-            verify: (0..grammar.below(2)).map(|_| grammar.checksum("verify")).collect(),
+            verify: match is_pna {
+                true => Vec::new(),
+                false => (0..grammar.below(2)).map(|_| grammar.checksum("verify")).collect(),
+            },
             ingress: some(&mut grammar, 10, Stage::Ingress),
-            egress: some(&mut grammar, 5, Stage::Egress),
-            compute: (0..grammar.below(3)).map(|_| grammar.checksum("update")).collect(),
+            egress: match is_pna {
+                true => Vec::new(),
+                false => some(&mut grammar, 5, Stage::Egress),
+            },
+            compute: match is_pna {
+                true => (0..grammar.below(2)).map(|_| grammar.pna_message()).collect(),
+                false => (0..grammar.below(3)).map(|_| grammar.checksum("update")).collect(),
+            },
             plain: grammar.below(2) == 1,
+            architecture,
         }
     }
 
@@ -132,25 +161,17 @@ impl Source {
     }
 
     pub(crate) fn text(&self) -> String {
+        if self.architecture == Architecture::Pna {
+            return self.pna_text();
+        }
         let join = |statements: &[String]| statements.join("\n        ");
-        let [leads, states] = if self.plain { PLAIN_STATES } else { ALL_STATES };
-        let set = if self.plain { "" } else { "value_set<bit<16>>(4) known;" };
         format!(
             "#include <core.p4>
 #define V1MODEL_VERSION 20200408
 #include <v1model.p4>
 {DECLARATIONS}
 parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {{
-    {set}
-    state start {{ b.extract(h.a);
-        {}
-        transition select(h.a.v, h.a.c) {{
-            {leads} }} }}
-    {states}
-    state options {{ b.extract(h.o, (bit<32>) h.a.l << 3); transition accept; }}
-    state stack {{ b.extract(h.s.next); transition select(h.s.last.t) {{ 0: stack; 1: wide; default: accept; }} }}
-    state skip {{ b.advance((bit<32>) h.a.l); transition stack; }}
-}}
+{} }}
 control V(inout H h, inout M m) {{ apply {{
         {} }} }}
 control I(inout H h, inout M m, inout standard_metadata_t s) {{ {INGRESS}
@@ -161,14 +182,36 @@ control E(inout H h, inout M m, inout standard_metadata_t s) {{ Inner() inner;
         {} }} }}
 control C(inout H h, inout M m) {{ apply {{
         {} }} }}
-control D(packet_out b, in H h) {{ apply {{ b.emit(h.a); b.emit(h.w); b.emit(h.o); b.emit(h.u); b.emit(h.s);
-    b.emit(h.kept); b.emit(h.wide); b.emit(h.other); }} }}
+control D(packet_out b, in H h) {{ apply {{ {EMITS} }} }}
 V1Switch(P(), V(), I(), E(), C(), D()) main;",
-            join(&self.parser),
+            self.states(),
             join(&self.verify),
             join(&self.ingress),
             join(&self.egress),
             join(&self.compute),
+        )
+    }
+
+    /// The states of the parser.
+    fn states(&self) -> String {
+        let [leads, states] = if self.plain { PLAIN_STATES } else { ALL_STATES };
+        let set = if self.plain { "" } else { "value_set<bit<16>>(4) known;" };
+        let start = self.parser.join("\n        ");
+        // Only BMv2 has an answer for bits that are no whole bytes.
+        let skipped = match self.architecture {
+            Architecture::V1model => "h.a.l",
+            Architecture::Pna => "h.a.l << 3",
+        };
+        format!(
+            "    {set}
+    state start {{ b.extract(h.a);
+        {start}
+        transition select(h.a.v, h.a.c) {{
+            {leads} }} }}
+    {states}
+    state options {{ b.extract(h.o, (bit<32>) h.a.l << 3); transition accept; }}
+    state stack {{ b.extract(h.s.next); transition select(h.s.last.t) {{ 0: stack; 1: wide; default: accept; }} }}
+    state skip {{ b.advance((bit<32>) {skipped}); transition stack; }}"
         )
     }
 }
@@ -182,6 +225,7 @@ enum Stage {
 
 struct Grammar<'g, 'c> {
     choose: &'g mut Choices<'c>,
+    architecture: Architecture,
 }
 
 impl Grammar<'_, '_> {
@@ -408,7 +452,10 @@ impl Grammar<'_, '_> {
                     _ => format!("for (bit<8> i = 0; i < 5; i = i + 1) {{ {body} {more} }}"),
                 }
             }
-            10.. if stage != Stage::Parser => self.extern_call(stage),
+            10.. if stage != Stage::Parser => match self.architecture {
+                Architecture::V1model => self.extern_call(stage),
+                Architecture::Pna => self.pna_call(),
+            },
             _ => self.assignment(),
         }
     }
