@@ -5,7 +5,6 @@ mod arguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use ::tables::machine;
 use ::throughput::method::Method;
@@ -13,7 +12,6 @@ use ::throughput::ports::{Io, run_on};
 use ::throughput::run::{Case, Settings, Stage, run_methods};
 use ::throughput::traffic::{TrafficError, Wanted, Workload};
 use clap::ArgMatches;
-use indicatif::{ProgressBar, ProgressStyle};
 use ir::{Program, with_large_stack};
 use p4lang::compile_text;
 use p4lang::preprocess::MemoryFiles;
@@ -26,6 +24,7 @@ use crate::began;
 use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, layout};
+use crate::progress::Steps;
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 pub(crate) use arguments::command;
@@ -72,7 +71,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
     };
     let found = crew.share(items, &interrupt, each)?;
-    bar.bar.finish_and_clear();
+    drop(bar);
     let (Some(found), Some(directory)) = (found, directory) else {
         return crew.leave_helper(&interrupt);
     };
@@ -130,9 +129,7 @@ fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> u8 {
 /// The value of a metric; times are in nanoseconds.
 fn value(metric: &str, case: &Case) -> Option<f64> {
     let rate = throughput::rate(case)?.mean;
-    let latency = |share: f64| {
-        case.latency.as_ref().map(|latency| latency.histogram.value_at_quantile(share) as f64 / 1e9)
-    };
+    let latency = |share: f64| Some(case.latency.as_ref()?.times.percentile(share)?.mean);
     match metric {
         "rate" => Some(rate),
         "cost" => Some(case.cores as f64 / rate),
@@ -241,9 +238,7 @@ pub(crate) fn made(
     let programs = Programs { program: program.clone(), io: Io::Memory, methods: Vec::new() };
     let mut bar = Bar::new(quiet, interrupt);
     bar.what = traffic.name();
-    let point = point(&programs, traffic, settings, &mut bar);
-    bar.bar.finish_and_clear();
-    point
+    point(&programs, traffic, settings, &mut bar)
 }
 
 fn point(
@@ -277,6 +272,7 @@ fn point(
             Stage::Learning => "learning what must leave",
             Stage::Comparing => "comparing with the interpreter",
             Stage::Measuring => "measuring",
+            Stage::Timing => "timing packets",
         };
         bar.show(name, done, of)
     };
@@ -299,26 +295,19 @@ fn point(
 
 /// A line that moves.
 struct Bar<'i> {
-    bar: ProgressBar,
+    steps: Steps,
     interrupt: &'i AtomicBool,
     what: String,
 }
 
 impl<'i> Bar<'i> {
     fn new(quiet: bool, interrupt: &'i AtomicBool) -> Self {
-        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
-        if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(250));
-        Self { bar, interrupt, what: String::new() }
+        Self { steps: Steps::new(quiet), interrupt, what: String::new() }
     }
 
     /// Says whether to go on.
     fn show(&self, stage: &str, done: usize, of: usize) -> bool {
-        self.bar.set_length(of as u64);
-        self.bar.set_position(done as u64);
-        self.bar.set_message(format!("{}: {stage}", self.what));
+        self.steps.show(done as u64, of as u64, format!("{}: {stage}", self.what));
         !self.interrupt.load(Ordering::Relaxed)
     }
 }

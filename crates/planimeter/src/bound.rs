@@ -4,12 +4,10 @@ mod arguments;
 mod sweep;
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use calculus::network::format::Variation;
 use calculus::network::{
@@ -27,10 +25,9 @@ use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::layout;
+use crate::progress;
 pub(crate) use arguments::command;
 
-/// How often a terminal is told how far the analysis is.
-const PROGRESS: Duration = Duration::from_secs(3);
 /// Flows for which runs are looked for: each takes from milliseconds to a second.
 const RUNS: usize = 100;
 /// Parts of the flows for each of several ranks, so that those with hard ones do not have all of them.
@@ -195,7 +192,8 @@ impl Applied {
         with_runs: bool,
     ) -> Result<Self, String> {
         let all = || analyser.assess(flows, analyses, with_runs);
-        match with_progress(analyser, flows.len(), all) {
+        let done = || analyser.flows_assessed();
+        match progress::while_counting(flows.len(), "flows are bounded", done, all) {
             Ok(flows) => Ok(Self { analyses: analyses.to_vec(), flows, left_out: Vec::new() }),
             Err(error) if analyses.len() == 1 => Err(error.to_string()),
             Err(_) => {
@@ -244,24 +242,6 @@ impl Applied {
         }
         common
     }
-}
-
-/// Does what takes long for large networks, and says on a terminal how far it is.
-fn with_progress<R>(analyser: &Analyser<'_>, flows: usize, work: impl FnOnce() -> R) -> R {
-    if !std::io::stderr().is_terminal() {
-        return work();
-    }
-    let (done, told) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            while told.recv_timeout(PROGRESS) == Err(mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("planimeter: {} of {flows} flows", analyser.flows_assessed());
-            }
-        });
-        let found = work();
-        drop(done);
-        found
-    })
 }
 
 /// Runs a min-plus program and prints what it prints. An assertion that does not hold is 1.

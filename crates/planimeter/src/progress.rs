@@ -1,14 +1,77 @@
-//! The line that moves while a run goes on.
+//! The line that moves while a run goes on: of steps that are counted, or of what switches do. It is drawn on standard error,
+//! and nothing is where that is no terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use probe::{Live, Phase};
 
-/// Redraws until dropped. Draws nothing where standard error is no terminal.
+/// So many steps of so many, and what is done.
+pub(crate) struct Steps(ProgressBar);
+
+impl Steps {
+    /// `quiet` draws nothing at all.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
+        let template = "{bar:20} {pos}/{len}, {eta} left  {wide_msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    pub(crate) fn show(&self, done: u64, of: u64, what: impl Into<String>) {
+        let Self(bar) = self;
+        // Steps of another kind take another time each.
+        if done < bar.position() {
+            bar.reset_eta();
+        }
+        bar.set_length(of);
+        bar.set_position(done);
+        bar.set_message(what.into());
+        bar.tick();
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Does what takes long for large inputs and, unless it is soon done, shows how much of it `done` says to be.
+pub(crate) fn while_counting<R>(
+    of: usize,
+    what: &str,
+    done: impl Fn() -> usize + Sync,
+    work: impl FnOnce() -> R,
+) -> R {
+    let (at_work, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let done = &done;
+        scope.spawn(move || {
+            let wait = |time| ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+            if !wait(SOON) {
+                return;
+            }
+            let steps = Steps::new(false);
+            let show = || steps.show(done() as u64, of as u64, what);
+            show();
+            while wait(REFRESH) {
+                show();
+            }
+        });
+        let found = work();
+        drop(at_work);
+        found
+    })
+}
+
+/// What emulated switches do. Redraws until dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     stop: Arc<AtomicBool>,
@@ -18,6 +81,8 @@ pub(crate) struct Progress {
 }
 
 const REFRESH: Duration = Duration::from_millis(250);
+/// What is done by then is not worth a line.
+const SOON: Duration = Duration::from_secs(1);
 
 impl Progress {
     /// `quiet` draws nothing at all.

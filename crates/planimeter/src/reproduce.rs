@@ -11,6 +11,7 @@ mod section;
 mod tables;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use ::tables::machine;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -130,16 +131,56 @@ fn choose<'p>(
 fn list(papers: &[Paper]) -> String {
     let layout = output::layout();
     let mut out = String::new();
+    let how_long = |times: (Duration, Duration)| {
+        format!("about {}, with --quick {}", about(times.1), about(times.0))
+    };
     for paper in papers {
         out.push_str(&layout.text("", &paper.citation));
         for one in &paper.exhibits {
-            let (quick, full) = one.experiment.about_how_long();
             let what = format!("{}: {}", one.name, one.title);
             out.push_str(&layout.text(&format!("  {:<19} ", one.id), &what));
-            out.push_str(&format!("  {:<19} about {full}, with --quick {quick}\n", ""));
+            let time = how_long(one.experiment.about_how_long());
+            out.push_str(&layout.text(&format!("  {:<19} ", ""), &time));
         }
     }
+    let all = experiments(papers.iter().flat_map(|paper| &paper.exhibits));
+    let times = all.iter().map(|one| one.about_how_long());
+    let sum =
+        times.fold((Duration::ZERO, Duration::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    out.push_str(
+        &layout.text("", &format!("All of them, each measurement once: {}", how_long(sum))),
+    );
     out
+}
+
+/// A time that a reader plans with.
+fn about(time: Duration) -> String {
+    match time.as_secs() {
+        0 => "no time".to_owned(),
+        seconds if seconds < 90 => format!("{seconds} s"),
+        seconds => format!("{} min", (seconds + 30) / 60),
+    }
+}
+
+/// What is measured for exhibits, each once.
+fn experiments<'e>(exhibits: impl IntoIterator<Item = &'e Exhibit>) -> Vec<Experiment> {
+    let mut all = Vec::new();
+    for exhibit in exhibits {
+        if !all.contains(&exhibit.experiment) {
+            all.push(exhibit.experiment);
+        }
+    }
+    all
+}
+
+/// Says what comes, its place in the whole, and how long the rest takes one machine.
+fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
+    let time = |one: &Experiment| match one.about_how_long() {
+        (time, _) if quick => time,
+        (_, time) => time,
+    };
+    let rest: Duration = all.iter().skip(number).map(time).sum();
+    eprintln!("[{} of {}, about {} to go] {name}", number + 1, all.len(), about(rest));
 }
 
 /// What experiments found, by the experiment.
@@ -175,7 +216,7 @@ fn measure_all(
     let each = |number: usize| {
         let experiment = experiments.get(number).copied()?;
         if let Some(name) = names.get(number).filter(|_| !stage.quiet) {
-            eprintln!("{name}");
+            announce(name, number, &experiments, stage.quick);
         }
         let found = measure(experiment, stage).map_err(|failure| failure.to_string());
         let files = if brings { files::take(stage.directory) } else { Ok(Vec::new()) };
@@ -222,11 +263,14 @@ fn document(
         );
     }
     let nothing = Measured::default();
-    for (_, exhibit) in chosen {
-        let found = made.iter().find(|(known, _)| *known == exhibit.experiment);
-        if let Some((_, Some(Err(failure)))) = found {
-            document.partial = Some(format!("{}: {failure}", exhibit.id));
-        }
+    let missing = made.iter().filter_map(|(experiment, found)| {
+        let Some(Err(failure)) = found else { return None };
+        let first = chosen.iter().find(|(_, exhibit)| exhibit.experiment == *experiment)?;
+        Some(format!("{}: {failure}", first.1.id))
+    });
+    let missing: Vec<String> = missing.collect();
+    if !missing.is_empty() {
+        document.partial = Some(missing.join("; "));
     }
     for (paper, exhibit) in chosen {
         let found = made.iter().find(|(known, _)| *known == exhibit.experiment);
@@ -238,8 +282,13 @@ fn document(
             }
             _ => &nothing,
         };
-        document.findings.extend(section::finding(exhibit, measured));
+        document.findings.extend(section::finding(paper, exhibit, measured));
         document.sections.push(section::of(paper, exhibit, measured));
+    }
+    if stage.interrupted() && document.partial.is_none() {
+        // The last section has what was measured until then.
+        let last = document.sections.last().map_or("", |section| section.id.as_str());
+        document.partial = Some(format!("interrupted while measuring {last}"));
     }
     document
 }

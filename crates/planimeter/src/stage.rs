@@ -97,7 +97,7 @@ impl<'a> Stage<'a> {
             Job { plan: &plan, directory: directory.path(), resume: false, program: &program };
         let mut watch = Bar::new(self.quiet, self.interrupt.clone());
         let outcome = measure(&job, &mut watch);
-        watch.bar.finish_and_clear();
+        drop(watch);
         outcome.map_err(failure)?;
         if self.interrupted() {
             return Err(Failure::run("a model needs all of its cells"));

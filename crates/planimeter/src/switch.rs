@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use packetio::interface::{Interface, LinkWatch};
-use softswitch::{DeviceState, Log, Options, ServerTls, Switch, Verbosity};
+use softswitch::{DeviceState, Log, Options, ServerTls, StartError, Switch, Verbosity};
 
 use crate::failure::Failure;
 use crate::interrupt;
@@ -48,7 +48,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         metrics: matches.get_one("metrics").copied(),
         log: log(matches)?,
     };
-    let switch = Switch::start(options, configs).map_err(Failure::input)?;
+    let metrics = options.metrics;
+    let switch = Switch::start(options, configs).map_err(|error| match error {
+        StartError::Listen { address, .. } if Some(address) == metrics => {
+            Failure::input(format!("{error}; choose another --metrics"))
+        }
+        StartError::Listen { .. } => {
+            Failure::input(format!("{error}; choose another --grpc-server-addr"))
+        }
+        error => Failure::input(error),
+    })?;
     let ready = ready(&switch, &planned);
     say(&ready);
     let top = matches.get_flag("top").then(|| Top::begin(switch.state()));

@@ -25,7 +25,9 @@ fn the_program_of_the_paper_runs_on_both_paths_and_every_packet_is_checked() {
     let output = bench(&[&SHORT[..], &["--entries", "2^6,100", "-o", &path]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    for word in ["interpreter", "compiled", "UpdateIngress.values", "copying alone", "100 %"] {
+    let found = "times that of the";
+    for word in ["interpreter", "compiled", "UpdateIngress.values", "copying alone", "100 %", found]
+    {
         assert!(text.contains(word), "{word}: {text}");
     }
     // As wide as the terminal that the command is told of.
@@ -48,6 +50,9 @@ fn the_program_of_the_paper_runs_on_both_paths_and_every_packet_is_checked() {
     for case in cases {
         assert_eq!(case["checked"], case["processed"], "{case}");
         assert_eq!((case["wrong"].as_u64(), case["errors"].as_u64()), (Some(0), Some(0)), "{case}");
+        let repetitions = case["latency"]["repetitions"].as_array().map(Vec::len);
+        let rates = case["rates"].as_array().expect("rates").len();
+        assert_eq!(repetitions, (case["cores"] == 1).then_some(rates), "{case}");
     }
     for file in ["report.html", "cases.csv", "histograms/case-001_latency.hlog"] {
         assert!(run.join(file).is_file(), "{file}");

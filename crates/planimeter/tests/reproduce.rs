@@ -40,7 +40,7 @@ fn the_equations_are_computed_and_agree() {
     let found = row(&result, 0, "dynamic, parameters of 9 B");
     assert_eq!(found[1]["value"], 196_608.0);
     assert_eq!(found[2]["value"], 196_608.0);
-    assert!(text.contains("published 178,734, here 178,734"), "{text}");
+    assert!(text.contains("published 25.0 %, here 25.0 %"), "{text}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub enum CompareError {
         other_kind: Kind,
     },
     /// They were measured otherwise than the base.
-    #[error("{} compare all the same with --despite {}", .differences.join("; "), .what.word())]
+    #[error("{}; compare all the same with --despite {}", .differences.join("; "), .what.word())]
     Differ {
         /// What differs.
         what: Agreement,

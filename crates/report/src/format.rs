@@ -146,13 +146,12 @@ pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, Stri
     let (mean, ci) = (mean / scale.divisor, ci / scale.divisor);
     // What is left of a difference of equal numbers is no interval.
     let ci = if ci < mean.abs() * 1e-9 { 0.0 } else { ci };
-    let digits = if matches!(unit, Unit::Index) {
-        decimals(mean.abs().max(ci), 5, 4)
-    } else if ci == 0.0 {
-        decimals(mean, 3, 3)
-    } else {
-        // Two digits of the interval say all that it knows of the mean.
-        decimals(ci, 2, 3)
+    // Two digits of the interval say all that it knows of the mean.
+    let digits = match (unit, ci == 0.0) {
+        (Unit::Index, true) => decimals(mean, 5, 4),
+        (Unit::Index, false) => decimals(ci, 2, 4),
+        (_, true) => decimals(mean, 3, 3),
+        (_, false) => decimals(ci, 2, 3),
     };
     (format!("{mean:.digits$}"), format!("{ci:.digits$}"), scale.suffix)
 }
@@ -271,6 +270,8 @@ mod tests {
     fn an_interval_sets_the_digits_of_its_mean() {
         assert_eq!(estimate(&of(1_471.0, Some(10.0)), Unit::PerSecond), "1.471 ± 0.010 k/s");
         assert_eq!(estimate(&of(1_471.0, Some(410.0)), Unit::PerSecond), "1.47 ± 0.41 k/s");
+        assert_eq!(estimate(&of(1.6868, Some(0.323)), Unit::Index), "1.69 ± 0.32");
+        assert_eq!(estimate(&of(0.99987, Some(0.000_04)), Unit::Index), "0.9999 ± 0.0000");
         assert_eq!(estimate(&of(20.1, Some(1.3)), Unit::Seconds), "20.1 ± 1.3 s");
         assert_eq!(estimate(&of(4_980.0, None), Unit::PerSecond), "4.98 k/s");
         assert_eq!(estimate(&of(10.0, Some(1e-15)), Unit::PerSecond), "10.0 ± 0.0/s");

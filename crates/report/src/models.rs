@@ -9,10 +9,14 @@ mod paths;
 mod prediction;
 mod terminal;
 
+use ::device::campaign::Picoseconds;
 use ::device::compose::Predicted;
 use ::device::verify::{Verification, VerifiedCell};
 use ::device::{Estimate, Level, Model};
 use provenance::Provenance;
+use statistics::Unit;
+
+use crate::format::figure;
 
 pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
@@ -47,7 +51,11 @@ pub struct Threshold {
 /// A share in percent, with its sign where asked for, and with as many digits as say something.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
-    let digits = if percent.abs() >= 10.0 { 1 } else { 2 };
+    let digits = match percent.abs() {
+        0.0..10.0 => 2,
+        10.0..1000.0 => 1,
+        _ => 0,
+    };
     let text = format!("{percent:.digits$}");
     // A small error is not none.
     if percent != 0.0 && text.trim_start_matches('-').chars().all(|c| "0.".contains(c)) {
@@ -64,6 +72,11 @@ fn share(share: f64) -> String {
     }
     let digits = (2.0 - percent.abs().log10().floor()).clamp(1.0, 7.0) as usize;
     format!("{} %", crate::format::trim_zeros(&format!("{percent:.digits$}")))
+}
+
+/// A standard deviation, in as many digits as one says something with.
+fn spread(deviation: Picoseconds) -> String {
+    figure(deviation.0 as f64 / 1e12, Unit::Seconds)
 }
 
 /// `50.0 µs (49.8 to 50.1)`, or the ends that there are.
@@ -242,7 +255,9 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
         let noise = level.noise.filter(|noise| !noise.says_something)?;
         Some(format!(
             "the {} (repetitions of one cell differ by {}, functions by {}; standard deviations)",
-            level.level, noise.between_blocks, noise.between_functions
+            level.level,
+            spread(noise.between_blocks),
+            spread(noise.between_functions)
         ))
     });
     let noisy: Vec<String> = noisy.collect();
@@ -265,6 +280,7 @@ mod tests {
         assert_eq!(percent(-0.012_3), "-1.23");
         assert_eq!(percent(-1e-6), "-<0.01");
         assert_eq!(percent(0.25), "25.0");
+        assert_eq!(percent(19.924), "1992");
         assert_eq!(share(0.01), "1 %");
         assert_eq!(share(0.000_619), "0.0619 %");
         assert_eq!(share(1e-9), "0.0000001 %");

@@ -2,18 +2,20 @@
 //!
 //! Input is [`throughput::run::Findings`] for each number of entries; nothing here measures.
 
+mod findings;
 mod json;
 mod page;
 mod terminal;
 
 use ::throughput::ports::Io;
 use ::throughput::run::{Case, Findings};
+use ::throughput::times::Times;
 use hdrhistogram::Histogram;
 use pipeline::Path;
 use provenance::Provenance;
 use statistics::{Estimate, Unit};
 
-use crate::format::{figure, plural, whole};
+use crate::format::{capital, estimate, figure, plural, whole};
 use crate::plot::power_of_two;
 
 pub use json::{SCHEMA, to_csv, to_json};
@@ -73,17 +75,15 @@ fn size(entries: usize) -> String {
     power_of_two(entries as f64).unwrap_or_else(|| whole(entries as u64))
 }
 
-/// A percentile of the latency, or a dash.
-fn percentile(case: &Case, share: f64) -> String {
-    let value = case.latency.as_ref().map(|latency| latency.histogram.value_at_quantile(share));
-    value.map_or_else(|| "–".to_owned(), |value| figure(value as f64 / 1e9, Unit::Seconds))
+/// Times of packets in the open loop.
+fn latency(case: &Case) -> Option<&Times> {
+    case.latency.as_ref().map(|latency| &latency.times)
 }
 
-/// How long it takes until a packet finds a changed entry, or a dash.
-fn seen(case: &Case, share: f64) -> String {
-    let value = case.seen.as_ref().filter(|seen| !seen.is_empty());
-    let value = value.map(|seen| seen.value_at_quantile(share));
-    value.map_or_else(|| "–".to_owned(), |value| figure(value as f64 / 1e9, Unit::Seconds))
+/// A percentile with its interval over repetitions, or a dash.
+fn percentile(times: Option<&Times>, share: f64) -> String {
+    let found = times.and_then(|times| times.percentile(share));
+    found.map_or_else(|| "–".to_owned(), |found| estimate(&found, Unit::Seconds))
 }
 
 /// What the machine gives without a program.
@@ -92,6 +92,22 @@ fn limit(io: Io) -> &'static str {
         Io::Memory => "copying alone",
         _ => "sending back alone",
     }
+}
+
+/// Cycles of the processor's counter that a packet takes in the parser with its copy, behind it, and around both, by entries and
+/// method.
+fn stages(run: &Run<'_>) -> Vec<[String; 5]> {
+    let cases = run
+        .points
+        .iter()
+        .flat_map(|point| point.findings.cases.iter().map(move |case| (point.flows, case)));
+    let rows = cases.filter_map(|(flows, case)| {
+        let stages = case.stages?;
+        let [parser, behind, around] = [stages.parser, stages.behind_parser, stages.around]
+            .map(|cycles| format!("{cycles:.0}"));
+        Some([size(flows), case.method.name().to_owned(), parser, behind, around])
+    });
+    rows.collect()
 }
 
 /// Whether methods of change were asked for.
@@ -140,20 +156,21 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a reader must know, each thing once.
 /// How flows are drawn.
 fn drawn(skew: f64) -> String {
     if skew > 0.0 { format!("by Zipf's law with exponent {skew}") } else { "uniformly".to_owned() }
 }
 
+/// What a reader must know, each thing once.
 fn remarks(run: &Run<'_>) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = Vec::new();
     if run.settings.any_core {
         remarks.push(
             "Every core draws all flows: packets of several cores meet in one entry.".to_owned(),
         );
     }
     let mut say = |text: String| {
+        let text = capital(&text);
         if !remarks.contains(&text) {
             remarks.push(text);
         }
@@ -178,21 +195,21 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
             if let (Some(why), Path::Compiled) = (&case.one_by_one, case.path) {
                 say(format!("compiled: packets go one by one and not in bursts: {why}"));
             }
-            if let Some(stages) = case.stages {
-                say(format!(
-                    "at {} entries, cycles of the processor's counter for a packet on one core: {:.0} in the parser with \
-                     the packet's copy, {:.0} behind it (tables, actions, deparser), {:.0} around both",
-                    size(point.flows),
-                    stages.parser,
-                    stages.behind_parser,
-                    stages.around
-                ));
-            }
             if case.counts.unwritten > 0 {
                 say(format!(
                     "{}: {} messages of packets changed no entry",
                     case.method.name(),
                     whole(case.counts.unwritten)
+                ));
+            }
+            if let Some(latency) = case.latency.as_ref().filter(|latency| latency.lossy > 0) {
+                say(format!(
+                    "{} at {} entries: packets were lost in {} of {} repetitions of the open loop; the latency is that of the \
+                     others",
+                    path(case),
+                    size(point.flows),
+                    latency.lossy,
+                    latency.lossy + latency.times.repetitions().len()
                 ));
             }
             if case.counts.errors > 0 {
@@ -226,13 +243,13 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
     match run.points.first().map_or(Io::Memory, |point| point.findings.io) {
         Io::Memory => say("Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; \
              what leaves is copied out. Latency: from when a packet is due to when its output is in place, in an open loop of \
-             one worker."
+             one worker; percentiles are means over repetitions with their 95 % confidence intervals."
             .to_owned()),
         io => say(format!(
             "Between ports ({}): one worker, and a generator on another core that sends more than comes through. Rates are per \
              second of the worker's processor time, its looking in vain with it; sending back alone is the same worker \
-             without a program. Latency: from when a packet is due to when the generator has it back, in an open loop; a dash \
-             where packets were lost, and for captures. Checked: packets that came back and are what the interpreter \
+             without a program. Latency: from when a packet is due to when the generator has it back, in an open loop, \
+             percentiles with their intervals over repetitions; a dash where packets were lost, and for captures. Checked: packets that came back and are what the interpreter \
              gives for some flow.",
             io.name()
         )),
@@ -251,6 +268,6 @@ pub(crate) fn histograms<'a>(
     cases.enumerate().filter_map(|(position, (flows, case))| {
         let latency = case.latency.as_ref()?;
         let what = format!("latency of {}, {flows} entries", path(case));
-        Some((position + 1, what, latency.histogram.clone()))
+        Some((position + 1, what, latency.times.all()))
     })
 }

@@ -11,4 +11,5 @@ pub mod method;
 pub mod ports;
 mod ring;
 pub mod run;
+pub mod times;
 pub mod traffic;

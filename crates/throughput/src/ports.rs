@@ -7,9 +7,8 @@
 //! says what the ports give at most.
 
 use crate::check::{Expected, NOW};
-use crate::run::{
-    Case, Findings, Latency, Progress, Settings, Stage, empty_histogram, pin, prepare,
-};
+use crate::run::{Case, Findings, Latency, Progress, Settings, Stage, pin, prepare};
+use crate::times::{self, Times};
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
 use packetio::namespace::{Namespace, NamespaceError};
@@ -132,13 +131,25 @@ pub fn run_on(
             done.count(&mut subject.case);
         }
     }
-    for subject in &mut subjects {
-        let Some(switch) = subject.switch.as_ref().filter(|_| !findings.interrupted) else {
-            continue;
-        };
-        subject.case.latency = place.latency(workload, switch, settings)?;
+    'times: for repetition in 0..settings.repetitions {
+        for position in 0..subjects.len() {
+            let done = repetition * subjects.len() + position;
+            let of = settings.repetitions * subjects.len();
+            if findings.interrupted || !progress(Stage::Timing, done, of) {
+                findings.interrupted = true;
+                break 'times;
+            }
+            let Some(subject) = subjects.get_mut(position) else { break };
+            let Some(switch) = &subject.switch else { continue };
+            let seed = settings.seed.wrapping_add(repetition as u64);
+            let settings = Settings { seed, ..settings.clone() };
+            place.time(workload, switch, &settings, &mut subject.case.latency)?;
+        }
     }
-    findings.cases = subjects.into_iter().map(|subject| subject.case).collect();
+    let timed = |latency: &Latency| !latency.times.is_empty();
+    let cases = subjects.into_iter().map(|subject| subject.case);
+    findings.cases =
+        cases.map(|case| Case { latency: case.latency.filter(timed), ..case }).collect();
     Ok(findings)
 }
 
@@ -223,18 +234,29 @@ impl Place {
         }
     }
 
-    /// Nothing where packets are lost, or do not come back one for one; and for captures, which are there at once.
-    fn latency(
+    /// A repetition of the open loop, at a rate that the first finds. Captures are there at once and have none.
+    fn time(
         &mut self,
         workload: &Workload,
         core: &Core,
         settings: &Settings,
-    ) -> Result<Option<Latency>, PortError> {
-        let Self::Wire { generator, worker, namespace } = self else { return Ok(None) };
-        inside(namespace.as_ref(), || {
+        latency: &mut Option<Latency>,
+    ) -> Result<(), PortError> {
+        let Self::Wire { generator, worker, namespace } = self else { return Ok(()) };
+        let offered = latency.as_ref().map(|known| known.offered);
+        let flows = Flows::new(workload, settings.seed);
+        let done = inside(namespace.as_ref(), || {
             let ends: (&mut dyn Queue, &mut dyn Queue) = (generator.as_mut(), worker.as_mut());
-            open_loop(ends, (workload.port(), core), Flows::new(workload, settings.seed), settings)
-        })
+            open_loop(ends, (workload.port(), core), flows, (offered, settings))
+        })?;
+        let Some((offered, times)) = done else { return Ok(()) };
+        let nothing = || Latency { offered, times: Times::default(), lossy: 0 };
+        let latency = latency.get_or_insert_with(nothing);
+        match times {
+            Some(times) => latency.times.push(times),
+            None => latency.lossy += 1,
+        }
+        Ok(())
     }
 }
 
@@ -457,31 +479,43 @@ fn flooded(
     found.unwrap_or_default()
 }
 
+/// The rate that was offered, and the times if no packet was lost. Where no rate is given, it is the share of what comes through
+/// that the settings say.
 fn open_loop(
     (generator, worker): (&mut dyn Queue, &mut dyn Queue),
     (port, core): (u32, &Core),
     mut flows: Flows<'_>,
-    settings: &Settings,
-) -> Option<Latency> {
+    (offered, settings): (Option<f64>, &Settings),
+) -> Option<(f64, Option<Histogram<u64>>)> {
     let time = settings.time;
-    let found = beside(worker, (port, Some(core)), |_| {
+    beside(worker, (port, Some(core)), |_| {
         let mut burst = Burst::new(BURST);
         drain(generator, &mut burst, |_| {});
-        // What comes through by the wall clock, generator and worker together.
-        let (began, mut through) = (Instant::now(), 0);
-        while began.elapsed() < time {
-            let sent =
-                (0..BURST).take_while(|_| generator.transmit(flows.next()) == Transmitted::Taken);
-            let _ = sent.count();
-            generator.flush();
-            through += take(generator, &mut burst, |_| {});
-        }
-        let offered = through as f64 / began.elapsed().as_secs_f64() * settings.load;
-        drain(generator, &mut burst, |_| {});
-        let histogram = at_rate(generator, &mut burst, &mut flows, (offered, time))?;
-        Some(Latency { offered, histogram })
-    });
-    found.flatten()
+        let offered = offered.unwrap_or_else(|| {
+            let through = most(generator, &mut burst, &mut flows, time);
+            drain(generator, &mut burst, |_| {});
+            through * settings.load
+        });
+        (offered, at_rate(generator, &mut burst, &mut flows, (offered, time)))
+    })
+}
+
+/// What comes through by the wall clock, generator and worker together.
+fn most(
+    generator: &mut dyn Queue,
+    burst: &mut Burst,
+    flows: &mut Flows<'_>,
+    time: Duration,
+) -> f64 {
+    let (began, mut through) = (Instant::now(), 0);
+    while began.elapsed() < time {
+        let sent =
+            (0..BURST).take_while(|_| generator.transmit(flows.next()) == Transmitted::Taken);
+        let _ = sent.count();
+        generator.flush();
+        through += take(generator, burst, |_| {});
+    }
+    through as f64 / began.elapsed().as_secs_f64()
 }
 
 /// Nothing if a packet was lost.
@@ -491,7 +525,7 @@ fn at_rate(
     flows: &mut Flows<'_>,
     (offered, time): (f64, Duration),
 ) -> Option<Histogram<u64>> {
-    let mut histogram: Histogram<u64> = empty_histogram();
+    let mut histogram = times::empty();
     let (began, gap) = (Instant::now(), 1e9 / offered.max(1.0));
     let (mut sent, mut received) = (0_u64, 0_u64);
     let due = |number: u64| (number as f64 * gap) as u64;

@@ -14,6 +14,7 @@ use crate::check::{self, Comparison, Expected, NOW};
 use crate::method::{Changes, Method};
 use crate::ports::Io;
 use crate::ring::Ring;
+use crate::times::{self, Times};
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
 use packetio::cycles::{self, CycleCounter};
@@ -102,8 +103,7 @@ pub struct Case {
     pub latency: Option<Latency>,
     /// From when a packet comes that changes an entry to when one comes that finds the new value, in nanoseconds, with
     /// nothing else going on; where methods were asked for.
-    #[serde(with = "statistics::histogram_text::optional")]
-    pub seen: Option<Histogram<u64>>,
+    pub seen: Option<Times>,
 }
 
 /// Cycles of the processor's counter for each packet in a burst, in one worker.
@@ -122,9 +122,10 @@ pub struct Stages {
 pub struct Latency {
     /// Packets per second offered.
     pub offered: f64,
-    /// In nanoseconds.
-    #[serde(with = "statistics::histogram_text")]
-    pub histogram: Histogram<u64>,
+    /// From due to done.
+    pub times: Times,
+    /// Repetitions in which packets were lost, of which there are no times: only between ports.
+    pub lossy: usize,
 }
 
 /// What became of packets.
@@ -167,6 +168,8 @@ pub enum Stage {
     Comparing,
     /// The clock runs.
     Measuring,
+    /// Packets become due at a fixed rate.
+    Timing,
 }
 
 /// Told where a run is, and how much of how much is done there; says whether to go on.
@@ -224,12 +227,22 @@ pub fn run_methods(
             subject.repeat(&expected, &settings)?;
         }
     }
-    for subject in &mut subjects {
-        if !findings.interrupted {
-            subject.stages(settings)?;
-            subject.open_loop(settings)?;
+    for subject in subjects.iter_mut().filter(|_| !findings.interrupted) {
+        subject.stages(settings)?;
+    }
+    'times: for repetition in 0..settings.repetitions {
+        for (position, subject) in subjects.iter_mut().enumerate() {
+            let done = repetition * cases + position;
+            if findings.interrupted || !progress(Stage::Timing, done, settings.repetitions * cases)
+            {
+                findings.interrupted = true;
+                break 'times;
+            }
+            let seed = settings.seed.wrapping_add(repetition as u64);
+            let settings = Settings { seed, ..settings.clone() };
+            subject.open_loop(&settings)?;
             if asks_for_methods {
-                subject.until_seen(&expected, settings)?;
+                subject.until_seen(&expected, &settings)?;
             }
         }
     }
@@ -372,13 +385,17 @@ impl Subject<'_> {
     fn open_loop(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let Some(mean) = statistics::mean(&self.case.rates) else { return Ok(()) };
         let offered = mean * settings.load;
-        let done = self.alone(settings, |lane| lane.open_loop(offered, settings.time))?;
-        self.case.latency = done.map(|histogram| Latency { offered, histogram });
+        if let Some(times) = self.alone(settings, |lane| lane.open_loop(offered, settings.time))? {
+            let nothing = || Latency { offered, times: Times::default(), lossy: 0 };
+            self.case.latency.get_or_insert_with(nothing).times.push(times);
+        }
         Ok(())
     }
 
     fn until_seen(&mut self, expected: &Expected, settings: &Settings) -> Result<(), TrafficError> {
-        self.case.seen = self.alone(settings, |lane| lane.until_seen(expected, settings.time))?;
+        if let Some(seen) = self.alone(settings, |lane| lane.until_seen(expected, settings.time))? {
+            self.case.seen.get_or_insert_default().push(seen);
+        }
         Ok(())
     }
 }
@@ -548,7 +565,7 @@ impl<'w> Lane<'w> {
 
     /// Packets become due at a fixed rate, whether or not those before are done.
     fn open_loop(&mut self, offered: f64, time: Duration) -> Histogram<u64> {
-        let mut histogram = empty_histogram();
+        let mut histogram = times::empty();
         let gap = 1e9 / offered;
         let due = |number: u64| (number as f64 * gap) as u64;
         let port = self.workload.port();
@@ -593,7 +610,7 @@ impl<'w> Lane<'w> {
 impl Lane<'_> {
     /// Sets an entry back, lets its packet change it, and sends the packet again until it finds what it wrote.
     fn until_seen(&mut self, expected: &Expected, time: Duration) -> Histogram<u64> {
-        let mut histogram = empty_histogram();
+        let mut histogram = times::empty();
         let port = self.workload.port();
         let begin = Instant::now();
         let mut output = Batch::default();
@@ -626,11 +643,6 @@ impl Lane<'_> {
         }
         histogram
     }
-}
-
-pub(crate) fn empty_histogram() -> Histogram<u64> {
-    // Three digits up to a minute: bounds that the crate takes.
-    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds are in order")
 }
 
 /// How fast the loop is that only copies packets in and out.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::tables::measure::{Findings, Measured, Plan, Selection, Sharing};
-use ::tables::{EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
+use ::tables::{Design, EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
 use ::throughput::run::Settings;
 use ::throughput::traffic::{TrafficError, Wanted};
 use pipeline::Path;
@@ -126,6 +126,11 @@ fn program_finding(points: &[throughput::Point]) -> Option<String> {
     ))
 }
 
+/// None here has a lock, which need not be said.
+fn named(design: &Design) -> String {
+    format!("{}/{}/{}", design.storage, design.synchronisation, design.update)
+}
+
 /// Updates a second, by the clock that fits the design.
 fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
@@ -143,7 +148,7 @@ fn design_findings(findings: &Findings) -> Vec<String> {
             let rate = rate(one)?;
             Some(format!(
                 "Of its designs {} took most updates from packets: {}.",
-                one.case.design,
+                named(&one.case.design),
                 Value::estimate(&rate, Unit::PerSecond).words()
             ))
         });
@@ -160,7 +165,7 @@ fn design_findings(findings: &Findings) -> Vec<String> {
     let methods = median(UpdateMethod::Pointer, false).zip(median(UpdateMethod::Change, true));
     let methods = methods.map(|(pointer, change)| {
         format!(
-            "An update in place takes {} (median), by two replicas and a wait of 200 us {}.",
+            "In static storage an update in place takes {} (median); by two replicas, with a wait of 200 us, {}.",
             nanoseconds(pointer).words(),
             nanoseconds(change).words()
         )
@@ -174,7 +179,7 @@ fn nanoseconds(time: u32) -> Value {
 
 fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section {
     let mut program = Table::of_values(
-        "The program: rate of one core, mean with 95 % confidence interval, and latency at half of it",
+        "The program: rate of one core, and latency at half of it, with 95 % confidence intervals",
         ["path, entries", "rate", "p50", "p99", "checked"],
     );
     let mut lines = Vec::new();
@@ -185,8 +190,8 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
                 let rate =
                     throughput::rate(case).map(|rate| Value::estimate(&rate, Unit::PerSecond));
                 let percentile = |share: f64| {
-                    let latency = case.latency.as_ref()?.histogram.value_at_quantile(share);
-                    Some(Value::new(latency as f64 / 1e9, Unit::Seconds))
+                    let found = case.latency.as_ref()?.times.percentile(share)?;
+                    Some(Value::estimate(&found, Unit::Seconds))
                 };
                 let counts = case.counts;
                 let checked = counts.checked as f64 / counts.processed.max(1) as f64;
@@ -203,12 +208,17 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
         lines.push(Line::of_values(path_name(path), Origin::Measured, line));
     }
     let mut table = Table::of_values(
-        "Designs of a table that packets write: updates by one core, and how long a single one takes",
-        ["storage/synchronisation/lock/update", "updates", "p50", "p99"],
+        format!(
+            "Designs of a table of {} entries that packets write: updates by one core, and how long a single one takes",
+            findings
+                .and_then(|found| Some(found.measured.first()?.case.layout.size()))
+                .unwrap_or(0)
+        ),
+        ["storage/synchronisation/update", "updates", "p50", "p99"],
     );
     for one in findings.into_iter().flat_map(|findings| &findings.measured) {
         table.row([
-            Cell::text(format!("{}, {}", one.case.design, one.case.layout.size())),
+            Cell::text(named(&one.case.design)),
             Cell::optional(rate(one).map(|rate| Value::estimate(&rate, Unit::PerSecond))),
             Cell::optional(one.single.tail_at(0.5).map(nanoseconds)),
             Cell::optional(one.single.tail_at(0.99).map(nanoseconds)),

@@ -11,12 +11,12 @@ use device::Campaign;
 use device::measure::{
     BenchError, Ending, Job, MeasureError, Measured, Plan, Step, Watch, clock_line, measure,
 };
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::{self, layout};
 use crate::program;
+use crate::progress::Steps;
 
 const LONG_ABOUT: &str = "\
 Drive a device through the functions of a plan and keep the delay of every packet.
@@ -84,7 +84,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let interrupted = interrupt::flag().map_err(Failure::run)?;
     let mut watch = Bar::new(matches.get_flag("quiet"), interrupted);
     let outcome = measure(&job, &mut watch);
-    watch.bar.finish_and_clear();
+    drop(watch);
     let measured = outcome.map_err(failure)?;
     say(&measured, &directory);
     Ok(match measured.ending {
@@ -152,26 +152,19 @@ fn say(measured: &Measured, directory: &Path) {
 
 /// Draws how far the campaign is, and ends it on Ctrl-C.
 pub(crate) struct Bar {
-    pub(crate) bar: ProgressBar,
+    steps: Steps,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Bar {
     pub(crate) fn new(quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
-        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
-        let template = "{bar:30} {pos}/{len} {eta} left: {wide_msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self { bar, interrupted }
+        Self { steps: Steps::new(quiet), interrupted }
     }
 }
 
 impl Watch for Bar {
     fn step(&mut self, step: &Step) -> ControlFlow<()> {
-        self.bar.set_length(step.of);
-        self.bar.set_position(step.done);
-        self.bar.set_message(step.what.clone());
+        self.steps.show(step.done, step.of, &step.what);
         match self.interrupted.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

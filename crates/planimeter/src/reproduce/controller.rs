@@ -69,6 +69,14 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     })
 }
 
+/// Nothing where Ctrl-C came before there was a result: what was measured until then counts.
+fn until_interrupted(job: &Job<'_>, stage: &Stage<'_>) -> Result<Option<RunResult>, Failure> {
+    match reference::measure(job, stage) {
+        Err(_) if stage.interrupted() => Ok(None),
+        measured => measured.map(Some),
+    }
+}
+
 /// Fig. 4: one switch, rising rates.
 pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let rates = match stage.quick {
@@ -84,7 +92,7 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
         let about = format!("{}, one switch", protocol.name());
         let job =
             Job { protocol, switches: 1, settings: &settings, folder: &folder, about: &about };
-        let result = reference::measure(&job, stage)?;
+        let Some(result) = until_interrupted(&job, stage)? else { break };
         measured.links.push(link(&folder));
         let offered = |point: &Point| point.offered_rate;
         let lossless = result
@@ -121,6 +129,9 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
             Figure::plot(plot, ""),
         ));
         results.push((protocol, result));
+        if stage.interrupted() {
+            break;
+        }
     }
     let offered = |point: &Point| point.offered_rate;
     let lines = results.iter().map(|(protocol, result)| {
@@ -150,18 +161,20 @@ pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
     let mut points: Vec<(Protocol, &str, Point)> = Vec::new();
     let mut results = Vec::new();
-    for (protocol, key) in [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")] {
+    'measuring: for (protocol, key) in
+        [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")]
+    {
         for &switches in counts {
             let folder = format!("switches-{key}-{switches}");
             let about = format!("{}, {switches} switches", protocol.name());
             let job =
                 Job { protocol, switches, settings: &settings, folder: &folder, about: &about };
-            let result = reference::measure(&job, stage)?;
+            let Some(result) = until_interrupted(&job, stage)? else { break 'measuring };
             measured.links.push(link(&folder));
             points.extend(result.points.iter().map(|point| (protocol, key, point.clone())));
             results.push(result);
             if stage.interrupted() {
-                return Ok(measured);
+                break 'measuring;
             }
         }
     }
@@ -238,7 +251,7 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
             folder: &folder,
             about: &about,
         };
-        let result = reference::measure(&job, stage)?;
+        let Some(result) = until_interrupted(&job, stage)? else { break };
         measured.links.push(link(&folder));
         let trial = result.points.first().and_then(|point| point.trials.first());
         if let Some(trial) = trial {

@@ -1,5 +1,7 @@
 //! What the papers say: data files, read and checked.
 
+use std::time::Duration;
+
 use report::page::Cell;
 use report::value::{Spread, Value};
 use serde::Deserialize;
@@ -74,17 +76,18 @@ pub(super) enum Experiment {
 
 impl Experiment {
     /// With `--quick`, and without.
-    pub(super) fn about_how_long(self) -> (&'static str, &'static str) {
-        match self {
-            Self::OneSwitch => ("15 s", "10 min"),
-            Self::ManySwitches => ("30 s", "20 min"),
-            Self::OverTime => ("15 s", "4 min"),
-            Self::Paths => ("20 s", "4 min"),
-            Self::UpdateMethods => ("5 s", "15 s"),
-            Self::Designs => ("5 s", "1 min"),
-            Self::Equations => ("0 s", "0 s"),
-            Self::SoftwarePipeline | Self::CompiledPipeline => ("5 s", "1 min"),
-        }
+    pub(super) fn about_how_long(self) -> (Duration, Duration) {
+        let (quick, full) = match self {
+            Self::OneSwitch => (15, 13 * 60),
+            Self::ManySwitches => (30, 27 * 60),
+            Self::OverTime => (15, 3 * 60),
+            Self::Paths => (20, 5 * 60),
+            Self::UpdateMethods => (5, 40),
+            Self::Designs => (5, 2 * 60),
+            Self::Equations => (0, 0),
+            Self::SoftwarePipeline | Self::CompiledPipeline => (5, 30),
+        };
+        (Duration::from_secs(quick), Duration::from_secs(full))
     }
 }
 

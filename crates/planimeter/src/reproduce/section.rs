@@ -7,8 +7,9 @@ use report::page::{Cell, Figure, Graphic, Table};
 use report::plot::{Line, Origin, Point};
 use report::value::Value;
 use serde::{Deserialize, Serialize};
+use statistics::Unit;
 
-use super::published::{Exhibit, Paper};
+use super::published::{Exhibit, Paper, Published};
 
 /// What an experiment found.
 #[derive(Default, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
     }
     Section {
         id: exhibit.id.clone(),
-        title: format!("{}: {}", exhibit.name, exhibit.title),
+        title: format!("{}: {}", called(paper, exhibit), exhibit.title),
         text: std::iter::once(format!("{}.", paper.citation))
             .chain(measured.remarks.iter().cloned())
             .collect(),
@@ -100,17 +101,30 @@ fn figures(exhibit: &Exhibit, measured: &Measured) -> Vec<Figure> {
     .collect()
 }
 
-/// The first value that both have, in a sentence.
-pub(super) fn finding(exhibit: &Exhibit, measured: &Measured) -> Option<String> {
-    exhibit.values.iter().find_map(|one| {
-        let (published, here) = (one.value()?, measured.values.get(&one.key)?.value()?);
-        Some(format!(
-            "{} ({}), {}: published {}, here {}.",
-            exhibit.name,
-            exhibit.id,
-            one.what,
-            published.words(),
-            here.words()
-        ))
-    })
+/// Papers have figures of the same number.
+fn called(paper: &Paper, exhibit: &Exhibit) -> String {
+    let mut short = paper.short.chars();
+    let first = short.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}, {}", short.as_str(), exhibit.name)
+}
+
+/// A value that both have, in a sentence: a ratio or a share if there is one, since those compare across machines.
+pub(super) fn finding(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Option<String> {
+    let both = |one: &&Published| {
+        let known = |cell: &Cell| cell.value().is_some();
+        one.value().is_some() && measured.values.get(&one.key).is_some_and(known)
+    };
+    let compares = |one: &&Published| {
+        one.value().is_some_and(|value| matches!(value.unit, Unit::Index | Unit::Fraction))
+    };
+    let known = || exhibit.values.iter().filter(both);
+    let one = known().find(compares).or_else(|| known().next())?;
+    let (published, here) = (one.value()?, measured.values.get(&one.key)?.value()?);
+    Some(format!(
+        "{}, {}: published {}, here {}.",
+        called(paper, exhibit),
+        one.what,
+        published.words(),
+        here.words()
+    ))
 }

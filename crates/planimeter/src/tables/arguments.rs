@@ -138,6 +138,7 @@ fn tables() -> [Arg; 6] {
     let heading = |arg: Arg| arg.help_heading("Tables and load");
     [
         list("size", "LIST", "Entries, such as 1024, 64k, 2^16, 2^0..2^22, 2^8..2^20:4")
+            .visible_alias("entries")
             .long_help(
                 "Declared sizes: numbers (1024, 64k, 1M are powers of 1024), powers (2^16), or ranges of powers \
                  (2^0..2^22, and 2^8..2^20:4 for every fourth) [2^0..2^20:4].",

@@ -11,7 +11,6 @@ use ::tables::measure::{
 };
 use ::tables::{EntryLock, Requirements, Storage, UpdateMethod, machine};
 use clap::ArgMatches;
-use indicatif::{ProgressBar, ProgressStyle};
 use provenance::{Provenance, Share};
 use report::{RunDirectory, designs, shares};
 use serde::{Deserialize, Serialize};
@@ -23,6 +22,7 @@ use crate::began;
 use crate::crew::{Crew, Items};
 use crate::failure::Failure;
 use crate::output::{self, layout};
+use crate::progress::Steps;
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 
@@ -328,31 +328,24 @@ fn on_machine(
     interrupt: &AtomicBool,
     quiet: bool,
 ) -> Findings {
-    let total = (plan.cases.len() * settings.repetitions) as u64;
-    let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(total) };
-    if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {eta} {wide_msg}") {
-        bar.set_style(style);
-    }
-    let mut show = |event: Progress<'_>| match event {
-        Progress::Chasing(bytes) => {
-            bar.set_message(format!("latency of memory, {} KiB", bytes >> 10));
-            bar.tick();
-        }
-        Progress::Filling(case) => {
-            bar.set_message(format!("filling {}", name(case)));
-            bar.tick();
-        }
-        Progress::Turn { done, case, rate, .. } => {
-            bar.set_position(done as u64);
-            bar.set_message(format!("{:.3} M/s {}", rate / 1e6, name(case)));
-        }
-        _ => {}
+    let (steps, mut turns) = (Steps::new(quiet), 0);
+    let mut show = |event: Progress<'_>| {
+        let what = match event {
+            Progress::Chasing(bytes) => format!("latency of memory, {} KiB", bytes >> 10),
+            Progress::Filling(case) => format!("filling {}", name(case)),
+            Progress::Turn { done, case, rate, .. } => {
+                turns = done;
+                format!("{:.3} M/s {}", rate / 1e6, name(case))
+            }
+            _ => return,
+        };
+        steps.show(turns as u64, (plan.cases.len() * settings.repetitions) as u64, what);
     };
     let machine = match machine {
         Some(machine) => machine,
         None => survey(&settings.cores, CHASE, interrupt, &mut show),
     };
     let findings = measure(plan, settings, machine, interrupt, &mut show);
-    bar.finish_and_clear();
+    drop(steps);
     findings
 }

@@ -123,6 +123,29 @@ fn ctrl_c_between_trials_keeps_the_trials_as_partial() {
 }
 
 #[test]
+fn ctrl_c_while_papers_are_reproduced_keeps_the_points_that_were_measured() {
+    let scratch = scratch();
+    let directory = scratch.path().join("run");
+    let output = directory.to_string_lossy().into_owned();
+    let arguments = ["reproduce", "controller-fig-5", "--quick", "--output", &output];
+    let mut run = Planimeter::start(&arguments);
+    run.wait_until(|| directory.join("switches-openflow-10").exists());
+    let ended = run.interrupt();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.stderr.starts_with("[1 of 1, about 30 s to go] Fig. 5"), "{ended:?}");
+    assert!(directory.join("report.html").is_file());
+    let result = command::result(&directory);
+    let partial = result["partial"].as_str().expect("a reason");
+    assert!(partial.contains("controller-fig-5"), "{partial}");
+    let series = result["sections"][0]["charts"][0]["series"].as_array().expect("a chart");
+    let openflow =
+        |one: &&serde_json::Value| one["name"] == "OpenFlow, 10/s" && one["origin"] == "measured";
+    let points =
+        series.iter().find(openflow).expect("a line")["points"].as_array().expect("points");
+    assert_eq!(points.first().expect("a point")["x"], 1.0, "{series:?}");
+}
+
+#[test]
 fn ctrl_c_while_connecting_says_so() {
     let scratch = scratch();
     let directory = scratch.path().join("run");

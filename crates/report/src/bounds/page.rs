@@ -5,7 +5,7 @@ use calculus::network::{Analysis, Assessed, describe};
 
 use super::table::{figure, more};
 use super::{Bounds, Run, listed, notes, plots};
-use crate::format::{plural, printable};
+use crate::format::{capital, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 
 /// Flows of which the curves are drawn.
@@ -50,7 +50,7 @@ pub fn page(run: &Run<'_>) -> Page {
     let mut page = Page::of_run(run.provenance, "delay and backlog bounds", title);
     page.fact(plural(bounds.network.servers().len() as u64, "server", "servers"));
     page.fact(plural(bounds.network.flows().len() as u64, "flow", "flows"));
-    page.lead(Block::Paragraph(super::table::conventions(bounds).into()));
+    page.lead(Block::Paragraph(capital(&super::table::conventions(bounds)).into()));
     page.lead(Block::Tiles(tiles(bounds)));
     page.lead(Block::Notes(notes(bounds)));
     let drawn = bounds.flows.iter().filter_map(|row| row.first()).take(DRAWN);
@@ -154,7 +154,7 @@ fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
         Column::figures(format!("delay, {}", bounds.time_unit.name)),
         Column::figures(format!("backlog, {}", bounds.data_unit.name)),
         Column::figures("flows"),
-        Column::prose("service"),
+        Column::prose("service, in bits and seconds"),
     ];
     let mut table = Table::new("", columns);
     for server in bounds.servers.iter().take(super::table::ROWS) {

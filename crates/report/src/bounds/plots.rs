@@ -25,29 +25,29 @@ pub(super) fn figure(bounds: &Bounds<'_>, assessed: &Assessed) -> Figure {
 fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
     let bound = &assessed.bound;
     let flow = bounds.network.flow(bound.flow);
-    let mut shown: Vec<(String, Curve)> = vec![("arrivals".to_owned(), flow.arrival.clone())];
+    let mut shown = vec![("arrivals".to_owned(), flow.arrival.clone(), Style::series(0))];
     let services = bound.delay_by.derivation.services();
     for (number, service) in services.iter().enumerate() {
         let name = match services.len() {
             1 => format!("left over for it ({})", bound.delay_by.analysis),
             _ => format!("left over for it, {} ({})", number + 1, bound.delay_by.analysis),
         };
-        shown.push((name, service.clone()));
+        shown.push((name, service.clone(), Style { dashed: true, ..Style::series(number + 2) }));
     }
-    shown.push(("arrivals behind the last server".to_owned(), bound.output.clone()));
+    let behind = "arrivals behind the last server".to_owned();
+    shown.push((behind, bound.output.clone(), Style::series(1)));
     let until = horizon(&shown, &bound.delay);
     let (time, data) = (bounds.time_unit.size.to_f64(), bounds.data_unit.size.to_f64());
     let lines = shown
         .iter()
-        .enumerate()
-        .map(|(number, (name, curve))| {
+        .map(|(name, curve, style)| {
             let corners = describe::corners(curve, &until);
             let points = corners.into_iter().map(|(t, y)| Point::new(t / time, y / data)).collect();
-            Line::new(name.clone(), points, style(number))
+            Line::new(name.clone(), points, *style)
         })
         .collect();
     let plot = Plot::new(
-        format!("Curves of flow {}", flow.name),
+        format!("Curves of flow ‘{}’", flow.name),
         format!(
             "Cumulative data over time. The delay bound, {}, is the greatest horizontal distance \
              between arrivals and left-over service.",
@@ -59,19 +59,13 @@ fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
     Plot { lines, ..plot }
 }
 
-/// Dashes tell the lines apart where colours do not.
-fn style(number: usize) -> Style {
-    let style = Style::series(number);
-    Style { dashed: number == 1 || number > 2, ..style }
-}
-
 /// A time up to which everything that matters is seen.
-fn horizon(shown: &[(String, Curve)], delay: &Extended) -> Rational {
+fn horizon(shown: &[(String, Curve, Style)], delay: &Extended) -> Rational {
     let mut until = match delay {
         Extended::Finite(delay) => delay * &Rational::from(2),
         _ => Rational::ZERO,
     };
-    for (_, curve) in shown {
+    for (_, curve, _) in shown {
         let last = curve.pieces().last().map(|piece| piece.start());
         if let Some(last) = last {
             until = until.max(last + &(last / &Rational::from(2)));

@@ -9,7 +9,7 @@ use super::json::{number, seen};
 use super::table::{conventions_of, figure_in};
 use super::{in_unit, scaled};
 use crate::csv::{Cell as CsvCell, Text};
-use crate::format::{plural, printable};
+use crate::format::{capital, plural, printable};
 use crate::json::result;
 use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Tone};
 use crate::plot::{self, Axis, Line, Plot, Point, Style};
@@ -204,9 +204,8 @@ impl Sweep<'_> {
     pub fn page(&self, provenance: &Provenance) -> Page {
         let mut page = Page::of_run(provenance, "delay and backlog bounds", self.title());
         page.fact(plural(self.points.len() as u64, "value", "values"));
-        page.lead(Block::Paragraph(
-            conventions_of(self.orders, self.analyses, self.settings).into(),
-        ));
+        let conventions = conventions_of(self.orders, self.analyses, self.settings);
+        page.lead(Block::Paragraph(capital(&conventions).into()));
         page.lead(Block::Notes(self.notes()));
         let figures = vec![self.figure(What::Delay), self.figure(What::Backlog)];
         let mut blocks = vec![Block::Figures(figures)];

@@ -3,12 +3,12 @@
 use provenance::Provenance;
 
 use super::text::{METHOD, conclusion, is_shown, percent, place, stated};
-use super::{Comparison, Outcome};
+use super::{Against, Comparison, Outcome, Row};
 use crate::describe::distinct;
-use crate::format::capital;
+use crate::format::{capital, plural};
 use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Point, Style, Unit, spans_decades};
-use crate::results::{Quantity, Recorded};
+use crate::results::{Quantity, Recorded, Spread};
 
 /// Lines in a figure, at most: more cannot be told apart.
 const LINES: usize = 12;
@@ -25,10 +25,17 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
         let about = Text::from(capital(&result.about)).and_faint(result.started_at.clone());
         (Text::from(result.name.as_str()).and_faint(role), about)
     })));
+    for against in &comparison.others {
+        page.lead(found(against, &comparison.base.name));
+    }
     conditions(&mut page, outcomes);
     let doubts = comparison.others.iter().flat_map(|against| &against.doubts);
     page.lead(Block::Notes(doubts.map(|doubt| Note::warning(doubt.as_str())).collect()));
-    page.section("figures", "Figures", vec![Block::Figures(figures(comparison))]);
+    let figures = match single_place(comparison) {
+        true => vec![differences(comparison)],
+        false => figures(comparison),
+    };
+    page.section("figures", "Figures", vec![Block::Figures(figures)]);
     for (number, against) in (1..).zip(&comparison.others) {
         let title = format!("{} against {}", against.other.name, comparison.base.name);
         let shown = against.rows.iter().filter(|row| is_shown(row));
@@ -77,6 +84,103 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
 fn results<'a>(comparison: &Comparison<'a>) -> Vec<&'a Recorded> {
     let others = comparison.others.iter().map(|against| against.other);
     std::iter::once(comparison.base).chain(others).collect()
+}
+
+/// Differences that a card names, at most.
+const NAMED: usize = 6;
+
+/// What came of it: which figures differ, and which way.
+fn found(against: &Against<'_>, base: &str) -> Block {
+    let shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
+    let differ = || shown.iter().filter(|row| row.change.is_shown());
+    let count = differ().count();
+    let all = plural(shown.len() as u64, "figure", "figures");
+    let name = &against.other.name;
+    if count == 0 {
+        let text = format!("{name}: no difference to {base} is shown in {all}.");
+        return Block::card(Tone::Plain, text);
+    }
+    let several = distinct(shown.iter().map(|row| place(row))).len() > 1;
+    let mut named: Vec<String> = differ()
+        .take(NAMED)
+        .map(|row| {
+            let judged = match conclusion(row) {
+                (_, Tone::Good) => " (better)",
+                (_, Tone::Bad) => " (worse)",
+                _ => "",
+            };
+            let at = if several { format!(" at {}", place(row)) } else { String::new() };
+            format!("{} {}{judged}{at}", row.base.metric, percent(row.change, row.base))
+        })
+        .collect();
+    named.extend((count > NAMED).then(|| format!("{} more below", count - NAMED)));
+    // An interval of 95 % over repetitions leaves out zero once in twenty times where there is nothing.
+    let repeated = shown.iter().filter(|row| matches!(row.base.spread, Spread::Repetitions(_)));
+    let by_chance = 0.05 * repeated.count() as f64;
+    let tones = distinct(differ().map(|row| conclusion(row).1));
+    let tone = match tones.as_slice() {
+        [tone] if count as f64 > 2.0 * by_chance => *tone,
+        _ => Tone::Plain,
+    };
+    let verb = if count == 1 { "differs" } else { "differ" };
+    let chance = match by_chance.round() {
+        0.0 => String::new(),
+        some => format!(" Intervals of 95 % would name {some} or so of so many by chance."),
+    };
+    let named = named.join("; ");
+    Block::card(tone, format!("{name}: {count} of {all} {verb} from {base}: {named}.{chance}"))
+}
+
+/// Whether there is one place, and so one figure of each metric.
+fn single_place(comparison: &Comparison<'_>) -> bool {
+    let rows = comparison.others.iter().flat_map(|against| &against.rows);
+    distinct(rows.filter(|row| is_shown(row)).map(place)).len() == 1
+}
+
+/// The differences at one place, all metrics beside each other.
+fn differences(comparison: &Comparison<'_>) -> Figure {
+    let shown = |against: &'_ Against<'_>| -> Vec<(String, Point)> {
+        let rows = against.rows.iter().filter(|row| is_shown(row) && row.base.value != 0.0);
+        rows.map(|row| {
+            let share = |value: f64| value / row.base.value.abs();
+            let half = row.change.interval.map(|(low, high)| share(high - low) / 2.0);
+            let point = Point {
+                y: share(row.change.value),
+                spread: half.filter(|half| *half > 0.0).into(),
+                tip: Some(format!("{}: {}", row.base.metric, percent(row.change, row.base))),
+                ..Point::default()
+            };
+            (row.base.metric.clone(), point)
+        })
+        .collect()
+    };
+    let all: Vec<(&str, Vec<(String, Point)>)> = comparison
+        .others
+        .iter()
+        .map(|against| (against.other.name.as_str(), shown(against)))
+        .collect();
+    let metrics = distinct(all.iter().flat_map(|(_, own)| own).map(|(metric, _)| metric.as_str()));
+    // Results stand beside each other around the number of their metric.
+    let apart = 0.5 / all.len().max(1) as f64;
+    let mut lines: Vec<Line> = Vec::new();
+    for (number, (name, own)) in all.iter().enumerate() {
+        let aside = (number as f64 - (all.len() - 1) as f64 / 2.0) * apart;
+        let points = own.iter().flat_map(|(metric, point)| {
+            let at = metrics.iter().position(|known| known == metric).unwrap_or(0);
+            let x = at as f64 + 1.0 + aside;
+            [Point { x, ..point.clone() }, Point::new(x, f64::NAN)]
+        });
+        lines.push(Line::new(*name, points.collect(), Style::series(number).filled()));
+    }
+    let ends = [0.0, metrics.len() as f64 + 1.0].map(|x| Point::new(x, 0.0));
+    lines.push(Line::new("as the base", ends.into(), Style::guide()));
+    let plot = Plot::new(
+        format!("Differences to {}", comparison.base.name),
+        "A point for each metric, in percent of the base; bars are confidence intervals.",
+        Axis::linear("metric, by its number", Unit::Count),
+        Axis::linear("difference, of the base", Unit::Fraction),
+    );
+    Figure::plot(Plot { lines, ..plot }, numbered(&metrics))
 }
 
 fn conditions(page: &mut Page, outcomes: &[Outcome]) {

@@ -4,7 +4,7 @@ use ::device::verify::{Verification, VerifiedLevel};
 use ::device::{Level, Verdict};
 
 use super::terminal::with_interval;
-use super::{Axes, Run, heat, percent, remarks, share};
+use super::{Axes, Run, heat, percent, remarks, share, spread};
 use crate::format::{capital, printable};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 
@@ -155,7 +155,7 @@ fn levels(verification: &Verification) -> Block {
         let noisy = level.noise.is_some_and(|noise| !noise.says_something);
         let noise = level
             .noise
-            .map(|noise| (noise.between_blocks.to_string(), noise.between_functions.to_string()));
+            .map(|noise| (spread(noise.between_blocks), spread(noise.between_functions)));
         let (blocks, between) = noise.unwrap_or_default();
         let refuted = match level.refuted {
             (_, 0) => "–".to_owned(),

@@ -66,7 +66,7 @@ impl Document {
             page.lead(Block::card(Tone::Bad, Text::strong(text)));
         }
         let findings = self.findings.iter().map(|line| Text::from(printable(line))).collect();
-        page.lead(Block::Card(Tone::Good, findings));
+        page.lead(Block::Card(Tone::Plain, findings));
         let notes = self.notes.iter().map(|note| Note::plain(printable(note))).collect();
         page.lead(Block::Notes(notes));
         for one in &self.sections {

@@ -5,11 +5,13 @@ use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use super::figure::{Data, Figure};
 use super::table::{Cell, Kind, Table};
 use super::text::{Emphasis, Text, Tone};
-use super::{Block, Page, csv, escape, ranked};
+use super::{Block, Page, Section, csv, escape, ranked};
 use crate::plot::{Drawing, DrawingError, style_sheet};
 
 /// Columns from which on a table is set in smaller print.
 const MANY_COLUMNS: usize = 9;
+/// Sections from which on there is a list of them.
+const MANY_SECTIONS: usize = 7;
 
 /// A document and the figures in it, in order.
 pub(crate) struct Rendered {
@@ -32,10 +34,11 @@ impl Page {
         let lead = blocks(&self.lead, Level::Lead, &mut drawn);
         let command = [Block::Command(self.command.clone())];
         let command = blocks(&command, Level::Lead, &mut drawn);
-        let sections: Vec<Markup> = self
-            .sections
+        let filled = |section: &&Section| !section.blocks.iter().all(Block::is_empty);
+        let shown: Vec<&Section> = self.sections.iter().filter(filled).collect();
+        let contents: &[&Section] = if shown.len() >= MANY_SECTIONS { &shown } else { &[] };
+        let sections: Vec<Markup> = shown
             .iter()
-            .filter(|section| !section.blocks.iter().all(Block::is_empty))
             .map(|section| {
                 html! {
                     section id=(section.id) {
@@ -71,6 +74,13 @@ impl Page {
                             }
                         }
                         "\n" (lead) (command)
+                        @if !contents.is_empty() {
+                            nav aria-label="Sections" {
+                                @for section in contents {
+                                    a href={ "#" (section.id) } { (escape(&section.title)) } "\n"
+                                }
+                            }
+                        }
                     }
                     "\n"
                     main { "\n" @for section in sections { (section) } }
@@ -165,11 +175,9 @@ fn card(tone: Tone, lines: &[Text]) -> Markup {
     let class = class(tone).map_or_else(|| "card".to_owned(), |class| format!("card {class}"));
     html! {
         div class=(class) role=[role] {
-            @for (place, line) in lines.iter().filter(|line| !line.is_empty()).enumerate() {
+            @for line in lines.iter().filter(|line| !line.is_empty()) {
                 p {
-                    @if let Some(sign) = sign(tone).filter(|_| place == 0) {
-                        span.sign aria-hidden="true" { (sign) }
-                    }
+                    @if let Some(sign) = sign(tone) { span.sign aria-hidden="true" { (sign) } }
                     (line)
                 }
             }

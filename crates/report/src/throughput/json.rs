@@ -1,11 +1,12 @@
 //! `result.json` and `cases.csv` of a benchmark of a program.
 
 use ::throughput::run::Case;
+use ::throughput::times::{self, Times};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use statistics::Estimate;
 
-use super::{Run, cost, path, rate};
+use super::{Run, cost, latency, path, rate};
 use crate::json::{estimate, result};
 
 /// The JSON schema of what [`to_json`] gives.
@@ -78,29 +79,48 @@ fn case(case: &Case) -> Value {
         "compared": case.comparison.compared,
         "differs": case.comparison.difference.is_some(),
         "latency": case.latency.as_ref().map(|latency| {
-            let mut value = times(&latency.histogram);
+            let mut value = pooled(&latency.times);
             value.insert("offered".to_owned(), json!(latency.offered));
+            value.insert("lossy_repetitions".to_owned(), json!(latency.lossy));
             value
         }),
-        "seen": case.seen.as_ref().map(times),
+        "seen": case.seen.as_ref().map(pooled),
     })
 }
 
-fn times(histogram: &Histogram<u64>) -> Map<String, Value> {
-    let mut fields = Map::new();
-    fields.insert("samples".to_owned(), json!(histogram.len()));
-    fields.insert("mean_ns".to_owned(), json!(histogram.mean()));
+/// Of all samples together, then of each repetition.
+fn pooled(times: &Times) -> Map<String, Value> {
+    let all = times.all();
+    let mut fields = counted(&all);
     for (name, share) in SHARES {
-        fields.insert(format!("{name}_ns"), json!(histogram.value_at_quantile(share)));
+        fields.insert(format!("{name}_ns"), json!(all.value_at_quantile(share)));
+    }
+    let repetitions: Vec<_> = times.repetitions().map(repetition).collect();
+    fields.insert("repetitions".to_owned(), json!(repetitions));
+    fields
+}
+
+/// A percentile is null where no sample lies beyond it.
+fn repetition(histogram: &Histogram<u64>) -> Map<String, Value> {
+    let mut fields = counted(histogram);
+    for (name, share) in SHARES.into_iter().filter(|(_, share)| *share < 1.0) {
+        let known = times::percentile(histogram, share).is_some();
+        fields
+            .insert(format!("{name}_ns"), json!(known.then(|| histogram.value_at_quantile(share))));
     }
     fields
+}
+
+fn counted(histogram: &Histogram<u64>) -> Map<String, Value> {
+    let fields = [("samples", json!(histogram.len())), ("mean_ns", json!(histogram.mean()))];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// A row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(
-        "case,path,method,flows,cores,n,rate,rate_ci95,cost_ns,offered,p50_ns,p99_ns,p999_ns,processed,left,errors,checked,wrong\n",
+        "case,path,method,flows,cores,n,rate,rate_ci95,cost_ns,offered,p50_ns,p50_ci95_ns,p99_ns,p99_ci95_ns,p999_ns,p999_ci95_ns,processed,left,errors,checked,wrong\n",
     );
     let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     let cases = run
@@ -109,9 +129,12 @@ pub fn to_csv(run: &Run<'_>) -> String {
         .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)));
     for (position, (point, case)) in cases.enumerate() {
         let rate = rate(case);
-        let latency = case.latency.as_ref();
-        let at =
-            |share: f64| latency.map(|latency| latency.histogram.value_at_quantile(share) as f64);
+        let at = |share: f64| {
+            let found = latency(case).and_then(|times| times.percentile(share));
+            let half = found.and_then(|found| found.ci95);
+            [found.map(|found| found.mean), half].map(|seconds| number(seconds.map(|s| s * 1e9)))
+        };
+        let ([p50, p50_half], [p99, p99_half], [p999, p999_half]) = (at(0.5), at(0.99), at(0.999));
         let counts = case.counts;
         let row = [
             (position + 1).to_string(),
@@ -123,10 +146,13 @@ pub fn to_csv(run: &Run<'_>) -> String {
             number(rate.as_ref().map(|rate| rate.mean)),
             number(rate.as_ref().and_then(|rate| rate.ci95)),
             number(cost(case).map(|cost| cost.mean * 1e9)),
-            number(latency.map(|latency| latency.offered)),
-            number(at(0.5)),
-            number(at(0.99)),
-            number(at(0.999)),
+            number(case.latency.as_ref().map(|latency| latency.offered)),
+            p50,
+            p50_half,
+            p99,
+            p99_half,
+            p999,
+            p999_half,
             counts.processed.to_string(),
             counts.left.to_string(),
             counts.errors.to_string(),

@@ -5,7 +5,11 @@ use ::throughput::ports::Io;
 use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
-use super::{Run, checked, cost, fault, limit, path, percentile, rate, remarks, seen, size};
+use super::findings::findings;
+use super::{
+    Run, checked, cost, fault, has_methods, latency, limit, path, percentile, rate, remarks, size,
+    stages,
+};
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
 use crate::page::{Block, Column, Figure, Note, Page, Table, Text, Tone};
@@ -29,7 +33,9 @@ const DEFINITIONS: [(&str, &str); 5] = [
     (
         "Latency",
         "An open loop of one worker: packets become due at a fixed rate, a share of what was reached, whether or not those \
-         before are done. From when a packet is due to when its output is in place. Bursts of up to 32.",
+         before are done. From when a packet is due to when its output is in place. Bursts of up to 32. Percentiles are means \
+         over repetitions with their 95 % confidence intervals; without one where a repetition has no sample beyond, and so \
+         the percentile is of all samples together.",
     ),
     (
         "Checked",
@@ -63,11 +69,14 @@ pub fn page(run: &Run<'_>) -> Page {
     for text in cases(run).filter_map(|(_, case)| fault(case)) {
         page.lead(Block::card(Tone::Bad, text));
     }
+    let found = findings(run).into_iter().map(Text::from).collect();
+    page.lead(Block::Card(Tone::Good, found));
     page.lead(Block::Notes(remarks(run).into_iter().map(Note::plain).collect()));
     if run.points.len() > 1 {
-        page.section("figures", "Figures", vec![Block::Figures(vec![rates(run)])]);
+        page.section("figures", "Figures", vec![Block::Figures(vec![rates(run), latencies(run)])]);
     }
     page.section("cases", "All cases", vec![all(run)]);
+    page.section("stages", "Where the time goes", vec![parts(run)]);
     page.section("traffic", "Traffic", vec![traffic(run)]);
     let files = [
         ("result.json", "everything here, by a versioned schema"),
@@ -112,8 +121,62 @@ fn rates(run: &Run<'_>) -> Figure {
         Axis::binary("entries"),
         Axis::logarithmic("packets per second, all cores", Unit::PerSecond),
     );
-    let remark = "Dashed: each packet copied in and out, and nothing else.";
+    let remark = "Dotted: each packet copied in and out, and nothing else.";
     Figure::plot(Plot { lines, ..plot }, remark)
+}
+
+/// Latency of one core against entries.
+fn latencies(run: &Run<'_>) -> Figure {
+    let name = |case: &Case| match case.method {
+        Method::Pointer => path(case).to_owned(),
+        method => format!("{}, {}", path(case), method.name()),
+    };
+    let timed = || cases(run).filter(|(_, case)| case.latency.is_some());
+    let mut lines = Vec::new();
+    for (hue, text) in distinct(timed().map(|(_, case)| name(case))).into_iter().enumerate() {
+        for (share, which) in [(0.5, "p50"), (0.99, "p99")] {
+            let points = timed().filter(|(_, case)| name(case) == text);
+            let points = points.filter_map(|(point, case)| {
+                let found = latency(case)?.percentile(share)?;
+                Some(Point {
+                    x: point.flows as f64,
+                    y: found.mean,
+                    spread: found.ci95.into(),
+                    tip: Some(format!(
+                        "{text}, {which}, {} entries: {}",
+                        size(point.flows),
+                        estimate(&found, Unit::Seconds)
+                    )),
+                })
+            });
+            let style = Style { dashed: which == "p99", ..Style::series(hue) };
+            let style = if style.dashed { style } else { style.filled() };
+            lines.push(Line::new(format!("{text}, {which}"), points.collect(), style));
+        }
+    }
+    let plot = Plot::new(
+        "Latency against entries, one core",
+        "From when a packet is due to when its output is in place, against the number of entries.",
+        Axis::binary("entries"),
+        Axis::logarithmic("latency from due", Unit::Seconds),
+    );
+    let load = figure(run.settings.load, Unit::Fraction);
+    Figure::plot(Plot { lines, ..plot }, format!("Offered: {load} of the rate that was reached."))
+}
+
+/// Cycles by part of a packet's way.
+fn parts(run: &Run<'_>) -> Block {
+    let columns = [
+        Column::figures("entries"),
+        Column::words("method"),
+        Column::figures("parser, with the packet's copy"),
+        Column::figures("tables, actions, deparser"),
+        Column::figures("around both"),
+    ];
+    let caption = "Cycles of the processor's counter for a packet on one core, as machine code";
+    let mut table = Table::new(caption, columns);
+    stages(run).into_iter().for_each(|row| table.row(row));
+    Block::Table(table)
 }
 
 fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
@@ -130,35 +193,40 @@ fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
 }
 
 fn all(run: &Run<'_>) -> Block {
-    let names = [
-        "entries", "cores", "rate", "cost", "offered", "p50", "p99", "p99.9", "seen p50",
-        "seen p99", "checked", "wrong", "errors", "loading", "code",
-    ];
-    let words = ["path", "method"].map(Column::words);
-    let columns = words.into_iter().chain(names.map(Column::figures));
-    let mut table = Table::new("All cases", columns);
+    let with_methods = has_methods(run);
+    let seen: &[&str] = if with_methods { &["seen p50", "seen p99"] } else { &[] };
+    let mut columns = vec![Column::words("path")];
+    columns.extend(with_methods.then(|| Column::words("method")));
+    let names = ["entries", "cores", "rate", "cost", "offered", "p50", "p99", "p99.9"];
+    let last = ["checked", "wrong", "errors", "loading", "code"];
+    columns.extend(names.iter().chain(seen).chain(&last).copied().map(Column::figures));
+    let mut table = Table::new("", columns);
     let text = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     for (point, case) in cases(run).filter(|(_, case)| !case.rates.is_empty()) {
         let compiled = case.code_bytes > 0;
-        table.row([
-            path(case).to_owned(),
-            case.method.name().to_owned(),
+        let mut row = vec![path(case).to_owned()];
+        row.extend(with_methods.then(|| case.method.name().to_owned()));
+        row.extend([
             size(point.flows),
             case.cores.to_string(),
             text(rate(case).map(|rate| estimate(&rate, Unit::PerSecond))),
             text(cost(case).map(|cost| estimate(&cost, Unit::Seconds))),
             text(case.latency.as_ref().map(|latency| figure(latency.offered, Unit::PerSecond))),
-            percentile(case, 0.5),
-            percentile(case, 0.99),
-            percentile(case, 0.999),
-            seen(case, 0.5),
-            seen(case, 0.99),
+            percentile(latency(case), 0.5),
+            percentile(latency(case), 0.99),
+            percentile(latency(case), 0.999),
+        ]);
+        if with_methods {
+            row.extend([0.5, 0.99].map(|share| percentile(case.seen.as_ref(), share)));
+        }
+        row.extend([
             checked(case),
             whole(case.counts.wrong),
             whole(case.counts.errors),
             text(compiled.then(|| duration(case.loading.as_secs_f64()))),
             text(compiled.then(|| figure(case.code_bytes as f64, Unit::Bytes))),
         ]);
+        table.row(row);
     }
     Block::Table(table)
 }

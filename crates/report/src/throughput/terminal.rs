@@ -4,8 +4,8 @@ use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
 use super::{
-    Run, checked, cost, drawn, fault, has_methods, limit, path, percentile, rate, remarks, seen,
-    size,
+    Run, checked, cost, drawn, fault, findings::findings, has_methods, latency, limit, path,
+    percentile, rate, remarks, size, stages,
 };
 use crate::format::{duration, estimate, figure, printable, whole};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
@@ -58,6 +58,9 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     for text in cases().filter_map(|(_, case)| fault(case)) {
         out.push_str(&layout.paragraph("WRONG  ", &text, Paint::Bad));
     }
+    for text in findings(run) {
+        out.push_str(&layout.paragraph("  ", &text, Paint::Good));
+    }
     out.push('\n');
     let mut grid = Grid::new(vec![
         Column::left("path"),
@@ -83,9 +86,9 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
             Cell::new(case.cores.to_string()),
             Cell::new(estimate(&rate, Unit::PerSecond)),
             Cell::new(nanoseconds),
-            Cell::new(percentile(case, 0.5)),
-            Cell::new(percentile(case, 0.99)),
-            Cell::new(percentile(case, 0.999)),
+            Cell::new(percentile(latency(case), 0.5)),
+            Cell::new(percentile(latency(case), 0.99)),
+            Cell::new(percentile(latency(case), 0.999)),
             Cell::new(offered.unwrap_or_else(|| "–".to_owned())),
             Cell::painted(checked(case), if bad { Paint::Bad } else { Paint::Plain }),
         ]);
@@ -94,6 +97,19 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     if has_methods(run) {
         out.push('\n');
         out.push_str(&methods(run).render(layout));
+    }
+    let stages = stages(run);
+    if !stages.is_empty() {
+        out.push_str(&layout.heading("Cycles of a packet on one core, as machine code"));
+        let mut grid = Grid::new(vec![
+            Column::right("entries"),
+            Column::left("method").rank(1),
+            Column::right("parser and copy"),
+            Column::right("tables to deparser"),
+            Column::right("around both"),
+        ]);
+        stages.into_iter().for_each(|row| grid.row(row.map(Cell::new).into()));
+        out.push_str(&grid.render(layout));
     }
     out.push_str(&layout.heading("Notes"));
     for remark in remarks(run) {
@@ -127,10 +143,10 @@ fn methods(run: &Run<'_>) -> Grid {
             grid.row(vec![
                 Cell::new(named(case, true)),
                 Cell::new(size(point.flows)),
-                Cell::new(seen(case, 0.5)),
-                Cell::new(seen(case, 0.99)),
-                Cell::new(seen(case, 0.999)),
-                Cell::new(whole(found.len())),
+                Cell::new(percentile(Some(found), 0.5)),
+                Cell::new(percentile(Some(found), 0.99)),
+                Cell::new(percentile(Some(found), 0.999)),
+                Cell::new(whole(found.all().len())),
             ]);
         }
     }

@@ -1,0 +1,97 @@
+//! Times of single packets, by repetition.
+//!
+//! A percentile of one run says nothing of the next: packets that follow each other wait for the same thing. So its interval is
+//! of repetitions, as that of a rate is.
+
+use hdrhistogram::Histogram;
+use statistics::Estimate;
+
+/// Times in nanoseconds, a histogram for each repetition.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Times(Vec<Repetition>);
+
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Repetition(#[serde(with = "statistics::histogram_text")] Histogram<u64>);
+
+impl Times {
+    /// A percentile in seconds: the mean of those of the repetitions, with its confidence. Where one of them has too few samples
+    /// for it (see [`percentile`]), that of all samples together, which has no interval.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Option<Estimate> {
+        let each: Option<Vec<f64>> = self.repetitions().map(|one| percentile(one, share)).collect();
+        let of_each = each.and_then(|each| Estimate::of(&each));
+        of_each.or_else(|| Estimate::of(&[percentile(&self.all(), share)?]))
+    }
+
+    /// All samples together.
+    #[must_use]
+    pub fn all(&self) -> Histogram<u64> {
+        let mut all = empty();
+        for one in self.repetitions() {
+            // All have the same bounds.
+            let _ = all.add(one);
+        }
+        all
+    }
+
+    /// The samples of each repetition.
+    pub fn repetitions(&self) -> impl ExactSizeIterator<Item = &Histogram<u64>> {
+        self.0.iter().map(|Repetition(times)| times)
+    }
+
+    /// Whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.repetitions().all(|one| one.is_empty())
+    }
+
+    pub(crate) fn push(&mut self, repetition: Histogram<u64>) {
+        self.0.push(Repetition(repetition));
+    }
+}
+
+/// A percentile in seconds, where there are samples enough for the share to mean anything: at least one beyond it.
+#[must_use]
+pub fn percentile(times: &Histogram<u64>, share: f64) -> Option<f64> {
+    let beyond = times.len() as f64 * (1.0 - share);
+    (beyond >= 1.0 - 1e-9).then(|| times.value_at_quantile(share) as f64 / 1e9)
+}
+
+pub(crate) fn empty() -> Histogram<u64> {
+    // Three digits up to a minute: bounds that the crate takes.
+    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds are in order")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(repetitions: &[&[u64]]) -> Times {
+        let mut times = Times::default();
+        for samples in repetitions {
+            let mut one = empty();
+            samples.iter().for_each(|sample| one.saturating_record(*sample));
+            times.push(one);
+        }
+        times
+    }
+
+    #[test]
+    fn a_percentile_is_the_mean_of_those_of_the_repetitions() {
+        let median = times(&[&[100, 100, 900], &[300, 300, 900]]).percentile(0.5).expect("two");
+        assert_eq!((median.n, median.mean), (2, 200e-9));
+        // By hand: deviation sqrt(2) * 100 ns, t = 12.706 with one degree of freedom, divided by sqrt(2).
+        assert!((median.ci95.expect("of two") - 1270.6e-9).abs() < 0.1e-9, "{median:?}");
+    }
+
+    #[test]
+    fn a_percentile_that_one_repetition_lacks_is_of_all_samples_and_has_no_interval() {
+        let both = times(&[&[100; 60], &[200; 40]]);
+        let rare = both.percentile(0.99).expect("one of a hundred lies beyond");
+        assert_eq!((rare.n, rare.mean, rare.ci95), (1, 200e-9, None));
+        assert_eq!(both.percentile(0.999), None, "no sample lies beyond");
+        assert_eq!((both.percentile(0.5).map(|one| one.n), both.all().len()), (Some(2), 100));
+        assert_eq!(Times::default().percentile(0.5), None);
+        assert!(Times::default().is_empty() && times(&[&[]]).is_empty() && !both.is_empty());
+    }
+}
