@@ -126,7 +126,7 @@ fn ranks_that_share_cores_leave_the_measuring_to_the_first() {
     let remark = shared["shares"][3]["remark"].as_str().expect("a remark");
     assert!(remark.contains("core 0 is rank 0's"), "{remark}");
     let page = std::fs::read_to_string(Path::new(&run).join("report.html")).expect("a page");
-    assert!(page.contains("rank 3"), "the page says who did what");
+    assert!(page.contains("rank 3 on"), "the page says who did what");
 }
 
 /// What a case is, without what was measured.

@@ -34,9 +34,16 @@ pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
         let text = format!("This run is partial: {}", printable(&missing));
         page.lead(Block::card(Tone::Bad, Text::strong(text)));
     }
-    let shares = provenance.shares.iter().map(|share| Note::plain(printable(&share.in_words())));
-    let warning = warning(&provenance.shares).map(|text| Note::warning(printable(&text)));
-    page.lead(Block::Notes(shares.chain(warning).collect()));
+    // Facts rather than notes, of which those that differ in numbers only become one.
+    let fact = |share: &Share| {
+        let words = printable(&share.in_words());
+        let (who, what) = words.split_once(": ").unwrap_or((words.as_str(), ""));
+        (Text::from(who.to_owned()), Text::from(what.to_owned()))
+    };
+    page.lead(Block::Facts(provenance.shares.iter().map(fact).collect()));
+    if let Some(warning) = warning(&provenance.shares) {
+        page.lead(Block::Notes(vec![Note::warning(printable(&warning))]));
+    }
 }
 
 /// What a reader must not compare.
@@ -80,7 +87,10 @@ mod tests {
             "{said}"
         );
         let page = Page::of_run(&provenance, "tests", "A run").html();
-        assert!(page.contains("left out 64 entries") && page.contains("rank 0 on h0"), "{page}");
+        assert!(
+            page.contains("left out 64 entries") && page.contains("rank 0 on h0 (A)"),
+            "{page}"
+        );
         provenance.shares = vec![share(0, "A", &["16 entries"]), share(1, "B", &["64 entries"])];
         let said = text(&provenance, layout);
         assert!(said.contains("Processors differ") && !said.contains("PARTIAL"), "{said}");
