@@ -38,8 +38,10 @@ const SLACK: usize = 8;
 /// Packets lie at multiples of so many bytes from each other.
 const CHUNK: usize = 16;
 
-/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead.
-const NEAR: u64 = 4 << 20;
+/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead. With a cache of 2 MiB for
+/// each core, one function took 0.85 of the cycles of two for a table of 16 KiB, 0.93 for 256 KiB, 1.04 for 1 MiB and 1.32
+/// for 4 MiB.
+const NEAR: u64 = 512 << 10;
 
 /// A packet that came in, as code finds it.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,7 @@ mod grammar;
 use super::Compiled;
 use super::context::{Context, flow};
 use super::host::Host;
+use super::tables::{Inside, Joined};
 use crate::machine::{Machine, Scratch};
 use crate::switch::Switch;
 use p4lang::preprocess::{MemoryFiles, Options};
@@ -86,8 +87,24 @@ impl Drop for Guarded {
     }
 }
 
-/// Runs all blocks of a program, one after the other, as far as they go.
+/// Runs all blocks of a program, one after the other, as far as they go, with a place at the tables if code uses some.
 fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
+    if code.bound.natives.is_empty() {
+        return blocks(code, switch, packet, edge, None);
+    }
+    let mut joined = None;
+    let joined =
+        Joined::of(&mut joined, &code.bound, &switch.state).expect("a place at the tables");
+    joined.inside(&switch.state, |inside| blocks(code, switch, packet, edge, Some(inside)))
+}
+
+fn blocks(
+    code: &Compiled,
+    switch: &Switch,
+    packet: &[u8],
+    edge: Edge,
+    inside: Option<&mut Inside<'_>>,
+) -> usize {
     let mut frame = Guarded::new(code.frame_size(), edge);
     let mut input = Guarded::new(packet.len(), edge);
     input.bytes().copy_from_slice(packet);
@@ -110,6 +127,9 @@ fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     };
     machine.load_packet(packet.to_vec());
     let mut context = Context::new(1_000_000, Duration::ZERO);
+    if let Some(inside) = inside {
+        context.set_tables(inside);
+    }
     context.packet = input.pointer();
     context.length = packet.len() as u64;
     let mut ran = 0;
