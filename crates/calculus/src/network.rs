@@ -53,8 +53,6 @@ mod model;
 mod operations;
 mod pmoo;
 pub mod port;
-#[cfg(feature = "formats")]
-mod serial;
 mod sets;
 mod settings;
 mod simple;

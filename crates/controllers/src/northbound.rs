@@ -12,7 +12,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::openflow::MacAddress;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -195,7 +194,7 @@ fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
     let fields = &entry["match"];
     let address = |name: &str| {
         let text = fields[name].as_str().unwrap_or_default();
-        mac_address(text).ok_or_else(|| format!("`match.{name}`: \"{text}\" is no MAC address"))
+        text.parse().map_err(|_| format!("`match.{name}`: \"{text}\" is no MAC address"))
     };
     let output = match entry["actions"].as_array().map(Vec::as_slice) {
         Some([only]) if only["type"] == "OUTPUT" => port(&only["port"], "actions[0].port")?,
@@ -209,18 +208,10 @@ fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
     Ok((SwitchId(number(&entry["dpid"], "dpid")?), Rule { flow, output }))
 }
 
-fn mac_address(text: &str) -> Option<MacAddress> {
-    let mut octets = [0; 6];
-    let mut parts = text.split(':');
-    for octet in &mut octets {
-        let part = parts.next().filter(|part| part.len() == 2)?;
-        *octet = u8::from_str_radix(part, 16).ok()?;
-    }
-    parts.next().is_none().then_some(MacAddress(octets))
-}
-
 #[cfg(test)]
 mod tests {
+    use ::openflow::MacAddress;
+
     use super::*;
 
     const ENTRY: &str = r#"{"dpid": 3, "priority": 100, "match": {"in_port": 1, "dl_src": "02:00:00:00:00:01",

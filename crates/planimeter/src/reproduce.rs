@@ -143,8 +143,8 @@ fn list(papers: &[Paper]) -> String {
             out.push_str(&layout.text(&format!("  {:<19} ", ""), &time));
         }
     }
-    let all = experiments(papers.iter().flat_map(|paper| &paper.exhibits));
-    let times = all.iter().map(|one| one.about_how_long());
+    let all = first_of_each(papers.iter().flat_map(|paper| &paper.exhibits), |one| one.experiment);
+    let times = all.iter().map(|one| one.experiment.about_how_long());
     let sum =
         times.fold((Duration::ZERO, Duration::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     out.push_str(
@@ -162,15 +162,18 @@ fn about(time: Duration) -> String {
     }
 }
 
-/// What is measured for exhibits, each once.
-fn experiments<'e>(exhibits: impl IntoIterator<Item = &'e Exhibit>) -> Vec<Experiment> {
-    let mut all = Vec::new();
+/// Of exhibits that one experiment is made for, the first.
+fn first_of_each<E>(
+    exhibits: impl IntoIterator<Item = E>,
+    experiment: impl Fn(&E) -> Experiment,
+) -> Vec<E> {
+    let mut firsts: Vec<E> = Vec::new();
     for exhibit in exhibits {
-        if !all.contains(&exhibit.experiment) {
-            all.push(exhibit.experiment);
+        if firsts.iter().all(|first| experiment(first) != experiment(&exhibit)) {
+            firsts.push(exhibit);
         }
     }
-    all
+    firsts
 }
 
 /// Says what comes, its place in the whole, and how long the rest takes one machine.
@@ -199,14 +202,13 @@ fn measure_all(
     stage: &Stage<'_>,
     crew: &mut Crew,
 ) -> Result<Option<(Made, Vec<Share>)>, Failure> {
-    let mut experiments: Vec<Experiment> = Vec::new();
-    let mut names = Vec::new();
-    for (paper, exhibit) in chosen {
-        if !experiments.contains(&exhibit.experiment) {
-            experiments.push(exhibit.experiment);
-            names.push(format!("{} of {}: {}", exhibit.name, paper.short, exhibit.title));
-        }
-    }
+    let firsts = first_of_each(chosen, |(_, exhibit)| exhibit.experiment);
+    let name = |(paper, exhibit): &&(&Paper, &Exhibit)| {
+        format!("{} of {}: {}", exhibit.name, paper.short, exhibit.title)
+    };
+    let names: Vec<String> = firsts.iter().map(name).collect();
+    let experiments: Vec<Experiment> =
+        firsts.iter().map(|(_, exhibit)| exhibit.experiment).collect();
     let brings = !crew.leads();
     let items = Items {
         names: names.clone(),

@@ -110,6 +110,15 @@ fn decided(counts: &Counts) -> [u64; 4] {
     [counts.due, counts.sent, counts.answered, counts.lost]
 }
 
+fn assert_same_decisions(alone: &Trial, shared: &Trial) {
+    assert!(alone.counts.due > 300, "{:?}", alone.counts);
+    assert_eq!(decided(&alone.counts), decided(&shared.counts));
+    assert_eq!(alone.per_switch.len(), shared.per_switch.len());
+    for (one, other) in alone.per_switch.iter().zip(&shared.per_switch) {
+        assert_eq!((one.index, decided(&one.counts)), (other.index, decided(&other.counts)));
+    }
+}
+
 #[test]
 fn four_ranks_count_what_one_process_counts() {
     let alone = beside_controller(|address| {
@@ -121,12 +130,8 @@ fn four_ranks_count_what_one_process_counts() {
     let (alone, shared) = (trials(&alone), trials(&shared));
     assert_eq!((alone.len(), shared.len()), (2, 2));
     for (alone, shared) in alone.into_iter().zip(shared) {
-        assert!(alone.counts.due > 300, "{:?}", alone.counts);
-        assert_eq!(decided(&alone.counts), decided(&shared.counts));
+        assert_same_decisions(alone, shared);
         assert_eq!(shared.rtt_from_due.samples, shared.counts.answered);
-        for (one, other) in alone.per_switch.iter().zip(&shared.per_switch) {
-            assert_eq!((one.index, decided(&one.counts)), (other.index, decided(&other.counts)));
-        }
         assert_eq!(shared.per_switch.len(), 10);
         assert_eq!((shared.handshake.ready, shared.handshake.ready_at_end), (10, Some(10)));
         let portions: Vec<_> =
@@ -207,11 +212,7 @@ fn four_ranks_count_what_one_process_counts_over_p4runtime() {
     let (alone, shared) = (trials(&alone), trials(&shared));
     assert_eq!((alone.len(), shared.len()), (2, 2));
     for (alone, shared) in alone.into_iter().zip(shared) {
-        assert!(alone.counts.due > 300, "{:?}", alone.counts);
-        assert_eq!(decided(&alone.counts), decided(&shared.counts));
-        for (one, other) in alone.per_switch.iter().zip(&shared.per_switch) {
-            assert_eq!((one.index, decided(&one.counts)), (other.index, decided(&other.counts)));
-        }
+        assert_same_decisions(alone, shared);
         assert_eq!((shared.handshake.ready, shared.handshake.ready_at_end), (10, Some(10)));
         let portions: Vec<_> =
             shared.ranks.iter().map(|rank| (rank.first_switch, rank.switches)).collect();

@@ -23,17 +23,28 @@ impl Share {
     /// What it did, and why no more, in a sentence.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let place = match self.host.hostname.as_str() {
+        format!("{}: {}", self.who(), self.what())
+    }
+
+    /// Which process, and where it ran.
+    #[must_use]
+    pub fn who(&self) -> String {
+        match self.host.hostname.as_str() {
             "" => format!("rank {}", self.rank),
             name => format!("rank {} on {name} ({})", self.rank, self.host.cpu_model),
-        };
+        }
+    }
+
+    /// What it did, and why no more.
+    #[must_use]
+    pub fn what(&self) -> String {
         let did = match self.did.as_slice() {
             [] => "nothing".to_owned(),
             did => did.join(", "),
         };
         match &self.remark {
-            None => format!("{place}: {did}"),
-            Some(remark) => format!("{place}: {did}; {remark}"),
+            None => did,
+            Some(remark) => format!("{did}; {remark}"),
         }
     }
 

@@ -35,11 +35,8 @@ pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
         page.lead(Block::card(Tone::Bad, Text::strong(text)));
     }
     // Facts rather than notes, of which those that differ in numbers only become one.
-    let fact = |share: &Share| {
-        let words = printable(&share.in_words());
-        let (who, what) = words.split_once(": ").unwrap_or((words.as_str(), ""));
-        (Text::from(who.to_owned()), Text::from(what.to_owned()))
-    };
+    let fact =
+        |share: &Share| (Text::from(printable(&share.who())), Text::from(printable(&share.what())));
     page.lead(Block::Facts(provenance.shares.iter().map(fact).collect()));
     if let Some(warning) = warning(&provenance.shares) {
         page.lead(Block::Notes(vec![Note::warning(printable(&warning))]));

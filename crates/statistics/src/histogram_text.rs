@@ -34,44 +34,6 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Histogr
     Ok(histogram)
 }
 
-/// The same for one that may be absent.
-pub mod optional {
-    use super::{Deserialize, Deserializer, Histogram, Serializer};
-    use serde::Serialize;
-
-    struct Borrowed<'a>(&'a Histogram<u64>);
-
-    impl Serialize for Borrowed<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            super::serialize(self.0, serializer)
-        }
-    }
-
-    #[derive(Deserialize)]
-    struct Owned(#[serde(with = "super")] Histogram<u64>);
-
-    /// Writes it.
-    ///
-    /// # Errors
-    /// Those of the serializer.
-    pub fn serialize<S: Serializer>(
-        histogram: &Option<Histogram<u64>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        histogram.as_ref().map(Borrowed).serialize(serializer)
-    }
-
-    /// Reads it.
-    ///
-    /// # Errors
-    /// Where it is something else.
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Histogram<u64>>, D::Error> {
-        Ok(Option::<Owned>::deserialize(deserializer)?.map(|Owned(histogram)| histogram))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,21 +43,15 @@ mod tests {
     struct Times {
         #[serde(with = "super")]
         all: Histogram<u64>,
-        #[serde(with = "super::optional")]
-        some: Option<Histogram<u64>>,
-        #[serde(with = "super::optional")]
-        none: Option<Histogram<u64>>,
     }
 
     #[test]
     fn a_histogram_comes_back_as_it_was() {
         let mut all = Histogram::new(3).expect("a histogram");
         (1..50_000_000u64).step_by(9_973).for_each(|time| all.saturating_record(time));
-        let times = Times { some: Some(all.clone()), all, none: None };
+        let times = Times { all };
         let text = serde_json::to_string(&times).expect("JSON");
         assert_eq!(serde_json::from_str::<Times>(&text).expect("JSON"), times);
-        assert!(
-            serde_json::from_str::<Times>(r#"{"all":"SGVsbG8=","some":null,"none":null}"#).is_err()
-        );
+        assert!(serde_json::from_str::<Times>(r#"{"all":"SGVsbG8="}"#).is_err());
     }
 }

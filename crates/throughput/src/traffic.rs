@@ -39,7 +39,7 @@ pub struct Workload {
     program: Program,
     entries: Vec<Placed>,
     /// For each flow for which one entry was made, that no other flow writes, its position.
-    own: BTreeMap<usize, Option<usize>>,
+    own: BTreeMap<usize, usize>,
     packets: Vec<Vec<u8>>,
     left: usize,
     shared: BTreeSet<usize>,
@@ -142,7 +142,8 @@ impl Workload {
         for (position, flow) in filled.made_for.iter().enumerate() {
             own.entry(*flow).and_modify(|only| *only = None).or_insert(Some(position));
         }
-        own.retain(|flow, only| only.is_some() && !shared.contains(flow));
+        let own = own.into_iter().filter(|(flow, _)| !shared.contains(flow));
+        let own = own.filter_map(|(flow, only)| Some((flow, only?))).collect();
         Ok(Self { program, entries: filled.entries, own, packets, left, shared, notes })
     }
 
@@ -172,7 +173,7 @@ impl Workload {
 
     /// The entry that was made for a flow, if it is the only one, and no other flow writes it.
     pub(crate) fn entry_of(&self, flow: usize) -> Option<&Placed> {
-        self.entries.get((*self.own.get(&flow)?)?)
+        self.entries.get(*self.own.get(&flow)?)
     }
 
     /// Whether a flow writes an entry that others write too, so that its output depends on who came last.

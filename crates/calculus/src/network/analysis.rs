@@ -159,10 +159,8 @@ pub struct FlowBound {
     /// Arrival curve behind the last server.
     pub output: Curve,
     /// How the delay was bounded.
-    #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
     pub delay_by: Arc<Source>,
     /// How the backlog was bounded.
-    #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
     pub backlog_by: Arc<Source>,
 }
 

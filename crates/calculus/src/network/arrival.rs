@@ -157,7 +157,6 @@ pub(crate) struct LeftOver {
     /// Flows that take service away.
     pub(crate) cross: Vec<FlowId>,
     /// Their arrivals.
-    #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
     pub(crate) arrival: Arc<Curve>,
     /// What is left.
     pub(crate) service: Curve,

@@ -23,7 +23,6 @@ pub(crate) enum Step {
     /// All traffic of a server against its service.
     Total {
         server: ServerId,
-        #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
         arrival: Arc<Curve>,
         service: Curve,
         delay: Extended,
@@ -34,31 +33,22 @@ pub(crate) enum Step {
     /// What several servers leave over together, and what crosses them: from, to, arrivals.
     Tandem {
         servers: Vec<ServerId>,
-        #[cfg_attr(feature = "formats", serde(with = "super::serial::crossings"))]
         crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
         service: Curve,
     },
     /// What a server and all behind it leave over for those that came before.
-    Joining {
-        server: ServerId,
-        cross: Vec<FlowId>,
-        #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
-        arrival: Arc<Curve>,
-        service: Curve,
-    },
+    Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
     /// What a part of a FIFO path leaves over by cross traffic of exactly that part.
     Nested {
         first: ServerId,
         last: ServerId,
         cross: Vec<FlowId>,
-        #[cfg_attr(feature = "formats", serde(with = "super::serial"))]
         arrival: Arc<Curve>,
         service: Curve,
     },
     /// A linear program of a path: what shares parts of it, the delays of its servers, its size,
     /// and whether the bound is its exact optimum.
     Program {
-        #[cfg_attr(feature = "formats", serde(with = "super::serial::shared_crossings"))]
         crossings: Vec<(ServerId, ServerId, Vec<FlowId>, Arc<Curve>)>,
         delays: Vec<(ServerId, Extended)>,
         variables: usize,

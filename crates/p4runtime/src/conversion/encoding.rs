@@ -5,7 +5,6 @@
 //! length, which is put there when it is known. What is written is byte by byte what the message would be, which a test
 //! compares.
 
-use bytes::BufMut;
 use entities::{ActionCall, EntryKey, FieldMatch, Matching, TableAction, TableEntry, Value};
 use prost::Message;
 use prost::encoding::{
@@ -13,9 +12,6 @@ use prost::encoding::{
 };
 
 use super::entry::{action_message, message_beside};
-
-/// Lengths below this have one byte.
-const SHORT: usize = 0x80;
 
 /// Appends a message as the field `tag` of another one, whose content `fill` appends.
 pub(super) fn nested(tag: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
@@ -87,10 +83,7 @@ fn call(call: &ActionCall, out: &mut Vec<u8>) {
 fn bytes(tag: u32, value: &Value, out: &mut Vec<u8>) {
     let value = value.bytes();
     encode_key(tag, WireType::LengthDelimited, out);
-    match u8::try_from(value.len()) {
-        Ok(length) if value.len() < SHORT => out.put_u8(length),
-        _ => encode_varint(value.len() as u64, out),
-    }
+    encode_varint(value.len() as u64, out);
     out.extend_from_slice(value);
 }
 

@@ -1,7 +1,7 @@
 //! What stands on the terminal at the end: rates by size, then the largest table in detail.
 
 use ::tables::measure::{Findings, Measured};
-use statistics::Unit;
+use statistics::{Estimate, Unit};
 
 use super::{
     Run, answers, clock, cores, cost, lost, method, methods, misses, mixes_clocks, not_offered,
@@ -85,8 +85,10 @@ fn gains(findings: &Findings, layout: Layout) -> String {
         Column::left("against").indent(2),
         Column::left("storage"),
         Column::right("× rate"),
+        Column::right("±").rank(1),
         Column::right("paper"),
         Column::right("× median"),
+        Column::right("±").rank(1),
         Column::right("paper"),
     ]);
     for one in against {
@@ -96,16 +98,18 @@ fn gains(findings: &Findings, layout: Layout) -> String {
         grid.row(vec![
             Cell::new(name),
             Cell::new(case.design.storage.to_string()),
-            Cell::new(methods::times(one.rate.as_ref())),
+            Cell::new(methods::mean_times(one.rate.as_ref())),
+            Cell::new(half_interval(one.rate.as_ref().and_then(relative_half))),
             Cell::new(methods::published_times(rate)),
-            Cell::new(methods::times(one.median.as_ref())),
+            Cell::new(methods::mean_times(one.median.as_ref())),
+            Cell::new(half_interval(one.median.as_ref().and_then(relative_half))),
             Cell::new(methods::published_times(median)),
         ]);
     }
     out.push_str(&grid.render(layout));
-    let method = "× rate: pointer makes so many times as many updates per second of the wall clock; × median: the median of one update is so \
-                  many times as long otherwise; 95 % confidence over turns. Latencies of the paper are of whole \
-                  packets.";
+    let method = "× rate: pointer makes so many times as many updates per second of the wall clock; × median: the \
+                  median of one update is so many times as long otherwise; ±: half of the 95 % confidence interval \
+                  over turns, as a share. Latencies of the paper are of whole packets.";
     out.push_str(&layout.paragraph("  ", method, Paint::Faint));
     out
 }
@@ -182,7 +186,7 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
                 let found = one.and_then(|one| rate(one));
                 any |= found.is_some();
                 if let Some(found) = &found {
-                    let share = found.ci95.map(|half| half / found.mean);
+                    let share = relative_half(found);
                     widest =
                         widest.into_iter().chain(share).fold(None, |most: Option<f64>, share| {
                             Some(most.map_or(share, |most| most.max(share)))
@@ -190,9 +194,7 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
                 }
                 cells.push(Cell::new(found.map_or_else(String::new, |found| millions(found.mean))));
             }
-            cells.push(Cell::new(
-                widest.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
-            ));
+            cells.push(Cell::new(half_interval(widest)));
             if any {
                 grid.row(cells);
             }
@@ -205,6 +207,16 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
         Paint::Faint,
     ));
     out
+}
+
+/// Half of the 95 % confidence interval over the mean. An interval that is as wide as the figures beside it would push
+/// them out of a narrow terminal, so it has a column that may go.
+fn relative_half(estimate: &Estimate) -> Option<f64> {
+    estimate.ci95.map(|half| half / estimate.mean)
+}
+
+fn half_interval(share: Option<f64>) -> String {
+    share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0))
 }
 
 /// Three significant digits of millions.

@@ -93,13 +93,8 @@ fn cases<'a>(run: &Run<'a>) -> impl Iterator<Item = (&'a super::Point, &'a Case)
 
 /// Rate against entries.
 fn rates(run: &Run<'_>) -> Figure {
-    let name = |case: &Case| {
-        let cores = plural(case.cores as u64, "core", "cores");
-        match case.method {
-            Method::Pointer => format!("{}, {cores}", path(case)),
-            method => format!("{}, {}, {cores}", path(case), method.name()),
-        }
-    };
+    let name =
+        |case: &Case| format!("{}, {}", named(case), plural(case.cores as u64, "core", "cores"));
     let names = distinct(cases(run).map(|(_, case)| name(case)));
     let mut lines: Vec<Line> = names
         .into_iter()
@@ -125,17 +120,21 @@ fn rates(run: &Run<'_>) -> Figure {
     Figure::plot(Plot { lines, ..plot }, remark)
 }
 
-/// Latency of one core against entries.
-fn latencies(run: &Run<'_>) -> Figure {
-    let name = |case: &Case| match case.method {
+/// A path, and the method unless that is the usual one.
+fn named(case: &Case) -> String {
+    match case.method {
         Method::Pointer => path(case).to_owned(),
         method => format!("{}, {}", path(case), method.name()),
-    };
+    }
+}
+
+/// Latency of one core against entries.
+fn latencies(run: &Run<'_>) -> Figure {
     let timed = || cases(run).filter(|(_, case)| case.latency.is_some());
     let mut lines = Vec::new();
-    for (hue, text) in distinct(timed().map(|(_, case)| name(case))).into_iter().enumerate() {
+    for (hue, text) in distinct(timed().map(|(_, case)| named(case))).into_iter().enumerate() {
         for (share, which) in [(0.5, "p50"), (0.99, "p99")] {
-            let points = timed().filter(|(_, case)| name(case) == text);
+            let points = timed().filter(|(_, case)| named(case) == text);
             let points = points.filter_map(|(point, case)| {
                 let found = latency(case)?.percentile(share)?;
                 Some(Point {
