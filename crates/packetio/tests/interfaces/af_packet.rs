@@ -128,6 +128,7 @@ fn an_interface_that_goes_down_comes_back() {
         assert!(!left.queues[0].reopen());
         namespace.ip("link set left up");
         assert!(left.queues[0].reopen());
+        namespace.wait_until_running(&["left", "right"]);
         exchange(&mut left, &mut right);
     });
 }

@@ -2,6 +2,9 @@
 
 use std::io::Write;
 use std::ops::Deref;
+use std::time::{Duration, Instant};
+
+use packetio::interface::Interface;
 
 /// A network namespace.
 #[derive(Debug)]
@@ -33,6 +36,21 @@ impl Namespace {
 
     pub(crate) fn link(&self, here: &str, other: &Self, there: &str, mtu: u32) {
         self.0.link(here, other, there, mtu).unwrap_or_else(|error| panic!("{error}"));
+        self.wait_until_running(&[here]);
+        other.wait_until_running(&[there]);
+    }
+
+    /// Waits until frames pass: the kernel switches the queues of an interface on some time after its peer came up, and
+    /// drops what is sent before.
+    pub(crate) fn wait_until_running(&self, interfaces: &[&str]) {
+        self.run(|| {
+            let began = Instant::now();
+            let running = |name| Interface::named(name).is_ok_and(|interface| interface.running);
+            while !interfaces.iter().all(|name| running(name)) {
+                assert!(began.elapsed() < Duration::from_secs(20), "{interfaces:?} do not run");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
     }
 }
 

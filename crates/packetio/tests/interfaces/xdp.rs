@@ -92,6 +92,7 @@ fn an_interface_that_goes_down_comes_back() {
         assert!(!left.queues[0].reopen());
         namespace.ip("link set left up");
         wait_until("that it is back", || left.queues[0].reopen());
+        namespace.wait_until_running(&["left", "right"]);
         exchange(&mut left, &mut right);
     });
 }
@@ -162,6 +163,7 @@ fn every_queue_is_somebodys() {
     namespace.ip("link add left numrxqueues 4 numtxqueues 4 type veth peer name right numrxqueues 4 numtxqueues 4");
     namespace.ip("link set left up");
     namespace.ip("link set right up");
+    namespace.wait_until_running(&["left", "right"]);
     namespace.run(|| {
         for workers in [1, 2, 3, 4] {
             let mut left = open("left", false, 1).expect("an interface");
