@@ -228,7 +228,7 @@ impl ExactTable {
     }
 
     fn reclaim(&self) -> Reclaim<'_> {
-        Reclaim { domain: &self.domain, seat: None }
+        Reclaim::of(&self.domain)
     }
 
     fn key(&self, key: u128) -> Vec<u8> {

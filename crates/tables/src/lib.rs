@@ -26,13 +26,15 @@
 //!
 //! How it works inside: [`Storage::Inline`] is an array of one-line buckets that hold keys and values; the paper's
 //! storages use the same buckets as an index. Readers check a bucket's or an entry's version instead of taking a
-//! lock. What a deletion unlinks is used again only when no worker can see it any more, which epochs tell. All shared
-//! memory is reached by atomics, so that no call, in whatever order, is a data race. Keys that are not matched exactly are
-//! found through trees whose nodes never change: a new way to an entry is published by one store.
+//! lock; workers whose actions have entries alone lock them, or announce windows of them. What a deletion unlinks is used
+//! again only when no worker can see it any more, which epochs tell. All shared memory is reached by atomics, so that no call,
+//! in whatever order, is a data race. Keys that are not matched exactly are found through trees whose nodes never change: a
+//! new way to an entry is published by one store.
 
 #[allow(unsafe_code, reason = "what machine code calls")]
 mod access;
 mod ageing;
+mod announcement;
 mod arena;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
 mod bucket;

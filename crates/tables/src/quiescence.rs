@@ -5,6 +5,7 @@
 //! when every pinned worker has seen it, and what was unlinked two epochs ago is out of everybody's reach. A writer
 //! can also wait for that point instead of sleeping ([`Domain::synchronise`]).
 
+use crate::announcement::Notice;
 use crate::design::MAX_WORKERS;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, fence, spin_loop, yield_now};
 
@@ -139,11 +140,19 @@ impl Domain {
 pub(crate) struct Reclaim<'a> {
     pub(crate) domain: &'a Domain,
     pub(crate) seat: Option<&'a Seat>,
+    /// What the caller has announced, which it takes back before it waits.
+    pub(crate) notice: Option<&'a Notice>,
 }
 
-impl Reclaim<'_> {
+impl<'a> Reclaim<'a> {
+    /// For a caller who is not pinned.
+    pub(crate) fn of(domain: &'a Domain) -> Self {
+        Self { domain, seat: None, notice: None }
+    }
+
     /// Waits until nobody can reach what was unlinked before the call.
     pub(crate) fn synchronise(&self) {
+        self.let_go();
         self.domain.synchronise(self.seat);
     }
 
@@ -152,10 +161,17 @@ impl Reclaim<'_> {
         let Some(seat) = self.seat.filter(|seat| self.domain.is_pinned(seat)) else {
             return wait();
         };
+        self.let_go();
         self.domain.unpin(seat);
         let result = wait();
         self.domain.pin(seat);
         result
+    }
+
+    fn let_go(&self) {
+        if let Some(notice) = self.notice {
+            notice.take_back();
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod inline;
 use std::sync::Arc;
 
 use crate::bucket::{Effect, Full};
+use crate::calm::Way;
 use crate::design::{EntryLock, Storage};
 use crate::direct::Direct;
 use crate::entry::{ActionId, Position};
@@ -17,6 +18,7 @@ use crate::indirect::{Indirect, Kind, Parts};
 use crate::layout::Layout;
 use crate::quiescence::Reclaim;
 use crate::region::Pages;
+use inline::Packets;
 pub(crate) use inline::{Inline, Shape};
 
 /// Keys that are hashed and fetched ahead of the first lookup.
@@ -112,12 +114,12 @@ pub(crate) trait Visitor {
     fn miss(&mut self, index: usize, key: &[u8]);
 }
 
-/// A visitor of packets that write in place while the table is calm ([`Calm`](crate::calm::Calm)).
+/// A visitor of packets on a table that may be calm ([`Calm`](crate::calm::Calm)).
 pub(crate) trait CalmVisitor: Visitor {
     /// The packet gave its entry another action; it has not been written.
     fn replace(&mut self, key: &[u8], action: u16, parameters: &[u8]);
-    /// Whether the table still is.
-    fn is_calm(&self) -> bool;
+    /// Whether the batch may go on as it began.
+    fn lasts(&self) -> bool;
 }
 
 /// A store of any design.
@@ -215,16 +217,11 @@ impl Store {
         }
     }
 
-    /// Asks the cache for all that lookups of these keys touch, [`BATCH`] at most. The caller is pinned.
-    pub(crate) fn fetch_entries(&self, keys: &[u8]) {
-        let width = self.layout.key_bytes();
-        match &self.body {
-            Body::Inline(inline) => inline.prefetch_batch(self.seed, width, keys),
-            Body::Indirect(indirect) => {
-                let mut hashes = [0; BATCH];
-                indirect.ahead(self.seed, width, keys, &mut hashes);
-                fetch_entries(indirect, &hashes[..(keys.len() / width).min(BATCH)]);
-            }
+    /// Asks the cache for the entries of these keys, [`BATCH`] at most, whose buckets [`Store::ahead`] asked for. The caller is
+    /// pinned.
+    pub(crate) fn fetch_entries(&self, Ahead(hashes): &Ahead, keys: &[u8]) {
+        if let Body::Indirect(indirect) = &self.body {
+            fetch_entries(indirect, &hashes[..(keys.len() / self.layout.key_bytes()).min(BATCH)]);
         }
     }
 
@@ -431,22 +428,27 @@ impl Store {
         self.lock
     }
 
-    /// As [`Store::batch`] for packets that may write, while the table is calm and for the rest of the batch if it is so no
-    /// more.
+    /// As [`Store::batch`] for packets that may write, where [`Store::may_be_calm`] says so: for as long as the batch may go
+    /// this way. How many packets are done, the first of which has the number `first`.
     #[inline(always)]
     pub(crate) fn batch_calm(
         &self,
+        way: &Way<'_>,
         ahead: Ahead,
-        keys: &[u8],
+        (keys, first): (&[u8], usize),
         scratch: &mut [u8],
         visitor: &mut impl CalmVisitor,
-    ) {
+    ) -> usize {
         match &self.body {
             Body::Inline(inline) => {
                 let Ahead(ahead) = ahead;
-                inline.batch_calm(&self.layout, self.seed, self.lock, ahead, keys, visitor);
+                let packets = Packets { layout: &self.layout, lock: self.lock, first, visitor };
+                inline.batch_calm(way, self.seed, ahead, keys, packets)
             }
-            Body::Indirect(_) => self.batch::<false, true>(ahead, keys, scratch, visitor),
+            Body::Indirect(_) => {
+                self.batch::<false, true>(ahead, keys, scratch, visitor);
+                keys.len() / self.layout.key_bytes()
+            }
         }
     }
 

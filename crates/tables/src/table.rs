@@ -423,7 +423,7 @@ struct Control<'a> {
 
 impl Control<'_> {
     fn reclaim(&self) -> Reclaim<'_> {
-        Reclaim { domain: &self.inner.domain, seat: Some(&self.seat) }
+        Reclaim { seat: Some(&self.seat), ..Reclaim::of(&self.inner.domain) }
     }
 }
 

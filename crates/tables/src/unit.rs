@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ageing::Ageing;
 use crate::bucket::{Effect, Full};
-use crate::calm::Calm;
+use crate::calm::{Calm, Seating};
 use crate::design::{EntryLock, Wait};
 use crate::direct::Direct;
 use crate::entry::{ExpiryProfile, Position, Tick};
@@ -48,19 +48,19 @@ impl Unit {
         Self { calm, ..self }
     }
 
-    /// A worker comes. Whether it disturbs the unit until [`Unit::leave`].
-    pub(crate) fn join(&self, reclaim: Reclaim<'_>) -> bool {
-        self.alone_with_entries().is_some_and(|calm| calm.join(reclaim))
+    /// A worker comes; what it is until [`Unit::leave`] where actions have their entries alone.
+    pub(crate) fn join(&self) -> Option<Seating> {
+        self.alone_with_entries().map(Calm::join)
     }
 
-    /// A worker goes, and disturbed the unit or not.
-    pub(crate) fn leave(&self, disturbed: bool) {
-        if let Some(calm) = self.alone_with_entries() {
-            calm.leave(disturbed);
+    /// A worker goes.
+    pub(crate) fn leave(&self, seating: Option<Seating>) {
+        if let (Some(calm), Some(seating)) = (self.alone_with_entries(), seating) {
+            calm.leave(seating);
         }
     }
 
-    /// Where actions have their entries alone, it takes a worker that is alone for the unit to be calm.
+    /// Where actions have their entries alone, workers say that they are there.
     fn alone_with_entries(&self) -> Option<&Calm> {
         self.calm.as_ref().filter(|_| self.store.entry_lock() == EntryLock::PerEntry)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::bucket::Effect;
-use crate::calm::{Calm, Patience};
+use crate::calm::{Calm, Seating, Standing};
 use crate::design::UpdateMethod;
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
 use crate::layout::Layout;
@@ -73,18 +73,18 @@ pub struct Worker {
     seat: Seat,
     shard: usize,
     scratch: Vec<u8>,
-    patience: Patience,
+    standing: Standing,
     changes: Changes,
-    /// Whether the table is not calm because of this worker.
-    disturbs: bool,
+    /// What it is where actions have their entries alone.
+    seating: Option<Seating>,
 }
 
 impl Worker {
     pub(crate) fn new(inner: Arc<Inner>, seat: Seat, shard: usize) -> Self {
         let scratch = vec![0; inner.layout.parameter_bytes()];
-        let disturbs = inner.join();
-        let (patience, changes) = Default::default();
-        Self { inner, seat, shard, scratch, patience, changes, disturbs }
+        let seating = inner.join();
+        let (standing, changes) = Default::default();
+        Self { inner, seat, shard, scratch, standing, changes, seating }
     }
 
     /// The shard that this worker uses; 0 where the table is not sharded.
@@ -107,30 +107,65 @@ impl Worker {
         actions: &mut impl Actions,
     ) -> Result<(), BatchError> {
         self.inner.check_batch(keys)?;
-        let Self { inner, seat, shard, scratch, patience, .. } = self;
+        let Self { inner, seat, shard, scratch, standing, seating, .. } = self;
         let in_place = inner.design.update == UpdateMethod::Pointer;
         match &inner.units {
-            Units::One(unit) if in_place => {
-                let ahead = unit.store.ahead(keys);
-                let _pin = Pin::new(&inner.domain, seat);
-                let reclaim = Reclaim { domain: &inner.domain, seat: Some(seat) };
-                let mut visitor = InPlace::<'_, false, _> { inner, unit, reclaim, now, actions };
-                if unit.calm.as_ref().is_some_and(|calm| calm.begin(patience)) {
-                    unit.store.batch_calm(ahead, keys, scratch, &mut visitor);
-                } else {
+            Units::One(unit) if in_place => match &unit.calm {
+                Some(calm) => {
+                    let worker = (&*seat, *seating, standing, &mut scratch[..]);
+                    Self::apply_calm((inner, unit, calm), worker, keys, now, actions);
+                }
+                None => {
+                    let ahead = unit.store.ahead(keys);
+                    let _pin = Pin::new(&inner.domain, seat);
+                    let reclaim = Reclaim { seat: Some(seat), ..Reclaim::of(&inner.domain) };
+                    let mut visitor =
+                        InPlace::<'_, false, _> { inner, unit, reclaim, now, actions, era: 0 };
                     unit.store.batch::<false, true>(ahead, keys, scratch, &mut visitor);
                 }
-            }
+            },
             Units::Shards(shards) if in_place => {
                 let ahead = shards[*shard].ahead(keys);
                 let unit = &*lock_shard(&shards[*shard]);
-                let reclaim = Reclaim { domain: &inner.domain, seat: None };
-                let mut visitor = InPlace::<'_, true, _> { inner, unit, reclaim, now, actions };
+                let reclaim = Reclaim::of(&inner.domain);
+                let mut visitor =
+                    InPlace::<'_, true, _> { inner, unit, reclaim, now, actions, era: 0 };
                 unit.store.batch::<true, true>(ahead, keys, scratch, &mut visitor);
             }
             _ => self.apply_each(keys, now, actions),
         }
         Ok(())
+    }
+
+    /// Runs a batch on a table that may be calm. Where a packet ends the era, the rest begins anew.
+    #[inline(always)]
+    fn apply_calm(
+        (inner, unit, calm): (&Inner, &Unit, &Calm),
+        (seat, seating, standing, scratch): (&Seat, Option<Seating>, &mut Standing, &mut [u8]),
+        keys: &[u8],
+        now: Tick,
+        actions: &mut impl Actions,
+    ) {
+        let mut rest = keys;
+        let mut ahead = unit.store.ahead(rest);
+        let _pin = Pin::new(&inner.domain, seat);
+        let place = seating.and_then(Seating::place);
+        let notice = place.map(|place| calm.notice(place));
+        let reclaim = Reclaim { domain: &inner.domain, seat: Some(seat), notice };
+        let mut first = 0;
+        loop {
+            let way = calm.begin(standing, place, reclaim);
+            let era = standing.era();
+            let actions = &mut *actions;
+            let mut visitor = InPlace::<'_, false, _> { inner, unit, reclaim, now, actions, era };
+            let done = unit.store.batch_calm(&way, ahead, (rest, first), scratch, &mut visitor);
+            rest = &rest[done * inner.layout.key_bytes()..];
+            if rest.is_empty() {
+                return;
+            }
+            first += done;
+            ahead = unit.store.ahead(rest);
+        }
     }
 
     /// Runs a batch whose updates do not happen in place: each action gets a copy of its entry, and what it writes is
@@ -140,7 +175,7 @@ impl Worker {
         // What is left of a batch whose action panicked.
         changes.clear();
         let width = inner.layout.key_bytes();
-        let reclaim = Reclaim { domain: &inner.domain, seat: Some(seat) };
+        let reclaim = Reclaim { seat: Some(seat), ..Reclaim::of(&inner.domain) };
         let gathering = match &inner.units {
             Units::Two(pair) if inner.design.update == UpdateMethod::Change => {
                 Some(&**pair).filter(|pair| pair.gathers())
@@ -151,9 +186,13 @@ impl Worker {
             let _pin = Pin::new(&inner.domain, seat);
             match &inner.units {
                 Units::Two(pair) => {
-                    pair.stores().iter().for_each(|store| store.fetch_entries(batch))
+                    // What leads to the entries of one replica comes while the other's is asked for.
+                    let ahead = pair.stores().each_ref().map(|store| (store, store.ahead(batch)));
+                    ahead.iter().for_each(|(store, ahead)| store.fetch_entries(ahead, batch));
                 }
-                _ => inner.with_store(*shard, |store, _| store.fetch_entries(batch)),
+                _ => inner.with_store(*shard, |store, _| {
+                    store.fetch_entries(&store.ahead(batch), batch);
+                }),
             }
             for (index, key) in batch.chunks_exact(width).enumerate() {
                 let packet = chunk * BATCH + index;
@@ -316,7 +355,7 @@ impl Worker {
     }
 
     fn reclaim(&self) -> Reclaim<'_> {
-        Reclaim { domain: &self.inner.domain, seat: Some(&self.seat) }
+        Reclaim { seat: Some(&self.seat), ..Reclaim::of(&self.inner.domain) }
     }
 }
 
@@ -331,7 +370,7 @@ impl fmt::Debug for Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.inner.leave(self.disturbs);
+        self.inner.leave(self.seating);
         self.inner.domain.leave(&self.seat);
     }
 }
@@ -343,6 +382,8 @@ struct InPlace<'a, const ALONE: bool, A> {
     reclaim: Reclaim<'a>,
     now: Tick,
     actions: &'a mut A,
+    /// In which the batch began, where the table may be calm.
+    era: u64,
 }
 
 impl<const ALONE: bool, A: Actions> Visitor for InPlace<'_, ALONE, A> {
@@ -360,7 +401,7 @@ impl<const ALONE: bool, A: Actions> Visitor for InPlace<'_, ALONE, A> {
     }
 
     fn miss(&mut self, packet: usize, key: &[u8]) {
-        let Self { inner, unit, reclaim, now, actions } = self;
+        let Self { inner, unit, reclaim, now, actions, .. } = self;
         let mut add = |action: ActionId, parameters: &[u8], profile| {
             inner.add_entry(key, action, parameters, |parameters| {
                 let entry = NewEntry { key, action: action.0, parameters, profile };
@@ -377,8 +418,8 @@ impl<const ALONE: bool, A: Actions> CalmVisitor for InPlace<'_, ALONE, A> {
     }
 
     #[inline(always)]
-    fn is_calm(&self) -> bool {
-        self.unit.calm.as_ref().is_some_and(Calm::lasts)
+    fn lasts(&self) -> bool {
+        self.unit.calm.as_ref().is_some_and(|calm| calm.lasts(self.era))
     }
 }
 

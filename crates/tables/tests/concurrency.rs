@@ -100,6 +100,99 @@ fn with_locks_no_update_is_lost() {
     }
 }
 
+/// Packets add one to entries that all workers share, and now and then change an entry's action.
+struct Counting {
+    random: Rng,
+    /// Keys of entries that come and go; what their packets add is not counted.
+    passing: u32,
+}
+
+impl Actions for Counting {
+    fn hit(&mut self, _: usize, hit: &mut Hit<'_>) {
+        increment(hit);
+        match self.random.u32(..100) {
+            0 => hit.set_action(ActionId(1 - hit.action().0)),
+            1 => hit.restart_expiry(),
+            _ => {}
+        }
+    }
+
+    fn miss(&mut self, _: usize, miss: &mut Miss<'_>) {
+        assert!(counter(miss.key()) >= self.passing, "an entry that stays has gone");
+        miss.add_entry(ActionId(0), &[], None);
+    }
+}
+
+/// Workers come and go, up to more than may announce, entries come and go, actions change, batches have every length: each of
+/// these changes the way in which packets have entries alone, and none loses an update.
+#[test]
+fn no_update_is_lost_when_workers_and_entries_come_and_go() {
+    const ENTRIES: u32 = 24;
+    const PASSING: u32 = 8;
+    let seed = 0x51ed_270b_u64;
+    println!("seed {seed:#x}");
+    for expiry_profiles in [Vec::new(), vec![1 << 20]] {
+        let options = Options { expiry_profiles, ..Options::default() };
+        let layout = Layout::new(32, 4, 64).unwrap();
+        let design = Design::shared(Storage::Inline);
+        let table = Table::with_options(layout, design, &options).unwrap();
+        for key in 0..ENTRIES {
+            table.insert(&key.to_le_bytes(), ActionId(0), &[]).unwrap();
+        }
+        let made = AtomicUsize::new(0);
+        let stop = AtomicBool::new(false);
+        let batches = scaled(200_000, 1_500, 12);
+        let run = |worker: &mut Worker, random: &mut Rng| {
+            let keys: Vec<u32> =
+                (0..random.usize(1..100)).map(|_| random.u32(..ENTRIES + PASSING)).collect();
+            made.fetch_add(keys.iter().filter(|key| **key < ENTRIES).count(), Ordering::Relaxed);
+            let bytes: Vec<u8> = keys.into_iter().flat_map(u32::to_le_bytes).collect();
+            let mut actions = Counting { random: random.fork(), passing: ENTRIES };
+            worker.apply_batch(&bytes, Tick(0), &mut actions).unwrap();
+        };
+        thread::scope(|scope| {
+            let lasting: Vec<_> = (0..2)
+                .map(|number| {
+                    let (table, run) = (&table, &run);
+                    scope.spawn(move || {
+                        let mut random = Rng::with_seed(seed + number);
+                        let mut worker = table.worker().unwrap();
+                        (0..batches).for_each(|_| run(&mut worker, &mut random));
+                    })
+                })
+                .collect();
+            scope.spawn(|| {
+                let mut random = Rng::with_seed(seed + 7);
+                while !stop.load(Ordering::Relaxed) {
+                    let mut workers: Vec<_> =
+                        (0..random.usize(..6)).map(|_| table.worker().unwrap()).collect();
+                    workers.iter_mut().for_each(|worker| run(worker, &mut random));
+                    thread::yield_now();
+                }
+            });
+            scope.spawn(|| {
+                let mut random = Rng::with_seed(seed + 8);
+                while !stop.load(Ordering::Relaxed) {
+                    let key = ENTRIES + random.u32(..PASSING);
+                    // It may have gone already.
+                    let _ = table.delete(&key.to_le_bytes());
+                    (0..random.usize(..50)).for_each(|_| thread::yield_now());
+                }
+            });
+            let ended = lasting.into_iter().map(|thread| thread.join()).collect::<Vec<_>>();
+            stop.store(true, Ordering::Relaxed);
+            ended.into_iter().for_each(|ended| ended.unwrap());
+        });
+        let counted: usize = table
+            .entries()
+            .iter()
+            .filter(|entry| counter(&entry.key) < ENTRIES)
+            .map(|entry| counter(&entry.parameters) as usize)
+            .sum();
+        assert_eq!(counted, made.into_inner());
+    }
+}
+
 /// The paper's data race, without luck: one action reads, lets another thread's action on the same entry run from
 /// start to end, and writes.
 #[test]

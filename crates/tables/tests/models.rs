@@ -3,7 +3,7 @@
 //!     RUSTFLAGS="--cfg loom" cargo test -p planimeter-tables --test models
 //!
 //! The files below are those of the crate, compiled against loom's atomics: bucket locks and versions, entry locks,
-//! quiescence, exclusive shards, tables that are calm, the gate that keeps packets out, trees that are replaced under their readers. Each promise comes with a model in which the protocol is left out, and there loom must
+//! quiescence, exclusive shards, tables that are calm, windows that are announced, the gate that keeps packets out, trees that are replaced under their readers. Each promise comes with a model in which the protocol is left out, and there loom must
 //! find the failure: so the check can fail.
 
 #[cfg(not(loom))]
@@ -110,6 +110,10 @@ mod region {
     }
 }
 
+#[cfg(loom)]
+#[path = "../src/announcement.rs"]
+#[allow(dead_code, reason = "models use a part of each file")]
+mod announcement;
 #[cfg(loom)]
 #[path = "../src/arena.rs"]
 #[allow(dead_code, reason = "models use a part of each file")]

@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use crate::access::{Access, Sharing};
+use crate::announcement::{Turn, WINDOW};
 use crate::bucket::{Buckets, Effect, Full, max_actions, slots};
+use crate::calm::Way;
 use crate::design::EntryLock;
 use crate::hash;
 use crate::layout::Layout;
@@ -198,25 +200,28 @@ impl Inline {
         with!(self, buckets => value(buckets)) <= 8
     }
 
-    /// As [`Inline::batch`] without locks, for as long as the table is calm. Values are single words.
+    /// As [`Inline::batch`] on a table that may be calm, whose values are single words; how many packets are done.
     #[inline(always)]
     pub(crate) fn batch_calm(
         &self,
-        layout: &Layout,
+        way: &Way<'_>,
         seed: u64,
-        lock: EntryLock,
         ahead: [u64; BATCH],
         keys: &[u8],
-        visitor: &mut impl CalmVisitor,
-    ) {
+        packets: Packets<'_, impl CalmVisitor>,
+    ) -> usize {
         match self {
-            Self::K4V4(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
-            Self::K4V8(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
-            Self::K8V4(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
-            Self::K8V8(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
-            Self::K16V4(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
-            Self::K16V8(buckets) => batch_calm(buckets, layout, seed, lock, ahead, keys, visitor),
-            _ => self.batch::<false, true>(layout, seed, lock, ahead, keys, visitor),
+            Self::K4V4(buckets) => batch_calm(buckets, way, seed, ahead, keys, packets),
+            Self::K4V8(buckets) => batch_calm(buckets, way, seed, ahead, keys, packets),
+            Self::K8V4(buckets) => batch_calm(buckets, way, seed, ahead, keys, packets),
+            Self::K8V8(buckets) => batch_calm(buckets, way, seed, ahead, keys, packets),
+            Self::K16V4(buckets) => batch_calm(buckets, way, seed, ahead, keys, packets),
+            Self::K16V8(buckets) => batch_calm(buckets, way, seed, ahead, keys, packets),
+            _ => {
+                let Packets { layout, lock, visitor, .. } = packets;
+                self.batch::<false, true>(layout, seed, lock, ahead, keys, visitor);
+                keys.len() / layout.key_bytes()
+            }
         }
     }
 
@@ -289,10 +294,18 @@ fn run<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, c
     (width, length): (usize, usize),
     visitor: &mut impl Visitor,
 ) {
-    let _ = pipelined(buckets, seed, ahead, keys, width, |index, key, hash| {
-        act::<ALONE, WRITE, LOCK, K, V>(buckets, layout, length, (index, key, hash), visitor);
-        ControlFlow::<Infallible>::Continue(())
-    });
+    let _ = pipelined(
+        buckets,
+        seed,
+        ahead,
+        keys,
+        width,
+        |_| (),
+        |index, key, hash| {
+            act::<ALONE, WRITE, LOCK, K, V>(buckets, layout, length, (index, key, hash), visitor);
+            ControlFlow::<Infallible>::Continue(())
+        },
+    );
 }
 
 /// One packet.
@@ -325,89 +338,165 @@ fn act<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, c
     }
 }
 
-/// The loop over a batch while the table is calm, for one shape.
+/// Packets on a table that may be calm.
+pub(crate) struct Packets<'a, V> {
+    pub(super) layout: &'a Layout,
+    pub(super) lock: EntryLock,
+    /// The number of the first.
+    pub(super) first: usize,
+    pub(super) visitor: &'a mut V,
+}
+
+/// The loop over a batch on a table that may be calm, for one shape.
 fn batch_calm<const K: usize, const V: usize>(
     buckets: &Buckets<K, V>,
-    layout: &Layout,
+    way: &Way<'_>,
     seed: u64,
-    lock: EntryLock,
     ahead: [u64; BATCH],
     keys: &[u8],
-    visitor: &mut impl CalmVisitor,
-) {
-    let (width, length) = (layout.key_bytes(), layout.parameter_bytes());
-    let (rest, done) = if width == K && length == V {
-        run_calm(buckets, layout, seed, lock, ahead, keys, (K, V), visitor)
-    } else {
-        run_calm(buckets, layout, seed, lock, ahead, keys, (width, length), visitor)
+    mut packets: Packets<'_, impl CalmVisitor>,
+) -> usize {
+    let widths = (packets.layout.key_bytes(), packets.layout.parameter_bytes());
+    // With the width known to the compiler, a key is one load.
+    let is_whole = widths == (K, V);
+    let end = match way {
+        Way::Free if is_whole => packets.calm(buckets, seed, ahead, keys, (K, V), &()),
+        Way::Free => packets.calm(buckets, seed, ahead, keys, widths, &()),
+        Way::Announced(turn) if is_whole => packets.calm(buckets, seed, ahead, keys, (K, V), turn),
+        Way::Announced(turn) => packets.calm(buckets, seed, ahead, keys, widths, turn),
+        Way::Locked => packets.locked(buckets, seed, ahead, keys, widths.0),
     };
-    // What is left when the table is calm no more.
-    for (index, key) in rest.chunks_exact(width).enumerate() {
-        let packet = (done + index, key, hash_for(buckets, key, seed));
-        match lock {
-            EntryLock::None => {
-                act::<false, true, false, K, V>(buckets, layout, length, packet, visitor);
-            }
-            EntryLock::PerEntry => {
-                act::<false, true, true, K, V>(buckets, layout, length, packet, visitor);
-            }
-        }
+    match end {
+        ControlFlow::Continue(()) => keys.len() / widths.0,
+        ControlFlow::Break(done) => done,
     }
 }
 
-/// Runs packets for as long as the table is calm; the keys that are left, and how many are done.
-#[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "each is known to the compiler by itself")]
-fn run_calm<'k, const K: usize, const V: usize>(
-    buckets: &Buckets<K, V>,
-    layout: &Layout,
-    seed: u64,
-    lock: EntryLock,
-    ahead: [u64; BATCH],
-    keys: &'k [u8],
-    (width, length): (usize, usize),
-    visitor: &mut impl CalmVisitor,
-) -> (&'k [u8], usize) {
-    let end = pipelined(buckets, seed, ahead, keys, width, |index, key, hash| {
-        let found = buckets.update_word(hash, &widen(key), |action, value, position| {
-            let mut hit = Hit::new(action, &mut value[..length], position);
-            visitor.hit(index, &mut hit);
-            hit.outcome(layout, action)
-        });
-        match found {
-            Some((aftermath, None)) if aftermath == Aftermath::default() => {
-                return ControlFlow::Continue(());
-            }
-            Some((aftermath, changed)) => {
-                match (changed, lock) {
-                    (None, _) => {}
-                    // Others may be in the middle of the action that it had.
-                    (Some((action, value)), EntryLock::None) => {
-                        visitor.replace(key, action, &value[..length]);
-                    }
-                    // There are no others.
-                    (Some((action, value)), EntryLock::PerEntry) => {
-                        buckets.update::<false, true, ()>(hash, &widen(key), |_, now, _| {
-                            *now = value;
-                            (Effect::Store(action), ())
-                        });
-                    }
+/// What a worker does before the packets of a window.
+trait Windows {
+    /// Waits until the entries of these hashes are the worker's.
+    fn announce(&self, hashes: &[u64]);
+    /// The same for the window that was last, if the worker let go of it.
+    fn renew(&self);
+}
+
+impl Windows for () {
+    #[inline(always)]
+    fn announce(&self, _: &[u64]) {}
+
+    #[inline(always)]
+    fn renew(&self) {}
+}
+
+impl Windows for Turn<'_> {
+    #[inline(always)]
+    fn announce(&self, hashes: &[u64]) {
+        const { assert!(BATCH <= WINDOW || cfg!(loom)) };
+        self.announce(hashes);
+    }
+
+    #[inline(always)]
+    fn renew(&self) {
+        self.renew();
+    }
+}
+
+impl<C: CalmVisitor> Packets<'_, C> {
+    /// Runs packets without locks, until it may not go on so; how many are done then.
+    #[inline(always)]
+    fn calm<const K: usize, const V: usize>(
+        &mut self,
+        buckets: &Buckets<K, V>,
+        seed: u64,
+        ahead: [u64; BATCH],
+        keys: &[u8],
+        (width, length): (usize, usize),
+        windows: &impl Windows,
+    ) -> ControlFlow<usize> {
+        let announce = |hashes: &[u64]| windows.announce(hashes);
+        let Self { layout, lock, first, visitor } = self;
+        pipelined(buckets, seed, ahead, keys, width, announce, |index, key, hash| {
+            let packet = *first + index;
+            let found = buckets.update_word(hash, &widen(key), |action, value, position| {
+                let mut hit = Hit::new(action, &mut value[..length], position);
+                visitor.hit(packet, &mut hit);
+                hit.outcome(layout, action)
+            });
+            match found {
+                Some((aftermath, None)) if aftermath == Aftermath::default() => {
+                    return ControlFlow::Continue(());
                 }
-                visitor.after(index, key, aftermath);
+                Some((aftermath, changed)) => {
+                    match (changed, &lock) {
+                        (None, _) => {}
+                        // Others may be in the middle of the action that it had.
+                        (Some((action, value)), EntryLock::None) => {
+                            visitor.replace(key, action, &value[..length]);
+                        }
+                        // The entry is this worker's.
+                        (Some((action, value)), EntryLock::PerEntry) => {
+                            buckets.update::<false, true, ()>(hash, &widen(key), |_, now, _| {
+                                *now = value;
+                                (Effect::Store(action), ())
+                            });
+                        }
+                    }
+                    visitor.after(packet, key, aftermath);
+                }
+                None => visitor.miss(packet, key),
             }
-            None => visitor.miss(index, key),
-        }
-        // Whoever changed the table for this packet may have waited, and so let others go on.
-        if visitor.is_calm() { ControlFlow::Continue(()) } else { ControlFlow::Break(index + 1) }
-    });
-    match end {
-        ControlFlow::Continue(()) => (&[], 0),
-        ControlFlow::Break(done) => (&keys[done * width..], done),
+            // Whoever changed the table for this packet may have waited, and so let others go on.
+            if visitor.lasts() {
+                windows.renew();
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(index + 1)
+            }
+        })
+    }
+
+    /// Runs packets under locks, until it may not go on so; how many are done then.
+    fn locked<const K: usize, const V: usize>(
+        &mut self,
+        buckets: &Buckets<K, V>,
+        seed: u64,
+        ahead: [u64; BATCH],
+        keys: &[u8],
+        width: usize,
+    ) -> ControlFlow<usize> {
+        let Self { layout, lock, first, visitor } = self;
+        let length = layout.parameter_bytes();
+        pipelined(
+            buckets,
+            seed,
+            ahead,
+            keys,
+            width,
+            |_| (),
+            |index, key, hash| {
+                let packet = (*first + index, key, hash);
+                match lock {
+                    EntryLock::None => {
+                        act::<false, true, false, K, V>(buckets, layout, length, packet, *visitor)
+                    }
+                    EntryLock::PerEntry => {
+                        act::<false, true, true, K, V>(buckets, layout, length, packet, *visitor)
+                    }
+                };
+                // As above. Without locks for whole actions, others need not wait for those that hold none.
+                if *lock == EntryLock::None || visitor.lasts() {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(index + 1)
+                }
+            },
+        )
     }
 }
 
 /// Calls `act` with the index, key and hash of each packet. The buckets of those that come next are on their way
-/// meanwhile; `ahead` are the hashes of the first, for which they are already.
+/// meanwhile; `ahead` are the hashes of the first, for which they are already. Before each [`BATCH`] packets `window` is
+/// called with their hashes.
 #[inline(always)]
 fn pipelined<const K: usize, const V: usize, B>(
     buckets: &Buckets<K, V>,
@@ -415,6 +504,7 @@ fn pipelined<const K: usize, const V: usize, B>(
     mut ahead: [u64; BATCH],
     keys: &[u8],
     width: usize,
+    window: impl Fn(&[u64]),
     mut act: impl FnMut(usize, &[u8], u64) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     let fetch = |key: &[u8]| {
@@ -428,13 +518,19 @@ fn pipelined<const K: usize, const V: usize, B>(
     for (index, (key, next)) in
         keys[..behind].chunks_exact(width).zip(rest.chunks_exact(width)).enumerate()
     {
+        if index % BATCH == 0 {
+            window(&ahead);
+        }
         let hash = ahead[index % BATCH];
         ahead[index % BATCH] = fetch(next);
         act(index, key, hash)?;
     }
-    let done = behind / width;
-    for (index, key) in keys[behind..].chunks_exact(width).enumerate() {
-        act(done + index, key, ahead[(done + index) % BATCH])?;
+    let (done, count) = (behind / width, keys.len() / width);
+    for (key, index) in keys[behind..].chunks_exact(width).zip(done..) {
+        if index % BATCH == 0 {
+            window(&ahead[..(count - index).min(BATCH)]);
+        }
+        act(index, key, ahead[index % BATCH])?;
     }
     ControlFlow::Continue(())
 }

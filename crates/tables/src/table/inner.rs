@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::bucket::Full;
+use crate::calm::Seating;
 use crate::design::{Placement, Synchronisation};
 use crate::direct::Direct;
 use crate::entry::{ActionId, Position, Tick};
@@ -60,18 +61,18 @@ impl Inner {
         Ok(full)
     }
 
-    /// A worker comes. Whether it disturbs the table until [`Inner::leave`].
-    pub(crate) fn join(&self) -> bool {
+    /// A worker comes; what it is until [`Inner::leave`] where actions have their entries alone.
+    pub(crate) fn join(&self) -> Option<Seating> {
         match &self.units {
-            Units::One(unit) => unit.join(Reclaim { domain: &self.domain, seat: None }),
-            Units::Two(_) | Units::Shards(_) => false,
+            Units::One(unit) => unit.join(),
+            Units::Two(_) | Units::Shards(_) => None,
         }
     }
 
-    /// A worker goes, and disturbed the table or not.
-    pub(crate) fn leave(&self, disturbed: bool) {
+    /// A worker goes.
+    pub(crate) fn leave(&self, seating: Option<Seating>) {
         if let Units::One(unit) = &self.units {
-            unit.leave(disturbed);
+            unit.leave(seating);
         }
     }
 

@@ -7,8 +7,9 @@ use loom::thread;
 
 use super::entry::{Entry, Form, Held};
 use super::line::Line;
+use crate::announcement::{Announcements, Place};
 use crate::arena::{Arena, Root, Writer};
-use crate::calm::{Calm, Patience};
+use crate::calm::{Calm, Standing, Way};
 use crate::exclusive::Exclusive;
 use crate::quiescence::{Domain, Reclaim};
 use crate::region::{LINE, Region};
@@ -293,27 +294,34 @@ impl CalmTable {
     }
 
     fn reclaim(&self) -> Reclaim<'_> {
-        Reclaim { domain: &self.domain, seat: None }
+        Reclaim::of(&self.domain)
     }
 
     /// A batch of one packet that adds one to the entry with this key, as `Buckets::update_word` does or under the lock.
-    fn add_one(&self, key: u64) {
+    fn add_one(&self, key: u64, place: Option<Place>) {
         let line = line(&self.region);
         let seat = self.domain.join().unwrap();
         self.domain.pin(&seat);
         let next = || (u64::from_ne_bytes(line.value(0)) + 1).to_ne_bytes();
-        if self.calm.begin(&mut Patience::default()) {
-            let header = line.peek();
-            if Line::<'_, 8, 8>::action(header, 0) != 0 && line.key(0) == key.to_ne_bytes() {
-                line.set_value(0, &next());
-            }
-        } else {
+        let notice = place.map(|place| self.calm.notice(place));
+        let reclaim = Reclaim { domain: &self.domain, seat: Some(&seat), notice };
+        let way = self.calm.begin(&mut Standing::default(), place, reclaim);
+        if let Way::Locked = way {
             let mut held = line.lock();
             if Line::<'_, 8, 8>::action(held.header(), 0) != 0 && line.key(0) == key.to_ne_bytes() {
                 line.set_value(0, &next());
                 held.change(held.header());
             }
+        } else {
+            if let Way::Announced(turn) = &way {
+                turn.announce(&[key << 48]);
+            }
+            let header = line.peek();
+            if Line::<'_, 8, 8>::action(header, 0) != 0 && line.key(0) == key.to_ne_bytes() {
+                line.set_value(0, &next());
+            }
         }
+        drop(way);
         self.domain.unpin(&seat);
         self.domain.leave(&seat);
     }
@@ -343,7 +351,7 @@ fn packet_wrote_another_entry(disturbs: bool) -> bool {
             put(&table.region, 2, 20);
         })
     };
-    table.add_one(1);
+    table.add_one(1, None);
     changes.join().unwrap();
     line(&table.region).value(0) != 20_u64.to_ne_bytes()
 }
@@ -361,10 +369,10 @@ fn a_packet_writes_no_entry_that_took_the_place_of_its_own() {
 fn worker_lost_an_update(joins: bool) -> bool {
     let table = CalmTable::new(1, 0);
     let work = move |table: &CalmTable| {
-        let disturbs = joins.then(|| table.calm.join(table.reclaim()));
-        table.add_one(1);
-        if let Some(disturbs) = disturbs {
-            table.calm.leave(disturbs);
+        let seating = joins.then(|| table.calm.join());
+        table.add_one(1, seating.and_then(|seating| seating.place()));
+        if let Some(seating) = seating {
+            table.calm.leave(seating);
         }
     };
     let other = {
@@ -382,6 +390,40 @@ fn a_second_worker_of_a_calm_table_loses_no_update() {
     assert!(
         count(|| worker_lost_an_update(false)) > 0,
         "where the second does not say that it is there an update must be seen to be lost"
+    );
+}
+
+/// Two workers add one to two entries, in two windows of one entry each, and in the order that makes each wait for the other if
+/// any does; whether an update is lost.
+fn announced_window_lost_an_update(announces: bool) -> bool {
+    let shared = Arc::new((Announcements::new(), [AtomicU64::new(0), AtomicU64::new(0)]));
+    let work = move |shared: &(Announcements, [AtomicU64; 2]), order: [usize; 2]| {
+        let (announcements, entries) = shared;
+        let place = announcements.join().unwrap();
+        let turn = announcements.turn(place);
+        for entry in order {
+            if announces {
+                turn.announce(&[(entry as u64) << 48]);
+            }
+            let value = entries[entry].load(Ordering::Relaxed);
+            entries[entry].store(value + 1, Ordering::Relaxed);
+        }
+    };
+    let other = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || work(&shared, [1, 0]))
+    };
+    work(&shared, [0, 1]);
+    other.join().unwrap();
+    shared.1.iter().any(|entry| entry.load(Ordering::Relaxed) != 2)
+}
+
+#[test]
+fn announced_windows_lose_no_update() {
+    assert_eq!(count(|| announced_window_lost_an_update(true)), 0);
+    assert!(
+        count(|| announced_window_lost_an_update(false)) > 0,
+        "where nothing is announced an update must be seen to be lost"
     );
 }
 
