@@ -102,6 +102,7 @@ impl Driver {
     ) -> Result<(), RunError> {
         match self {
             Self::V1model(blocks) => blocks.go_on(machine, packet, arguments, outputs),
+            Self::Psa(blocks) => blocks.go_on(machine, packet, arguments, outputs),
             Self::Pna(blocks) => blocks.go_on(machine, packet.1, arguments, outputs),
             _ => Err(RunError::Malformed("package")),
         }

@@ -32,7 +32,9 @@ use crate::error::CompileError;
 use crate::layout::{CoreError, Layout, MetadataField};
 use crate::table::EntryLayout;
 use gather::Gather;
-use ir::{ActionId, ControlId, Direction, FunctionId, Location, ParserId, TypeId};
+use ir::{
+    ActionId, ControlId, Direction, ExternId, FunctionId, Location, ParserId, TableId, TypeId,
+};
 use moves::{Move, Step};
 use shape::{Scalar, Shape, Shapes};
 pub(crate) use statement::mask;
@@ -263,23 +265,55 @@ pub(crate) enum Statement {
         counter: u32,
         index: Expression,
     },
+    /// The colour of a packet by an element of a meter. Beyond its end it is that of before, or `to` stays.
+    Meter {
+        meter: Metered,
+        index: Expression,
+        stays: bool,
+    },
+    /// The entry of a table whose action runs counts the packet.
+    CountEntry {
+        counter: u32,
+        table: u32,
+        entry: Field,
+        bytes: Option<Expression>,
+    },
+    /// The colour of a packet by the meter of the entry whose action runs.
+    MeterEntry {
+        meter: Metered,
+        entry: Field,
+    },
+    /// The colour that the meter gave when the entry was found, and one more; nothing where none was.
+    Color {
+        meter: u32,
+        color: Field,
+        to: Field,
+    },
     /// The checksum over what a gather names; it is stored, or compared.
     Checksum {
         gather: u32,
         field: Field,
         updates: bool,
     },
-    /// `base + hash % most`, or `base` if that is zero.
+    /// `base + hash % most`, or `base` if that is zero; without it, `base + hash`.
     Hash {
         gather: u32,
         base: Expression,
-        most: Expression,
+        most: Option<Expression>,
         to: Field,
+    },
+    /// The words that a gather names are added to a one's complement sum, or taken out of it (RFC 1624).
+    Sum {
+        gather: u32,
+        sum: Field,
+        subtracts: bool,
     },
     Return,
     Exit,
     /// PNA: the packet goes to a port, or nowhere.
     SendTo(Option<Expression>),
+    /// PNA: the entry is added that the packet missed.
+    AddEntry(Box<Added>),
     /// PNA: the timer of the entry whose action runs starts again, with the timeout of a profile if there is one.
     RestartTimer(Option<Expression>),
     /// A step that the interpreter does; it emits so many bytes at most.
@@ -287,6 +321,39 @@ pub(crate) enum Statement {
         step: u32,
         emits: u32,
     },
+}
+
+/// A packet that a meter colours.
+#[derive(Clone, Debug)]
+pub(crate) struct Metered {
+    pub(crate) meter: u32,
+    /// The colour of before, as the program has colours.
+    pub(crate) before: Expression,
+    /// In bytes, if not as the packet was received.
+    pub(crate) length: Option<Expression>,
+    pub(crate) to: Option<Field>,
+}
+
+/// An entry that a packet adds.
+#[derive(Clone, Debug)]
+pub(crate) struct Added {
+    pub(crate) missed: Missed,
+    pub(crate) action: u32,
+    /// Its data: the offset of each where it is packed, and its bytes.
+    pub(crate) values: Vec<(Expression, Offset, u32)>,
+    /// Of timeouts.
+    pub(crate) profile: Option<Expression>,
+    /// Where it is told whether that was done, and what stands for not done and for done.
+    pub(crate) status: Option<(Field, u64, u64)>,
+}
+
+/// The lookup whose action runs, if it found nothing and packets add entries to its table: the number of the table, counted
+/// from one, and the packed key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Missed {
+    pub(crate) table: Field,
+    pub(crate) low: Field,
+    pub(crate) high: Field,
 }
 
 /// What can be called; each is one function of machine code.
@@ -395,7 +462,25 @@ pub(crate) struct Table {
     pub(crate) native: Option<(u32, Arc<EntryLayout>)>,
     /// If the interpreter looks it up: keys are then no concern of code, nor are the fields of action data.
     pub(crate) general: Option<General>,
+    /// If entries have counters and meters of which code has the entries.
+    pub(crate) directs: Option<Directs>,
 }
+
+/// What belongs to a table whose entries have counters or meters.
+#[derive(Clone, Debug)]
+pub(crate) struct Directs {
+    /// The entry whose action runs: its address, or [`DEFAULT_ENTRY`], or zero.
+    pub(crate) entry: Field,
+    /// Each hit is counted.
+    pub(crate) counts_hits: bool,
+    /// An action that runs on a miss has counters and meters too.
+    pub(crate) has_default: bool,
+    /// Meters that run on each hit: the colour and one more, as long as the action runs, and where the program reads it.
+    pub(crate) meters: Vec<(u32, Field, Option<Field>)>,
+}
+
+/// What stands for the default entry where an entry's address is expected.
+pub(crate) const DEFAULT_ENTRY: u64 = 1;
 
 /// A table that the interpreter looks up, with what that reads, and writes (colours of meters).
 #[derive(Clone, Debug, Default)]
@@ -430,6 +515,8 @@ pub(crate) struct TableAction {
     pub(crate) after: Block,
     /// It has externs of the interpreter's that want to know what was looked up.
     pub(crate) asks_for_lookup: bool,
+    /// It may add an entry.
+    pub(crate) adds: Option<Missed>,
 }
 
 /// See the module.
@@ -443,14 +530,14 @@ pub(crate) struct Bound {
     pub(crate) counts: bool,
     /// Most bytes that a deparser emits.
     pub(crate) emitted: u32,
-    /// No block of the package but the last does.
-    pub(crate) only_last_emits: bool,
     /// Types of the parameters of the package's blocks.
     types: Vec<ParameterType>,
     /// Left to the interpreter.
     pub(crate) steps: Vec<Step>,
     /// What is hashed.
     pub(crate) gathers: Vec<Gather>,
+    /// Packets add entries, and code does it.
+    pub(crate) adds_entries: bool,
     /// What messages of v1model's `digest` read.
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Vec<(Callee, Body)>,
@@ -469,6 +556,8 @@ pub(crate) struct Bound {
 pub(crate) struct PackageBlock {
     pub(crate) callee: Callee,
     pub(crate) parameters: Vec<BlockParameter>,
+    /// It may emit headers.
+    pub(crate) emits: bool,
 }
 
 /// Where a parameter of a block is.
@@ -527,6 +616,12 @@ pub(crate) struct Binder<'p> {
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
     gathers: Vec<Gather>,
+    /// Where the lookup is for which packets add entries, if code does that.
+    missed: Option<Option<Missed>>,
+    /// Of tables whose entries have counters or meters, if code can have the entries.
+    directs: HashMap<TableId, Option<Directs>>,
+    /// Where the sums of instances of `InternetChecksum` are that code has.
+    sums: HashMap<ExternId, Option<Field>>,
     messages: Vec<Move>,
     /// Whether a packet can come to the limit of steps: the program has loops, or packets go through it again.
     counts: bool,
@@ -558,22 +653,27 @@ impl Bound {
             returns: None,
             steps: Vec::new(),
             gathers: Vec::new(),
+            sums: HashMap::new(),
+            missed: None,
+            directs: HashMap::new(),
             messages: Vec::new(),
             counts: can_repeat(program),
             next: None,
             is_final: std::cell::Cell::new(false),
         };
         let package = binder.package()?;
-        let (blocks, types) = binder.parameters_of_blocks(&package)?;
+        let (mut blocks, types) = binder.parameters_of_blocks(&package)?;
         let locals = binder.frame;
         for block in &blocks {
             binder.callee(block.callee)?;
         }
+        binder.begin_sums(&blocks);
         let emits = blocks.iter().map(|block| emitted::most(block.callee, &binder.bodies));
         let emits: Vec<u64> = emits.collect();
         let emitted = emits.iter().max().copied().unwrap_or(0);
-        let before_last = emits.len().saturating_sub(1);
-        let only_last_emits = emits.iter().take(before_last).all(|most| *most == 0);
+        for (block, most) in blocks.iter_mut().zip(&emits) {
+            block.emits = *most > 0;
+        }
         if emitted > MAXIMUM_EMITTED {
             return binder.refuse("a deparser that emits so much, or in a loop");
         }
@@ -583,7 +683,6 @@ impl Bound {
             locals,
             counts: binder.counts,
             emitted: emitted as u32,
-            only_last_emits,
             types,
             tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
             natives: binder.natives,
@@ -591,6 +690,7 @@ impl Bound {
             faults: binder.faults,
             steps: binder.steps,
             gathers: binder.gathers,
+            adds_entries: binder.missed.flatten().is_some(),
             messages: binder.messages,
             errors: CoreErrors {
                 none: error(CoreError::NoError),

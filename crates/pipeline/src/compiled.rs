@@ -15,6 +15,7 @@
 
 #![allow(unsafe_code)]
 
+mod added;
 mod burst;
 mod context;
 mod engine;
@@ -24,6 +25,7 @@ mod generate;
 #[cfg(test)]
 mod guarded;
 mod host;
+mod meters;
 mod plan;
 mod step;
 mod straight;

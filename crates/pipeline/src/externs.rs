@@ -23,7 +23,8 @@ use crate::value::Value;
 use hash::Algorithm;
 use ir::bits::Bits;
 use ir::{Argument, ExternCallee, ExternId, ExternInstance, ExternType, Location, TypeId};
-use meter::Meter;
+use meter::{Color, Meter};
+use std::time::Duration;
 
 pub(crate) use calls::known;
 
@@ -80,6 +81,23 @@ pub(crate) struct Meters {
     pub(crate) size: u64,
     pub(crate) counts_packets: bool,
     pub(crate) cells: Array<Meter>,
+}
+
+impl Meters {
+    /// The colour of a packet of so many bytes that came with a colour; nothing beyond the end of the array.
+    pub(crate) fn execute(
+        &self,
+        index: u64,
+        (length, before): (u64, Color),
+        now: Duration,
+    ) -> Option<Color> {
+        if index >= self.size {
+            return None;
+        }
+        let size = if self.counts_packets { 1 } else { length };
+        let color = self.cells.update_written(index, |meter| meter.execute(size, before, now));
+        Some(color.unwrap_or(before))
+    }
 }
 
 /// An array of registers. Elements that were never written are not kept.

@@ -29,7 +29,7 @@ pub(crate) use timer::Timer;
 
 use self::search::Search;
 use crate::error::{ControlError, RunError};
-use crate::externs::meter::{Meter, MeterConfig};
+use crate::externs::meter::MeterConfig;
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
 pub use entities::CounterData as CounterValue;
@@ -197,7 +197,7 @@ impl TableState {
                         Direct::Counter(CounterValue::default())
                     }
                     ExternType::V1DirectMeter | ExternType::DirectMeter => {
-                        Direct::Meter(Meter::default())
+                        Direct::Meter(Arc::default())
                     }
                     _ => Direct::Other,
                 };
@@ -495,11 +495,13 @@ impl TableState {
         config: Option<MeterConfig>,
         now: Duration,
     ) -> bool {
-        let mut entries = write(&self.entries);
-        let Some(meter) = meter_in(&mut entries.shape, instance) else { return false };
-        meter.configure(config, now);
+        let entries = write(&self.entries);
+        match meter_in(&entries.shape, instance) {
+            Some(mut meter) => meter.configure(config, now),
+            None => return false,
+        }
         for entry in entries.by_handle.values() {
-            if let Some(meter) = meter_in(&mut entry.state().directs, instance) {
+            if let Some(mut meter) = entry.meter(instance) {
                 meter.configure(config, now);
             }
         }

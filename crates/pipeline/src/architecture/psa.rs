@@ -11,6 +11,7 @@ mod shared;
 use self::shared::Shared;
 use super::decision::{Decision, Fate};
 use super::engine::Engine;
+use super::v1model::Behind;
 use super::{
     Bound, Output, PSA_PORT_RECIRCULATE, PassBudget, bound_control, bound_parser, drop_packet,
     microseconds, output,
@@ -71,6 +72,21 @@ struct Egress<V> {
     generation: u32,
 }
 
+/// A packet behind ingress or egress: from which port, or to which, it goes.
+struct Passed {
+    port: u32,
+    /// Bytes for counters and meters.
+    counted_length: u64,
+    generation: u32,
+}
+
+/// A packet of which there are copies, and the path that they are on.
+struct Copied {
+    counted_length: u64,
+    generation: u32,
+    path: PacketPath,
+}
+
 impl Blocks {
     pub(super) fn new(layout: &Layout) -> Result<Self, LoadError> {
         let program = &layout.program;
@@ -105,8 +121,45 @@ impl Blocks {
             counted_length: packet.len() as u64,
             generation: 0,
         };
-        let mut queue = VecDeque::from([Pass::Ingress(first)]);
-        let mut budget = PassBudget::default();
+        self.all(machine, VecDeque::from([Pass::Ingress(first)]), PassBudget::default(), outputs)
+    }
+
+    /// Goes on with a packet that code brought to the end of ingress or egress: with headers, metadata, and what the
+    /// control said of the packet, which is so many bytes long as it was received.
+    pub(super) fn go_on<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        (behind, port, length): (Behind, u32, u64),
+        arguments: [E::Value; 3],
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let (mut queue, mut budget) = (VecDeque::new(), PassBudget::default());
+        budget.take(0)?;
+        let passed = |port, counted_length| Passed { port, counted_length, generation: 0 };
+        match behind {
+            Behind::Ingress => {
+                let mut shared = Shared::default();
+                if machine.layout.dialect == Dialect::PsaSwitch {
+                    shared.take(machine, &arguments, &self.ingress.control.types, &[1])?;
+                }
+                self.behind_ingress(machine, passed(port, length), arguments, shared, &mut queue)?;
+            }
+            Behind::Egress(to) => {
+                budget.take(0)?;
+                self.behind_egress(machine, passed(to, length), arguments, &mut queue, outputs)?;
+            }
+        }
+        self.all(machine, queue, budget, outputs)
+    }
+
+    /// Works through a queue.
+    fn all<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        mut queue: VecDeque<Pass<E::Value>>,
+        mut budget: PassBudget,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         while let Some(pass) = queue.pop_front() {
             match pass {
                 Pass::Ingress(pass) => {
@@ -132,7 +185,7 @@ impl Blocks {
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length, path: path.name() });
         machine.begin_pass(counted_length)?;
-        let Pipeline { parser, control, deparser } = &self.ingress;
+        let Pipeline { parser, control, .. } = &self.ingress;
         let layout = machine.layout;
         let follows = machine.layout.dialect == Dialect::PsaSwitch;
         let mut shared = Shared::default();
@@ -166,7 +219,6 @@ impl Blocks {
                 (MetadataField::ParserError, u128::from(outcome.error)),
             ],
         )?;
-        let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
         let output = filled(machine, control.types.get(3), &[(MetadataField::Drop, 1)])?;
         let mut arguments = [headers, metadata, input, output];
         machine.run_control(control.id, &mut arguments)?;
@@ -174,6 +226,22 @@ impl Blocks {
             shared.take(machine, &arguments, &control.types, &[1])?;
         }
         let [headers, metadata, _, decisions] = arguments;
+        let passed = Passed { port, counted_length, generation };
+        self.behind_ingress(machine, passed, [headers, metadata, decisions], shared, queue)
+    }
+
+    /// Ingress deparser and packet replication.
+    fn behind_ingress<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        Passed { port, counted_length, generation }: Passed,
+        [headers, metadata, decisions]: [E::Value; 3],
+        mut shared: Shared<E::Value>,
+        queue: &mut VecDeque<Pass<E::Value>>,
+    ) -> Result<(), RunError> {
+        let Pipeline { parser, control, deparser } = &self.ingress;
+        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
         let number = |field| machine.field_number(&decisions, type_id, field);
         let decision = decided_at_ingress(number);
         let class_of_service = number(MetadataField::ClassOfService);
@@ -198,28 +266,8 @@ impl Blocks {
         let modified = machine.take_deparsed_packet();
         let packet = machine.take_packet();
 
-        for session in decision.copies {
-            let Some(config) = machine.state.clone_session(session) else {
-                continue;
-            };
-            machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
-            let mut copy = packet.clone();
-            copy.truncate(most(config.packet_length));
-            for replica in replicas(machine, &config) {
-                let mut pass =
-                    self.egress_pass(machine, copy.clone(), PacketPath::CloneI2e, generation)?;
-                pass.port = replica.port;
-                pass.instance = replica.instance;
-                pass.class_of_service = u128::from(config.class_of_service);
-                if follows {
-                    pass.counted_length = counted_length;
-                } else {
-                    pass.cloned_at_ingress = machine.copy(&cloned_meta);
-                }
-                pass.generation += 1;
-                queue.push_back(Pass::Egress(pass));
-            }
-        }
+        let copied = Copied { counted_length, generation, path: PacketPath::CloneI2e };
+        self.copies(machine, (decision.copies, &packet), copied, &cloned_meta, queue)?;
         let (path, replicas) = match decision.fate {
             Fate::Unicast { port } => {
                 (PacketPath::NormalUnicast, vec![Replica { port, instance: 0 }])
@@ -271,6 +319,46 @@ impl Blocks {
         Ok(())
     }
 
+    /// Sends copies of a packet to egress, with what the deparser says of them.
+    fn copies<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        (sessions, packet): (Vec<u32>, &[u8]),
+        Copied { counted_length, generation, path }: Copied,
+        metadata: &E::Value,
+        queue: &mut VecDeque<Pass<E::Value>>,
+    ) -> Result<(), RunError> {
+        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let is_of_ingress = path == PacketPath::CloneI2e;
+        for session in sessions {
+            let Some(config) = machine.state.clone_session(session) else {
+                continue;
+            };
+            let kind = match is_of_ingress {
+                true => "clone from ingress to egress",
+                false => "clone from egress to egress",
+            };
+            machine.event(|_| Event::Copy { kind });
+            let mut copy = packet.to_vec();
+            copy.truncate(most(config.packet_length));
+            for replica in replicas(machine, &config) {
+                let mut pass = self.egress_pass(machine, copy.clone(), path, generation + 1)?;
+                pass.port = replica.port;
+                pass.instance = replica.instance;
+                pass.class_of_service = u128::from(config.class_of_service);
+                if follows {
+                    pass.counted_length = counted_length;
+                } else if is_of_ingress {
+                    pass.cloned_at_ingress = machine.copy(metadata);
+                } else {
+                    pass.cloned_at_egress = machine.copy(metadata);
+                }
+                queue.push_back(Pass::Egress(pass));
+            }
+        }
+        Ok(())
+    }
+
     fn egress_pass<'p, E: Engine<'p>>(
         &self,
         machine: &mut E,
@@ -306,9 +394,8 @@ impl Blocks {
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path: path.name() });
         machine.begin_pass(counted_length)?;
-        let Pipeline { parser, control, deparser } = &self.egress;
+        let Pipeline { parser, control, .. } = &self.egress;
         let layout = machine.layout;
-        let follows = machine.layout.dialect == Dialect::PsaSwitch;
         let path = u128::from(layout.names.packet_path(path));
 
         let egress_port = (MetadataField::EgressPort, u128::from(port));
@@ -339,11 +426,27 @@ impl Blocks {
                 (MetadataField::ParserError, u128::from(outcome.error)),
             ],
         )?;
-        let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
         let decisions = initial(machine, &control.types, 3)?;
         let mut arguments = [headers, metadata, input, decisions];
         machine.run_control(control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
+        let passed = Passed { port, counted_length, generation };
+        self.behind_egress(machine, passed, [headers, metadata, decisions], queue, outputs)
+    }
+
+    /// Egress deparser, and what becomes of the packet.
+    fn behind_egress<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        Passed { port, counted_length, generation }: Passed,
+        [headers, metadata, decisions]: [E::Value; 3],
+        queue: &mut VecDeque<Pass<E::Value>>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let Pipeline { control, deparser, .. } = &self.egress;
+        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let egress_port = (MetadataField::EgressPort, u128::from(port));
+        let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
         let number = |field| machine.field_number(&decisions, type_id, field);
         let decision = decided_at_egress(number, port);
 
@@ -360,28 +463,8 @@ impl Blocks {
         let [cloned_meta, mut recirculated_meta, ..] = arguments;
         let modified = machine.take_deparsed_packet();
 
-        for session in decision.copies {
-            let Some(config) = machine.state.clone_session(session) else {
-                continue;
-            };
-            machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
-            let mut copy = modified.clone();
-            copy.truncate(most(config.packet_length));
-            for replica in replicas(machine, &config) {
-                let mut pass =
-                    self.egress_pass(machine, copy.clone(), PacketPath::CloneE2e, generation)?;
-                pass.port = replica.port;
-                pass.instance = replica.instance;
-                pass.class_of_service = u128::from(config.class_of_service);
-                if follows {
-                    pass.counted_length = counted_length;
-                } else {
-                    pass.cloned_at_egress = machine.copy(&cloned_meta);
-                }
-                pass.generation += 1;
-                queue.push_back(Pass::Egress(pass));
-            }
-        }
+        let copied = Copied { counted_length, generation, path: PacketPath::CloneE2e };
+        self.copies(machine, (decision.copies, &modified), copied, &cloned_meta, queue)?;
         if decision.fate == Fate::Drop {
             drop_packet(machine, "at the end of egress");
         } else if decision.fate == Fate::Recirculate {

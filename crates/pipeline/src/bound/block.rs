@@ -105,7 +105,7 @@ impl Binder<'_> {
                 let (size, direction) = (shape.size(), parameter.direction);
                 placed.push(BlockParameter { offset, size, direction });
             }
-            places.push(PackageBlock { callee: *callee, parameters: placed });
+            places.push(PackageBlock { callee: *callee, parameters: placed, emits: false });
         }
         Ok((places, types))
     }

@@ -1,4 +1,4 @@
-//! Data that checksums and hashes of v1model run over: bits of the frame, one piece behind the other.
+//! Data that checksums and hashes run over: bits of the frame, one piece behind the other.
 
 use super::shape::{DATA, Shape, Storage};
 use super::{Address, Binder, Block, Expression, Field, Offset, Outcome, Statement};
@@ -15,12 +15,42 @@ pub(crate) struct Gather {
     pub(crate) payload: bool,
     /// What does not come out as expected is an error of the packet.
     pub(crate) verifies: bool,
+    /// Fields of invalid headers are hashed too.
+    pub(crate) takes_invalid: bool,
+}
+
+impl Gather {
+    /// Bits that are hashed, if that are always as many.
+    pub(crate) fn bits(&self) -> Option<u32> {
+        self.pieces.iter().try_fold(0_u32, |sum, piece| match *piece {
+            Piece::Bits { width, .. }
+            | Piece::Number { width, .. }
+            | Piece::Constant { width, .. } => sum.checked_add(width),
+            Piece::Tail { .. } => None,
+        })
+    }
+
+    /// Whether it is the Internet checksum, over fields in whole words of 16 bits.
+    pub(crate) fn is_in_words(&self) -> bool {
+        self.algorithm == Algorithm::OnesComplement16
+            && !self.payload
+            && self.pieces.iter().all(|piece| match *piece {
+                Piece::Bits { bit, width, .. } => {
+                    bit.is_multiple_of(8) && width.is_multiple_of(16) && width < 1 << 16
+                }
+                Piece::Tail { .. } => true,
+                Piece::Number { width, .. } | Piece::Constant { width, .. } => {
+                    width.is_multiple_of(16) && (1..=64).contains(&width)
+                }
+            })
+    }
 }
 
 /// Bits that are hashed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece {
-    /// So many bits from this one on of what lies at the offset; of a header with this flag, if that is valid.
+    /// So many bits from this one on of what lies at the offset; of a header with this flag, if that is valid or invalid ones
+    /// are taken.
     Bits {
         flag: Offset,
         offset: Offset,
@@ -100,7 +130,7 @@ impl Binder<'_> {
         let to = self.field(to)?;
         let (base, most) = (self.expression(base)?, self.expression(most)?);
         let gather = self.gather(algorithm, data, false, false)?;
-        out.push(Statement::Hash { gather, base, most, to });
+        out.push(Statement::Hash { gather, base, most: Some(most), to });
         Ok(())
     }
 
@@ -121,13 +151,24 @@ impl Binder<'_> {
         let Some(algorithm) = member.map(|member| member.algorithm.clone()) else {
             return self.refuse("a hash without algorithm");
         };
+        let number = self.gathered(data, algorithm)?;
+        if let Some(gather) = self.gathers.get_mut(number as usize) {
+            (gather.payload, gather.verifies) = (payload, verifies);
+        }
+        Ok(number)
+    }
+
+    /// Data that an algorithm runs over.
+    pub(super) fn gathered(&mut self, data: &ir::Expression, algorithm: Algorithm) -> Outcome<u32> {
         if matches!(algorithm, Algorithm::Random | Algorithm::Unknown(_)) {
             return self.refuse("a hash algorithm that is not run");
         }
         let mut pieces = Vec::new();
         self.pieces(data, &mut pieces)?;
         let number = u32::try_from(self.gathers.len()).unwrap_or(u32::MAX);
-        self.gathers.push(Gather { algorithm, pieces, payload, verifies });
+        let takes_invalid = !self.layout.dialect.hashes_valid_headers_only();
+        let (payload, verifies) = (false, false);
+        self.gathers.push(Gather { algorithm, pieces, payload, verifies, takes_invalid });
         Ok(number)
     }
 

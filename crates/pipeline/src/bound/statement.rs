@@ -2,6 +2,9 @@
 
 mod call;
 mod copy;
+mod externs;
+mod meters;
+mod pna;
 
 pub(super) use call::Formal;
 
@@ -88,7 +91,9 @@ impl Binder<'_> {
             }
             StatementKind::CallExtern { callee, arguments, result, .. } => {
                 return match callee {
-                    ExternCallee::Function(function) => self.function(function, arguments, out),
+                    ExternCallee::Function(function) => {
+                        self.function(function, arguments, result.as_ref(), out)
+                    }
                     ExternCallee::Method { instance, method } => {
                         self.method(*instance, method, arguments, result.as_ref(), out)
                     }
@@ -278,6 +283,7 @@ impl Binder<'_> {
         &mut self,
         function: &ExternFunction,
         arguments: &[ir::Argument],
+        result: Option<&Place>,
         out: &mut Block,
     ) -> Outcome {
         match function {
@@ -334,6 +340,18 @@ impl Binder<'_> {
             | ExternFunction::UpdateChecksum
             | ExternFunction::UpdateChecksumWithPayload => self.checksum(function, arguments, out),
             ExternFunction::Hash => self.hash(arguments, out),
+            ExternFunction::PsaCloneI2e
+            | ExternFunction::PsaCloneE2e
+            | ExternFunction::PsaResubmit
+            | ExternFunction::PsaRecirculate
+            | ExternFunction::PsaNormal => self.packet_path(function, arguments, result, out),
+            ExternFunction::AddEntry | ExternFunction::AddEntryIf => {
+                self.add_entry(function, arguments, result, out)
+            }
+            ExternFunction::SetEntryExpireTimeIf | ExternFunction::UpdateExpireInfo => {
+                self.expire_if(function, arguments, out)
+            }
+            ExternFunction::SelectByDirection => self.select_by_direction(arguments, result, out),
             other => self.refuse(&format!("the extern function {other}")),
         }
     }

@@ -6,7 +6,7 @@ use crate::bound::shape::{DATA, Scalar, Shape, Storage};
 use crate::dialect::Dialect;
 use crate::layout::{Touched, each_statement_in, field_of_key};
 use crate::table::EntryLayout;
-use ir::{ExpressionKind, ExternCallee, ExternType, StatementKind, TableId};
+use ir::{ExpressionKind, ExternCallee, StatementKind, TableId};
 use std::sync::Arc;
 
 impl Binder<'_> {
@@ -45,11 +45,13 @@ impl Binder<'_> {
         if tells && packed.is_err() {
             return self.refuse("a table that packets add entries to");
         }
-        for instance in &table.direct_externs {
-            let known = layout.program.externs.get(instance.index());
-            if !known.is_some_and(|known| known.extern_type == ExternType::V1DirectCounter) {
-                return self.refuse("a table with a direct meter");
-            }
+        let mut directs = self.directs_of(id)?;
+        if directs.is_none() && !table.direct_externs.is_empty() {
+            return self.refuse("a table with counters or meters whose entries are not packed");
+        }
+        for (meter, _, result) in directs.iter_mut().flat_map(|directs| &mut directs.meters) {
+            let place = layout.meter_result(ir::ExternId(*meter));
+            *result = place.map(|place| self.field(place)).transpose()?;
         }
         let before_keys = self.block(&table.before_keys)?;
         let mut keys = Vec::with_capacity(table.keys.len());
@@ -72,9 +74,13 @@ impl Binder<'_> {
         let mut actions = Vec::with_capacity(table.actions.len());
         for reference in &table.actions {
             let (mut action, data) = self.table_action(reference)?;
-            action.asks_for_lookup = tells && self.asks_for_lookup(reference.action);
+            action.asks_for_lookup = tells && self.asks_for_lookup(reference.action)?;
+            if table.add_on_miss && self.adds_entry(reference.action) {
+                action.adds = self.missed()?;
+            }
             // Who adds an entry leaves the gate for that, and may hold none.
-            if action.asks_for_lookup && !action.references.is_empty() {
+            let may_add = action.asks_for_lookup || action.adds.is_some();
+            if may_add && !action.references.is_empty() {
                 return self
                     .refuse("a table whose entries are written by an action that may add some");
             }
@@ -90,7 +96,7 @@ impl Binder<'_> {
             self.natives.push(id.index());
             (self.natives.len() as u32 - 1, Arc::new(layout))
         });
-        Ok(Table { before_keys, keys, actions, native, general: None })
+        Ok(Table { before_keys, keys, actions, native, general: None, directs })
     }
 
     /// A table that the interpreter looks up; code runs the action.
@@ -112,7 +118,16 @@ impl Binder<'_> {
             actions.push(action);
         }
         let general = Some(general);
-        Ok(Table { before_keys, keys: Vec::new(), actions, native: None, general })
+        let (keys, native, directs) = (Vec::new(), None, None);
+        Ok(Table { before_keys, keys, actions, native, general, directs })
+    }
+
+    /// Whether a key can be bound.
+    pub(super) fn is_bound_key(&mut self, key: &ir::Expression) -> Outcome {
+        match self.shape(key.type_id) {
+            Shape::Wide { .. } => self.wide_key(key).map(|_| ()),
+            _ => self.key(key).map(|_| ()),
+        }
     }
 
     /// A field of an invalid header matches as zero, as in BMv2 (`src/bm_sim/match_units.cpp`), also where only a
@@ -191,34 +206,64 @@ impl Binder<'_> {
             before,
             after,
             asks_for_lookup: false,
+            adds: None,
         };
         Ok((action, data))
     }
 
     /// Whether the interpreter's externs in an action of PNA may want to know what was looked up.
-    fn asks_for_lookup(&self, id: ir::ActionId) -> bool {
+    fn asks_for_lookup(&mut self, id: ir::ActionId) -> Outcome<bool> {
         use ir::ExternFunction as Of;
-        let Some(action) = self.layout.program.actions.get(id.index()) else { return false };
-        let mut asks = false;
-        each_statement_in(vec![&action.body], &mut |statement| {
-            asks |= match &statement.kind {
-                StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => {
-                    matches!(
-                        function,
-                        Of::AddEntry
-                            | Of::AddEntryIf
-                            | Of::SetEntryExpireTimeIf
-                            | Of::UpdateExpireInfo
-                            | Of::Other(_)
-                    )
-                }
-                // Such as direct counters and meters, and what is in what is called.
-                StatementKind::CallExtern { callee: ExternCallee::Method { .. }, .. }
-                | StatementKind::CallAction { .. }
-                | StatementKind::CallFunction { .. } => true,
-                _ => false,
-            };
+        let adds = self.missed()?.is_some();
+        let (mut asks, mut instances) = (false, Vec::new());
+        self.each_call(id, &mut |callee| match callee {
+            ExternCallee::Function(Of::AddEntry | Of::AddEntryIf) => asks |= !adds,
+            ExternCallee::Function(Of::Other(_)) => asks = true,
+            ExternCallee::Function(_) => {}
+            ExternCallee::Method { instance, .. } => instances.push(*instance),
         });
-        asks
+        for instance in instances {
+            let table = self.layout.program.externs.get(instance.index()).and_then(|one| one.table);
+            if let Some(table) = table {
+                asks |= self.directs_of(table)?.is_none();
+            }
+        }
+        Ok(asks)
+    }
+
+    /// Whether an action, or what it calls, may add an entry.
+    pub(super) fn adds_entry(&self, id: ir::ActionId) -> bool {
+        use ir::ExternFunction as Of;
+        let mut adds = false;
+        self.each_call(id, &mut |callee| {
+            adds |= matches!(callee, ExternCallee::Function(Of::AddEntry | Of::AddEntryIf));
+        });
+        adds
+    }
+
+    /// The externs that an action calls, and what it calls does.
+    fn each_call(&self, id: ir::ActionId, with: &mut dyn FnMut(&ExternCallee)) {
+        let program = &self.layout.program;
+        let body = program.actions.get(id.index()).map(|action| &action.body);
+        let mut blocks: Vec<&ir::Block> = body.into_iter().collect();
+        let mut seen: Vec<*const ir::Block> = Vec::new();
+        while let Some(block) = blocks.pop() {
+            if seen.iter().any(|known| std::ptr::eq(*known, block)) {
+                continue;
+            }
+            seen.push(block);
+            let mut called = Vec::new();
+            each_statement_in(vec![block], &mut |statement| match &statement.kind {
+                StatementKind::CallExtern { callee, .. } => with(callee),
+                StatementKind::CallAction { action, .. } => {
+                    called.extend(program.actions.get(action.index()).map(|one| &one.body));
+                }
+                StatementKind::CallFunction { function, .. } => {
+                    called.extend(program.functions.get(function.index()).map(|one| &one.body));
+                }
+                _ => {}
+            });
+            blocks.extend(called);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Packets of v1model and PNA in bursts, each stage one function that loops over them: see [`super::plan`].
+//! Packets of v1model, PSA and PNA in bursts, each stage one function that loops over them: see [`super::plan`].
 //!
 //! A burst is parsed, each packet in a frame of its own, and the cache is asked for the entries that headers name; then
 //! packets come to their end one after the other, so that what one leaves in an entry the next one finds. Where entries are
@@ -6,7 +6,7 @@
 //! from memory that the batch keeps, where the parser put them with room in front for headers that the program adds.
 
 use super::Compiled;
-use super::context::Context;
+use super::context::{Context, NEW_PACKET};
 use super::engine::{self, Image, fault};
 use super::plan::Plan;
 use super::step::Steps;
@@ -112,7 +112,7 @@ pub(super) struct Owner {
 impl Owner {
     /// If entries have such memory which code uses.
     pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
-        let is_used = layout.counts || layout.ageing != Ageing::None;
+        let is_used = layout.counts || layout.meters || layout.ageing != Ageing::None;
         let place = layout.owner.filter(|_| is_used)?;
         Some(Self { probe: layout.probe()?, place })
     }
@@ -168,6 +168,8 @@ impl Run<'_, '_> {
         packets: &[(u32, &[u8])],
     ) {
         let emitted = (self.code.bound.emitted as usize + SLACK).next_multiple_of(CHUNK);
+        // Headers that the packet gets go in front of it: of each deparser.
+        let in_front = if self.straight.psa.is_some() { 2 * emitted } else { emitted };
         if let Some(inside) = inside.as_deref_mut() {
             self.context.set_tables(inside);
         }
@@ -181,9 +183,8 @@ impl Run<'_, '_> {
         for (round, packets) in packets.chunks(BURST).enumerate() {
             let mut records = [const { MaybeUninit::<Packet>::uninit() }; BURST];
             for (record, (port, packet)) in records.iter_mut().zip(packets) {
-                // Headers that the packet gets go in front of it.
-                let output = (taken + emitted) as u64;
-                taken += emitted + (packet.len() + SLACK).next_multiple_of(CHUNK);
+                let output = (taken + in_front) as u64;
+                taken += in_front + (packet.len() + SLACK).next_multiple_of(CHUNK);
                 let (input, length) = (packet.as_ptr(), packet.len() as u64);
                 let direction = match self.straight.tells_direction {
                     true => self.host.direction(*port) as u32,
@@ -309,10 +310,12 @@ impl Run<'_, '_> {
             let outcome = match came_to & !(MULTICAST - 1) {
                 0 => Err(fault(self.code, &self.context, &mut self.host)),
                 MULTICAST if !plan.interprets => self.replicated(packet),
-                MULTICAST | ASKED_IN_INGRESS => self.goes_on(Behind::Ingress, port, packet),
+                MULTICAST | ASKED_IN_INGRESS => {
+                    self.goes_on((Behind::Ingress, plan.interprets), port, packet)
+                }
                 _ => {
                     let to = self.frame().get(plan.error as usize / 8).copied().unwrap_or(0);
-                    self.goes_on(Behind::Egress(to as u32), port, packet)
+                    self.goes_on((Behind::Egress(to as u32), plan.interprets), port, packet)
                 }
             };
             if came_to >= MULTICAST {
@@ -337,7 +340,14 @@ impl Run<'_, '_> {
 
     /// A packet that asked for more than to leave, or goes to a group of a program with which it may ask there, as code left
     /// it: the driver has it from there on.
-    fn goes_on(&mut self, behind: Behind, port: u32, packet: &[u8]) -> Result<(), RunError> {
+    fn goes_on(
+        &mut self,
+        (behind, interprets): (Behind, bool),
+        port: u32,
+        packet: &[u8],
+    ) -> Result<(), RunError> {
+        let keeps_length = self.straight.psa.as_ref().is_none_or(|psa| psa.keeps_length);
+        let mut length = packet.len() as u64;
         let position = match behind {
             Behind::Ingress => 0,
             Behind::Egress(_) => 1,
@@ -348,6 +358,9 @@ impl Run<'_, '_> {
         let frame = frame.ok_or(RunError::Malformed("frame"))?;
         let Self { core, context, host, machine, straight, .. } = self;
         let machine = machine.as_deref_mut().ok_or(RunError::Malformed("machine"))?;
+        if !interprets {
+            context.asked = NEW_PACKET;
+        }
         Steps { host, machine }.prepare(context);
         let cursor = std::mem::take(&mut context.cursor);
         machine.add_length_change(std::mem::take(&mut context.length_change));
@@ -358,6 +371,16 @@ impl Run<'_, '_> {
         }
         match behind {
             Behind::Ingress => {
+                machine.load_packet(packet.to_vec());
+                machine.set_cursor_bytes(cursor);
+            }
+            Behind::Egress(_) if straight.psa.is_some() => {
+                // SAFETY: code left there what egress parsed of the packet, in the memory that packets leave from, which
+                // nothing writes here.
+                let packet = unsafe { passed_packet(context) };
+                if !keeps_length {
+                    length = packet.len() as u64;
+                }
                 machine.load_packet(packet.to_vec());
                 machine.set_cursor_bytes(cursor);
             }
@@ -378,7 +401,7 @@ impl Run<'_, '_> {
             run.send_digest()?;
         }
         let mut outputs = Vec::new();
-        let packet = (behind, port, packet.len() as u64);
+        let packet = (behind, port, length);
         core.driver.go_on(&mut run, packet, arguments, &mut outputs)?;
         self.batch.push(self.packet, &outputs);
         Ok(())
@@ -395,6 +418,19 @@ fn is_near(inside: &mut Inside<'_>) -> bool {
     });
     let bytes = bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
     bytes.is_some_and(|bytes| bytes <= NEAR)
+}
+
+/// The packet that code runs on.
+///
+/// # Safety
+/// What the context says of the packet is of memory that was written and that nobody writes while the result lives.
+unsafe fn passed_packet<'p>(context: &Context) -> &'p [u8] {
+    let length = usize::try_from(context.length).unwrap_or(0);
+    if context.packet.is_null() {
+        return &[];
+    }
+    // SAFETY: by the contract.
+    unsafe { std::slice::from_raw_parts(context.packet, length) }
 }
 
 /// How many packets were written down before those that came of this one.

@@ -148,7 +148,7 @@ impl Context {
 /// # Safety
 /// `context` is the pointer that a block of code was called with, the host that it was given is still there, and nobody
 /// else uses it while the result lives.
-unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
+pub(super) unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
     // SAFETY: by the contract, the context is alive and its host is the `Host` that `Context::set_host` borrowed; lifetimes
     // of what the host borrows are longer than the call of the code that calls this.
     unsafe { &mut *(*context).host.cast::<Host<'h>>() }
@@ -158,7 +158,7 @@ unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
 ///
 /// # Safety
 /// As [`host`], for the machine too.
-unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
+pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
     // SAFETY: by the contract, the pointer is what `Context::set_machine` borrowed, or null.
     let machine = unsafe { (*context).machine.cast::<Machine<'h>>().as_mut() };
     // SAFETY: by the contract; the host is another object than the machine.
@@ -169,7 +169,7 @@ unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
 ///
 /// # Safety
 /// As [`host`], for what [`Context::set_tables`] borrowed.
-unsafe fn inside<'i>(context: *mut Context) -> Option<&'i mut Inside<'i>> {
+pub(super) unsafe fn inside<'i>(context: *mut Context) -> Option<&'i mut Inside<'i>> {
     // SAFETY: by the contract, the pointer is what `Context::set_tables` borrowed, or null.
     unsafe { (*context).inside.cast::<Inside<'i>>().as_mut() }
 }
@@ -178,7 +178,7 @@ unsafe fn inside<'i>(context: *mut Context) -> Option<&'i mut Inside<'i>> {
 ///
 /// # Safety
 /// The worker has been inside of the gate since code took it, so that the entry is still in its table; or zero.
-unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
+pub(super) unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
     // SAFETY: by the contract; whoever takes an entry out of its table closes the gate before it is dropped.
     unsafe { std::ptr::with_exposed_provenance::<Stored>(address as usize).as_ref() }
 }

@@ -26,7 +26,8 @@ impl Host<'_> {
             match *piece {
                 Piece::Bits { flag, offset, bit, width } => {
                     let is_valid = frame.get(flag as usize).is_some_and(|flag| *flag != 0);
-                    if let (true, Some(from)) = (is_valid, frame.get(offset as usize..)) {
+                    let is_taken = is_valid || gather.takes_invalid;
+                    if let (true, Some(from)) = (is_taken, frame.get(offset as usize..)) {
                         append(&mut data, &mut used, from, (bit, width));
                     }
                 }
@@ -34,7 +35,7 @@ impl Host<'_> {
                     let is_valid = frame.get(flag as usize).is_some_and(|flag| *flag != 0);
                     let width = super::exchange::number(frame, flag + TAIL, 4) as u32;
                     let from = frame.get((flag + DATA + bytes) as usize..);
-                    if let (true, Some(from)) = (is_valid, from) {
+                    if let (true, Some(from)) = (is_valid || gather.takes_invalid, from) {
                         append(&mut data, &mut used, from, (0, width));
                     }
                 }

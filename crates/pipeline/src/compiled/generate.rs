@@ -8,6 +8,7 @@ mod burst;
 mod checksum;
 mod expression;
 mod memory;
+mod meters;
 mod parser;
 mod places;
 mod probe;
@@ -15,8 +16,10 @@ mod statement;
 mod table;
 
 use self::places::Places;
+use super::added;
 use super::burst::{Owned, Sought, Stage, Stages};
 use super::context::{self, Code, Context, flow};
+use super::meters as meters_of_host;
 use super::straight::Straight;
 use crate::bound::{Body, Bound, Callee};
 use crate::error::CompileError;
@@ -57,7 +60,7 @@ mod context_offset {
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 13] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 17] {
     [
         ("apply", context::apply as *const u8, 4, true),
         ("default_action", context::default_action as *const u8, 3, true),
@@ -72,6 +75,10 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 13] {
         ("expire", context::expire as *const u8, 4, false),
         ("begin_look_up", context::begin_look_up as *const u8, 5, false),
         ("restart_timer", context::restart_timer as *const u8, 2, false),
+        ("meter", meters_of_host::meter as *const u8, 5, true),
+        ("entry_meter", meters_of_host::entry_meter as *const u8, 5, true),
+        ("add_entry", added::add_entry as *const u8, 7, true),
+        ("count_entry", meters_of_host::count_entry as *const u8, 4, false),
     ]
 }
 
@@ -90,6 +97,10 @@ enum CallOut {
     Expire,
     BeginLookUp,
     RestartTimer,
+    Meter,
+    EntryMeter,
+    AddEntry,
+    CountEntry,
 }
 
 /// The code of a program.

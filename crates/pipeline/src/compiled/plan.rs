@@ -7,11 +7,13 @@
 //! (`bound::unrolled`), are left to the blocks of code over the frame.
 
 use super::burst::Owner;
+use super::straight::Psa;
 use crate::bound::gather::Piece;
 use crate::bound::moves::{Step, StepKind};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
 use crate::bound::{
-    Address, Body, Bound, Callee, Expression, Field, Offset, Set, Statement, Table,
+    Added, Address, Body, Bound, Callee, Expression, Field, Metered, Missed, Offset, Set,
+    Statement, Table,
 };
 use crate::table::Ageing;
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
@@ -44,6 +46,8 @@ pub(super) struct Plan {
     pub(super) truncates: bool,
     /// Entries may time out.
     pub(super) ages: bool,
+    /// Packets add entries, and code does it.
+    pub(super) adds: bool,
     /// Statements, all calls written out.
     pub(super) statements: usize,
     /// The parser does more to headers than extract them.
@@ -84,13 +88,18 @@ pub(super) type Refusal = &'static str;
 type Outcome = Result<(), Refusal>;
 
 impl Plan {
-    /// The plan for a program with the blocks of v1model or PNA, whose parser is the first and whose deparser the last, and
-    /// the offset of the group that a packet goes to.
-    pub(super) fn new(bound: &Bound, group: Option<Offset>) -> Result<Self, Refusal> {
+    /// The plan for a program whose parser is the first of its blocks and whose deparser the last, and the offset of the
+    /// group that a packet of v1model goes to.
+    pub(super) fn new(
+        bound: &Bound,
+        group: Option<Offset>,
+        psa: Option<&Psa>,
+    ) -> Result<Self, Refusal> {
         let mut walk = Walk {
             bound,
             plan: Self::default(),
             in_parser: true,
+            parses: true,
             left: MAXIMUM_STATEMENTS,
             asked: false,
             sums: false,
@@ -100,18 +109,27 @@ impl Plan {
             moves: Vec::new(),
         };
         let mut sums = 0;
+        let mut most_sums = 0;
         for block in &bound.blocks {
             (walk.asked, walk.sums) = (false, false);
+            walk.parses = matches!(block.callee, Callee::Parser(_));
+            if walk.parses {
+                // In egress of PSA the interpreter begins anew.
+                sums = 0;
+            }
             walk.callee(block.callee)?;
             walk.in_parser = false;
             sums += u32::from(walk.sums);
+            most_sums = most_sums.max(sums);
         }
+        walk.parses = false;
+        psa.into_iter().flat_map(|psa| &psa.moves).try_for_each(|moves| walk.block(moves))?;
         // Who goes on with a packet that asks runs the deparser.
         if walk.asked {
             return Err("the deparser asks for a copy or another pass");
         }
         // Each block begins its own.
-        if sums > 1 {
+        if most_sums > 1 {
             return Err("checksums are computed step by step in two blocks");
         }
         for message in &bound.messages {
@@ -152,7 +170,10 @@ struct Moved {
 struct Walk<'b> {
     bound: &'b Bound,
     plan: Plan,
+    /// The parser that packets come to first.
     in_parser: bool,
+    /// Any parser of the package.
+    parses: bool,
     left: usize,
     /// Of the block at hand: a step may ask for a copy, for another pass or for a message.
     asked: bool,
@@ -213,6 +234,9 @@ impl Walk<'_> {
 
     fn statement(&mut self, statement: &Statement) -> Outcome {
         self.left = self.left.checked_sub(1).ok_or("the program is long")?;
+        if self.in_parser && !is_of_packet(statement) {
+            return Err("a parser calls something");
+        }
         match statement {
             Statement::Store { field, value } => {
                 self.expression(value)?;
@@ -280,9 +304,7 @@ impl Walk<'_> {
                     let header = fixed(*header)?;
                     self.header(header, *bytes, Use::Read);
                     self.wrote(header);
-                    if let Some(known) = self.plan.headers.get_mut(&header) {
-                        known.extracted = Some(*bytes);
-                    }
+                    self.extracted(header, *bytes);
                 }
                 Ok(())
             }
@@ -294,9 +316,7 @@ impl Walk<'_> {
                 self.tail(header, *bytes);
                 self.wrote(header);
                 self.wrote(header + TAIL);
-                if let Some(known) = self.plan.headers.get_mut(&header) {
-                    known.extracted = Some(*bytes);
-                }
+                self.extracted(header, *bytes);
                 Ok(())
             }
             Statement::LookaheadHeader { header, bytes } => {
@@ -326,6 +346,13 @@ impl Walk<'_> {
                 self.expression(length)
             }
             Statement::Advance(bits) => self.expression(bits),
+            Statement::AddEntry(added) => {
+                let Added { missed, values, profile, status, .. } = &**added;
+                values.iter().try_for_each(|(value, ..)| self.expression(value))?;
+                profile.iter().try_for_each(|profile| self.expression(profile))?;
+                self.missed(missed, Use::Read)?;
+                status.iter().try_for_each(|(field, ..)| self.field(*field, Use::Write))
+            }
             Statement::SendTo(value) | Statement::RestartTimer(value) => {
                 value.iter().try_for_each(|value| self.expression(value))
             }
@@ -344,6 +371,23 @@ impl Walk<'_> {
                 self.expression(value)
             }
             Statement::Count { index, .. } => self.expression(index),
+            Statement::Meter { meter, index, .. } => {
+                self.expression(index)?;
+                self.metered(meter)
+            }
+            Statement::MeterEntry { meter, entry } => {
+                self.field(*entry, Use::Read)?;
+                self.metered(meter)
+            }
+            Statement::Color { color, to, .. } => {
+                self.field(*color, Use::Read)?;
+                self.field(*to, Use::Read)?;
+                self.field(*to, Use::Write)
+            }
+            Statement::CountEntry { entry, bytes, .. } => {
+                bytes.iter().try_for_each(|bytes| self.expression(bytes))?;
+                self.field(*entry, Use::Read)
+            }
             Statement::Checksum { gather, field, .. } => {
                 self.gather(*gather)?;
                 self.field(*field, Use::Read)?;
@@ -352,8 +396,13 @@ impl Walk<'_> {
             Statement::Hash { gather, base, most, to } => {
                 self.gather(*gather)?;
                 self.expression(base)?;
-                self.expression(most)?;
+                most.iter().try_for_each(|most| self.expression(most))?;
                 self.field(*to, Use::Write)
+            }
+            Statement::Sum { gather, sum, .. } => {
+                self.gather(*gather)?;
+                self.field(*sum, Use::Read)?;
+                self.field(*sum, Use::Write)
             }
             Statement::Return | Statement::Exit | Statement::Charge(_) => Ok(()),
             Statement::Loop { .. } | Statement::Break | Statement::Continue => {
@@ -363,8 +412,31 @@ impl Walk<'_> {
         }
     }
 
+    fn missed(&mut self, missed: &Missed, how: Use) -> Outcome {
+        let Missed { table, low, high } = *missed;
+        [table, low, high].into_iter().try_for_each(|field| self.field(field, how))
+    }
+
+    fn metered(&mut self, metered: &Metered) -> Outcome {
+        self.expression(&metered.before)?;
+        metered.length.iter().try_for_each(|length| self.expression(length))?;
+        for how in [Use::Read, Use::Write] {
+            metered.to.iter().try_for_each(|to| self.field(*to, how))?;
+        }
+        Ok(())
+    }
+
     fn table(&mut self, table: &Table) -> Outcome {
         self.block(&table.before_keys)?;
+        if let Some(directs) = &table.directs {
+            self.field(directs.entry, Use::Write)?;
+            for (_, color, result) in &directs.meters {
+                self.field(*color, Use::Write)?;
+                for how in [Use::Read, Use::Write] {
+                    result.iter().try_for_each(|to| self.field(*to, how))?;
+                }
+            }
+        }
         if let Some(general) = &table.general {
             self.plan.interprets = true;
             for one in &general.loads {
@@ -383,6 +455,7 @@ impl Walk<'_> {
         }
         for action in &table.actions {
             self.plan.interprets |= action.asks_for_lookup;
+            action.adds.iter().try_for_each(|missed| self.missed(missed, Use::Write))?;
             self.block(&action.before)?;
             for field in &action.data {
                 self.field(*field, Use::Write)?;
@@ -397,7 +470,7 @@ impl Walk<'_> {
     fn step(&mut self, step: u32) -> Outcome {
         let bound = self.bound;
         let step = bound.steps.get(step as usize).ok_or("a step is not there")?;
-        if self.in_parser {
+        if self.parses {
             return Err("the interpreter has a step of the parser");
         }
         self.plan.interprets = true;
@@ -643,6 +716,13 @@ impl Walk<'_> {
         }
     }
 
+    /// The first parser may find a header in the packet.
+    fn extracted(&mut self, header: Offset, bytes: u32) {
+        if let Some(known) = self.plan.headers.get_mut(&header).filter(|_| self.in_parser) {
+            known.extracted = Some(bytes);
+        }
+    }
+
     /// A header has a varbit at its end.
     fn tail(&mut self, flag: Offset, at: u32) {
         self.plan.slots.insert(flag + TAIL, 4);
@@ -725,11 +805,13 @@ impl Walk<'_> {
             let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
             layouts.any(|(_, layout)| ageing(layout.ageing))
         };
+        plan.adds = bound.adds_entries;
         plan.ages = has(&|ageing| ageing != Ageing::None);
         let deletes = has(&|ageing| ageing == Ageing::Delete);
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
             // What is found ahead stands as long as no packet changes a table.
-            if layout.is_prefix() && !bound.steps.iter().any(Step::adds_entry) && !deletes {
+            let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
+            if layout.is_prefix() && !adds && !deletes {
                 let [first, ..] = [place(), place(), place()];
                 plan.ahead.insert(*number, first);
             }
@@ -742,6 +824,28 @@ impl Walk<'_> {
         plan.statements = MAXIMUM_STATEMENTS - left;
         Ok(plan)
     }
+}
+
+/// Whether a statement reads and writes nothing but the packet and what belongs to it, and always ends: a whole burst is
+/// parsed before the first packet goes on.
+fn is_of_packet(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Apply { .. }
+            | Statement::Truncate(_)
+            | Statement::Assert { .. }
+            | Statement::ReadRegister { .. }
+            | Statement::WriteRegister { .. }
+            | Statement::Count { .. }
+            | Statement::Meter { .. }
+            | Statement::CountEntry { .. }
+            | Statement::MeterEntry { .. }
+            | Statement::Color { .. }
+            | Statement::Checksum { .. }
+            | Statement::SendTo(_)
+            | Statement::AddEntry(_)
+            | Statement::RestartTimer(_)
+    )
 }
 
 fn fixed(address: Address) -> Result<Offset, Refusal> {

@@ -1,4 +1,4 @@
-//! The straight way of a packet of v1model or PNA, from the parser to the deparser without the driver of the architecture.
+//! The straight way of a packet of v1model, PSA or PNA, from the parser to the deparser without the driver of the architecture.
 //!
 //! Packets come in batches, which enter the gate of the tables once, and leave in memory that is used again. Most
 //! programs have a plan, and packets go in bursts (`burst`); a packet that asks for a copy, another pass or a message to
@@ -7,6 +7,9 @@
 //! is copied back. Blocks without statements are left out, and with an empty egress all that the architecture would only
 //! tell that.
 
+mod psa;
+
+pub(super) use self::psa::Psa;
 use super::burst::Stages;
 use super::context::{Context, flow};
 use super::engine::{MAXIMUM_STEPS, fault};
@@ -19,11 +22,11 @@ use crate::architecture::{MAXIMUM_PASSES, Output};
 use crate::bound::{Body, Bound, Callee, Field, PackageBlock};
 use crate::dialect::Dialect;
 use crate::error::RunError;
-use crate::layout::{Layout, MetadataField as Of, each_statement_in};
+use crate::layout::{Layout, MetadataField as Of};
 use crate::machine::{Effects, Machine, Scratch};
 use crate::state::Replica;
 use crate::switch::{Core, Processor};
-use ir::{ExternType, StatementKind};
+use ir::ExternType;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -136,6 +139,7 @@ impl Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     V1model,
+    Psa,
     Pna,
 }
 
@@ -147,13 +151,16 @@ pub(super) enum Given {
     Now,
     /// From host to network, or the other way.
     Direction,
+    /// The same for all packets.
+    Number(u64),
 }
 
 /// Where the straight way finds things.
 #[derive(Debug)]
 pub(super) struct Straight {
     pub(super) kind: Kind,
-    /// Of v1model's standard metadata, or what PNA's main control is given of a packet, by the number of the field.
+    /// Of v1model's standard metadata, or what PSA's ingress or PNA's main control is given of a packet, by the number of
+    /// the field.
     pub(super) standard: Vec<Option<Field>>,
     /// Where blocks find what is known when a packet comes in.
     pub(super) received: Vec<(Given, Field)>,
@@ -164,12 +171,14 @@ pub(super) struct Straight {
     pub(super) runs: [bool; 6],
     /// Code runs the program without the interpreter.
     pub(super) is_codes_alone: bool,
-    /// Headers, metadata and standard metadata of ingress, then of egress: offset and size. Of PNA, headers, metadata and
-    /// what the control said of the packet.
+    /// Headers, metadata and standard metadata of ingress, then of egress: offset and size. Of PSA and PNA, headers,
+    /// metadata and what the control said of the packet.
     pub(super) parameters: [Vec<(u32, u32)>; 2],
     /// How packets go in bursts, or why they do not.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
+    /// What only packets of PSA have.
+    pub(super) psa: Option<Box<Psa>>,
 }
 
 const MISSING: Refusal = "a block of the architecture is missing";
@@ -180,17 +189,18 @@ impl Straight {
         let mut straight = match layout.dialect {
             Dialect::SimpleSwitch => Self::of_v1model(layout, bound),
             Dialect::Pna => Self::of_pna(layout, bound),
-            _ => Err("the architecture is neither v1model nor PNA"),
+            Dialect::PsaSwitch | Dialect::Psa => Self::of_psa(layout, bound),
+            Dialect::Other => Err("the architecture is of the user's"),
         }?;
-        if !bound.only_last_emits {
-            return Err("a block in front of the deparser emits");
+        let psa = straight.psa.as_deref();
+        let deparsers = [straight.blocks[DEPARSER]].into_iter();
+        let deparsers: Vec<Callee> = deparsers.chain(psa.map(|psa| psa.ingress_deparser)).collect();
+        let mut blocks = bound.blocks.iter();
+        if blocks.any(|block| block.emits && !deparsers.contains(&block.callee)) {
+            return Err("a block emits that is no deparser");
         }
         let group = straight.standard.get(Of::McastGrp as usize).copied().flatten();
-        straight.plan = if parsers_are_pure(layout) {
-            Plan::new(bound, group.map(|field| field.address.offset))
-        } else {
-            Err("a parser calls something")
-        };
+        straight.plan = Plan::new(bound, group.map(|field| field.address.offset), psa);
         if let Ok(plan) = &straight.plan {
             let offset = |(given, field): &(Given, Field)| (*given, field.address.offset);
             let known = straight.received.iter().map(offset);
@@ -240,6 +250,7 @@ impl Straight {
             parameters: [places(bound, INGRESS), places(bound, EGRESS)],
             plan: Err(MISSING),
             drop_port: layout.drop_port.into(),
+            psa: None,
         })
     }
 
@@ -294,6 +305,7 @@ impl Straight {
             parameters: [places(bound, 2), Vec::new()],
             plan: Err(MISSING),
             drop_port: 0,
+            psa: None,
         })
     }
 }
@@ -330,25 +342,6 @@ fn is_empty(bound: &Bound, callee: Callee) -> bool {
 fn places(bound: &Bound, block: usize) -> Vec<(u32, u32)> {
     let parameters = bound.blocks.get(block).map_or(&[][..], |block| &block.parameters);
     parameters.iter().map(|parameter| (parameter.offset, parameter.size)).collect()
-}
-
-/// Whether parsers read and write nothing but their packet and what belongs to it.
-fn parsers_are_pure(layout: &Layout) -> bool {
-    let mut pure = true;
-    let parsers = &layout.program.parsers;
-    let states = parsers.iter().flat_map(|parser| &parser.states).map(|state| &state.body);
-    let blocks = parsers.iter().map(|parser| &parser.prologue).chain(states);
-    each_statement_in(blocks.collect(), &mut |statement| {
-        pure &= !matches!(
-            statement.kind,
-            StatementKind::CallExtern { .. }
-                | StatementKind::CallFunction { .. }
-                | StatementKind::CallControl { .. }
-                | StatementKind::CallAction { .. }
-                | StatementKind::ApplyTable { .. }
-        );
-    });
-    pure
 }
 
 /// The straight way as it is now: in bursts, or one by one without the interpreter.
@@ -482,7 +475,7 @@ impl Compiled {
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         // Most programs have no steps for it, and to make it takes longer than some packets.
-        let interprets = bursts.is_some_and(|(plan, _)| plan.interprets);
+        let interprets = bursts.is_some_and(|(plan, _)| plan.interprets || straight.psa.is_some());
         let mut machine = match interprets {
             true => Some(Machine::new(&core.layout, &core.state, scratch, None, now)?),
             false => None,

@@ -185,7 +185,9 @@ impl Core {
     ) -> Result<R, ControlError> {
         let found = self
             .table(table)?
-            .with_directs(entry, |directs| meter_in(directs, meter).map(use_it))
+            .with_directs(entry, |directs| {
+                meter_in(directs, meter).map(|mut meter| use_it(&mut meter))
+            })
             .ok_or(ControlError::NotFound("entry"))?;
         found.ok_or_else(|| unknown("meter", meter.0))
     }

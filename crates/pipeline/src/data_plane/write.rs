@@ -720,7 +720,7 @@ impl Direct {
             before.counter = Some((id, std::mem::replace(current, data)));
         }
         if let Some((id, config)) = self.meter
-            && let Some(current) = meter_in(directs, id)
+            && let Some(mut current) = meter_in(directs, id)
             && current.config() != config
         {
             before.meter = Some((id, *current));
@@ -738,7 +738,7 @@ impl DirectBefore {
             *current = data;
         }
         if let Some((id, meter)) = self.meter
-            && let Some(current) = meter_in(directs, id)
+            && let Some(mut current) = meter_in(directs, id)
         {
             *current = meter;
         }

@@ -164,6 +164,12 @@ impl<'p> Machine<'p> {
             return Ok(());
         }
         let bytes = self.counted_bytes(call, 0)?;
+        self.count_for_entry(id, bytes);
+        Ok(())
+    }
+
+    /// Counts in the entry whose action runs now, if there is one.
+    pub(crate) fn count_for_entry(&self, id: ExternId, bytes: u64) {
         if let Some(place) = self.entry_of(id) {
             place.with_directs(|directs| {
                 if let Some(counter) = counter_in(directs, id) {
@@ -171,7 +177,6 @@ impl<'p> Machine<'p> {
                 }
             });
         }
-        Ok(())
     }
 
     /// The entry whose action runs now, of the table that a direct extern belongs to. In BMv2, the
@@ -220,12 +225,7 @@ impl<'p> Machine<'p> {
         let ExternState::Meter(meters) = self.extern_state(id)? else {
             return Err(damaged("meter"));
         };
-        if index >= meters.size {
-            return Ok(None);
-        }
-        let size = if meters.counts_packets { 1 } else { length };
-        let color = meters.cells.update_written(index, |meter| meter.execute(size, before, now));
-        Ok(Some(color.unwrap_or(before)))
+        Ok(meters.execute(index, (length, before), now))
     }
 
     /// Runs the direct meters of the entry that was hit, as BMv2 does before the action
@@ -249,7 +249,7 @@ impl<'p> Machine<'p> {
 
     /// The colour that the meter of the entry that was hit gave; `None` if there is no such entry. It runs
     /// once per lookup.
-    fn execute_direct(
+    pub(crate) fn execute_direct(
         &mut self,
         id: ExternId,
         before: Color,
@@ -263,7 +263,7 @@ impl<'p> Machine<'p> {
         let size = if counts_packets { 1 } else { length };
         let execute = || {
             owner.with_directs(|directs| {
-                meter_in(directs, id).map(|meter| meter.execute(size, before, now))
+                meter_in(directs, id).map(|mut meter| meter.execute(size, before, now))
             })
         };
         if !self.layout.dialect.is_bmv2() {

@@ -191,6 +191,16 @@ impl Names {
         self.packet_paths.get(path as usize).copied().unwrap_or(0)
     }
 
+    /// The colour that a member of PSA's or PNA's enumeration is.
+    pub(crate) fn color_of(&self, member: u32) -> Color {
+        let [_, yellow, red] = self.colors;
+        match member {
+            member if member == red => Color::Red,
+            member if member == yellow => Color::Yellow,
+            _ => Color::Green,
+        }
+    }
+
     /// The member of PSA's or PNA's enumeration of colours.
     pub(crate) fn color(&self, color: Color) -> u32 {
         let [green, yellow, red] = self.colors;

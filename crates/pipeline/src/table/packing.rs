@@ -36,8 +36,10 @@ pub(crate) struct EntryLayout {
     pub(crate) actions: Vec<ActionLayout>,
     /// Where an entry that code counts, times or speaks of has its owner's address, behind all parameters.
     pub(crate) owner: Option<u32>,
-    /// A hit is counted.
+    /// Entries have counters.
     pub(crate) counts: bool,
+    /// Entries have meters.
+    pub(crate) meters: bool,
     pub(crate) ageing: Ageing,
 }
 
@@ -64,12 +66,22 @@ impl EntryLayout {
         if table.implementation.is_some() {
             return Err("entries refer to members or groups");
         }
-        let is_counter = |id: &ExternId| {
-            let instance = layout.program.externs.get(id.index());
-            instance.is_some_and(|one| one.extern_type == ExternType::V1DirectCounter)
+        use ExternType as Of;
+        let count = |kinds: &[ExternType]| {
+            let is_one = |id: &&ExternId| {
+                let instance = layout.program.externs.get(id.index());
+                instance.is_some_and(|one| kinds.contains(&one.extern_type))
+            };
+            table.direct_externs.iter().filter(is_one).count()
         };
-        if !table.direct_externs.iter().all(is_counter) {
-            return Err("entries have meters, or counters that not every hit counts");
+        let counters = count(&[Of::V1DirectCounter, Of::DirectCounter]);
+        let meters = count(&[Of::V1DirectMeter, Of::DirectMeter]);
+        if counters + meters < table.direct_externs.len() {
+            return Err("entries have something else than counters and meters");
+        }
+        // What code counts of an entry goes to all of its counters.
+        if counters > 1 && count(&[Of::DirectCounter]) > 0 {
+            return Err("entries have several counters that not every hit counts");
         }
         if table.keys.is_empty() {
             return Err("there is no key");
@@ -99,13 +111,14 @@ impl EntryLayout {
             data = data.max(end);
             packed.actions.push(action);
         }
-        packed.counts = !table.direct_externs.is_empty();
+        (packed.counts, packed.meters) = (counters > 0, meters > 0);
         packed.ageing = Ageing::of(table);
         let goes_and_comes = packed.ageing == Ageing::Delete || table.add_on_miss;
         if goes_and_comes && packed.fields.is_some() {
             return Err("packets add entries or find them gone, and keys are not exact");
         }
-        if packed.counts || packed.ageing != Ageing::None || table.add_on_miss {
+        let has_directs = packed.counts || packed.meters;
+        if has_directs || packed.ageing != Ageing::None || table.add_on_miss {
             let owner = data.next_multiple_of(ADDRESS);
             packed.owner = Some(owner);
             data = owner + ADDRESS;
@@ -113,10 +126,22 @@ impl EntryLayout {
         packed.parameter_bytes = data.max(1);
         if packed.parameter_bytes > MAXIMUM_PARAMETERS {
             return Err(
-                "an action has more than 32 bytes of data, or 24 where entries are counted or time out",
+                "an action has more than 32 bytes of data, or 24 where entries have counters or meters, or time out",
             );
         }
         Ok(packed)
+    }
+
+    /// Where the parameters of an action are packed, and their bytes.
+    pub(crate) fn parameters(
+        layout: &Layout,
+        action: ActionId,
+    ) -> Result<Vec<(u32, u32)>, &'static str> {
+        let (action, end) = ActionLayout::new(layout, action)?;
+        if end > MAXIMUM_PARAMETERS {
+            return Err("an action has more than 32 bytes of data");
+        }
+        Ok(action.parameters.iter().map(|packed| (packed.offset, packed.bytes)).collect())
     }
 
     /// Without actions.
@@ -130,6 +155,7 @@ impl EntryLayout {
                 actions: Vec::new(),
                 owner: None,
                 counts: false,
+                meters: false,
                 ageing: Ageing::None,
             })
         };

@@ -219,11 +219,36 @@ impl Runs {
 }
 
 /// Counters and meters of one entry, one per direct extern of the table.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Direct {
     Counter(super::CounterValue),
-    Meter(Meter),
+    Meter(Arc<MeterCell>),
     Other,
+}
+
+impl Clone for Direct {
+    /// Another entry's, which is as this one now.
+    fn clone(&self) -> Self {
+        match self {
+            Self::Counter(value) => Self::Counter(*value),
+            Self::Meter(cell) => Self::Meter(Arc::new(MeterCell::new(*cell.hold()))),
+            Self::Other => Self::Other,
+        }
+    }
+}
+
+/// The meter of an entry. Machine code runs it inside of the gate, so whoever holds it waits for nobody.
+#[derive(Debug, Default)]
+pub(crate) struct MeterCell(Mutex<Meter>);
+
+impl MeterCell {
+    fn new(meter: Meter) -> Self {
+        Self(Mutex::new(meter))
+    }
+
+    pub(crate) fn hold(&self) -> MutexGuard<'_, Meter> {
+        lock(&self.0)
+    }
 }
 
 /// What machine code counted of an entry and nobody has added to its counters yet. Code adds to it inside of the gate;
@@ -269,9 +294,9 @@ pub(crate) fn counter_in(
     })
 }
 
-pub(crate) fn meter_in(directs: &mut Directs, instance: ExternId) -> Option<&mut Meter> {
-    directs.iter_mut().find_map(|(id, direct)| match direct {
-        Direct::Meter(meter) if *id == instance => Some(meter),
+pub(crate) fn meter_in(directs: &Directs, instance: ExternId) -> Option<MutexGuard<'_, Meter>> {
+    directs.iter().find_map(|(id, direct)| match direct {
+        Direct::Meter(cell) if *id == instance => Some(cell.hold()),
         _ => None,
     })
 }
@@ -294,11 +319,13 @@ pub(crate) struct Stored {
     /// Where machine code counts.
     pub(super) tally: Tally,
     pub(crate) timer: Timer,
+    /// Those of its state, for code.
+    meters: Box<[(ExternId, Arc<MeterCell>)]>,
     state: Mutex<EntryState>,
 }
 
 /// What changes of an entry.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct EntryState {
     pub(crate) runs: Runs,
     pub(crate) directs: Directs,
@@ -313,8 +340,19 @@ impl Stored {
         timer: Timer,
         state: EntryState,
     ) -> Arc<Self> {
+        let meters = state.directs.iter().filter_map(|(id, direct)| match direct {
+            Direct::Meter(cell) => Some((*id, Arc::clone(cell))),
+            Direct::Counter(_) | Direct::Other => None,
+        });
+        let meters = meters.collect();
         let (tally, state) = (Tally::default(), Mutex::new(state));
-        Arc::new(Self { handle, matches, priority, is_const, tally, timer, state })
+        Arc::new(Self { handle, matches, priority, is_const, tally, timer, meters, state })
+    }
+
+    /// A meter of the entry, for code too.
+    pub(crate) fn meter(&self, instance: ExternId) -> Option<MutexGuard<'_, Meter>> {
+        let mut meters = self.meters.iter();
+        meters.find(|(id, _)| *id == instance).map(|(_, cell)| cell.hold())
     }
 
     /// What machine code counted may not be in the counters yet; see [`super::TableState::settled`].

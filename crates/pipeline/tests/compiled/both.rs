@@ -34,8 +34,15 @@ pub(crate) struct Both {
 
 impl Both {
     pub(crate) fn new(program: &Program) -> Self {
-        let interpreted = Switch::new(program.clone()).expect("a program that can be run");
-        let compiled = Switch::new(program.clone()).expect("a program that can be run");
+        Self::following(program, false)
+    }
+
+    /// A program of PSA as psa_switch runs it, or by its specification.
+    pub(crate) fn following(program: &Program, follows: bool) -> Self {
+        let mut interpreted = Switch::new(program.clone()).expect("a program that can be run");
+        let mut compiled = Switch::new(program.clone()).expect("a program that can be run");
+        interpreted.follow_psa_switch(follows);
+        compiled.follow_psa_switch(follows);
         let code = Compiled::new(&compiled).unwrap_or_else(|error| panic!("{error}"));
         let worker = Processor::with_seed(0);
         let (others, now) = (Vec::new(), Duration::from_secs(1));

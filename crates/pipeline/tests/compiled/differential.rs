@@ -9,8 +9,8 @@ use ir::bits::Bits;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::{
-    ActionCall, CloneSession, EntryAction, FieldMatch, Group, GroupMember, Output, Replica,
-    RunError, Switch, TableEntry,
+    ActionCall, CloneSession, Core, EntryAction, FieldMatch, Group, GroupMember, MeterConfig,
+    Output, Replica, RunError, Switch, TableEntry,
 };
 use std::time::Duration;
 
@@ -220,7 +220,31 @@ fn loaded(program: &Program) -> Switch {
         let members = vec![vec![FieldMatch::Exact(Bits::unsigned(16, 3))]];
         switch.set_value_set(set, &members).expect("members");
     }
+    configure_meters(&switch);
     switch
+}
+
+/// Meters give all colours for a few packets in some milliseconds.
+fn configure_meters(core: &Core) {
+    let config =
+        MeterConfig::SingleRate { committed_rate: 200, committed_burst: 1, excess_burst: 1 };
+    if let Ok(id) = core.extern_named("I.metered") {
+        (0..4).for_each(|index| {
+            core.configure_meter(id, index, Some(config), Duration::ZERO).expect("an element");
+        });
+    }
+    let bytes = MeterConfig::TwoRate {
+        committed_rate: 9000,
+        committed_burst: 90,
+        peak_rate: 20_000,
+        peak_burst: 180,
+    };
+    for (table, meter, config) in [("ternary_", "I.rated", bytes), ("out_", "E.paced", config)] {
+        if let (Ok(table), Ok(meter)) = (core.table_named(table), core.extern_named(meter)) {
+            core.configure_direct_meters(table, meter, Some(config), Duration::ZERO)
+                .expect("a meter");
+        }
+    }
 }
 
 const TABLES: [&str; 4] = ["exact_", "wide_", "ternary_", "spread_"];

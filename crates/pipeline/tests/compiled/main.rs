@@ -8,11 +8,13 @@ mod changed;
 mod constructs;
 mod differential;
 mod generated;
+mod meters;
 mod own;
 mod pages;
 mod pna;
 #[path = "../reference/program.rs"]
 mod program;
+mod psa;
 mod random;
 mod searched;
 mod sought;

@@ -186,6 +186,20 @@ impl Binder<'_> {
             }
             // BMv2 counts on each hit, whether the action calls it or not.
             (ExternType::V1DirectCounter, ExternMethod::Count) => Ok(()),
+            (ExternType::DirectCounter, ExternMethod::Count) if self.layout.dialect.is_bmv2() => {
+                Ok(())
+            }
+            (ExternType::DirectCounter, ExternMethod::Count) => {
+                self.count_entry(id, arguments, out)
+            }
+            (ExternType::V1DirectMeter, ExternMethod::Read)
+            | (ExternType::DirectMeter, ExternMethod::Execute | ExternMethod::DpdkExecute) => {
+                self.entry_meter(id, method, arguments, result, out)
+            }
+            (ExternType::V1Meter, ExternMethod::ExecuteMeter)
+            | (ExternType::Meter, ExternMethod::Execute | ExternMethod::DpdkExecute) => {
+                self.meter(id, method, arguments, result, out)
+            }
             (ExternType::V1Register, ExternMethod::Read) => {
                 let Some(Argument::Out(place)) = arguments.first() else {
                     return self.refuse("a register that is read to nowhere");
@@ -213,6 +227,10 @@ impl Binder<'_> {
                 out.push(Statement::WriteRegister { register: id.0, index, value });
                 Ok(())
             }
+            (ExternType::InternetChecksum, method) => {
+                self.internet_checksum(id, method, arguments, result, out)
+            }
+            (ExternType::Hash, ExternMethod::GetHash) => self.get_hash(id, arguments, result, out),
             (kind, method) => self.refuse(&format!("the extern {kind}.{method}")),
         }
     }

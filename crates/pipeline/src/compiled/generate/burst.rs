@@ -6,12 +6,13 @@
 
 mod copy;
 mod deparse;
+mod psa;
 pub(super) mod whole;
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
 use crate::bound::shape::DATA;
-use crate::bound::{Bound, Expression, Field, Offset, Table};
+use crate::bound::{Bound, Callee, Expression, Field, Offset, Table};
 use crate::compiled::burst::{
     ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Owned, Owner, Packet, Sought,
 };
@@ -63,7 +64,7 @@ impl<'m> Function<'_, 'm> {
         self.clear_wide(plan, 0);
         self.begin_values(plan);
         self.received(looped, length);
-        let error = self.parse(looped);
+        let error = self.parse(looped.straight.blocks[PARSER]);
         self.save(plan, error, (input, output));
         self.prefetch_tables(straight, plan);
         self.builder.ins().jump(looped.next, &[]);
@@ -114,7 +115,16 @@ impl<'m> Function<'_, 'm> {
             false => zero,
         };
         self.set(straight, Of::ChecksumError, is_wrong);
+        if let Some(psa) = &straight.psa {
+            let drops = self.number(1);
+            self.set_in(&psa.at_ingress, Of::Drop, drops);
+        }
         self.run_block(looped, INGRESS);
+        if let Some(psa) = &straight.psa {
+            self.behind_ingress_of_psa(looped, plan, psa, (output, length));
+            self.builder.ins().jump(looped.next, &[]);
+            return;
+        }
         self.hand_over_if_asked(looped, plan, ASKED_IN_INGRESS);
         let port = match straight.kind {
             Kind::V1model => {
@@ -123,7 +133,7 @@ impl<'m> Function<'_, 'm> {
                 self.run_block(looped, UPDATE);
                 Some(port)
             }
-            Kind::Pna => None,
+            Kind::Psa | Kind::Pna => None,
         };
         self.deparse(looped, plan, port, (output, length));
         self.builder.ins().jump(looped.next, &[]);
@@ -279,16 +289,17 @@ impl<'m> Function<'_, 'm> {
                 Given::Length => length,
                 Given::Now => now,
                 Given::Direction => direction,
+                Given::Number(number) => self.number(*number),
             };
             self.set_slot(*field, value);
         }
     }
 
     /// The error of the parser.
-    fn parse(&mut self, looped: Loop<'_>) -> Value {
+    fn parse(&mut self, parser: Callee) -> Value {
         let join = self.builder.create_block();
         let error = self.builder.append_block_param(join, types::I64);
-        let end = self.written_out(looped.straight.blocks[PARSER]);
+        let end = self.written_out(parser);
         let none = self.number(0);
         self.builder.ins().jump(join, &[none.into()]);
         if let Some(exit) = end.exit {
@@ -369,10 +380,14 @@ impl<'m> Function<'_, 'm> {
 
     /// Runs a block of the package, unless it is empty.
     fn run_block(&mut self, looped: Loop<'_>, position: usize) {
-        if !looped.straight.runs[position] {
-            return;
+        if looped.straight.runs[position] {
+            self.run_callee(looped, looped.straight.blocks[position]);
         }
-        let end = self.written_out(looped.straight.blocks[position]);
+    }
+
+    /// Runs a control of the package.
+    fn run_callee(&mut self, looped: Loop<'_>, callee: Callee) {
+        let end = self.written_out(callee);
         let goes_on = self.builder.create_block();
         self.builder.ins().jump(goes_on, &[]);
         for (block, to) in [(end.exit, goes_on), (end.reject, looped.fault)] {
@@ -452,9 +467,15 @@ impl<'m> Function<'_, 'm> {
             }
         }
         use context_offset as field;
-        for field in
-            [field::CURSOR, field::LENGTH_CHANGE, field::TRUNCATE, field::DESTINATION, field::STEPS]
-        {
+        for field in [
+            field::PACKET,
+            field::LENGTH,
+            field::CURSOR,
+            field::LENGTH_CHANGE,
+            field::TRUNCATE,
+            field::DESTINATION,
+            field::STEPS,
+        ] {
             let value = self.context_field(field);
             self.set_word(self.context, field, value);
         }
@@ -466,22 +487,11 @@ impl<'m> Function<'_, 'm> {
     /// Egress for one port; control goes on unless that drops the packet.
     fn egress(&mut self, looped: Loop<'_>, plan: &Plan, (port, length): (Value, Value)) {
         let straight = looped.straight;
-        let locals = self.bound.locals;
-        let zero = self.number(0);
-        for (offset, _) in plan.slots_in(locals, u32::MAX - locals) {
-            if let Some(variable) = self.slot(offset) {
-                self.builder.def_var(variable, zero);
-            }
-        }
-        self.clear_wide(plan, locals);
-        for (flag, header) in plan.headers_in(locals, u32::MAX - locals) {
-            self.clear_storage(flag, &header);
-            let at = self.storage(flag);
-            self.point(flag, at);
-        }
+        self.clear_locals(plan);
         if !straight.runs[EGRESS] {
             return;
         }
+        let zero = self.number(0);
         let now = self.now(looped);
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         let length = self.builder.ins().iadd(length, change);
@@ -504,14 +514,41 @@ impl<'m> Function<'_, 'm> {
         self.next_if_dropped(looped, port);
     }
 
+    /// Egress begins without what ingress left in variables.
+    fn clear_locals(&mut self, plan: &Plan) {
+        let locals = self.bound.locals;
+        let zero = self.number(0);
+        for (offset, _) in plan.slots_in(locals, u32::MAX - locals) {
+            if let Some(variable) = self.slot(offset) {
+                self.builder.def_var(variable, zero);
+            }
+        }
+        self.clear_wide(plan, locals);
+        for (flag, header) in plan.headers_in(locals, u32::MAX - locals) {
+            self.clear_storage(flag, &header);
+            let at = self.storage(flag);
+            self.point(flag, at);
+        }
+    }
+
     fn standard(&self, straight: &Straight, field: Of) -> Option<(Field, Variable)> {
-        let field = straight.standard.get(field as usize).copied().flatten()?;
+        self.known(&straight.standard, field)
+    }
+
+    /// A field of a struct whose fields are given by their numbers, if the program touches it.
+    fn known(&self, fields: &[Option<Field>], field: Of) -> Option<(Field, Variable)> {
+        let field = fields.get(field as usize).copied().flatten()?;
         self.slot(field.address.offset).map(|variable| (field, variable))
     }
 
     /// A field of the standard metadata, if the program touches it.
     fn set(&mut self, straight: &Straight, field: Of, value: Value) {
-        if let Some((field, _)) = self.standard(straight, field) {
+        self.set_in(&straight.standard, field, value);
+    }
+
+    /// As [`Self::set`] in another struct.
+    fn set_in(&mut self, fields: &[Option<Field>], field: Of, value: Value) {
+        if let Some((field, _)) = self.known(fields, field) {
             self.set_slot(field, value);
         }
     }
@@ -525,7 +562,12 @@ impl<'m> Function<'_, 'm> {
 
     /// As [`Self::set`]; zero if the program does not touch it.
     fn get(&mut self, straight: &Straight, field: Of) -> Value {
-        match self.standard(straight, field) {
+        self.value_in(&straight.standard, field)
+    }
+
+    /// As [`Self::get`] in another struct.
+    fn value_in(&mut self, fields: &[Option<Field>], field: Of) -> Value {
+        match self.known(fields, field) {
             Some((_, variable)) => self.builder.use_var(variable),
             None => self.number(0),
         }
@@ -575,11 +617,16 @@ fn known_tables<'b>(
 
 /// Whether the value is known behind the parser.
 fn is_parsed(value: &Expression, straight: &Straight, plan: &Plan) -> bool {
+    // What egress parses is not there yet.
+    let is_of_egress = |offset: Offset| {
+        straight.psa.as_ref().is_some_and(|psa| (psa.egress..psa.locals).contains(&offset))
+    };
     let is_known = |offset: Offset| {
         let mut received = straight.received.iter();
-        plan.saved.contains(&offset)
+        let is_there = plan.saved.contains(&offset)
             || plan.headers.contains_key(&offset.wrapping_sub(DATA))
-            || received.any(|(_, field)| field.address.offset == offset)
+            || received.any(|(_, field)| field.address.offset == offset);
+        is_there && !is_of_egress(offset)
     };
     match value {
         Expression::Constant(_) | Expression::PacketLength => true,

@@ -8,7 +8,6 @@ use super::memory::Pointer;
 use super::{Function, context_offset};
 use crate::bound::Address;
 use crate::bound::gather::{Gather, Piece};
-use crate::externs::hash::Algorithm;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
@@ -17,7 +16,7 @@ impl Function<'_, '_> {
     /// another hash, or over other data.
     pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
         let bound = self.bound;
-        let gather = bound.gathers.get(number as usize).filter(|gather| is_in_words(gather))?;
+        let gather = bound.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
         if !gather.pieces.iter().any(|piece| matches!(piece, Piece::Tail { .. })) {
             return Some(self.checksum_of_words(gather, found));
         }
@@ -26,8 +25,10 @@ impl Function<'_, '_> {
             if let Piece::Tail { flag, .. } = *piece {
                 let header = Address::fixed(flag);
                 let (is_valid, none) = (self.is_valid(header), self.number(0));
-                let width = self.tail_width(header);
-                let width = self.builder.ins().select(is_valid, width, none);
+                let mut width = self.tail_width(header);
+                if !gather.takes_invalid {
+                    width = self.builder.ins().select(is_valid, width, none);
+                }
                 tails = self.builder.ins().bor(tails, width);
             }
         }
@@ -47,12 +48,7 @@ impl Function<'_, '_> {
     }
 
     fn checksum_of_words(&mut self, gather: &Gather, found: Value) -> Value {
-        let mut sum = self.number(0);
-        for piece in &gather.pieces {
-            let words = self.words(piece);
-            sum = self.builder.ins().iadd(sum, words);
-        }
-        let sum = self.folded(sum);
+        let sum = self.sum_of_words(gather, false);
         let checksum = self.builder.ins().bnot(sum);
         let checksum = self.builder.ins().ireduce(types::I16, checksum);
         let checksum = self.builder.ins().bswap(checksum);
@@ -67,8 +63,39 @@ impl Function<'_, '_> {
         checksum
     }
 
-    /// A sum of words that is congruent to that of a piece's words of 16 bits; zero of an invalid header.
-    fn words(&mut self, piece: &Piece) -> Value {
+    /// Adds the words of a gather to a one's complement sum, or takes them out of it (RFC 1624, equation 3).
+    pub(super) fn sum_with(&mut self, number: u32, sum: Value, subtracts: bool) -> Value {
+        let bound = self.bound;
+        let Some(gather) = bound.gathers.get(number as usize) else { return sum };
+        let words = if gather.is_in_words() {
+            let words = self.sum_of_words(gather, subtracts);
+            let words = self.builder.ins().ireduce(types::I16, words);
+            let words = self.builder.ins().bswap(words);
+            self.builder.ins().uextend(types::I64, words)
+        } else {
+            // The checksum is the complement of the sum.
+            let none = self.number(0);
+            let hash = self.hash_by_call(number, none);
+            let words = self.builder.ins().bnot(hash);
+            self.masked(words, 16)
+        };
+        let sum = self.builder.ins().iadd(sum, words);
+        self.folded(sum)
+    }
+
+    /// The one's complement sum of all words, or of their complements, in the order of bytes of the packet.
+    fn sum_of_words(&mut self, gather: &Gather, complements: bool) -> Value {
+        let mut sum = self.number(0);
+        for piece in &gather.pieces {
+            let words = self.words(piece, (gather.takes_invalid, complements));
+            sum = self.builder.ins().iadd(sum, words);
+        }
+        self.folded(sum)
+    }
+
+    /// A sum of words that is congruent to that of a piece's words of 16 bits, or of their complements; zero of an invalid
+    /// header unless that is taken.
+    fn words(&mut self, piece: &Piece, (takes_invalid, complements): (bool, bool)) -> Value {
         match *piece {
             Piece::Bits { flag, offset, bit, width } => {
                 let at = self.bits_to_read(Address::fixed(offset)).at.plus(bit / 8);
@@ -77,10 +104,17 @@ impl Function<'_, '_> {
                 while done < width / 8 {
                     let bytes = [8, 4, 2].into_iter().find(|bytes| done + bytes <= width / 8);
                     let bytes = bytes.unwrap_or(2);
-                    let words = self.load(at.plus(done), bytes);
+                    let mut words = self.load(at.plus(done), bytes);
+                    if complements {
+                        words = self.builder.ins().bnot(words);
+                        words = self.masked(words, bytes * 8);
+                    }
                     let words = if bytes == 8 { self.halves(words) } else { words };
                     sum = self.builder.ins().iadd(sum, words);
                     done += bytes;
+                }
+                if takes_invalid {
+                    return sum;
                 }
                 let is_valid = self.is_valid(Address::fixed(flag));
                 let none = self.number(0);
@@ -96,17 +130,20 @@ impl Function<'_, '_> {
                         self.load(at, bytes)
                     }
                 };
-                self.swapped_halves(value, width)
+                self.swapped_halves(value, width, complements)
             }
             Piece::Constant { number, width } => {
                 let value = self.number(number);
-                self.swapped_halves(value, width)
+                self.swapped_halves(value, width, complements)
             }
         }
     }
 
     /// As a load would give a number that lay in a packet.
-    fn swapped_halves(&mut self, value: Value, width: u32) -> Value {
+    fn swapped_halves(&mut self, mut value: Value, width: u32, complements: bool) -> Value {
+        if complements {
+            value = self.builder.ins().bnot(value);
+        }
         let high = self.builder.ins().ishl_imm(value, i64::from(64 - width));
         let swapped = self.builder.ins().bswap(high);
         self.halves(swapped)
@@ -129,18 +166,4 @@ impl Function<'_, '_> {
         }
         sum
     }
-}
-
-fn is_in_words(gather: &Gather) -> bool {
-    gather.algorithm == Algorithm::OnesComplement16
-        && !gather.payload
-        && gather.pieces.iter().all(|piece| match *piece {
-            Piece::Bits { bit, width, .. } => {
-                bit.is_multiple_of(8) && width.is_multiple_of(16) && width < 1 << 16
-            }
-            Piece::Tail { .. } => true,
-            Piece::Number { width, .. } | Piece::Constant { width, .. } => {
-                width.is_multiple_of(16) && (1..=64).contains(&width)
-            }
-        })
 }

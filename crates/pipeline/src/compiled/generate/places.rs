@@ -36,8 +36,8 @@ pub(super) struct Places<'p> {
 /// it can read again in others only when it has come to the cache. So fields are read where the packet came in, as long as
 /// nothing was written in their header; code is made in the order in which it may run.
 struct Whole {
-    /// Where the packet leaves from.
-    output: Value,
+    /// Where the packet leaves from; nothing once it is parsed there.
+    output: Option<Value>,
     /// Where the bits of each header are, or were, in the packet that came in.
     sources: BTreeMap<Offset, Variable>,
     /// Headers in which something may have been written.
@@ -124,7 +124,15 @@ impl<'m> Function<'_, 'm> {
         let sources = places.pointers.keys().map(|flag| (*flag, variables())).collect();
         let (written, extracted) = (BTreeSet::new(), BTreeSet::new());
         let (state, accepts) = (None, Vec::new());
+        let output = Some(output);
         places.whole = Some(Whole { output, sources, written, extracted, state, accepts });
+    }
+
+    /// Says that the packet is parsed, from now on, where it leaves from.
+    pub(super) fn parses_output(&mut self) {
+        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
+            whole.output = None;
+        }
     }
 
     /// Whether the function brings each packet to its end; then all tables are used in their place.
@@ -140,6 +148,7 @@ impl<'m> Function<'_, 'm> {
     pub(super) fn begin_state(&mut self, state: u32) {
         if let Some(Places { whole: Some(whole), ends, .. }) = &mut self.places
             && ends.len() == 1
+            && whole.output.is_some()
         {
             whole.state = Some(state);
         }
@@ -305,7 +314,7 @@ impl<'m> Function<'_, 'm> {
     ) {
         if self.header_pointer(header.offset).is_some() {
             let source = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
-            let output = self.whole().map(|whole| whole.output);
+            let output = self.whole().and_then(|whole| whole.output);
             let at = match output {
                 Some(output) => {
                     let cursor = self.context_field(context_offset::CURSOR);

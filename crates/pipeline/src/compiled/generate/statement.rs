@@ -149,11 +149,21 @@ impl Function<'_, '_> {
                 let zero = self.number(0);
                 let hash = self.hash(*gather, zero);
                 let base = self.expression(base);
-                let most = self.expression(most);
-                let rest = self.divided(BinaryOperator::Modulo, hash, most);
+                let rest = match most {
+                    Some(most) => {
+                        let most = self.expression(most);
+                        self.divided(BinaryOperator::Modulo, hash, most)
+                    }
+                    None => hash,
+                };
                 let sum = self.builder.ins().iadd(base, rest);
                 let sum = self.masked(sum, to.scalar.width);
                 self.store_field(*to, sum);
+            }
+            Statement::Sum { gather, sum, subtracts } => {
+                let before = self.load_field(*sum);
+                let after = self.sum_with(*gather, before, *subtracts);
+                self.store_field(*sum, after);
             }
             Statement::Charge(steps) => {
                 self.charge(*steps);
@@ -183,6 +193,7 @@ impl Function<'_, '_> {
                 };
                 self.set_context_field(context_offset::DESTINATION, to);
             }
+            Statement::AddEntry(added) => self.add_entry(added),
             Statement::RestartTimer(profile) => {
                 let profile = match profile {
                     Some(profile) => self.expression(profile),
@@ -210,6 +221,12 @@ impl Function<'_, '_> {
                 let register = self.number(u64::from(*register));
                 let arguments = [self.context, register, index, value];
                 self.call_out(CallOut::WriteRegister, &arguments);
+            }
+            Statement::Meter { meter, index, stays } => self.meter(meter, index, *stays),
+            Statement::MeterEntry { meter, entry } => self.entry_meter(meter, *entry),
+            Statement::Color { meter, color, to } => self.color_of_entry(*meter, *color, *to),
+            Statement::CountEntry { counter, table, entry, bytes } => {
+                self.count_in_entry((*counter, *table), *entry, bytes.as_ref());
             }
             Statement::Count { counter, index } => {
                 let index = self.expression(index);

@@ -8,7 +8,8 @@ use super::memory::Pointer;
 use super::probe::{IS_ALONE, Lookup};
 use super::{CallOut, Function, context_offset, flow};
 use crate::bound::shape::Storage;
-use crate::bound::{Callee, Field, Offset, Table, TableAction};
+use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
+use crate::compiled::added::NO_PROFILE;
 use crate::compiled::context::{HIT, NO_ACTION};
 use crate::compiled::tables::{BY_CALL_OUT, TableAccess};
 use crate::table::{Ageing, EntryLayout, Tally, Timer};
@@ -25,6 +26,9 @@ const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
 const DEFAULT: usize = offset_of!(TableAccess, default);
 const SEARCHER: usize = offset_of!(TableAccess, searcher);
 const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
+
+/// Bytes of packed data.
+const PACKED: u32 = 32;
 
 /// Actions that are compared one by one: a jump by a table waits for what it loads.
 const FEW_ACTIONS: usize = 4;
@@ -62,6 +66,10 @@ impl Function<'_, '_> {
                 (self.masked(found, 32), is_hit, None)
             }
         };
+        let directs = entry.and(table.directs.as_ref());
+        if let (Some(directs), Some(Entry { owner, is_hit, .. })) = (directs, entry) {
+            self.set_entry(directs, Some((owner, is_hit)));
+        }
         let timed = entry.filter(|entry| entry.layout.ageing != Ageing::None);
         if let Some(Entry { owner, .. }) = timed {
             self.set_timed(owner);
@@ -70,6 +78,9 @@ impl Function<'_, '_> {
             if timed.is_some() {
                 let none = function.number(0);
                 function.set_timed(none);
+            }
+            if let Some(directs) = directs {
+                function.set_entry(directs, None);
             }
             if let Some(field) = hit {
                 function.store_field(field, is_hit);
@@ -216,8 +227,12 @@ impl Function<'_, '_> {
                 self.call_out(CallOut::RestartTimer, &[self.context, none]);
             }
         }
-        if layout.counts {
-            self.count_entry(access, found);
+        if let Some(directs) = &table.directs {
+            if directs.counts_hits {
+                let length = self.received_length();
+                self.count_entry(access, found, length);
+            }
+            self.meter_hit(directs, found);
         }
         let known = [address, action, yes, found].map(Into::into);
         self.builder.ins().jump(join, &known);
@@ -268,6 +283,13 @@ impl Function<'_, '_> {
 
     /// The interpreter's externs in an action ask for the lookup.
     fn begin_look_up(&mut self, id: u32, entry: Option<Entry<'_>>, action: &TableAction) {
+        if let (Some(entry), Some(missed)) = (entry, action.adds) {
+            let (none, table) = (self.number(0), self.number(u64::from(id) + 1));
+            let table = self.builder.ins().select(entry.is_hit, none, table);
+            self.store_field(missed.table, table);
+            self.store_field(missed.low, entry.key.low);
+            self.store_field(missed.high, entry.key.high);
+        }
         if let Some(Entry { key, owner, .. }) = entry.filter(|_| action.asks_for_lookup) {
             let id = self.number(u64::from(id));
             let arguments = [self.context, id, key.low, key.high, owner];
@@ -275,8 +297,39 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Adds the entry that the packet missed.
+    pub(super) fn add_entry(&mut self, added: &Added) {
+        let Added { missed, action, values, profile, status } = added;
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, PACKED, 3);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let data = self.builder.ins().stack_addr(types::I64, slot, 0);
+        self.clear(Pointer { base: data, offset: 0 }, PACKED);
+        for (value, offset, bytes) in values {
+            let value = self.expression(value);
+            self.store(Pointer { base: data, offset: *offset as i32 }, *bytes, value);
+        }
+        let profile = match profile {
+            Some(profile) => self.expression(profile),
+            None => self.number(NO_PROFILE),
+        };
+        let [table, low, high] =
+            [missed.table, missed.low, missed.high].map(|field| self.load_field(field));
+        let action = self.number(u64::from(*action));
+        let arguments = [self.context, table, action, low, high, data, profile];
+        let done = self.call_out(CallOut::AddEntry, &arguments);
+        if let (Some(done), Some((field, not_done, is_done))) = (done, status) {
+            let (yes, no) = (self.number(*is_done), self.number(*not_done));
+            let value = self.builder.ins().select(done, yes, no);
+            self.store_field(*field, value);
+        }
+    }
+
     /// The action is over.
     fn end_look_up(&mut self, id: u32, action: &TableAction) {
+        if let Some(missed) = action.adds {
+            let none = self.number(0);
+            self.store_field(missed.table, none);
+        }
         if action.asks_for_lookup {
             let id = self.number(u64::from(id));
             self.call_out(CallOut::EndLookUp, &[self.frame, self.context, id]);
@@ -284,8 +337,7 @@ impl Function<'_, '_> {
     }
 
     /// Counts the packet in the entry with this address.
-    fn count_entry(&mut self, access: Value, entry: Value) {
-        let length = self.context_field(context_offset::RECEIVED_LENGTH);
+    pub(super) fn count_entry(&mut self, access: Value, entry: Value, length: Value) {
         let one = self.number(1);
         let is_alone = self.load(Pointer { base: access, offset: IS_ALONE }, 8);
         let (alone, shared) = (self.builder.create_block(), self.builder.create_block());

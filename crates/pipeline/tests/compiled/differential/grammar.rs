@@ -1,8 +1,10 @@
-//! Programs of v1model and PNA made of choices: numbers of all widths, headers that come and go, unions, stacks, varbits,
+//! Programs of v1model, PSA and PNA made of choices: numbers of all widths, headers that come and go, unions, stacks, varbits,
 //! externs, tables, copies.
 
 #[path = "grammar/pna.rs"]
 mod pna;
+#[path = "grammar/psa.rs"]
+mod psa;
 
 use std::fmt::Write;
 
@@ -22,10 +24,11 @@ pub(crate) struct Source {
     architecture: Architecture,
 }
 
-/// Of a program. One of PNA has what its deparser does beside emitting in the place of checksums.
+/// Of a program. One of PSA or PNA has what its (ingress) deparser does beside emitting in the place of checksums.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Architecture {
     V1model,
+    Psa,
     Pna,
 }
 
@@ -125,11 +128,11 @@ const FIELDS: [(&str, u32, bool); 29] = [
 
 impl Source {
     pub(crate) fn new(choose: &mut Choices<'_>) -> Self {
-        let architecture = match choose(4) {
+        let architecture = match choose(6) {
             3 => Architecture::Pna,
+            4 | 5 => Architecture::Psa,
             _ => Architecture::V1model,
         };
-        let is_pna = architecture == Architecture::Pna;
         let mut grammar = Grammar { choose, architecture };
         let some = |grammar: &mut Grammar<'_, '_>, most: u32, stage: Stage| {
             let count = 1 + grammar.below(most);
@@ -137,18 +140,23 @@ impl Source {
         };
         Self {
             parser: some(&mut grammar, 3, Stage::Parser),
-            verify: match is_pna {
-                true => Vec::new(),
-                false => (0..grammar.below(2)).map(|_| grammar.checksum("verify")).collect(),
+            verify: match architecture {
+                Architecture::Psa | Architecture::Pna => Vec::new(),
+                Architecture::V1model => {
+                    (0..grammar.below(2)).map(|_| grammar.checksum("verify")).collect()
+                }
             },
             ingress: some(&mut grammar, 10, Stage::Ingress),
-            egress: match is_pna {
-                true => Vec::new(),
-                false => some(&mut grammar, 5, Stage::Egress),
+            egress: match architecture {
+                Architecture::Pna => Vec::new(),
+                Architecture::V1model | Architecture::Psa => some(&mut grammar, 5, Stage::Egress),
             },
-            compute: match is_pna {
-                true => (0..grammar.below(2)).map(|_| grammar.pna_message()).collect(),
-                false => (0..grammar.below(3)).map(|_| grammar.checksum("update")).collect(),
+            compute: match architecture {
+                Architecture::Psa => (0..grammar.below(2)).map(|_| grammar.psa_message()).collect(),
+                Architecture::Pna => (0..grammar.below(2)).map(|_| grammar.pna_message()).collect(),
+                Architecture::V1model => {
+                    (0..grammar.below(3)).map(|_| grammar.checksum("update")).collect()
+                }
             },
             plain: grammar.below(2) == 1,
             architecture,
@@ -161,8 +169,10 @@ impl Source {
     }
 
     pub(crate) fn text(&self) -> String {
-        if self.architecture == Architecture::Pna {
-            return self.pna_text();
+        match self.architecture {
+            Architecture::V1model => {}
+            Architecture::Psa => return self.psa_text(),
+            Architecture::Pna => return self.pna_text(),
         }
         let join = |statements: &[String]| statements.join("\n        ");
         format!(
@@ -184,7 +194,7 @@ control C(inout H h, inout M m) {{ apply {{
         {} }} }}
 control D(packet_out b, in H h) {{ apply {{ {EMITS} }} }}
 V1Switch(P(), V(), I(), E(), C(), D()) main;",
-            self.states(),
+            self.states(""),
             join(&self.verify),
             join(&self.ingress),
             join(&self.egress),
@@ -192,20 +202,20 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;",
         )
     }
 
-    /// The states of the parser.
-    fn states(&self) -> String {
+    /// The states of a parser, which begins with this.
+    fn states(&self, begin: &str) -> String {
         let [leads, states] = if self.plain { PLAIN_STATES } else { ALL_STATES };
         let set = if self.plain { "" } else { "value_set<bit<16>>(4) known;" };
         let start = self.parser.join("\n        ");
         // Only BMv2 has an answer for bits that are no whole bytes.
         let skipped = match self.architecture {
             Architecture::V1model => "h.a.l",
-            Architecture::Pna => "h.a.l << 3",
+            Architecture::Psa | Architecture::Pna => "h.a.l << 3",
         };
         format!(
             "    {set}
     state start {{ b.extract(h.a);
-        {start}
+        {begin} {start}
         transition select(h.a.v, h.a.c) {{
             {leads} }} }}
     {states}
@@ -454,6 +464,7 @@ impl Grammar<'_, '_> {
             }
             10.. if stage != Stage::Parser => match self.architecture {
                 Architecture::V1model => self.extern_call(stage),
+                Architecture::Psa => self.psa_call(stage),
                 Architecture::Pna => self.pna_call(),
             },
             _ => self.assignment(),

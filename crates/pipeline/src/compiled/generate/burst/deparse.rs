@@ -20,32 +20,51 @@ impl Function<'_, '_> {
         mut port: Option<Value>,
         (output, length): (Value, Value),
     ) {
+        let deparser = looped.straight.blocks[DEPARSER];
+        if port.is_none() && self.only_emits(deparser).is_some() {
+            // What leaves nowhere need not be made.
+            port = Some(self.destination(looped));
+        }
+        let start = self.emitted(looped, deparser, output);
+        let port = port.unwrap_or_else(|| self.destination(looped));
+        let end = self.builder.ins().iadd(output, length);
+        self.send(looped, plan, port, (start, end));
+    }
+
+    /// Runs a deparser for the packet at hand, which begins there; gives where it begins then.
+    pub(super) fn emitted(&mut self, looped: Loop<'_>, deparser: Callee, packet: Value) -> Value {
         let cursor = self.context_field(context_offset::CURSOR);
-        let payload = self.builder.ins().iadd(output, cursor);
+        let payload = self.builder.ins().iadd(packet, cursor);
         let join = self.builder.create_block();
         let start = self.builder.append_block_param(join, types::I64);
-        if let Some(emits) = self.only_emits(looped.straight.blocks[DEPARSER]) {
-            // What leaves nowhere need not be made.
-            port = Some(port.unwrap_or_else(|| self.destination(looped)));
-            let differs = self.differs(&emits, output, payload);
+        if let Some(emits) = self.only_emits(deparser) {
+            let differs = self.differs(&emits, packet, payload);
             let anew = self.builder.create_block();
-            self.builder.ins().brif(differs, anew, &[], join, &[output.into()]);
+            self.builder.ins().brif(differs, anew, &[], join, &[packet.into()]);
             self.builder.switch_to_block(anew);
         }
         let room = self.word(looped.burst, offset_of!(Burst, emitted));
         let zero = self.number(0);
         self.set_context_field(context_offset::EMITTED, room);
         self.set_context_field(context_offset::EMITTED_LENGTH, zero);
-        self.run_block(looped, DEPARSER);
+        self.run_callee(looped, deparser);
         let emitted = self.context_field(context_offset::EMITTED_LENGTH);
         let front = self.builder.ins().isub(payload, emitted);
         let config = self.config;
         self.builder.call_memcpy(config, front, room, emitted);
         self.builder.ins().jump(join, &[front.into()]);
         self.builder.switch_to_block(join);
+        start
+    }
 
-        let port = port.unwrap_or_else(|| self.destination(looped));
-        let end = self.builder.ins().iadd(output, length);
+    /// Writes a packet down that leaves.
+    pub(super) fn send(
+        &mut self,
+        looped: Loop<'_>,
+        plan: &Plan,
+        port: Value,
+        (start, end): (Value, Value),
+    ) {
         let mut bytes = self.builder.ins().isub(end, start);
         if plan.truncates {
             let most = self.context_field(context_offset::TRUNCATE);

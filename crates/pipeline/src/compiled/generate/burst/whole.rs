@@ -28,6 +28,7 @@ pub(in crate::compiled) fn is_possible(plan: &Plan) -> bool {
     // The interpreter's steps change tables; what is sought by a prefix is sought for a whole burst.
     !plan.interprets
         && !plan.ages
+        && !plan.adds
         && !plan.parser_writes_headers
         && plan.ahead.is_empty()
         && plan.statements <= STATEMENTS

@@ -55,7 +55,7 @@ control D(packet_out b, in H h, in M m, in pna_main_output_metadata_t o) {{ Dige
     {} }} }}
 PNA_NIC(P(), I(), D()) main;",
             super::DECLARATIONS,
-            self.states(),
+            self.states(""),
             self.ingress.join("\n        "),
             self.compute.join("\n    "),
             super::EMITS,

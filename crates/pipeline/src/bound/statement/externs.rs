@@ -1,0 +1,242 @@
+//! Extern objects of PSA and PNA that code has itself: sums of checksums, hashes, the paths that a deparser asks for.
+
+use crate::bound::gather::Piece;
+use crate::bound::shape::Shape;
+use crate::bound::{
+    Address, Binder, Block, Body, Expression, Field, Outcome, PackageBlock, Statement, temporary,
+};
+use crate::dialect::Dialect;
+use crate::externs::ExternState;
+use crate::externs::hash::Algorithm;
+use crate::layout::{MetadataField as Of, each_statement};
+use ir::{
+    Argument, BinaryOperator, ExpressionKind, ExternCallee, ExternFunction, ExternId, ExternMethod,
+    Place, StatementKind,
+};
+
+impl Binder<'_> {
+    /// `psa_normal` and its like: which path the metadata of a deparser ask for (PSA specification, section 6).
+    pub(super) fn packet_path(
+        &mut self,
+        function: &ExternFunction,
+        arguments: &[Argument],
+        result: Option<&Place>,
+        out: &mut Block,
+    ) -> Outcome {
+        use ExternFunction as Path;
+        let Some(place) = result else { return Ok(()) };
+        let field = self.field(place)?;
+        let kept = Expression::Not(Box::new(self.metadata(arguments, 0, Of::Drop)?));
+        let and = |left, right| Expression::Binary {
+            operator: BinaryOperator::And,
+            width: 1,
+            signed: false,
+            left: Box::new(left),
+            right: Box::new(right),
+        };
+        let value = match function {
+            Path::PsaCloneI2e | Path::PsaCloneE2e => self.metadata(arguments, 0, Of::Clone)?,
+            Path::PsaResubmit => and(kept, self.metadata(arguments, 0, Of::Resubmit)?),
+            Path::PsaNormal => {
+                let again = self.metadata(arguments, 0, Of::Resubmit)?;
+                and(kept, Expression::Not(Box::new(again)))
+            }
+            _ => {
+                let port = self.metadata(arguments, 1, Of::EgressPort)?;
+                let comes_again = Expression::Binary {
+                    operator: BinaryOperator::Equal,
+                    width: 32,
+                    signed: false,
+                    left: Box::new(port),
+                    right: Box::new(Expression::Constant(
+                        crate::architecture::PSA_PORT_RECIRCULATE,
+                    )),
+                };
+                and(kept, comes_again)
+            }
+        };
+        out.push(Statement::Store { field, value });
+        Ok(())
+    }
+
+    /// A field of the metadata that are an argument; zero if there is none.
+    fn metadata(&mut self, arguments: &[Argument], position: usize, of: Of) -> Outcome<Expression> {
+        let Some(Argument::In(metadata)) = arguments.get(position) else {
+            return self.refuse("a path of a packet without metadata");
+        };
+        let ExpressionKind::Read(place) = &metadata.kind else {
+            return self.refuse("a path of a packet with metadata that are computed");
+        };
+        let found = self.resolve(place)?;
+        let (Shape::Struct(parts, _), slot) =
+            (&found.shape, self.layout.names.slot(metadata.type_id, of))
+        else {
+            return self.refuse("a path of a packet with metadata that are no struct");
+        };
+        match slot.and_then(|slot| parts.get(slot)) {
+            Some((offset, Shape::Scalar(scalar))) => {
+                let address = found.address.plus(*offset);
+                Ok(Expression::Load(Field { address, scalar: *scalar }))
+            }
+            _ => Ok(Expression::Constant(0)),
+        }
+    }
+
+    /// Methods of `InternetChecksum`: the sum of each instance is a number of code's.
+    pub(super) fn internet_checksum(
+        &mut self,
+        id: ExternId,
+        method: &ExternMethod,
+        arguments: &[Argument],
+        result: Option<&Place>,
+        out: &mut Block,
+    ) -> Outcome {
+        let Some(sum) = self.sum_of(id)? else {
+            return self.refuse("an InternetChecksum of something that code does not sum");
+        };
+        let store = |field, value| Statement::Store { field, value };
+        out.push(match method {
+            ExternMethod::Clear => store(sum, Expression::Constant(0)),
+            ExternMethod::Add | ExternMethod::Subtract => {
+                let gather = self.words(method, arguments)?;
+                Statement::Sum { gather, sum, subtracts: *method == ExternMethod::Subtract }
+            }
+            ExternMethod::SetState => store(sum, self.input(arguments, 0)?),
+            _ => {
+                let Some(place) = result else { return Ok(()) };
+                let load = Expression::Load(sum);
+                let value = match method {
+                    ExternMethod::GetState => load,
+                    _ => Expression::Complement { operand: Box::new(load), width: 16 },
+                };
+                store(self.field(place)?, value)
+            }
+        });
+        Ok(())
+    }
+
+    /// Where the sum of an instance is, if code can have all that the program does with it.
+    fn sum_of(&mut self, id: ExternId) -> Outcome<Option<Field>> {
+        if let Some(known) = self.sums.get(&id) {
+            return Ok(*known);
+        }
+        // psa_switch keeps sums from packet to packet, and takes words out in a way of its own.
+        let mut has_all = matches!(self.layout.dialect, Dialect::Psa | Dialect::Pna);
+        let mut calls = Vec::new();
+        each_statement(&self.layout.program, &mut |statement| {
+            if let StatementKind::CallExtern {
+                callee: ExternCallee::Method { instance, method },
+                arguments,
+                result,
+                ..
+            } = &statement.kind
+                && *instance == id
+            {
+                calls.push((method.clone(), arguments.clone(), result.clone()));
+            }
+        });
+        for (method, arguments, result) in calls {
+            let outcome = match method {
+                ExternMethod::Add | ExternMethod::Subtract => {
+                    self.words(&method, &arguments).map(|_| ())
+                }
+                ExternMethod::SetState => self.input(&arguments, 0).map(|_| ()),
+                _ => result.as_ref().map_or(Ok(()), |place| self.field(place).map(|_| ())),
+            };
+            if let Err(error) = outcome {
+                self.soft(error)?;
+                has_all = false;
+            }
+        }
+        let field = match has_all {
+            true => {
+                let scalar = temporary(16, false);
+                let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
+                Some(Field { address, scalar })
+            }
+            false => None,
+        };
+        self.sums.insert(id, field);
+        Ok(field)
+    }
+
+    /// Sums begin anew in each block of the package.
+    pub(in crate::bound) fn begin_sums(&mut self, blocks: &[PackageBlock]) {
+        let mut sums: Vec<Field> = self.sums.values().copied().flatten().collect();
+        sums.sort_unstable_by_key(|sum| sum.address.offset);
+        let begin =
+            |field: &Field| Statement::Store { field: *field, value: Expression::Constant(0) };
+        for (callee, body) in &mut self.bodies {
+            if blocks.iter().any(|block| block.callee == *callee) {
+                let block = match body {
+                    Body::Block(block) => block,
+                    Body::Parser(parser) => &mut parser.prologue,
+                };
+                block.splice(0..0, sums.iter().map(begin));
+            }
+        }
+    }
+
+    /// What is added to a sum, or taken out of it: that must lie in words of 16 bits.
+    fn words(&mut self, method: &ExternMethod, arguments: &[Argument]) -> Outcome<u32> {
+        let [Argument::In(data)] = arguments else {
+            return self.refuse("a sum with other arguments");
+        };
+        let number = self.gathered(data, Algorithm::OnesComplement16)?;
+        let gather = self.gathers.get(number as usize);
+        let varies = |piece: &Piece| matches!(piece, Piece::Tail { .. });
+        match gather {
+            Some(gather)
+                if (*method == ExternMethod::Add || gather.is_in_words())
+                    && !gather.pieces.iter().any(varies) =>
+            {
+                Ok(number)
+            }
+            _ => self.refuse("a sum without fields in words of 16 bits"),
+        }
+    }
+
+    /// `Hash.get_hash`, of the data alone or into a range.
+    pub(super) fn get_hash(
+        &mut self,
+        id: ExternId,
+        arguments: &[Argument],
+        result: Option<&Place>,
+        out: &mut Block,
+    ) -> Outcome {
+        let Some(place) = result else { return Ok(()) };
+        let to = self.field(place)?;
+        let instance = self.layout.program.externs.get(id.index());
+        let state = instance.map(|instance| ExternState::new(self.layout, instance));
+        let Some(Ok(ExternState::Hash { algorithm })) = state else {
+            return self.refuse("a hash without algorithm");
+        };
+        let (data, range) = match arguments {
+            [Argument::In(data)] => (data, None),
+            [Argument::In(base), Argument::In(data), Argument::In(most)] => {
+                let unsigned = |value: &ir::Expression| {
+                    self.layout.get(value.type_id).is_some_and(|known| {
+                        matches!(known, ir::Type::Bits { signed: false, width: 1..=64 })
+                    })
+                };
+                if !unsigned(base) || !unsigned(most) {
+                    return self.refuse("a hash into a range of signed or wide numbers");
+                }
+                (data, Some((self.expression(base)?, self.expression(most)?)))
+            }
+            _ => return self.refuse("a hash with other arguments"),
+        };
+        let gather = self.gathered(data, algorithm)?;
+        let bits = self.gathers.get(gather as usize).map(|gather| gather.bits());
+        // What is not in whole bytes has its zeros in front.
+        if !bits.flatten().is_some_and(|bits| bits.is_multiple_of(8)) {
+            return self.refuse("a hash of data that are no whole bytes");
+        }
+        let (base, most) = match range {
+            Some((base, most)) => (base, Some(most)),
+            None => (Expression::Constant(0), None),
+        };
+        out.push(Statement::Hash { gather, base, most, to });
+        Ok(())
+    }
+}

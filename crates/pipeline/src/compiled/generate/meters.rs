@@ -1,0 +1,158 @@
+//! Meters, and counters and meters of entries.
+
+use super::memory::Pointer;
+use super::{CallOut, Function, context_offset};
+use crate::bound::{DEFAULT_ENTRY, Directs, Expression, Field, Metered};
+use crate::compiled::meters::AS_RECEIVED;
+use crate::compiled::tables::TableAccess;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value};
+
+impl Function<'_, '_> {
+    pub(super) fn meter(&mut self, metered: &Metered, index: &Expression, stays: bool) {
+        let index = self.expression(index);
+        let (id, before, length) = self.metered(metered);
+        let arguments = [self.context, id, index, before, length];
+        let Some(color) = self.call_out(CallOut::Meter, &arguments) else { return };
+        if let Some(to) = metered.to {
+            let otherwise = if stays { self.load_field(to) } else { before };
+            self.store_color(to, color, otherwise);
+        }
+    }
+
+    pub(super) fn entry_meter(&mut self, metered: &Metered, entry: Field) {
+        let entry = self.load_field(entry);
+        let (id, before, length) = self.metered(metered);
+        let arguments = [self.context, id, entry, before, length];
+        let Some(color) = self.call_out(CallOut::EntryMeter, &arguments) else { return };
+        if let Some(to) = metered.to {
+            self.store_color(to, color, before);
+        }
+    }
+
+    /// What a meter gave when the entry was found.
+    pub(super) fn color_of_entry(&mut self, meter: u32, color: Field, to: Field) {
+        let color = self.load_field(color);
+        let mut block = || self.builder.create_block();
+        let (known, other, join) = (block(), block(), block());
+        self.builder.set_cold_block(other);
+        let before = self.load_field(to);
+        self.builder.ins().brif(color, known, &[], other, &[]);
+        self.builder.switch_to_block(known);
+        let value = self.builder.ins().iadd_imm(color, -1);
+        self.store_color(to, value, before);
+        self.builder.ins().jump(join, &[]);
+        // The interpreter may have looked the table up.
+        self.builder.switch_to_block(other);
+        let (id, zero) = (self.number(u64::from(meter)), self.number(0));
+        let received = self.number(AS_RECEIVED);
+        let arguments = [self.context, id, zero, zero, received];
+        if let Some(color) = self.call_out(CallOut::EntryMeter, &arguments) {
+            self.store_color(to, color, before);
+        }
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(join);
+    }
+
+    /// Counts the packet in the entry whose action runs.
+    pub(super) fn count_in_entry(
+        &mut self,
+        (counter, table): (u32, u32),
+        entry: Field,
+        bytes: Option<&Expression>,
+    ) {
+        let entry = self.load_field(entry);
+        let given = bytes.map(|bytes| self.expression(bytes));
+        let bound = self.bound;
+        let native = bound.tables.get(table as usize).and_then(|table| table.native.as_ref());
+        let mut block = || self.builder.create_block();
+        let (own, other, join) = (block(), block(), block());
+        self.builder.set_cold_block(other);
+        match native {
+            Some(_) => {
+                let is_address = IntCC::UnsignedGreaterThan;
+                let is_known =
+                    self.builder.ins().icmp_imm(is_address, entry, DEFAULT_ENTRY.cast_signed());
+                self.builder.ins().brif(is_known, own, &[], other, &[]);
+            }
+            None => {
+                self.builder.ins().jump(other, &[]);
+            }
+        }
+        self.builder.switch_to_block(own);
+        let number = native.map_or(0, |(number, _)| *number);
+        let accesses = self.context_field(context_offset::TABLES);
+        let distance = size_of::<TableAccess>() as i64 * i64::from(number);
+        let access = self.builder.ins().iadd_imm(accesses, distance);
+        let length = match given {
+            Some(length) => length,
+            None => self.received_length(),
+        };
+        self.count_entry(access, entry, length);
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(other);
+        let id = self.number(u64::from(counter));
+        let length = given.unwrap_or_else(|| self.number(AS_RECEIVED));
+        self.call_out(CallOut::CountEntry, &[self.context, id, entry, length]);
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(join);
+    }
+
+    pub(super) fn received_length(&mut self) -> Value {
+        let at = Pointer { base: self.context, offset: context_offset::RECEIVED_LENGTH as i32 };
+        self.load(at, 8)
+    }
+
+    /// Runs the meters of an entry that was found, and tells its colours to whom reads them.
+    pub(super) fn meter_hit(&mut self, directs: &Directs, entry: Value) {
+        for (meter, color, result) in &directs.meters {
+            let (id, green) = (self.number(u64::from(*meter)), self.number(0));
+            let received = self.number(AS_RECEIVED);
+            let arguments = [self.context, id, entry, green, received];
+            let Some(found) = self.call_out(CallOut::EntryMeter, &arguments) else { continue };
+            // None is all ones: it becomes zero.
+            let known = self.builder.ins().iadd_imm(found, 1);
+            self.store_field(*color, known);
+            if let Some(to) = *result {
+                let before = self.load_field(to);
+                self.store_color(to, found, before);
+            }
+        }
+    }
+
+    /// Says which entry's action runs, if it is known.
+    pub(super) fn set_entry(&mut self, directs: &Directs, entry: Option<(Value, Value)>) {
+        let none = self.number(0);
+        let value = match entry {
+            Some((owner, is_hit)) => {
+                let default = if directs.has_default { DEFAULT_ENTRY } else { 0 };
+                let default = self.number(default);
+                self.builder.ins().select(is_hit, owner, default)
+            }
+            None => none,
+        };
+        self.store_field(directs.entry, value);
+        if entry.is_none() {
+            for (_, color, _) in &directs.meters {
+                self.store_field(*color, none);
+            }
+        }
+    }
+
+    fn metered(&mut self, metered: &Metered) -> (Value, Value, Value) {
+        let before = self.expression(&metered.before);
+        let length = match &metered.length {
+            Some(length) => self.expression(length),
+            None => self.number(AS_RECEIVED),
+        };
+        (self.number(u64::from(metered.meter)), before, length)
+    }
+
+    /// A colour, or another value where there is none.
+    fn store_color(&mut self, to: Field, color: Value, otherwise: Value) {
+        let is_none = self.builder.ins().icmp_imm(IntCC::Equal, color, -1);
+        let value = self.builder.ins().select(is_none, otherwise, color);
+        let value = self.masked(value, to.scalar.width);
+        self.store_field(to, value);
+    }
+}
