@@ -2,8 +2,8 @@
 //!
 //! All get the same 84 B packets of UDP over IPv4, copied in with random keys, 32 at once, and all packets leave. `router` looks a route
 //! up by longest prefix, its next hop exactly, and counts the time to live down; `router, counters` has a counter for each
-//! route, `router, checksums` verifies and updates
-//! the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
+//! route, `router, meters` a meter, `router, PSA` is one for PSA, whose egress parses and emits the packet again,
+//! `router, checksums` verifies and updates the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
 //! `firewall` writes the state of a flow of five fields, `firewall, adding` is one of PNA, where a hit
 //! restarts the timer of its entry and a miss would add one; `balancer` looks an address up, hashes the flow and looks the
 //! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits.
@@ -12,7 +12,7 @@ use super::{Arguments, BATCH, LENGTH, add_entry, processor_time, rates, since};
 use ir::Program;
 use ir::bits::Bits;
 use p4lang::preprocess::{MemoryFiles, Options};
-use pipeline::{Batch, Compiled, FieldMatch, Processor, Switch};
+use pipeline::{Batch, Compiled, FieldMatch, MeterConfig, Processor, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ header ipv4_t { bit<4> version; bit<4> length; bit<8> service; bit<16> total; bi
 header udp_t { bit<16> source; bit<16> destination; bit<16> length; bit<16> checksum; }
 header cache_t { bit<64> key; bit<64> value; bit<8> writes; }
 struct H { ethernet_t ethernet; ipv4_t ipv4; udp_t udp; cache_t cache; }
-struct M { bit<32> next_hop; bit<16> server; }
+struct M { bit<32> next_hop; bit<16> server; bit<8> color; }
 ";
 
 const V1MODEL: &str = "parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {
@@ -77,6 +77,52 @@ const COUNTED_ROUTES: &str = "direct_counter(CounterType.packets_and_bytes) per_
     table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
     ";
 
+const METERED_ROUTES: &str = "direct_meter<bit<8>>(MeterType.bytes) speed;
+    action route(bit<32> next_hop, bit<9> port) {
+        m.next_hop = next_hop; s.egress_spec = port; h.ipv4.ttl = h.ipv4.ttl - 1; speed.read(m.color);
+        h.ipv4.service = m.color; }
+    action rewrite(bit<48> source, bit<48> destination) {
+        h.ethernet.source = source; h.ethernet.destination = destination; }
+    table routes { key = { h.ipv4.destination: lpm; } actions = { route; drop; }
+        default_action = drop(); size = 2097152; meters = speed; }
+    table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
+    ";
+
+/// The router for PSA.
+const PSA: &str = "struct None { }
+parser IP(packet_in b, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in None again, in None back) {
+    state start { b.extract(h.ethernet);
+        transition select(h.ethernet.ether_type) { 0x0800: ipv4; default: accept; } }
+    state ipv4 { b.extract(h.ipv4); transition select(h.ipv4.protocol) { 17: udp; default: accept; } }
+    state udp { b.extract(h.udp); transition accept; }
+}
+control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {
+    action drop() { ingress_drop(o); }
+    action route(bit<32> next_hop, PortId_t port) {
+        m.next_hop = next_hop; send_to_port(o, port); h.ipv4.ttl = h.ipv4.ttl - 1; }
+    action rewrite(bit<48> source, bit<48> destination) {
+        h.ethernet.source = source; h.ethernet.destination = destination; }
+    table routes { key = { h.ipv4.destination: lpm; } actions = { route; drop; }
+        default_action = drop(); size = 2097152; }
+    table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
+    apply { if (routes.apply().hit) { next_hops.apply(); } }
+}
+control ID(packet_out b, out None cloned, out None again, out None normal, inout H h, in M m,
+    in psa_ingress_output_metadata_t o) { apply { b.emit(h); } }
+parser EP(packet_in b, out H h, inout M m, in psa_egress_parser_input_metadata_t i, in None normal, in None cloned,
+    in None again) {
+    state start { b.extract(h.ethernet);
+        transition select(h.ethernet.ether_type) { 0x0800: ipv4; default: accept; } }
+    state ipv4 { b.extract(h.ipv4); transition accept; }
+}
+control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) {
+    apply { h.ipv4.service = (bit<8>)(PortIdUint_t)i.egress_port; }
+}
+control ED(packet_out b, out None cloned, out None again, inout H h, in M m, in psa_egress_output_metadata_t o,
+    in psa_egress_deparser_input_metadata_t i) { apply { b.emit(h); } }
+PSA_Switch(IngressPipeline(IP(), I(), ID()), PacketReplicationEngine(), EgressPipeline(EP(), E(), ED()),
+    BufferingQueueingEngine()) main;";
+
 const LIST: &str = "action permit(bit<8> class) { h.ipv4.service = class; }
     table list { key = { h.ipv4.source: ternary; h.ipv4.destination: ternary; h.udp.source: range;
         h.udp.destination: range; h.ipv4.protocol: ternary; } actions = { permit; drop; }
@@ -125,7 +171,7 @@ struct Row {
     checksums: bool,
 }
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 11] = [
     Row { name: "cache", tables: &[CACHE], apply: "values.apply();", checksums: false },
     Row { name: "firewall", tables: &[FIREWALL], apply: "flows.apply();", checksums: false },
     Row { name: "firewall, adding", tables: &[ADDING], apply: "", checksums: false },
@@ -147,6 +193,13 @@ const ROWS: [Row; 9] = [
         apply: "if (routes.apply().hit) { next_hops.apply(); }",
         checksums: false,
     },
+    Row {
+        name: "router, meters",
+        tables: &[METERED_ROUTES],
+        apply: "if (routes.apply().hit) { next_hops.apply(); }",
+        checksums: false,
+    },
+    Row { name: "router, PSA", tables: &[PSA], apply: "", checksums: false },
     Row {
         name: "router, checksums",
         tables: &[ROUTES],
@@ -189,7 +242,12 @@ impl Row {
             self.apply
         )
         };
-        let text = if self.tables.contains(&ADDING) { of_pna() } else { of_v1model() };
+        let of_psa = || format!("{core}#include <bmv2/psa.p4>\n{HEAD}{PSA}");
+        let text = match self.tables {
+            tables if tables.contains(&ADDING) => of_pna(),
+            tables if tables.contains(&PSA) => of_psa(),
+            _ => of_v1model(),
+        };
         let compiled =
             p4lang::compile_text("row.p4", &text, &Options::default(), &MemoryFiles::default());
         compiled.program.expect("the program compiles")
@@ -205,7 +263,8 @@ impl Row {
 
     fn fill(&self, switch: &mut Switch, entries: u32) {
         let exact = |width, number| FieldMatch::Exact(Bits::unsigned(width, number));
-        if self.tables.iter().any(|tables| [ROUTES, COUNTED_ROUTES].contains(tables)) {
+        let routes = [ROUTES, COUNTED_ROUTES, METERED_ROUTES, PSA];
+        if self.tables.iter().any(|tables| routes.contains(tables)) {
             for number in 0..entries {
                 let value = Bits::unsigned(32, u128::from(address(number)));
                 let key = vec![FieldMatch::Lpm { value, prefix_length: 24 }];
@@ -336,6 +395,20 @@ impl Traffic {
     }
 }
 
+/// Every route has tokens for a dozen packets of each colour: time stands still here.
+fn meter_routes(switch: &Switch) -> Result<(), String> {
+    let failed = |error: pipeline::ControlError| error.to_string();
+    let table = switch.table_named("routes").map_err(failed)?;
+    let meter = switch.extern_named("speed").map_err(failed)?;
+    let config = MeterConfig::TwoRate {
+        committed_rate: 1 << 20,
+        committed_burst: 1024,
+        peak_rate: 1 << 21,
+        peak_burst: 2048,
+    };
+    switch.configure_direct_meters(table, meter, Some(config), Duration::ZERO).map_err(failed)
+}
+
 /// Runs the rows that are wanted.
 pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
     let rows = ROWS.iter().filter(|row| arguments.runs(row.name) || arguments.runs("programs"));
@@ -349,6 +422,9 @@ pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
             let mut switch = Switch::new(program.clone()).map_err(|error| error.to_string())?;
             switch.set_expire_time_profile(1, Some(Duration::from_secs(1)));
             row.fill(&mut switch, entries);
+            if row.tables.contains(&METERED_ROUTES) {
+                meter_routes(&switch)?;
+            }
             Ok(switch)
         };
         let (mut switch, mut oracle) = (switch()?, switch()?);
