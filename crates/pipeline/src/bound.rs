@@ -11,7 +11,7 @@
 //!   blocks.
 //! * **Calls are copies.** What a call copies in and out is written out as stores around it.
 //! * **Values are 64 bits.** A number of up to 64 bits is the pattern with zeros above its width, signed or not.
-//!   Wider ones are moved as bytes.
+//!   Wider ones are moved as bytes, or part by part (`wide`).
 //! * **What is rare is the interpreter's.** A statement that this form does not have, and an expression that is no number
 //!   of 64 bits, is left to the interpreter with the places that it touches: see [`moves`].
 //! * **Refused, never different.** What cannot be expressed that way either ends the pass with
@@ -27,6 +27,7 @@ pub(crate) mod shape;
 mod statement;
 mod table;
 mod unrolled;
+mod wide;
 
 use crate::error::CompileError;
 use crate::layout::{CoreError, Layout, MetadataField};

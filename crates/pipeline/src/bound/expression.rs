@@ -42,6 +42,9 @@ impl Binder<'_> {
                 self.constant(expression.type_id, value).map(Expression::Constant)
             }
             ExpressionKind::Read(place) => {
+                if let Some((whole, high, low)) = self.sliced_wide(place) {
+                    return self.wide_slice(&whole, high, low).map(Expression::Load);
+                }
                 let found = self.resolve(place)?;
                 let Shape::Scalar(scalar) = found.shape else {
                     return self.refuse("a value with parts where a number is expected");
@@ -65,11 +68,19 @@ impl Binder<'_> {
             }
             ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right),
             ExpressionKind::Slice { operand, high, low } => {
+                if let Some(part) = self.part_of_wide(operand, *high, *low)? {
+                    return Ok(part);
+                }
                 self.number(operand.type_id)?;
                 let operand = Box::new(self.expression(operand)?);
                 Ok(Expression::Slice { operand, low: *low, width: high - low + 1 })
             }
             ExpressionKind::Cast(operand) => {
+                if let Shape::Scalar(scalar) = self.shape(expression.type_id)
+                    && let Some(part) = self.part_of_wide(operand, scalar.width - 1, 0)?
+                {
+                    return Ok(part);
+                }
                 let (from, signed) = self.number(operand.type_id)?;
                 let (to, _) = self.number(expression.type_id)?;
                 let operand = Box::new(self.expression(operand)?);
@@ -111,6 +122,21 @@ impl Binder<'_> {
         }
     }
 
+    /// Bits of a wide number that is somewhere; nothing if this is none such.
+    fn part_of_wide(
+        &mut self,
+        operand: &ir::Expression,
+        high: u32,
+        low: u32,
+    ) -> Outcome<Option<Expression>> {
+        match (&operand.kind, self.shape(operand.type_id)) {
+            (ExpressionKind::Read(place), Shape::Wide { width: 65.., .. }) => {
+                self.wide_slice(place, high, low).map(|field| Some(Expression::Load(field)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn binary(
         &mut self,
         operator: BinaryOperator,
@@ -129,6 +155,9 @@ impl Binder<'_> {
             let amount = u64::try_from(amount.clone()).unwrap_or(u64::MAX);
             let right = Box::new(Expression::Constant(amount));
             return Ok(Expression::Binary { operator, width, signed, left, right });
+        }
+        if let Some(compared) = self.compare_wide(operator, (left, right))? {
+            return Ok(compared);
         }
         let (width, signed) = self.number(left.type_id)?;
         let (right_width, _) = self.number(right.type_id)?;

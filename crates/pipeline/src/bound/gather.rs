@@ -193,6 +193,18 @@ impl Binder<'_> {
             pieces.push(tail);
             return Ok(());
         }
+        let type_id = self.layout.program.place_type(place);
+        let is_wide = type_id
+            .is_some_and(|type_id| matches!(self.shape(type_id), Shape::Wide { width: 65.., .. }));
+        if is_wide {
+            let wide = self.wide_place(place)?;
+            let Some(header) = wide.header() else {
+                return self.refuse("a hash of a variable of more than 64 bits");
+            };
+            let (flag, offset) = (header.offset, wide.address.offset);
+            self.append(Piece::Bits { flag, offset, bit: wide.bit, width: wide.width }, pieces);
+            return Ok(());
+        }
         let found = self.resolve(place)?;
         let Address { offset, element: None } = found.address else {
             return self.refuse("a hash of next or last");
@@ -215,7 +227,12 @@ impl Binder<'_> {
             },
             _ => return self.refuse("a hash of something that is no number of 64 bits"),
         };
-        // Fields that follow each other are one piece.
+        self.append(piece, pieces);
+        Ok(())
+    }
+
+    /// Fields that follow each other are one piece.
+    fn append(&self, piece: Piece, pieces: &mut Vec<Piece>) {
         if let (
             Some(Piece::Bits { flag, offset, bit, width }),
             Piece::Bits { flag: next_flag, offset: next_offset, bit: next_bit, width: more },
@@ -223,10 +240,9 @@ impl Binder<'_> {
             && (*flag, *offset, *bit + *width) == (next_flag, next_offset, next_bit)
         {
             *width += more;
-            return Ok(());
+        } else {
+            pieces.push(piece);
         }
-        pieces.push(piece);
-        Ok(())
     }
 
     /// The varbit at the end of a header, if the place is one.

@@ -36,6 +36,9 @@ pub(crate) enum Storage {
     Native { bytes: u32 },
     /// Network order, so many bits after the address, which is that of the header's first bit.
     Packed { bit: u32 },
+    /// A part of a number of more than 64 bits: network order, so many bits after the address, which is that of so many
+    /// bytes.
+    Wide { bit: u32, bytes: u32 },
 }
 
 /// How a value lies in the frame.
@@ -112,7 +115,7 @@ impl Shape {
         match self {
             Self::Scalar(scalar) => match scalar.storage {
                 Storage::Native { bytes } => bytes,
-                Storage::Packed { .. } => 0,
+                Storage::Packed { .. } | Storage::Wide { .. } => 0,
             },
             Self::Header(header) => header.size(),
             Self::Struct(_, size) | Self::Union(_, size) => *size,

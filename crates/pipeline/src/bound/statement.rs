@@ -43,7 +43,17 @@ impl Binder<'_> {
 
     fn statement(&mut self, statement: &StatementKind, out: &mut Block) -> Outcome {
         let bound = match statement {
-            StatementKind::Assign { place, value } => return self.assign(place, value, out),
+            StatementKind::Assign { place, value } => {
+                let length = out.len();
+                let Err(error) = self.assign(place, value, out) else { return Ok(()) };
+                let is_wide = self.is_wide(place);
+                if is_wide && !matches!(value.kind, ir::ExpressionKind::Composite(_)) {
+                    self.soft(error)?;
+                    out.truncate(length);
+                    return self.assign_wide(place, value, out);
+                }
+                return Err(error);
+            }
             StatementKind::Reset(place) => {
                 let found = self.resolve(place)?;
                 match (&found.shape, found.slice) {

@@ -85,10 +85,22 @@ impl Binder<'_> {
                     .refuse("a table whose entries are written by an action that may add some");
             }
             for (offset, shape) in data {
-                let Shape::Scalar(scalar) = shape else {
-                    return self.refuse("action data of more than 64 bits, or with parts");
+                let scalar = match shape {
+                    Shape::Scalar(scalar) => scalar,
+                    Shape::Wide { width: width @ 65..=128, signed } => {
+                        let storage = Storage::Wide { bit: 0, bytes: width.div_ceil(8) };
+                        Scalar { width, signed, storage }
+                    }
+                    _ => return self.refuse("action data of more than 128 bits, or with parts"),
                 };
                 action.data.push(Field { address: super::Address::fixed(offset), scalar });
+            }
+            let is_wide = |position: &usize| {
+                let field = action.data.get(*position);
+                field.is_some_and(|field| matches!(field.scalar.storage, Storage::Wide { .. }))
+            };
+            if action.references.iter().any(is_wide) {
+                return self.refuse("an action that writes data of more than 64 bits");
             }
             actions.push(action);
         }
@@ -135,9 +147,15 @@ impl Binder<'_> {
     fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
         let field = field_of_key(key);
         let value = self.expression(key)?;
-        if let ExpressionKind::Read(place) = &field.kind
-            && let Some(header) = self.resolve(place)?.header
-        {
+        let header = match &field.kind {
+            ExpressionKind::Read(place) if self.is_wide(place) => {
+                let whole = self.sliced_wide(place).map(|(whole, ..)| whole);
+                self.wide_place(&whole.unwrap_or_else(|| place.clone()))?.header()
+            }
+            ExpressionKind::Read(place) => self.resolve(place)?.header,
+            _ => None,
+        };
+        if let Some(header) = header {
             return Ok(Expression::LoadIfValid { header, value: Box::new(value) });
         }
         Ok(value)

@@ -305,6 +305,15 @@ pub(super) fn looked_up(is_hit: bool, ran: Option<usize>) -> u64 {
 /// Puts an entry's values where the action has its parameters.
 fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) {
     for (field, argument) in action.data.iter().zip(arguments) {
+        if let Storage::Wide { bytes, .. } = field.scalar.storage {
+            let start = field.address.offset as usize;
+            let to = frame.get_mut(start..start + bytes as usize);
+            if let (Some(to), Some(pattern)) = (to, argument.to_pattern()) {
+                let pattern = pattern.cast(field.scalar.width, false).to_be_bytes();
+                to.iter_mut().zip(pattern).for_each(|(to, from)| *to = from);
+            }
+            continue;
+        }
         let pattern = argument.to_pattern().map_or(0, |pattern| pattern.low_u64());
         write(frame, *field, pattern);
     }

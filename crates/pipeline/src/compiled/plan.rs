@@ -527,7 +527,9 @@ impl Walk<'_> {
                     }
                     Ok(())
                 }
-                Storage::Packed { .. } => Err("a field goes to the interpreter without its header"),
+                Storage::Packed { .. } | Storage::Wide { .. } => {
+                    Err("a field goes to the interpreter without its header")
+                }
             },
             Shape::Wide { width, .. } => {
                 self.plan.wide.insert(offset, width.div_ceil(8));
@@ -626,7 +628,7 @@ impl Walk<'_> {
                     self.wrote(to);
                     Ok(())
                 }
-                Storage::Packed { .. } => Err("a field is copied as it is"),
+                Storage::Packed { .. } | Storage::Wide { .. } => Err("a field is copied as it is"),
             },
             Shape::Header(header) => {
                 self.header(from, header.bytes(), Use::Read);
@@ -668,6 +670,9 @@ impl Walk<'_> {
                 if how == Use::Write {
                     self.wrote(offset);
                 }
+            }
+            Storage::Wide { bytes, .. } => {
+                self.plan.wide.insert(offset, bytes);
             }
             Storage::Packed { bit } => {
                 let header = offset.checked_sub(DATA).ok_or("a field without a header")?;

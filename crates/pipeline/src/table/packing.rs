@@ -17,6 +17,8 @@ const MAXIMUM_KEY: u32 = 128;
 const NUMBER: u32 = 32;
 /// Most bytes of packed parameters.
 const MAXIMUM_PARAMETERS: u32 = 32;
+/// Most bits of a parameter.
+const MAXIMUM_NUMBER: u32 = 128;
 /// Bytes of an address.
 const ADDRESS: u32 = size_of::<*const Stored>() as u32;
 /// Most actions: each has a bit in a word.
@@ -52,7 +54,8 @@ pub(crate) struct ActionLayout {
     references: usize,
 }
 
-/// A number of so many bytes (a power of two), in the machine's order, at a multiple of its size.
+/// A number of so many bytes (a power of two), in the machine's order, at a multiple of its size. One of more than 64 bits
+/// has 16 and is in network order, in as many bytes as it takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     pub(crate) offset: u32,
@@ -342,11 +345,14 @@ impl ActionLayout {
             let (Some(like), Some(pattern)) = (like, pattern) else {
                 return Err("action data is no number");
             };
-            if !(1..=64).contains(&pattern.width()) {
-                return Err("action data has more than 64 bits");
+            if !(1..=MAXIMUM_NUMBER).contains(&pattern.width()) {
+                return Err("action data has more than 128 bits");
+            }
+            if pattern.width() > 64 && parameter.reference {
+                return Err("an action writes data of more than 64 bits");
             }
             let bytes = pattern.width().div_ceil(8).next_power_of_two();
-            let offset = end.next_multiple_of(bytes);
+            let offset = end.next_multiple_of(bytes.min(8));
             end = offset + bytes;
             parameters.push(Packed { offset, bytes, like: like.clone() });
             references += usize::from(parameter.reference);
@@ -356,10 +362,20 @@ impl ActionLayout {
 }
 
 impl Packed {
+    fn is_wide(&self) -> bool {
+        self.bytes > 8
+    }
+
     fn write(&self, bytes: &mut [u8], value: &Value) -> Option<()> {
-        let number = value.to_pattern()?.low_u64().to_le_bytes();
         let (start, length) = (self.offset as usize, self.bytes as usize);
         let place = bytes.get_mut(start..start + length)?;
+        let pattern = value.to_pattern()?;
+        if self.is_wide() {
+            let number = pattern.to_be_bytes();
+            place.iter_mut().zip(number).for_each(|(to, from)| *to = from);
+            return Some(());
+        }
+        let number = pattern.low_u64().to_le_bytes();
         place.iter_mut().zip(number).for_each(|(to, from)| *to = from);
         Some(())
     }
@@ -368,6 +384,11 @@ impl Packed {
         let (start, length) = (self.offset as usize, self.bytes as usize);
         let mut number = [0; 8];
         let place = bytes.get(start..start + length)?;
+        if self.is_wide() {
+            let width = self.like.to_pattern()?.width();
+            let bits = Bits::from_be_bytes(width, false, place.get(..width.div_ceil(8) as usize)?);
+            return Some(Value::from_pattern(&self.like, &bits));
+        }
         number.iter_mut().zip(place).for_each(|(to, from)| *to = *from);
         let number = u128::from(u64::from_le_bytes(number));
         Some(Value::from_pattern(&self.like, &Bits::unsigned(64, number)))

@@ -18,3 +18,4 @@ mod psa;
 mod random;
 mod searched;
 mod sought;
+mod wide;

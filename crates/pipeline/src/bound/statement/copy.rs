@@ -105,6 +105,13 @@ impl Binder<'_> {
         let Err(error) = self.initialised((offset, shape), value, out) else { return Ok(()) };
         let why = self.soft(error)?;
         out.truncate(length);
+        if let Shape::Wide { width: width @ 65.., .. } = shape {
+            let Err(error) = self.initialise_wide((offset, *width), value, out) else {
+                return Ok(());
+            };
+            self.soft(error)?;
+            out.truncate(length);
+        }
         self.evaluated(value, (offset, shape), why, out)
     }
 

@@ -75,6 +75,9 @@ impl Binder<'_> {
             return self.refuse("an entry whose data are not packed");
         };
         let mut values = Vec::with_capacity(packed.len());
+        if packed.iter().any(|(_, bytes)| *bytes > 8) {
+            return self.refuse("an entry with data of more than 64 bits");
+        }
         for (position, (offset, bytes)) in positions.iter().zip(packed) {
             let value = match &given.kind {
                 ExpressionKind::Composite(parts) => match parts.get(*position) {

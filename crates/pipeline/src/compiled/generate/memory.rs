@@ -125,7 +125,7 @@ impl Function<'_, '_> {
     fn load_scalar(&mut self, at: Pointer, scalar: Scalar) -> Value {
         match scalar.storage {
             Storage::Native { bytes } => self.load(at, bytes),
-            Storage::Packed { bit } => {
+            Storage::Packed { bit } | Storage::Wide { bit, .. } => {
                 let (at, bytes, shift) = packed(at, bit, scalar.width);
                 let loaded = self.load_network(at, bytes);
                 self.out_of_bytes(loaded, shift, scalar.width, bytes)
@@ -157,7 +157,7 @@ impl Function<'_, '_> {
     fn store_scalar(&mut self, at: Pointer, before: Pointer, scalar: Scalar, value: Value) {
         match scalar.storage {
             Storage::Native { bytes } => self.store(at, bytes, value),
-            Storage::Packed { bit } => {
+            Storage::Packed { bit } | Storage::Wide { bit, .. } => {
                 let (at, bytes, shift) = packed(at, bit, scalar.width);
                 if scalar.width == bytes * 8 {
                     return self.store_network(at, bytes, value);

@@ -225,7 +225,7 @@ impl<'m> Function<'_, 'm> {
     pub(super) fn variable_of(&self, field: Field) -> Option<Variable> {
         match field.scalar.storage {
             Storage::Native { .. } => self.slot(field.address.offset),
-            Storage::Packed { .. } => None,
+            Storage::Packed { .. } | Storage::Wide { .. } => None,
         }
     }
 

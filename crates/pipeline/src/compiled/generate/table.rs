@@ -599,6 +599,11 @@ impl Function<'_, '_> {
         let Some(packed) = entry.layout.actions.get(index) else { return };
         for (field, packed) in action.data.iter().zip(&packed.parameters) {
             let at = Pointer { base: entry.values, offset: packed.offset as i32 };
+            if let Storage::Wide { bytes, .. } = field.scalar.storage {
+                let to = self.pointer(field.address);
+                self.copy(to, at, bytes);
+                continue;
+            }
             let value = self.load(at, packed.bytes);
             self.store_field(*field, value);
         }
@@ -667,7 +672,7 @@ impl Function<'_, '_> {
 fn in_frame<'f>(fields: impl Iterator<Item = &'f Field>) -> Vec<(Offset, u32)> {
     let place = |field: &Field| match field.scalar.storage {
         Storage::Native { bytes } => Some((field.address.offset, bytes)),
-        Storage::Packed { .. } => None,
+        Storage::Packed { .. } | Storage::Wide { .. } => None,
     };
     fields.filter_map(place).collect()
 }
