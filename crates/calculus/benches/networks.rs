@@ -5,7 +5,8 @@
 //! here, from a fixed seed (`internet`).
 //!
 //! `cargo bench -p calculus --bench networks -- large` bounds all flows of networks of 1,000 and of 10,000 servers once,
-//! or of as many as the numbers behind `large` say.
+//! or of as many as the numbers behind `large` say. With `-- published`, rings, meshes and tandems beside bounds that
+//! others have published.
 
 #[path = "networks/file.rs"]
 mod file;
@@ -13,6 +14,10 @@ mod file;
 mod internet;
 #[path = "networks/large.rs"]
 mod large;
+#[path = "networks/published.rs"]
+mod published;
+#[path = "networks/topologies.rs"]
+mod topologies;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -29,6 +34,9 @@ fn main() {
     let only = arguments.next();
     if only.as_deref() == Some("large") {
         return large::bound(arguments);
+    }
+    if only.as_deref() == Some("published") {
+        return published::bound();
     }
     let mut figures = Figures { only };
     reading(&mut figures);

@@ -113,6 +113,11 @@
 //! of different rates for ever, because one of them is infinite again and again): those are
 //! [`AlgebraError::NotPseudoPeriodic`].
 //!
+//! # Tasks and resources
+//!
+//! [`processing`] has the greedy components of real-time calculus: what is behind a task, and what is left of the resource that it
+//! runs on.
+//!
 //! # Programs
 //!
 //! [`mppg`] runs programs in the language of the min-plus playgrounds, in which many papers print
@@ -123,6 +128,7 @@ pub mod curve;
 mod excerpt;
 pub mod mppg;
 pub mod network;
+pub mod processing;
 pub mod rational;
 
 pub use algebra::{AlgebraError, Deviation};

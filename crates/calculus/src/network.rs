@@ -53,6 +53,7 @@ mod model;
 mod operations;
 mod pmoo;
 pub mod port;
+mod prolong;
 mod sets;
 mod settings;
 mod simple;

@@ -348,6 +348,7 @@ fn ports_have_a_server_for_each_queue() {
     for (file, scheduler, queue, classes) in [
         ("credit-based", "credit-based", "bridge 1/1", &[1][..]),
         ("gates", "gated", "bridge/1,2", &[1, 2]),
+        ("gates-and-credit", "gated", "bridge/1", &[1]),
         ("weights", "interleaved-weighted-round-robin", "rounds/0", &[0]),
     ] {
         let output = bound(&[&format!("examples/networks/{file}.toml"), "--json"]);

@@ -32,6 +32,7 @@ fn bounds() {
         "measured-devices",
         "credit-based",
         "gates",
+        "gates-and-credit",
         "weights",
     ] {
         let file = format!("examples/networks/{network}.toml");

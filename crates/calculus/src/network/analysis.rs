@@ -55,13 +55,15 @@ pub enum Analysis {
     Plp,
     /// The exponential linear program for FIFO paths of a few servers.
     Elp,
+    /// One linear program for strict servers in any order of service; exact for tandems.
+    Ulp,
     /// The smallest bounds of all analyses and conventions that apply and are proven.
     Best,
 }
 
 impl Analysis {
     /// All analyses.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Tfa,
         Self::Sfa,
         Self::Pmoo,
@@ -71,6 +73,7 @@ impl Analysis {
         Self::Ludb,
         Self::Plp,
         Self::Elp,
+        Self::Ulp,
         Self::Best,
     ];
 
@@ -86,6 +89,7 @@ impl Analysis {
             Self::Ludb => "ludb",
             Self::Plp => "plp",
             Self::Elp => "elp",
+            Self::Ulp => "ulp",
             Self::Best => "best",
         }
     }
@@ -125,8 +129,8 @@ pub enum AnalysisError {
     /// The network is no sink tree.
     #[error("no sink tree: {0}; use another analysis")]
     NotSinkTree(String),
-    /// No linear program, and no nest of cross flows, describes the path of the flow.
-    #[error("no program for a FIFO path: {0}; use another analysis")]
+    /// No linear program, or no nest of cross flows, describes the path of the flow.
+    #[error("no program for the path: {0}; use another analysis")]
     NoProgram(String),
     /// Regulators, multicast and replicated flows are known to analyses by delays only.
     #[error("{0} does not know regulators, multicast and replicated flows; use tfa++")]
@@ -401,6 +405,7 @@ impl<'n> Analyser<'n> {
             Analysis::Plp | Analysis::Elp => {
                 linear::bound(&self.common, self.delays()?, &self.cuts, flow, analysis)
             }
+            Analysis::Ulp => linear::in_any_order(&self.common, self.delays()?, flow),
             Analysis::Best => {
                 let candidates = self
                     .candidates
@@ -447,12 +452,16 @@ fn source(
     let segregates = common.settings.arrival_bounds.iter().any(|method| method.segregates())
         && matches!(
             analysis,
-            Analysis::Tfa | Analysis::Sfa | Analysis::Pmoo | Analysis::TandemMatching
+            Analysis::Tfa
+                | Analysis::Sfa
+                | Analysis::Pmoo
+                | Analysis::TandemMatching
+                | Analysis::Ulp
         );
-    let mut left_out = common.network.flows().map(|(id, _)| id);
+    let returns = || if segregates { common.any_returns() } else { common.returns(flow) };
     let proven = common.settings.flow_of_interest != FlowOfInterest::LowestPriority
         || !of_interest && !segregates
-        || common.arbitrary && !left_out.any(|id| (segregates || id == flow) && common.returns(id));
+        || common.arbitrary && !returns();
     let network = common.network;
     let outlined = network.is_outline() || network.outlined().next().is_some();
     let settings = common.settings.clone();

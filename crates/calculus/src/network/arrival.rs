@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use super::cache::{Answers, Question};
 use super::model::{FlowId, Multiplexing, Network, Priority, ServerId};
 use super::pmoo::{self, Crossing, RateLatency};
+use super::prolong::{self, Stay};
 use super::sets::{difference, intersection, without};
 use super::settings::{ArrivalBound, FlowOfInterest, Settings};
 use super::{AnalysisError, operations};
@@ -37,6 +38,9 @@ pub(crate) struct Common<'n> {
     /// For each flow, the servers by which something may come back to its path, if they have been
     /// asked for.
     off_path: Vec<OnceLock<Vec<ServerId>>>,
+    /// Whether something does, for each flow and for any, if it has been asked for.
+    returns: Vec<OnceLock<bool>>,
+    any_returns: OnceLock<bool>,
     answers: Known,
 }
 
@@ -54,6 +58,8 @@ impl<'n> Common<'n> {
             arbitrary,
             rank: OnceLock::new(),
             off_path,
+            returns: network.flows().map(|_| OnceLock::new()).collect(),
+            any_returns: OnceLock::new(),
             answers: Answers::default(),
         }
     }
@@ -69,24 +75,37 @@ impl<'n> Common<'n> {
         excluded.then_some(flow)
     }
 
-    /// Servers by which something may come back to the path of a flow, in ascending order.
-    fn off_path(&self, flow: FlowId) -> &[ServerId] {
-        let rank = self.rank.get_or_init(|| {
+    /// The place of each server in the order of all.
+    fn rank(&self) -> &[usize] {
+        self.rank.get_or_init(|| {
             let mut rank = vec![0; self.network.servers().len()];
             for (place, server) in self.network.order().unwrap_or_default().iter().enumerate() {
                 rank[server.index()] = place;
             }
             rank
-        });
+        })
+    }
+
+    /// Servers by which something may come back to the path of a flow, in ascending order.
+    fn off_path(&self, flow: FlowId) -> &[ServerId] {
         let off_path = self.off_path.get(flow.index());
-        off_path.map_or(&[], |off| off.get_or_init(|| self.network.off_path(flow, rank)))
+        off_path.map_or(&[], |off| off.get_or_init(|| self.network.off_path(flow, self.rank())))
     }
 
     /// Whether a way leads off the path of a flow and back to it.
     pub(crate) fn returns(&self, flow: FlowId) -> bool {
-        let off_path = self.off_path(flow);
-        let path = &self.network.flow(flow).path;
-        path.iter().any(|server| off_path.binary_search(server).is_ok())
+        let returns = || {
+            // Not remembered: of a large network that would be many lists.
+            let off_path = self.network.off_path(flow, self.rank());
+            let path = &self.network.flow(flow).path;
+            path.iter().any(|server| off_path.binary_search(server).is_ok())
+        };
+        self.returns.get(flow.index()).is_some_and(|known| *known.get_or_init(returns))
+    }
+
+    /// Whether one does for any flow.
+    pub(crate) fn any_returns(&self) -> bool {
+        *self.any_returns.get_or_init(|| self.network.flows().any(|(id, _)| self.returns(id)))
     }
 
     /// Whether flows that come from a server may have been bounded without `lowest` somewhere.
@@ -678,20 +697,51 @@ impl<'c, 'n> Bounder<'c, 'n> {
         for (id, first) in joined {
             stays.entry((first, tandem.len().saturating_sub(1))).or_default().push(id);
         }
-        let mut crossings = Vec::with_capacity(stays.len());
-        let mut arrivals = Vec::with_capacity(stays.len());
+        // All hold with respect to the same backlogged periods.
+        let mut found = Vec::new();
+        for stays in self.prolonged(tandem, stays) {
+            let mut crossings = Vec::with_capacity(stays.len());
+            let mut of_stays = Vec::with_capacity(stays.len());
+            for Stay { first, last, flows } in stays {
+                let ends = tandem.get(first).zip(tandem.get(last));
+                let Some((server, end)) = ends else { continue };
+                let arrival = match without_flow {
+                    Without::Nobody => self.arrival(*server, &flows, None)?,
+                    Without::AlongItsPath(flow) => self.cross_traffic(*server, &flows, flow)?,
+                    Without::Wherever(flow) => self.arrival(*server, &flows, flow)?,
+                };
+                crossings.push(Crossing { first, last, buckets: pmoo::token_buckets(&arrival) });
+                of_stays.push((*server, *end, arrival));
+            }
+            found.push((pmoo::left_over(&servers, &crossings), of_stays));
+        }
+        let services = pmoo::pareto(found.iter().flat_map(|(left, _)| left.clone()).collect());
+        // What crosses where the latency is smallest.
+        let fastest = |(left, _): &(Vec<RateLatency>, _)| {
+            services.first().is_none_or(|service| left.contains(service))
+        };
+        let crossings = found.iter().find(|found| fastest(found)).map(|(_, stays)| stays.clone());
+        Ok(Tandem { services, crossings: crossings.unwrap_or_default() })
+    }
+
+    /// The stays of cross traffic on a tandem as they are and, if the settings say so, with flows prolonged.
+    fn prolonged(
+        &self,
+        tandem: &[ServerId],
+        stays: std::collections::BTreeMap<(usize, usize), Vec<FlowId>>,
+    ) -> Vec<Vec<Stay>> {
+        let mut as_they_are = Vec::with_capacity(stays.len());
         for ((first, last), mut flows) in stays {
             flows.sort_unstable();
-            let (Some(server), Some(end)) = (tandem.get(first), tandem.get(last)) else { continue };
-            let arrival = match without_flow {
-                Without::Nobody => self.arrival(*server, &flows, None)?,
-                Without::AlongItsPath(flow) => self.cross_traffic(*server, &flows, flow)?,
-                Without::Wherever(flow) => self.arrival(*server, &flows, flow)?,
-            };
-            crossings.push(Crossing { first, last, buckets: pmoo::token_buckets(&arrival) });
-            arrivals.push((*server, *end, arrival));
+            as_they_are.push(Stay { first, last, flows });
         }
-        Ok(Tandem { services: pmoo::left_over(&servers, &crossings), crossings: arrivals })
+        if !self.common.settings.prolong {
+            return vec![as_they_are];
+        }
+        prolong::variants(as_they_are, |id, first| {
+            let first = tandem.get(first)?;
+            self.network().predecessor(id, *first)
+        })
     }
 
     /// Left-over service of a tandem that is cut into parts in every way that may be best.

@@ -127,7 +127,9 @@ impl Derivation {
                         .iter()
                         .map(|(at, delay)| format!("{} {}", server(at), describe::bound(delay)))
                         .collect();
-                    lines.push(format!("delays by total flow analysis: {}", all.join(", ")));
+                    if !all.is_empty() {
+                        lines.push(format!("delays by total flow analysis: {}", all.join(", ")));
+                    }
                     let how = if *optimal {
                         "its optimum, exactly"
                     } else {

@@ -16,6 +16,9 @@ use super::port::{Port, PortError, Ports};
 use crate::excerpt::excerpt;
 use crate::{Curve, Rational};
 
+/// Servers of a path in which a place is looked for rather than remembered.
+const SHORT: usize = 16;
+
 /// A server, by its place in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
@@ -449,8 +452,7 @@ impl NetworkBuilder {
         let copies = Copies::of(&self.flows, &self.servers)?;
         let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
         let mut crossing = vec![Vec::new(); self.servers.len()];
-        let hops = self.flows.iter().map(|flow| flow.path.len()).sum();
-        let mut positions = HashMap::with_capacity(hops);
+        let mut positions = HashMap::new();
         for (index, flow) in self.flows.iter().enumerate() {
             let id = FlowId::new(index);
             // Where it is the same data as an earlier flow, that counts.
@@ -461,7 +463,9 @@ impl NetworkBuilder {
                 if own.contains(&position) {
                     crossing[server.index()].push(id);
                 }
-                positions.insert((id, *server), position);
+                if flow.path.len() > SHORT {
+                    positions.insert((id, *server), position);
+                }
             }
             for turn in flow.path.windows(2).take(own.end).skip(own.start.saturating_sub(1)) {
                 if let [from, to] = turn {
@@ -645,6 +649,7 @@ pub struct Network {
     /// Servers to which flows go on from each server, in ascending order.
     successors: Vec<Vec<ServerId>>,
     crossing: Vec<Vec<FlowId>>,
+    /// Places on paths that are not short.
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
     data_unit: Unit,
@@ -809,6 +814,10 @@ impl Network {
 
     /// The how-many-eth server of a flow's path this is, from 0.
     pub fn position(&self, flow: FlowId, server: ServerId) -> Option<usize> {
+        let path = &self.flow(flow).path;
+        if path.len() <= SHORT {
+            return path.iter().position(|visited| *visited == server);
+        }
         self.positions.get(&(flow, server)).copied()
     }
 

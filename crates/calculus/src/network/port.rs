@@ -10,13 +10,14 @@
 //! obeys the rate of the link besides.
 
 mod credit;
+mod frozen;
 mod gates;
 mod placed;
 mod turns;
 
 use std::fmt;
 
-pub(super) use gates::merged;
+pub(super) use gates::openings;
 pub(super) use placed::Ports;
 
 use super::model::{Multiplexing, Priority, Server};
@@ -56,12 +57,12 @@ pub enum Scheduler {
     /// without one are best effort, below all others.
     CreditBased(Vec<Class<Option<Rational>>>),
     /// Gates that open and close at set times of a cycle in seconds (IEEE 802.1Q, 8.6.8.4). A packet begins only if it ends
-    /// before its gate closes.
+    /// before its gate closes. Classes without windows share the time in which no window is, by shapers and priority.
     Gated {
         /// The cycle.
         cycle: Rational,
-        /// Times at which the gate of each class is open.
-        classes: Vec<Class<Vec<Window>>>,
+        /// When the gate of each class is open.
+        classes: Vec<Class<Gate>>,
     },
     /// Deficit round robin (Shreedhar and Varghese, 1996) with quanta in bits.
     DeficitRoundRobin(Vec<Class<Rational>>),
@@ -69,6 +70,18 @@ pub enum Scheduler {
     WeightedRoundRobin(Vec<Class<u32>>),
     /// The same with one packet of each class a round, as long as its weight lasts.
     InterleavedWeightedRoundRobin(Vec<Class<u32>>),
+}
+
+/// When the gate of a class is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// In these windows.
+    Open(Vec<Window>),
+    /// When no window of another class is, with a credit-based shaper whose idle slope is this, in bits per second of the
+    /// whole cycle. Credit is frozen while the gate is shut.
+    Shaped(Rational),
+    /// At the same times, below all shapers.
+    BestEffort,
 }
 
 /// When a gate is open, within a cycle, in seconds.

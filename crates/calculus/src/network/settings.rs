@@ -122,6 +122,10 @@ pub struct Settings {
     /// that server (DNC's "server backlog arrival bound"; Bondorf, Schmitt, "Improving cross-traffic
     /// bounds in feed-forward networks: there is a job for everyone", MMB 2016).
     pub cap_bursts: bool,
+    /// Whether cross traffic may be taken for longer than it is where that gives a smaller bound (flow prolongation;
+    /// Bondorf, "Better bounds by worse assumptions: improving network calculus accuracy by adding pessimism to the
+    /// network model", ICC 2017), in all that takes whole tandems: PMOO and tandem matching.
+    pub prolong: bool,
     /// What [`super::Analysis::Best`] looks for: a flow whose delay is proven to be at most that is
     /// done, so that the effort goes to the others. None to find the smallest bounds of all.
     pub deadline: Option<Rational>,
@@ -136,6 +140,7 @@ impl Default for Settings {
             flow_of_interest: FlowOfInterest::default(),
             arrival_bounds: vec![ArrivalBound::default()],
             cap_bursts: false,
+            prolong: false,
             deadline: None,
             threads: 0,
         }
@@ -161,6 +166,11 @@ impl Settings {
     /// The same with bursts that are no more than the backlog of the server they come from.
     pub fn capping_bursts(self) -> Self {
         Self { cap_bursts: true, ..self }
+    }
+
+    /// The same with flow prolongation.
+    pub fn prolonging(self) -> Self {
+        Self { prolong: true, ..self }
     }
 
     /// The same with that deadline.

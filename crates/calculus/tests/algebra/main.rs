@@ -4,4 +4,5 @@ mod laws;
 mod limits;
 mod models;
 mod oracle;
+mod processing;
 mod reference_cases;

@@ -1,6 +1,6 @@
 //! Ports with shapers, gates and turns: runs packet by packet stay below their bounds.
 
-use calculus::network::port::{Class, Port, Scheduler, Window};
+use calculus::network::port::{Class, Gate, Port, Scheduler, Window};
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, FlowOfInterest, Format, Multiplexing, Network,
     NetworkBuilder, Priority, Server, Settings, format, simulate,
@@ -49,7 +49,7 @@ fn scheduler(kind: u8, shares: &[u8; 3], packets: &[u8; 3]) -> Scheduler {
                 (_, 1) => vec![window(ends[0] + 2, ends[1] + 1)],
                 _ => vec![window(ends[1] + 1, 12)],
             };
-            let classes = (0..3).map(|place| class(place, packets, windows(place)));
+            let classes = (0..3).map(|place| class(place, packets, Gate::Open(windows(place))));
             Scheduler::Gated { cycle: 12.into(), classes: classes.collect() }
         }
         4 => {
@@ -58,6 +58,23 @@ fn scheduler(kind: u8, shares: &[u8; 3], packets: &[u8; 3]) -> Scheduler {
             Scheduler::DeficitRoundRobin(classes.collect())
         }
         5 => Scheduler::WeightedRoundRobin(weights()),
+        7 | 8 => {
+            // One class has windows, or two at the same times; shapers and best effort have the rest.
+            let window = |at: u32, length: u32| Window { at: at.into(), length: length.into() };
+            let windows = vec![window(1, 1), window(6, 1 + u32::from(shares[0] % 4))];
+            let slope = Gate::Shaped(Rational::from(12 + u32::from(shares[1])));
+            let gates = match kind {
+                7 => [Gate::Open(windows), slope, Gate::BestEffort],
+                _ => [
+                    slope,
+                    Gate::Shaped(Rational::from(12 + u32::from(shares[2]))),
+                    Gate::Open(windows),
+                ],
+            };
+            let classes = gates.into_iter().enumerate();
+            let classes = classes.map(|(place, gate)| class(place, packets, gate));
+            Scheduler::Gated { cycle: 12.into(), classes: classes.collect() }
+        }
         _ => Scheduler::InterleavedWeightedRoundRobin(weights()),
     }
 }
@@ -115,7 +132,7 @@ proptest! {
     #[test]
     fn no_bound_is_below_a_run_of_ports(
         ports in prop::collection::vec(
-            (0_u8..7, prop::array::uniform3(0_u8..20), prop::array::uniform3(2_u8..40), 0_u8..4),
+            (0_u8..9, prop::array::uniform3(0_u8..20), prop::array::uniform3(2_u8..40), 0_u8..4),
             1..4,
         ),
         flows in prop::collection::vec(
@@ -158,11 +175,38 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(config(16))]
+
+    #[test]
+    fn no_bound_is_below_a_run_of_shapers_beside_gates(
+        kind in 7_u8..9,
+        shares in prop::array::uniform3(0_u8..20),
+        packets in prop::array::uniform3(2_u8..40),
+        flows in prop::collection::vec(
+            (0_u8..3, Just(0_usize), 1_usize..3, 60_u8..=100, 0_u8..30, 0_u8..8),
+            1..6,
+        ),
+    ) {
+        let network = build(&[(kind, shares, packets, 0), (8, shares, packets, 0)], &flows);
+        let settings = Settings { threads: 1, ..Settings::default() };
+        let analyser = Analyser::new(&network, settings.clone());
+        for (id, flow) in network.flows() {
+            let run = simulate(&network, id, &settings).expect("all of these run");
+            let found = analyser.bound(id, Analysis::TfaPlusPlus).expect("a bound");
+            let delay = Extended::Finite(run.delay.clone());
+            prop_assert!(found.delay >= delay, "{}: {} < {delay}", flow.name, found.delay);
+        }
+    }
+}
+
 /// One port, and one flow of class 0 with packets of 10 at 100.
 fn single(scheduler: Scheduler, burst: &str, rate: &str) -> (Extended, Rational) {
     let mut builder = NetworkBuilder::new("single");
     let port = Port { name: "p".into(), rate: 100.into(), latency: Rational::ZERO, scheduler };
-    let queue = builder.port(port).expect("a port")[0].0;
+    let queues = builder.port(port).expect("a port");
+    let own = queues.iter().find(|(_, classes)| classes.contains(&Priority(0)));
+    let queue = own.expect("a queue").0;
     let arrival = Curve::token_bucket(rational(burst), rational(rate)).expect("a curve");
     let flow = Flow { maximum_packet: 10.into(), ..Flow::new("f", vec![queue], arrival) };
     let id = builder.flow(flow);
@@ -179,7 +223,11 @@ fn runs_come_close_where_the_worst_case_is_known() {
     // The gate has just become too narrow for a packet: the next window begins 9.1 later, then the burst leaves.
     let gates = Scheduler::Gated {
         cycle: 10.into(),
-        classes: vec![class(0, &packets, vec![Window { at: 2.into(), length: 1.into() }])],
+        classes: vec![class(
+            0,
+            &packets,
+            Gate::Open(vec![Window { at: 2.into(), length: 1.into() }]),
+        )],
     };
     let (bound, run) = single(gates, "50", "1");
     assert_eq!(bound, number("9.6"));
@@ -192,6 +240,20 @@ fn runs_come_close_where_the_worst_case_is_known() {
     // The first packet waits a little, less than it needs for the credit of both, and while the second waits
     // for credit, the next packet of best effort begins.
     assert!(run > rational("0.97"), "{run}");
+    // Shut for 2 of each 12, a rate of 25 in the long run: 30 while it is open. Once the gate opens the first packet goes; the
+    // second waits for its credit.
+    let frozen = Scheduler::Gated {
+        cycle: 12.into(),
+        classes: vec![
+            class(0, &packets, Gate::Shaped(25.into())),
+            class(1, &packets, Gate::Open(vec![Window { at: 3.into(), length: 2.into() }])),
+            class(2, &packets, Gate::BestEffort),
+        ],
+    };
+    let (bound, run) = single(frozen, "20", "1");
+    // Credit within 50 / 100 and 10 / (100 - 1), then 20 at 30, and 2 shut.
+    assert_eq!(bound, number("647/198"));
+    assert!(run > rational("2.79"), "{run}");
     // Each of the others has a turn first.
     let turns = Scheduler::WeightedRoundRobin(
         (0..3)

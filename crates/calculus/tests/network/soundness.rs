@@ -99,8 +99,11 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
             for method in ArrivalBound::ALL {
                 let settings =
                     settings.clone().with_flow_of_interest(role).bounding_arrivals(method);
-                let settings =
-                    Settings { cap_bursts: role != FlowOfInterest::Interferes, ..settings };
+                let settings = Settings {
+                    cap_bursts: role != FlowOfInterest::Interferes,
+                    prolong: role != FlowOfInterest::LowestPriority,
+                    ..settings
+                };
                 let analyser = Analyser::new(network, settings);
                 for (id, flow) in network.flows() {
                     let Some(run) = &runs[id.index()] else { continue };
@@ -108,7 +111,11 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
                         // Those that do not depend on these choices are computed once.
                         let program = matches!(
                             analysis,
-                            Analysis::Ludb | Analysis::Plp | Analysis::Elp | Analysis::Best
+                            Analysis::Ludb
+                                | Analysis::Plp
+                                | Analysis::Elp
+                                | Analysis::Ulp
+                                | Analysis::Best
                         );
                         let first = role == FlowOfInterest::LowestPriority
                             && method == ArrivalBound::ALL[0];
@@ -181,7 +188,9 @@ proptest! {
             let analyser = Analyser::new(&network, Settings::default().multiplexed(order));
             let bounds = |analysis| analyser.bounds(analysis).expect("bounds");
             let best = bounds(Analysis::Best);
-            for analysis in [Analysis::Pmoo, Analysis::TandemMatching, Analysis::TfaPlusPlus] {
+            for analysis in
+                [Analysis::Pmoo, Analysis::TandemMatching, Analysis::TfaPlusPlus, Analysis::Ulp]
+            {
                 for (best, other) in best.iter().zip(bounds(analysis)) {
                     let smaller = best.delay <= other.delay;
                     prop_assert!(smaller || !other.delay_by.proven, "{analysis} {order}");
@@ -191,6 +200,22 @@ proptest! {
                 prop_assert!(parts.delay <= whole.delay, "the whole path is one of the ways to cut");
             }
             if order == Multiplexing::Arbitrary {
+                for (unique, whole) in bounds(Analysis::Ulp).iter().zip(bounds(Analysis::Pmoo)) {
+                    // Multipliers are rounded where the optimum itself is not had.
+                    let near = unique.delay.to_f64() <= whole.delay.to_f64() * (1.0 + 1e-9);
+                    prop_assert!(
+                        unique.delay <= whole.delay || near,
+                        "above PMOO: {} {} {:?}", unique.delay, whole.delay, unique.delay_by.derivation.lines(&network)
+                    );
+                }
+                let settings = Settings::default().multiplexed(order).prolonging();
+                let prolonging = Analyser::new(&network, settings);
+                for analysis in [Analysis::Pmoo, Analysis::TandemMatching] {
+                    let prolonged = prolonging.bounds(analysis).expect("bounds");
+                    for (prolonged, plain) in prolonged.iter().zip(bounds(analysis)) {
+                        prop_assert!(prolonged.delay <= plain.delay, "nothing need be prolonged");
+                    }
+                }
                 for (pbo, tfa) in bounds(Analysis::Sfa).iter().zip(bounds(Analysis::Tfa)) {
                     prop_assert!(pbo.delay <= tfa.delay, "SFA is never above TFA in any order");
                 }

@@ -40,6 +40,7 @@ Analyses:
   ludb       FIFO paths: left-over curves of nested flows with the best parameters; overlaps are cut
   plp        linear program for FIFO paths, of polynomial size; also for cyclic networks
   elp        the same with all times at the last 6 servers, and close to the worst case
+  ulp        linear program for any order of service; the worst case itself on a tandem
   all        all of these side by side, those left out that do not apply
 
 Backlog is the data of the flow inside the network; for tfa, as is usual, the data of all flows at
@@ -194,6 +195,17 @@ pub(crate) fn command() -> Command {
                 ),
         )
         .arg(
+            Arg::new("prolong")
+                .long("prolong")
+                .action(ArgAction::SetTrue)
+                .help("Take cross traffic to stay longer where that gives a smaller bound (pmoo, tma)")
+                .long_help(
+                    "Take cross traffic that leaves a path early to stay longer where that gives a smaller bound, \
+                     since it is bounded together with what stays (flow prolongation): for pmoo, tma and \
+                     arrivals that are bounded by them. best does so in networks that are not large",
+                ),
+        )
+        .arg(
             Arg::new("deadline")
                 .long("deadline")
                 .value_name("TIME")
@@ -329,6 +341,7 @@ pub(super) fn settings(matches: &ArgMatches) -> Settings {
         },
         arrival_bounds: methods,
         cap_bursts: matches.get_flag("cap-bursts"),
+        prolong: matches.get_flag("prolong"),
         deadline: matches.get_one::<Rational>("deadline").cloned(),
         threads: matches.get_one::<u16>("threads").copied().unwrap_or(0).into(),
     }

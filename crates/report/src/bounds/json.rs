@@ -71,6 +71,7 @@ pub fn to_json(run: &Run<'_>) -> String {
         "arrival-bounds": bounds.settings.arrival_bounds.iter()
             .map(|method| method.name()).collect::<Vec<_>>(),
         "capped-bursts": bounds.settings.cap_bursts,
+        "prolonged": bounds.settings.prolong,
         "flows": flows,
         "servers": servers,
         "contradictions": bounds.contradictions(),
@@ -136,6 +137,7 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
         "arrival-bounds": source.settings.arrival_bounds.iter()
             .map(|method| method.name()).collect::<Vec<_>>(),
         "capped-bursts": source.settings.cap_bursts,
+        "prolonged": source.settings.prolong,
         "proven": source.proven,
         "outlined": source.outlined,
         "services": source.derivation.services().iter().map(curve).collect::<Vec<_>>(),

@@ -98,8 +98,9 @@ pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Set
     }
     let methods: Vec<&str> = settings.arrival_bounds.iter().map(|method| method.name()).collect();
     let capped = if settings.cap_bursts { ", bursts capped by backlogs" } else { "" };
+    let prolonged = if settings.prolong { ", prolonged where that helps" } else { "" };
     format!(
-        "{multiplexing}; cross traffic bounded by {}, {}{capped}",
+        "{multiplexing}; cross traffic bounded by {}, {}{capped}{prolonged}",
         methods.join(" and "),
         settings.flow_of_interest
     )

@@ -272,6 +272,8 @@ fn bounds(value: &Value) -> Recorded {
     for key in ["multiplexing", "flow-of-interest", "arrival-bounds", "capped-bursts"] {
         recorded.settings.insert(key.to_owned(), value[key].to_string());
     }
+    let prolonged = value["prolonged"].as_bool().unwrap_or(false);
+    recorded.settings.insert("prolonged".to_owned(), prolonged.to_string());
     for flow in list(&value["flows"]) {
         for bound in list(&flow["bounds"]) {
             let place = Place {

@@ -63,6 +63,7 @@ pub(super) fn candidates<'n>(
         // then, so that all methods together are best.
         let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
         let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
+        let any = Settings { prolong: squares <= THOROUGH, ..any };
         let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
         if all(Multiplexing::Arbitrary) {
             analyses.push(Analysis::Tfa);
@@ -82,6 +83,10 @@ pub(super) fn candidates<'n>(
     }
     if last_resort {
         candidates.push((settings.clone(), vec![Analysis::Ludb, Analysis::Plp]));
+    }
+    if feed_forward && (hops <= PROGRAMMED || last_resort) {
+        // In any order of service, and so in every order. Last, for it has many programs.
+        candidates.push((settings.clone(), vec![Analysis::Ulp]));
     }
     candidates
         .into_iter()

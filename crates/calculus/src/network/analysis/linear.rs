@@ -17,6 +17,7 @@
 //! Every row is true for every run, so each program gives a bound, whatever it leaves out. The bound
 //! is proven in exact arithmetic, whatever the solver answers: see [`program`].
 
+mod arbitrary;
 mod cuts;
 mod dates;
 mod program;
@@ -31,6 +32,7 @@ use crate::Extended;
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Network, ServerId};
+pub(super) use arbitrary::bound as in_any_order;
 use dates::Choice;
 use rows::Formulation;
 pub(super) use tree::{Bursts, Tree, Unfolding};

@@ -5,7 +5,7 @@ use super::quantity::{Dimension, Units};
 use super::tree::{Fields, Node};
 use crate::Rational;
 use crate::excerpt::excerpt;
-use crate::network::port::{Class, Port, Scheduler, Window};
+use crate::network::port::{Class, Gate, Port, Scheduler, Window};
 use crate::network::{Priority, ServerId};
 
 /// Queues of a port by its name.
@@ -54,21 +54,21 @@ pub(super) fn port(node: &Node<'_>, units: &Units) -> Result<Port, FormatError> 
     }
     let of = Reader { port: &fields, units };
     let scheduler = match kind.text()? {
-        "credit-based" => Scheduler::CreditBased(of.classes("idle-slope", |class, name| {
-            class.get(name).map(|node| units.read(node, Dimension::Rate)).transpose()
+        "credit-based" => Scheduler::CreditBased(of.classes(&["idle-slope"], |class| {
+            class.get("idle-slope").map(|node| units.read(node, Dimension::Rate)).transpose()
         })?),
         "gated" => Scheduler::Gated {
             cycle: units.read(fields.need("cycle")?, Dimension::Time)?,
-            classes: of.classes("open", |class, name| {
-                class.need(name)?.list()?.iter().map(|node| window(node, units)).collect()
-            })?,
+            classes: of.classes(&["open", "idle-slope"], |class| gate(class, units))?,
         },
-        "deficit-round-robin" => Scheduler::DeficitRoundRobin(
-            of.classes("quantum", |class, name| units.read(class.need(name)?, Dimension::Data))?,
-        ),
-        "weighted-round-robin" => Scheduler::WeightedRoundRobin(of.classes("weight", weight)?),
+        "deficit-round-robin" => {
+            Scheduler::DeficitRoundRobin(of.classes(&["quantum"], |class| {
+                units.read(class.need("quantum")?, Dimension::Data)
+            })?)
+        }
+        "weighted-round-robin" => Scheduler::WeightedRoundRobin(of.classes(&["weight"], weight)?),
         "interleaved-weighted-round-robin" => {
-            Scheduler::InterleavedWeightedRoundRobin(of.classes("weight", weight)?)
+            Scheduler::InterleavedWeightedRoundRobin(of.classes(&["weight"], weight)?)
         }
         _ => {
             return Err(kind.fault(
@@ -85,8 +85,22 @@ pub(super) fn port(node: &Node<'_>, units: &Units) -> Result<Port, FormatError> 
     })
 }
 
-fn weight(class: &Fields<'_>, name: &str) -> Result<u32, FormatError> {
-    class.need(name)?.whole()
+fn weight(class: &Fields<'_>) -> Result<u32, FormatError> {
+    class.need("weight")?.whole()
+}
+
+fn gate(class: &Fields<'_>, units: &Units) -> Result<Gate, FormatError> {
+    match (class.get("open"), class.get("idle-slope")) {
+        (Some(_), Some(slope)) => Err(slope.fault(
+            "is for classes without windows of their own; leave out 'open', and the gate is open when no other window is",
+        )),
+        (Some(open), None) => {
+            let windows = open.list()?.iter().map(|node| window(node, units));
+            Ok(Gate::Open(windows.collect::<Result<_, _>>()?))
+        }
+        (None, Some(slope)) => Ok(Gate::Shaped(units.read(slope, Dimension::Rate)?)),
+        (None, None) => Ok(Gate::BestEffort),
+    }
 }
 
 fn window(node: &Node<'_>, units: &Units) -> Result<Window, FormatError> {
@@ -101,14 +115,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The classes; what each has of the port is read by `share` from a field of that name.
+    /// The classes; what each has of the port is read by `share` from fields of these names.
     fn classes<S>(
         &self,
-        name: &str,
-        share: impl Fn(&Fields<'_>, &str) -> Result<S, FormatError>,
+        names: &[&'static str],
+        share: impl Fn(&Fields<'_>) -> Result<S, FormatError>,
     ) -> Result<Vec<Class<S>>, FormatError> {
+        let known = [&["priority", "minimum-packet", "maximum-packet"][..], names].concat();
         let class = |node: &Node<'_>| {
-            let fields = node.fields(&["priority", "minimum-packet", "maximum-packet", name])?;
+            let fields = node.fields(&known)?;
             let size = |name| -> Result<Option<Rational>, FormatError> {
                 let size = fields.get(name).or_else(|| self.port.get(name));
                 size.map(|node| self.units.read(node, Dimension::Data)).transpose()
@@ -123,14 +138,14 @@ impl Reader<'_> {
             let minimum_packet = match size("minimum-packet")? {
                 Some(size) => size,
                 // Where packets count, not bits, it matters how small they are.
-                None if name == "weight" => return Err(missing("minimum-packet")()),
+                None if names == ["weight"] => return Err(missing("minimum-packet")()),
                 None => Rational::ONE,
             };
             Ok(Class {
                 priority: Priority(fields.need("priority")?.whole()?),
                 minimum_packet,
                 maximum_packet: size("maximum-packet")?.ok_or_else(missing("maximum-packet"))?,
-                share: share(&fields, name)?,
+                share: share(&fields)?,
             })
         };
         self.port.need("class")?.list()?.iter().map(class).collect()

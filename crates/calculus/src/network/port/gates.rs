@@ -8,7 +8,7 @@
 //! Zhao, Pop and Craciunas, "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using network
 //! calculus", IEEE Access 6, 2018). Nothing is assumed of when packets come, nor of the cycles of other ports.
 
-use super::{Class, Port, PortError, Share, Window, by_priority};
+use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
 use crate::network::model::Priority;
 use crate::{Curve, Extended, Period, Piece, Rational};
 
@@ -25,15 +25,20 @@ struct Group {
 pub(super) fn shares(
     port: &Port,
     cycle: &Rational,
-    classes: &[Class<Vec<Window>>],
+    classes: &[Class<Gate>],
 ) -> Result<Vec<Share>, PortError> {
     if !cycle.is_positive() {
         return Err(port.fault("needs a cycle above zero"));
     }
     let mut groups = Vec::<Group>::new();
+    let mut others = Vec::new();
     for class in by_priority(classes) {
+        let Gate::Open(windows) = &class.share else {
+            others.push(class);
+            continue;
+        };
         let windows =
-            merged(&class.share, cycle).map_err(|fault| port.class_fault(class.priority, fault))?;
+            merged(windows, cycle).map_err(|fault| port.class_fault(class.priority, fault))?;
         match groups.iter_mut().find(|group| group.windows == windows) {
             Some(group) => {
                 group.priorities.push(class.priority);
@@ -54,6 +59,7 @@ pub(super) fn shares(
             }
         }
     }
+    let shut: Vec<Window> = groups.iter().flat_map(|group| group.windows.clone()).collect();
     let share = |group: Group| {
         let service = service(&group, &port.rate, cycle)?;
         let Some(service) = service else {
@@ -62,14 +68,54 @@ pub(super) fn shares(
         };
         Ok(Share { priorities: group.priorities, service, strict: true, shaping: None })
     };
-    groups.into_iter().map(share).collect()
+    let mut shares = groups.into_iter().map(share).collect::<Result<Vec<Share>, _>>()?;
+    shares.extend(frozen::shares(port, cycle, &shut, &others)?);
+    Ok(shares)
+}
+
+/// When the gates of classes are open, in their order.
+pub(in crate::network) fn openings<'c>(
+    classes: impl Iterator<Item = &'c Class<Gate>> + Clone,
+    cycle: &Rational,
+) -> Vec<Vec<Window>> {
+    let own = |class: &Class<Gate>| match &class.share {
+        Gate::Open(windows) => merged(windows, cycle).ok(),
+        _ => None,
+    };
+    let mut shut: Vec<Window> = classes.clone().filter_map(own).flatten().collect();
+    shut.sort();
+    shut.dedup();
+    let open = left_open(&shut, cycle);
+    classes.map(|class| own(class).unwrap_or_else(|| open.clone())).collect()
+}
+
+/// The windows that others, which do not overlap, leave in a cycle.
+pub(super) fn left_open(shut: &[Window], cycle: &Rational) -> Vec<Window> {
+    let mut shut = shut.to_vec();
+    shut.sort();
+    let Some(first) = shut.first() else {
+        return vec![Window { at: Rational::ZERO, length: cycle.clone() }];
+    };
+    let again = Window { at: &first.at + cycle, length: first.length.clone() };
+    let behind = shut.iter().skip(1).chain([&again]);
+    let gap = |(before, behind): (&Window, &Window)| {
+        let length = &behind.at - end(before);
+        let at = end(before);
+        let at = if at >= *cycle { at - cycle } else { at };
+        length.is_positive().then_some(Window { at, length })
+    };
+    let mut open: Vec<Window> = shut.iter().zip(behind).filter_map(gap).collect();
+    open.sort();
+    open
+}
+
+/// How long windows are together.
+pub(super) fn length(windows: &[Window]) -> Rational {
+    windows.iter().map(|window| window.length.clone()).sum()
 }
 
 /// Windows in order, those that touch as one. One that goes on in the next cycle ends behind this one.
-pub(in crate::network) fn merged(
-    windows: &[Window],
-    cycle: &Rational,
-) -> Result<Vec<Window>, &'static str> {
+fn merged(windows: &[Window], cycle: &Rational) -> Result<Vec<Window>, &'static str> {
     if windows.is_empty() || windows.len() > MOST_WINDOWS {
         return Err("needs one to 64 windows in which its gate is open");
     }
@@ -125,6 +171,24 @@ fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Cu
         length.is_positive().then(|| Window { at: window.at.clone(), length })
     };
     let windows: Vec<Window> = group.windows.iter().filter_map(used).collect();
+    match windows.is_empty() {
+        true => Ok(None),
+        false => least(&windows, rate, cycle).map(Some),
+    }
+}
+
+/// What is served at least in windows that do not overlap, of which all is used.
+pub(super) fn least(
+    windows: &[Window],
+    rate: &Rational,
+    cycle: &Rational,
+) -> Result<Curve, PortError> {
+    if length(windows) == *cycle {
+        return Ok(Curve::line(Rational::ZERO, rate.clone()));
+    }
+    // In the order of the cycle, for each begins behind the one before.
+    let mut windows = windows.to_vec();
+    windows.sort();
     let mut least: Option<Curve> = None;
     for last in 0..windows.len() {
         let curve = behind(&windows, last, rate, cycle)?;
@@ -133,7 +197,7 @@ fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Cu
             Some(least) => least.minimum(&curve)?,
         });
     }
-    Ok(least)
+    Ok(least.unwrap_or_else(Curve::zero))
 }
 
 /// What is served from the end of one window on.

@@ -21,6 +21,17 @@ fn port(rate: i64, scheduler: Scheduler) -> Port {
     Port { name: "p".to_owned(), rate: rate.into(), latency: Rational::ZERO, scheduler }
 }
 
+/// Classes that have windows.
+fn gates(cycle: i64, classes: Vec<Class<Vec<Window>>>) -> Scheduler {
+    let open = |class: Class<Vec<Window>>| Class {
+        priority: class.priority,
+        minimum_packet: class.minimum_packet,
+        maximum_packet: class.maximum_packet,
+        share: Gate::Open(class.share),
+    };
+    Scheduler::Gated { cycle: cycle.into(), classes: classes.into_iter().map(open).collect() }
+}
+
 fn services(port: &Port) -> Vec<Curve> {
     let queues = port.queues().expect("queues");
     queues.into_iter().map(|queue| queue.server.service).collect()
@@ -64,7 +75,7 @@ fn credit_has_the_bounds_of_two_classes() {
 #[test]
 fn one_window_is_a_time_division_cycle_less_a_packet() {
     let window = |at: i64, length: i64| Window { at: at.into(), length: length.into() };
-    let gated = |classes| port(10, Scheduler::Gated { cycle: 100.into(), classes });
+    let gated = |classes: Vec<Class<Vec<Window>>>| port(10, gates(100, classes));
     let one = gated(vec![class(0, 1, 50, vec![window(20, 30)])]);
     assert_eq!(services(&one), [Curve::tdma(10, 25, 100).expect("a curve")]);
     // The same window in two parts, over the end of the cycle.
@@ -81,6 +92,71 @@ fn one_window_is_a_time_division_cycle_less_a_packet() {
     // Always open: the link.
     let open = gated(vec![class(0, 1, 50, vec![window(0, 40), window(40, 60)])]);
     assert_eq!(services(&open), [Curve::rate_latency(10, 0).expect("a curve")]);
+}
+
+#[test]
+fn gates_that_never_shut_change_no_credit() {
+    let slopes = [Some(20), Some(30), None, None];
+    let classes = || slopes.iter().zip([8, 12, 40, 16]).zip(0..);
+    let plain = classes()
+        .map(|((slope, most), priority)| class(priority, 1, most, slope.map(Rational::from)));
+    let gated = classes().map(|((slope, most), priority)| {
+        let gate = slope.map_or(Gate::BestEffort, |slope| Gate::Shaped(slope.into()));
+        class(priority, 1, most, gate)
+    });
+    let plain = port(100, Scheduler::CreditBased(plain.collect())).queues().expect("queues");
+    let gated = Scheduler::Gated { cycle: 10.into(), classes: gated.collect() };
+    let gated = port(100, gated).queues().expect("queues");
+    assert_eq!(plain.len(), gated.len());
+    for (plain, gated) in plain.iter().zip(&gated) {
+        assert_eq!(plain.priorities, gated.priorities);
+        assert_eq!(plain.server.service, gated.server.service);
+        assert_eq!(plain.server.shaping, gated.server.shaping);
+        assert_eq!(plain.server.strict, gated.server.strict);
+    }
+}
+
+#[test]
+fn credit_is_frozen_while_gates_are_shut() {
+    // Of 100, 20 belong to class 0. A packet of 10 at a rate of 10 does not fit into the last 1 of the other 80.
+    let split = vec![
+        Window { at: 90.into(), length: 10.into() },
+        Window { at: Rational::ZERO, length: 10.into() },
+    ];
+    let scheduler = Scheduler::Gated {
+        cycle: 100.into(),
+        classes: vec![
+            class(0, 1, 50, Gate::Open(split)),
+            class(1, 1, 10, Gate::Shaped(4.into())),
+            class(2, 1, 20, Gate::BestEffort),
+        ],
+    };
+    let queues = port(10, scheduler).queues().expect("queues");
+    let [windows, shaped, rest] = queues.as_slice() else { panic!("three queues") };
+    assert_eq!(windows.server.service, Curve::tdma(10, 15, 100).expect("a curve"));
+    // A slope of 4 for 100 is one of 5 for 80. Credit: 5 (20 / 10 + 10 / (10 - 10 / 80)) = 1190 / 79.
+    let service = &shaped.server.service;
+    assert!(!shaped.server.strict);
+    for (time, served) in [("20", "0"), ("1818/79", "0"), ("100", "30410/79"), ("120", "30410/79")]
+    {
+        assert_eq!(service.value_at(&number(time)), Extended::from(number(served)), "{time}");
+    }
+    assert_eq!(service.ultimate_rate(), Extended::from(4));
+    // Behind a first burst of the credit and 5 10 / 10, at most 5 while the gate is open: in 80, then nothing in 20.
+    let out = shaped.server.shaping.as_ref().expect("shaping");
+    for (time, sent) in [("80", "400"), ("100", "400"), ("180", "800")] {
+        let sent = number(sent) + number("1190/79") + number("5");
+        assert_eq!(out.value_at(&number(time)), Extended::from(sent), "{time}");
+    }
+    // Best effort loses packets of 20 in the last 2, and what the shaper sends.
+    let left = number("10") - number("5") - number("20/80");
+    let latency = (number("1190/79") + number("5") + number("20")) / &left;
+    assert!(rest.server.strict);
+    let at = |open: i64| (Rational::from(open) - &latency) * &left;
+    for (time, open) in [(100, 80), (120, 80), (200, 160)] {
+        let found = rest.server.service.value_at(&Rational::from(time));
+        assert_eq!(found, Extended::from(at(open)), "{time}");
+    }
 }
 
 /// The closed form of the curve of deficit round robin, as the paper has it: with n = Q_i, k = the sum
@@ -164,7 +240,7 @@ fn weights_have_the_closed_forms_of_their_paper() {
 #[test]
 fn faults_say_what_to_do() {
     let window = |at: i64, length: i64| Window { at: at.into(), length: length.into() };
-    let gated = |classes| Scheduler::Gated { cycle: 100.into(), classes };
+    let gated = |classes: Vec<Class<Vec<Window>>>| gates(100, classes);
     for (scheduler, expected) in [
         (
             Scheduler::CreditBased(vec![class(0, 1, 8, None), class(1, 1, 8, Some(3.into()))]),
@@ -194,6 +270,26 @@ fn faults_say_what_to_do() {
                 class(1, 1, 50, vec![window(10, 20)]),
             ]),
             "classes 0 and 1 of port 'p' are open at one time",
+        ),
+        (
+            Scheduler::Gated {
+                cycle: 100.into(),
+                classes: vec![
+                    class(0, 1, 50, Gate::Open(vec![window(0, 60), window(60, 40)])),
+                    class(1, 1, 50, Gate::BestEffort),
+                ],
+            },
+            "windows at all times",
+        ),
+        (
+            Scheduler::Gated {
+                cycle: 100.into(),
+                classes: vec![
+                    class(0, 1, 50, Gate::Open(vec![window(0, 60)])),
+                    class(1, 1, 50, Gate::Shaped(4.into())),
+                ],
+            },
+            "idle slopes of more than what its windows",
         ),
         (
             gated(vec![

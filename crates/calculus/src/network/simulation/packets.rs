@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use self::port::{Pick, State};
 use super::Trajectory;
 use crate::network::model::{FlowId, Multiplexing, Network, Part, ServerId};
-use crate::network::port::{Scheduler, merged};
+use crate::network::port::{Scheduler, openings};
 use crate::network::settings::Settings;
 use crate::network::simple;
 use crate::{Curve, Rational};
@@ -131,9 +131,9 @@ impl<'n> Cast<'n> {
         if let Scheduler::Gated { cycle, classes } = &port.scheduler {
             span = span.max(cycle.clone());
             let priority = self.network.flow(actor.id).priority;
-            let own = classes.iter().find(|class| class.priority == priority);
-            let windows = own.and_then(|class| merged(&class.share, cycle).ok());
-            for window in windows.into_iter().flatten() {
+            let openings = classes.iter().zip(openings(classes.iter(), cycle));
+            let own = openings.into_iter().find(|(class, _)| class.priority == priority);
+            for window in own.into_iter().flat_map(|(_, windows)| windows) {
                 let narrow = &window.at + &window.length - actor.packet / &port.rate + &little;
                 all.push(together(narrow));
             }

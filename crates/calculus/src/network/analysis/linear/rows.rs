@@ -321,10 +321,10 @@ fn chosen_pairs(
     level.pairs().filter(chosen).collect()
 }
 
-fn plus(variable: Option<usize>) -> (Option<usize>, Rational) {
+pub(super) fn plus(variable: Option<usize>) -> (Option<usize>, Rational) {
     (variable, Rational::ONE)
 }
 
-fn minus(variable: Option<usize>) -> (Option<usize>, Rational) {
+pub(super) fn minus(variable: Option<usize>) -> (Option<usize>, Rational) {
     (variable, -Rational::ONE)
 }

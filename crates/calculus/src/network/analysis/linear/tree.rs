@@ -429,7 +429,7 @@ fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
 }
 
 /// The power of two near a positive number; one for zero.
-fn power_of_two(number: &Rational) -> Rational {
+pub(super) fn power_of_two(number: &Rational) -> Rational {
     let mut power = Rational::ONE;
     if !number.is_positive() {
         return power;

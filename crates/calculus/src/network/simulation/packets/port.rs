@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Rational;
 use crate::network::model::Priority;
-use crate::network::port::{Class, Port, Scheduler, Window, merged};
+use crate::network::port::{Class, Gate, Port, Scheduler, Window, openings};
 
 /// What a port does next.
 pub(super) enum Pick {
@@ -41,11 +41,36 @@ impl<'n> Queue<'n> {
 
 /// What decides.
 enum Order<'n> {
-    Credit { slopes: Vec<Option<&'n Rational>>, credits: Vec<Rational>, since: Rational },
-    Gates { cycle: &'n Rational, windows: Vec<Vec<Window>> },
-    Deficits { quanta: Vec<&'n Rational>, left: Vec<Rational>, at: usize, entered: bool },
-    Weights { weights: Vec<u32>, at: usize, sent: u32 },
-    Rounds { weights: Vec<u32>, at: usize, round: u32 },
+    /// The most urgent of those whose gates are open for long enough and whose credit, if they have a slope, is not
+    /// negative.
+    Urgency {
+        gates: Option<Gates<'n>>,
+        slopes: Vec<Option<Rational>>,
+        credits: Vec<Rational>,
+        since: Rational,
+    },
+    Deficits {
+        quanta: Vec<&'n Rational>,
+        left: Vec<Rational>,
+        at: usize,
+        entered: bool,
+    },
+    Weights {
+        weights: Vec<u32>,
+        at: usize,
+        sent: u32,
+    },
+    Rounds {
+        weights: Vec<u32>,
+        at: usize,
+        round: u32,
+    },
+}
+
+/// When the gates of classes are open.
+struct Gates<'n> {
+    cycle: &'n Rational,
+    windows: Vec<Vec<Window>>,
 }
 
 impl<'n> State<'n> {
@@ -59,15 +84,26 @@ impl<'n> State<'n> {
             always: (!used(priority)).then_some(most),
         };
         let order = match &port.scheduler {
-            Scheduler::CreditBased(classes) => Order::Credit {
-                slopes: sorted(classes).map(|class| class.share.as_ref()).collect(),
+            Scheduler::CreditBased(classes) => Order::Urgency {
+                gates: None,
+                slopes: sorted(classes).map(|class| class.share.clone()).collect(),
                 credits: vec![Rational::ZERO; classes.len()],
                 since: Rational::ZERO,
             },
             Scheduler::Gated { cycle, classes } => {
-                let windows =
-                    |class: &Class<Vec<Window>>| merged(&class.share, cycle).unwrap_or_default();
-                Order::Gates { cycle, windows: sorted(classes).map(windows).collect() }
+                let gates = Gates { cycle, windows: openings(sorted(classes), cycle) };
+                let slope = |(place, class): (usize, &Class<Gate>)| match &class.share {
+                    // Credit rises in open time only, so faster.
+                    Gate::Shaped(slope) => (slope * cycle).checked_div(&gates.open(place, cycle)),
+                    _ => None,
+                };
+                let slopes = sorted(classes).enumerate().map(slope).collect();
+                Order::Urgency {
+                    gates: Some(gates),
+                    slopes,
+                    credits: vec![Rational::ZERO; classes.len()],
+                    since: Rational::ZERO,
+                }
             }
             Scheduler::DeficitRoundRobin(classes) => Order::Deficits {
                 quanta: sorted(classes).map(|class| &class.share).collect(),
@@ -107,7 +143,7 @@ impl<'n> State<'n> {
     pub(super) fn done(&mut self, now: &Rational) -> Option<usize> {
         self.pass_time(now);
         let (_, packet) = self.sending.take()?;
-        if let Order::Credit { credits, .. } = &mut self.order {
+        if let Order::Urgency { credits, .. } = &mut self.order {
             for (credit, queue) in credits.iter_mut().zip(&self.queues) {
                 if queue.head().is_none() && credit.is_positive() {
                     *credit = Rational::ZERO;
@@ -139,19 +175,22 @@ impl<'n> State<'n> {
 
     /// Credit changes with time.
     fn pass_time(&mut self, now: &Rational) {
-        let Order::Credit { slopes, credits, since } = &mut self.order else { return };
-        let passed = now - &*since;
-        *since = now.clone();
+        let Order::Urgency { gates, slopes, credits, since } = &mut self.order else { return };
+        let from = std::mem::replace(since, now.clone());
         for (class, ((slope, credit), queue)) in
             slopes.iter().zip(credits).zip(&self.queues).enumerate()
         {
             let Some(slope) = slope else { continue };
+            let passed = match gates {
+                None => now - &from,
+                Some(gates) => gates.open(class, now) - gates.open(class, &from),
+            };
             if self.sending.is_some_and(|(sending, _)| sending == class) {
-                *credit -= &((&self.port.rate - *slope) * &passed);
+                *credit -= &((&self.port.rate - slope) * &passed);
             } else if queue.head().is_some() {
-                *credit += &(*slope * &passed);
+                *credit += &(slope * &passed);
             } else if credit.is_negative() {
-                *credit = (&*credit + &(*slope * &passed)).min(Rational::ZERO);
+                *credit = (&*credit + &(slope * &passed)).min(Rational::ZERO);
             } else {
                 *credit = Rational::ZERO;
             }
@@ -159,7 +198,42 @@ impl<'n> State<'n> {
     }
 }
 
-fn sorted<S>(classes: &[Class<S>]) -> impl Iterator<Item = &Class<S>> {
+impl Gates<'_> {
+    /// How long the gate of a class has been open by a time.
+    fn open(&self, class: usize, time: &Rational) -> Rational {
+        let cycles = (time / self.cycle).floor();
+        let phase = time - &(&cycles * self.cycle);
+        let mut open = Rational::ZERO;
+        for window in self.windows.get(class).into_iter().flatten() {
+            // One that goes on in the next cycle was open at the beginning of this one.
+            let again = (&window.at + &window.length - self.cycle).max(Rational::ZERO);
+            let until = &window.length - &again;
+            open += &(&cycles * &window.length);
+            open += &(&phase - &window.at).max(Rational::ZERO).min(until);
+            open += &phase.clone().min(again);
+        }
+        open
+    }
+
+    /// How long it takes until the gate of a class is open for so long; nothing if it is.
+    fn wait(&self, class: usize, now: &Rational, length: &Rational) -> Rational {
+        let phase = now - &((now / self.cycle).floor() * self.cycle);
+        let mut least = self.cycle.clone();
+        for window in self.windows.get(class).into_iter().flatten() {
+            let mut inside = &phase - &window.at;
+            if inside.is_negative() {
+                inside += self.cycle;
+            }
+            if &inside + length <= window.length || window.length == *self.cycle {
+                return Rational::ZERO;
+            }
+            least = least.min(self.cycle - &inside);
+        }
+        least
+    }
+}
+
+fn sorted<S>(classes: &[Class<S>]) -> impl Iterator<Item = &Class<S>> + Clone {
     let mut sorted: Vec<&Class<S>> = classes.iter().collect();
     sorted.sort_by_key(|class| class.priority);
     sorted.into_iter()
@@ -183,36 +257,21 @@ impl Order<'_> {
         }
         let size = |class: usize| heads.get(class).copied().flatten();
         match self {
-            Self::Credit { slopes, credits, .. } => {
-                let mut soonest: Option<Rational> = None;
-                for (class, _) in waiting() {
-                    let (Some(Some(slope)), Some(credit)) = (slopes.get(class), credits.get(class))
-                    else {
-                        return Ok(class);
-                    };
-                    if !credit.is_negative() {
-                        return Ok(class);
-                    }
-                    let time = now - &(credit / *slope);
-                    soonest = Some(soonest.map_or(time.clone(), |soonest| soonest.min(time)));
-                }
-                Err(soonest)
-            }
-            Self::Gates { cycle, windows } => {
-                let phase = now - &((now / &**cycle).floor() * &**cycle);
+            Self::Urgency { gates, slopes, credits, .. } => {
                 let mut soonest: Option<Rational> = None;
                 for (class, size) in waiting() {
-                    for window in windows.get(class).into_iter().flatten() {
-                        let mut inside = &phase - &window.at;
-                        if inside.is_negative() {
-                            inside += *cycle;
-                        }
-                        if &inside + &(size / rate) <= window.length || window.length == **cycle {
-                            return Ok(class);
-                        }
-                        let opens = now + &(*cycle - &inside);
-                        soonest = Some(soonest.map_or(opens.clone(), |soonest| soonest.min(opens)));
-                    }
+                    let slope = slopes.get(class).and_then(Option::as_ref);
+                    let missing = match (slope, credits.get(class)) {
+                        (Some(slope), Some(credit)) if credit.is_negative() => -(credit / slope),
+                        _ => Rational::ZERO,
+                    };
+                    let length = &missing + &(size / rate);
+                    let time = match gates.as_ref().map(|gates| gates.wait(class, now, &length)) {
+                        Some(wait) if wait.is_positive() => now + wait,
+                        _ if missing.is_positive() => now + missing,
+                        _ => return Ok(class),
+                    };
+                    soonest = Some(soonest.map_or(time.clone(), |soonest| soonest.min(time)));
                 }
                 Err(soonest)
             }

@@ -1,0 +1,450 @@
+//! One linear program for strict servers that serve in any order.
+//!
+//! Bouillard, Jouhet and Thierry ("Tight performance bounds in the worst-case analysis of feed-forward
+//! networks", INFOCOM 2010) describe a run by a few times. Something leaves the last server at t. Before
+//! each server comes the beginning s of its backlogged period at a time t that is known already: all that
+//! came by s had left by s, and strict service says what has left by t. From s one goes on to the servers
+//! before. So every way through the network to the last server has its times, in order along the way. Data
+//! at them obey, for each flow,
+//!
+//! * strict service: what left the server from s to t, of all flows, is at least the service of t - s;
+//! * arrivals between any two times of its way, by its arrival curve;
+//! * what has left is no more than what has come.
+//!
+//! All of that is linear. For a tandem the optimum is the exact worst case (theorem 4 there). Where ways join,
+//! the order of times on different ways is unknown; the paper has a program for each order, and as a
+//! bound one for all, with what holds in each: that is this one (ULP in DNC). A server to which
+//! several ways lead has times, and data, for each of them.
+//!
+//! The longest delay has one more time, at which that something came. Where it lies between the times of the
+//! path, each place has a program, and the largest optimum counts.
+//!
+//! Flows with the same arrival curve and the same way count as one, which changes nothing: divided evenly, each
+//! keeps its curve. A network that unfolds too far is cut; over a cut link, flows come with arrivals that
+//! the settings bound.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::super::fixed_point::Delays;
+use super::super::{Analysis, AnalysisError, FlowBound};
+use super::program::{Bound, Program, Terms};
+use super::rows::{minus, plus};
+use super::tree::power_of_two;
+use crate::network::arrival::{Bounder, Common};
+use crate::network::derivation::{Derivation, Step};
+use crate::network::model::{FlowId, ServerId};
+use crate::network::operations;
+use crate::network::pmoo::{self, RateLatency, TokenBucket};
+use crate::{Curve, Extended, Rational};
+
+/// Servers, with the flows at them, that a network is unfolded to.
+const ROOM: usize = 240;
+/// Servers of a path: each has a program.
+const LONGEST: usize = 24;
+
+/// A server on one way to the root.
+struct Node {
+    server: ServerId,
+    /// Where the way goes on; none behind the root.
+    next: Option<usize>,
+    /// Their maximum is the strict service.
+    services: Vec<RateLatency>,
+    /// No backlogged period is longer.
+    period: Extended,
+}
+
+/// Flows on one way.
+struct Class {
+    /// Nodes, in order.
+    way: Vec<usize>,
+    flows: Vec<FlowId>,
+    arrival: Curve,
+}
+
+/// Times and data of a class: at the beginning of the backlogged period of its first server, and then at the time to which
+/// that of each of its servers lasts. Times count backwards from the end, data from the first time.
+struct Variables {
+    ages: Vec<Option<usize>>,
+    /// What has come to the first server by each time.
+    come: Vec<Option<usize>>,
+    /// What has left each server by the time to which its backlogged period lasts; first, nothing.
+    left: Vec<Option<usize>>,
+    buckets: Vec<TokenBucket>,
+    /// The first time is no earlier, and no more comes.
+    most: (Option<Rational>, Option<Rational>),
+}
+
+struct Formulation {
+    program: Program,
+    classes: Vec<Variables>,
+    /// Times and data are divided by these.
+    time: Rational,
+    data: Rational,
+}
+
+pub(in crate::network::analysis) fn bound(
+    common: &Common<'_>,
+    delays: &Delays,
+    id: FlowId,
+) -> Result<FlowBound, AnalysisError> {
+    if cfg!(not(feature = "programs")) {
+        let why = "calculus was built without its feature 'programs'";
+        return Err(AnalysisError::NoProgram(why.to_owned()));
+    }
+    let path = &common.network.flow(id).path;
+    if path.len() > LONGEST {
+        let why = format!("the path has {} servers, ulp takes up to {LONGEST}", path.len());
+        return Err(AnalysisError::NoProgram(why));
+    }
+    let bounder = Bounder::new(common);
+    let nodes = unfold(&bounder, delays, path)?;
+    let classes = classes(&bounder, &nodes, id)?;
+    let formulation = Formulation::of(&nodes, &classes);
+    // The flow of interest is the first class.
+    let found = formulation.delay(path.len());
+    let optimal = found.as_ref().is_some_and(|bound| bound.optimal);
+    let delay = match common.network.flow(id).arrival == Curve::zero() {
+        // Nothing is never late.
+        true => Extended::ZERO,
+        false => found.map_or(Extended::PositiveInfinity, |bound| bound.value.into()),
+    };
+    let (variables, rows) = (formulation.program.variables(), formulation.program.rows());
+    let backlog = formulation.backlog();
+
+    let server = |index: &usize| nodes.get(*index).map(|node| node.server);
+    let mut crossings = Vec::with_capacity(classes.len());
+    for class in classes {
+        let ends = class.way.first().and_then(server).zip(class.way.last().and_then(server));
+        if let Some((first, last)) = ends {
+            crossings.push((first, last, class.flows, Arc::new(class.arrival)));
+        }
+    }
+    let steps = vec![Step::Program { crossings, delays: Vec::new(), variables, rows, optimal }];
+    let derivation = Derivation { steps, services: Vec::new() };
+    let mut bound = FlowBound::of_delay(common, Analysis::Ulp, id, delay, derivation)?;
+    if let Some(backlog) = backlog.map(Extended::Finite) {
+        bound.backlog = bound.backlog.min(backlog);
+    }
+    Ok(bound)
+}
+
+/// The servers of the path, then those from which flows come to one of these, near the root first.
+fn unfold(
+    bounder: &Bounder<'_, '_>,
+    delays: &Delays,
+    path: &[ServerId],
+) -> Result<Vec<Node>, AnalysisError> {
+    let network = bounder.common.network;
+    let node = |server: ServerId, next: Option<usize>| {
+        bounder.strict(server)?;
+        Ok::<_, AnalysisError>(Node {
+            server,
+            next,
+            services: pmoo::rate_latencies(&bounder.common.service(server, next.is_none())?),
+            period: delays.backlogged_period(bounder.common, server)?,
+        })
+    };
+    let mut nodes = Vec::with_capacity(path.len());
+    let mut depths: Vec<usize> = (1..=path.len()).rev().collect();
+    for (index, server) in path.iter().enumerate() {
+        let next = (index + 1 < path.len()).then_some(index + 1);
+        nodes.push(node(*server, next)?);
+    }
+    let cost = |server: ServerId| 1 + network.flows_at(server).len();
+    let mut spent: usize = path.iter().map(|server| cost(*server)).sum();
+    let mut done = Vec::new();
+    loop {
+        done.resize(nodes.len(), false);
+        let open = (0..nodes.len()).filter(|index| !done[*index]);
+        let Some(index) = open.min_by_key(|index| depths[*index]) else { return Ok(nodes) };
+        done[index] = true;
+        for from in servers_before(bounder.common, nodes[index].server) {
+            if child(&nodes, index, from).is_some() || spent + cost(from) > ROOM {
+                continue;
+            }
+            spent += cost(from);
+            nodes.push(node(from, Some(index))?);
+            depths.push(depths[index] + 1);
+        }
+    }
+}
+
+/// Servers from which flows come to one.
+fn servers_before(common: &Common<'_>, server: ServerId) -> Vec<ServerId> {
+    let flows = common.network.flows_at(server).iter();
+    let mut before: Vec<ServerId> =
+        flows.filter_map(|flow| common.network.predecessor(*flow, server)).collect();
+    before.sort_unstable();
+    before.dedup();
+    before
+}
+
+/// The node of a server before another node.
+fn child(nodes: &[Node], index: usize, server: ServerId) -> Option<usize> {
+    nodes.iter().position(|node| node.next == Some(index) && node.server == server)
+}
+
+/// What goes which way, the flow of interest over its path first.
+fn classes(
+    bounder: &Bounder<'_, '_>,
+    nodes: &[Node],
+    of_interest: FlowId,
+) -> Result<Vec<Class>, AnalysisError> {
+    let network = bounder.common.network;
+    // By first node, last node, and where they come from if that is not among the nodes.
+    let mut found = BTreeMap::<(usize, usize, Option<ServerId>), Vec<FlowId>>::new();
+    let mut classes = Vec::new();
+    for (first, node) in nodes.iter().enumerate() {
+        for id in network.flows_at(node.server) {
+            let from = network.predecessor(*id, node.server);
+            if from.is_some_and(|from| child(nodes, first, from).is_some()) {
+                continue;
+            }
+            let way = way(bounder.common, nodes, *id, first);
+            let last = way.last().copied().unwrap_or(first);
+            if *id == of_interest && first == 0 && nodes[last].next.is_none() {
+                let arrival = network.flow(*id).arrival.clone();
+                classes.insert(0, Class { way, flows: vec![*id], arrival });
+            } else {
+                found.entry((first, last, from)).or_default().push(*id);
+            }
+        }
+    }
+    for ((first, _, from), flows) in found {
+        let way = way(bounder.common, nodes, flows[0], first);
+        if from.is_some() {
+            let arrival = bounder.arrival(nodes[first].server, &flows, None)?;
+            classes.push(Class { way, flows, arrival: (*arrival).clone() });
+            continue;
+        }
+        let mut alike = HashMap::<&Curve, Vec<FlowId>>::new();
+        for id in flows {
+            alike.entry(&network.flow(id).arrival).or_default().push(id);
+        }
+        let mut alike: Vec<_> = alike.into_iter().collect();
+        alike.sort_by(|a, b| a.1.cmp(&b.1));
+        for (curve, flows) in alike {
+            let mut arrival = curve.clone();
+            for _ in 1..flows.len() {
+                arrival = operations::sum(&arrival, curve)?;
+            }
+            classes.push(Class { way: way.clone(), flows, arrival });
+        }
+    }
+    Ok(classes)
+}
+
+/// The nodes that a flow visits from one on.
+fn way(common: &Common<'_>, nodes: &[Node], id: FlowId, first: usize) -> Vec<usize> {
+    let mut way = vec![first];
+    let mut at = first;
+    while let Some(next) = nodes[at].next {
+        if common.network.predecessor(id, nodes[next].server) != Some(nodes[at].server) {
+            break;
+        }
+        way.push(next);
+        at = next;
+    }
+    way
+}
+
+impl Formulation {
+    fn of(nodes: &[Node], classes: &[Class]) -> Self {
+        let (time, data) = scales(nodes, classes);
+        let mut program = Program::default();
+        // Nearer to the root first, so that what comes next is known.
+        let mut ages = vec![(None, None); nodes.len()];
+        for index in from_the_root(nodes) {
+            let node = &nodes[index];
+            let (after, most) = match node.next {
+                Some(next) => ages[next].clone(),
+                None => (None, Some(Rational::ZERO)),
+            };
+            let period = node.period.finite().map(|period| period / &time);
+            let most = most.zip(period.as_ref()).map(|(most, period)| most + period);
+            let age = Some(program.variable(most.clone()));
+            program.row([plus(after), minus(age)], Rational::ZERO);
+            if let Some(period) = period {
+                program.row([plus(age), minus(after)], period);
+            }
+            ages[index] = (age, most);
+        }
+        let mut this = Self { program, classes: Vec::new(), time, data };
+        for class in classes {
+            this.add_class(nodes, class, &ages);
+        }
+        for (index, node) in nodes.iter().enumerate() {
+            let after = node.next.and_then(|next| ages[next].0);
+            this.serve(index, node, (ages[index].0, after), classes);
+        }
+        this
+    }
+
+    fn rate(&self, rate: &Rational) -> Rational {
+        rate * &self.time / &self.data
+    }
+
+    fn add_class(
+        &mut self,
+        nodes: &[Node],
+        class: &Class,
+        ages: &[(Option<usize>, Option<Rational>)],
+    ) {
+        let buckets = pmoo::token_buckets(&class.arrival);
+        let (first, first_most) = &ages[class.way[0]];
+        // Nothing comes that the arrival curve does not allow since the first time.
+        let bucket = buckets.last().cloned();
+        let most = first_most.as_ref().zip(bucket).map(|(age, bucket)| {
+            (&bucket.burst + &(&bucket.rate * &(age * &self.time))) / &self.data
+        });
+        let mut of_class = Variables {
+            ages: vec![*first],
+            come: vec![None],
+            left: vec![None],
+            buckets,
+            most: (first_most.clone(), most.clone()),
+        };
+        for index in &class.way {
+            of_class.ages.push(nodes[*index].next.and_then(|next| ages[next].0));
+            let come = Some(self.program.variable(most.clone()));
+            let left = Some(self.program.variable(most.clone()));
+            let before = of_class.come.last().copied().flatten();
+            self.program.row([plus(before), minus(come)], Rational::ZERO);
+            let before = of_class.left.last().copied().flatten();
+            self.program.row([plus(before), minus(left)], Rational::ZERO);
+            self.program.row([plus(left), minus(come)], Rational::ZERO);
+            of_class.come.push(come);
+            of_class.left.push(left);
+        }
+        for late in 1..of_class.ages.len() {
+            for early in 0..late {
+                let pair = |at: usize| (of_class.ages[at], of_class.come[at]);
+                self.arrive(&of_class.buckets, pair(early), pair(late));
+            }
+        }
+        self.classes.push(of_class);
+    }
+
+    /// What comes between two times, each with what has come by then.
+    fn arrive(
+        &mut self,
+        buckets: &[TokenBucket],
+        (early, before): (Option<usize>, Option<usize>),
+        (late, after): (Option<usize>, Option<usize>),
+    ) {
+        for bucket in buckets {
+            let rate = self.rate(&bucket.rate);
+            let terms = [plus(after), minus(before), (early, -&rate), (late, rate)];
+            self.program.row(terms, &bucket.burst / &self.data);
+        }
+    }
+
+    /// Strict service from the beginning of a backlogged period to a time in it.
+    fn serve(
+        &mut self,
+        index: usize,
+        node: &Node,
+        (since, until): (Option<usize>, Option<usize>),
+        classes: &[Class],
+    ) {
+        for service in &node.services {
+            let latency = &service.latency / &self.time;
+            let Extended::Finite(rate) = &service.rate else {
+                self.program.row([plus(since), minus(until)], latency);
+                continue;
+            };
+            let rate = self.rate(rate);
+            let mut terms = vec![(since, rate.clone()), (until, -&rate)];
+            for (class, variables) in classes.iter().zip(&self.classes) {
+                if let Some(place) = class.way.iter().position(|at| *at == index) {
+                    terms.extend([minus(variables.left[place + 1]), plus(variables.left[place])]);
+                }
+            }
+            self.program.row(terms, rate * latency);
+        }
+    }
+
+    /// The delay of something of the first class, whose way has so many servers.
+    fn delay(&self, servers: usize) -> Option<Bound> {
+        let mut most: Option<Bound> = None;
+        for place in 0..servers {
+            let mut of_place = Self {
+                program: self.program.clone(),
+                classes: Vec::new(),
+                time: self.time.clone(),
+                data: self.data.clone(),
+            };
+            let objective = of_place.came_between(self.classes.first()?, place);
+            let bound = of_place.program.maximum(&objective)?;
+            most = Some(match most {
+                Some(most) if most.value >= bound.value => most,
+                _ => bound,
+            });
+        }
+        most.map(|most| Bound { value: most.value * &self.time, ..most })
+    }
+
+    /// What leaves in the end came between one time of its path and the next. Returns its age.
+    fn came_between(&mut self, class: &Variables, place: usize) -> Terms {
+        let pair = |at: usize| (class.ages[at], class.come[at]);
+        let age = self.program.variable(class.most.0.clone());
+        let came = self.program.variable(class.most.1.clone());
+        let (own, come) = (Some(age), Some(came));
+        let ((early, before), (late, after)) = (pair(place), pair(place + 1));
+        self.program.row([plus(late), minus(own)], Rational::ZERO);
+        self.program.row([plus(own), minus(early)], Rational::ZERO);
+        self.program.row([plus(before), minus(come)], Rational::ZERO);
+        self.program.row([plus(come), minus(after)], Rational::ZERO);
+        let left = class.left.last().copied().flatten();
+        self.program.row([plus(left), minus(come)], Rational::ZERO);
+        for at in 0..class.ages.len() {
+            match at <= place {
+                true => self.arrive(&class.buckets, pair(at), (own, come)),
+                false => self.arrive(&class.buckets, (own, come), pair(at)),
+            }
+        }
+        vec![(age, Rational::ONE)]
+    }
+
+    /// What of the first class has come and not left.
+    fn backlog(&self) -> Option<Rational> {
+        let class = self.classes.first()?;
+        let mut program = self.program.clone();
+        let waiting = program.variable(class.most.1.clone());
+        let come = class.come.last().copied().flatten();
+        let left = class.left.last().copied().flatten();
+        program.row([plus(Some(waiting)), plus(left), minus(come)], Rational::ZERO);
+        let bound = program.maximum(&vec![(waiting, Rational::ONE)])?;
+        Some(bound.value * &self.data)
+    }
+}
+
+/// Places of nodes, each behind that to which its way goes on.
+fn from_the_root(nodes: &[Node]) -> Vec<usize> {
+    let depth = |index: usize| {
+        let mut depth = 0;
+        let mut at = nodes[index].next;
+        while let Some(next) = at {
+            depth += 1;
+            at = nodes[next].next;
+        }
+        depth
+    };
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    order.sort_by_key(|index| depth(*index));
+    order
+}
+
+/// Powers of two of the size of times and of data.
+fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
+    let services = || nodes.iter().flat_map(|node| &node.services);
+    let rates = services().filter_map(|service| service.rate.finite());
+    let rate = rates.max().cloned().unwrap_or(Rational::ONE);
+    let latencies = services().map(|service| service.latency.clone()).sum::<Rational>();
+    let buckets = classes.iter().filter_map(|class| pmoo::token_buckets(&class.arrival).pop());
+    let bursts = buckets.map(|bucket| bucket.burst).sum::<Rational>();
+    let time = power_of_two(&(latencies + bursts.checked_div(&rate).unwrap_or(Rational::ZERO)));
+    let data = power_of_two(&(&rate * &time));
+    (time, data)
+}

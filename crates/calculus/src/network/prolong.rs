@@ -1,0 +1,157 @@
+//! Flow prolongation: cross traffic that leaves a tandem early is taken to stay for longer.
+//!
+//! Flows that come onto a tandem over one link and leave it at different servers are bounded each for itself, each against
+//! the others: their bursts are paid for twice. Taken to stay as long as the longest of them, they are one aggregate
+//! there, which is bounded at once back to where its flows part, at the price of traffic at servers that is not there (Bondorf,
+//! "Better bounds by worse assumptions: improving network calculus accuracy by adding pessimism to the network model",
+//! ICC 2017).
+//!
+//! That is sound for the left-over service of PMOO. Its proof goes back over the servers of the tandem, from the beginning of
+//! one backlogged period to that of the one before, t(last) to t(first - 1), and a crossing takes away at most what it
+//! brought to its first server in between. A flow that left earlier took away what it had brought by an earlier time, which
+//! is less: so what the aggregate brought by the last of these times bounds what all its flows took away.
+//! The times do not depend on who is prolonged, so that the maximum of left-over services with and without it is one.
+
+use super::model::{FlowId, ServerId};
+
+/// Ways to prolong that are all tried.
+const VARIANTS: usize = 64;
+
+/// Flows that share the servers `first..=last` of a tandem, in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stay {
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    pub(crate) flows: Vec<FlowId>,
+}
+
+/// What may be merged: flows that come over one link, by where they leave.
+type Group = Vec<Stay>;
+
+/// The stays as they are, then with flows prolonged. `from` is the server over which a flow comes onto the tandem at a place, if
+/// it does not begin there: arrivals of sources add up whatever is merged.
+pub(crate) fn variants(
+    stays: Vec<Stay>,
+    from: impl Fn(FlowId, usize) -> Option<ServerId>,
+) -> Vec<Vec<Stay>> {
+    // Stays are in the order of first and last.
+    let mut groups: Vec<((usize, ServerId), Group)> = Vec::new();
+    for stay in &stays {
+        let Stay { first, last, flows } = stay;
+        for id in flows {
+            let Some(link) = from(*id, *first).map(|from| (*first, from)) else { continue };
+            let group = match groups.iter_mut().find(|(known, _)| *known == link) {
+                Some((_, group)) => group,
+                None => {
+                    groups.push((link, Group::new()));
+                    let Some((_, group)) = groups.last_mut() else { continue };
+                    group
+                }
+            };
+            match group.last_mut().filter(|stay| stay.last == *last) {
+                Some(stay) => stay.flows.push(*id),
+                None => group.push(Stay { first: *first, last: *last, flows: vec![*id] }),
+            }
+        }
+    }
+    let groups: Vec<Group> =
+        groups.into_iter().map(|(_, group)| group).filter(|group| group.len() > 1).collect();
+    if groups.is_empty() {
+        return vec![stays];
+    }
+    joined(&groups).iter().map(|joined| variant(&stays, &groups, joined)).collect()
+}
+
+/// Choices of what is merged: for each group, whether a stay is merged into the next one. First nothing is.
+fn joined(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
+    let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
+    if joints <= VARIANTS.ilog2() as usize {
+        let choice = |mask: usize| {
+            let mut place = 0..joints;
+            let mut next = || place.next().is_some_and(|place| mask >> place & 1 == 1);
+            groups.iter().map(|group| (1..group.len()).map(|_| next()).collect()).collect()
+        };
+        return (0..1_usize << joints).map(choice).collect();
+    }
+    // Too many: nothing, everything, and each group alone.
+    let all = |is: &dyn Fn(usize) -> bool| -> Vec<Vec<bool>> {
+        let groups = groups.iter().enumerate();
+        groups.map(|(place, group)| vec![is(place); group.len() - 1]).collect()
+    };
+    let mut choices = vec![all(&|_| false), all(&|_| true)];
+    if groups.len() > 1 {
+        choices.extend((0..groups.len().min(VARIANTS)).map(|alone| all(&|place| place == alone)));
+    }
+    choices
+}
+
+/// One choice of what is merged.
+fn variant(stays: &[Stay], groups: &[Group], joined: &[Vec<bool>]) -> Vec<Stay> {
+    let mut stays = stays.to_vec();
+    for (group, joined) in groups.iter().zip(joined) {
+        let mut merged: Vec<FlowId> = Vec::new();
+        for (place, stay) in group.iter().enumerate() {
+            let to_next = joined.get(place).copied().unwrap_or(false);
+            if !to_next && merged.is_empty() {
+                continue;
+            }
+            // These are no longer with those that leave where they leave.
+            for other in stays.iter_mut().filter(|o| o.first == stay.first && o.last == stay.last) {
+                other.flows.retain(|id| !stay.flows.contains(id));
+            }
+            merged.extend(&stay.flows);
+            if !to_next {
+                merged.sort_unstable();
+                let flows = std::mem::take(&mut merged);
+                stays.push(Stay { first: stay.first, last: stay.last, flows });
+            }
+        }
+    }
+    stays.retain(|stay| !stay.flows.is_empty());
+    stays.sort_by(|a, b| (a.first, a.last, &a.flows).cmp(&(b.first, b.last, &b.flows)));
+    stays
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stay(first: usize, last: usize, flows: &[usize]) -> Stay {
+        Stay { first, last, flows: flows.iter().map(|id| FlowId::new(*id)).collect() }
+    }
+
+    #[test]
+    fn flows_of_one_link_may_stay_as_long_as_the_longest() {
+        // 0 begins at the tandem; 1 to 3 come over one link, 4 over another.
+        let stays = vec![stay(0, 1, &[0, 1]), stay(0, 2, &[2, 4]), stay(0, 3, &[3])];
+        let from = |id: FlowId, _| match id.index() {
+            0 => None,
+            4 => Some(ServerId::new(9)),
+            _ => Some(ServerId::new(8)),
+        };
+        let found = variants(stays.clone(), from);
+        assert_eq!(found.len(), 4);
+        assert_eq!(found[0], stays);
+        let first = vec![stay(0, 1, &[0]), stay(0, 2, &[1, 2]), stay(0, 2, &[4]), stay(0, 3, &[3])];
+        assert_eq!(found[1], first);
+        let second = vec![stay(0, 1, &[0, 1]), stay(0, 2, &[4]), stay(0, 3, &[2, 3])];
+        assert_eq!(found[2], second);
+        let all = vec![stay(0, 1, &[0]), stay(0, 2, &[4]), stay(0, 3, &[1, 2, 3])];
+        assert_eq!(found[3], all);
+    }
+
+    #[test]
+    fn what_begins_at_a_tandem_is_not_prolonged() {
+        let stays = vec![stay(0, 1, &[0]), stay(0, 2, &[1]), stay(1, 2, &[2])];
+        assert_eq!(variants(stays.clone(), |_, _| None), vec![stays]);
+    }
+
+    #[test]
+    fn many_ways_are_not_all_tried() {
+        let stays: Vec<Stay> = (0..80).map(|last| stay(0, last, &[last])).collect();
+        let found = variants(stays, |_, _| Some(ServerId::new(90)));
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[1].len(), 1);
+        assert_eq!(found[1][0].flows.len(), 80);
+    }
+}
