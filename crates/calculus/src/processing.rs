@@ -17,8 +17,8 @@
 //! let first = process(&urgent, &processor)?;
 //! assert_eq!(first.delay, Extended::from(Rational::from(2)));
 //! let second = process(&other, &first.remaining)?;
-//! // Its work and two executions of the urgent task.
-//! assert_eq!(second.delay, Extended::from(Rational::from(7)));
+//! // Its work and one execution of the urgent task.
+//! assert_eq!(second.delay, Extended::from(Rational::from(5)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

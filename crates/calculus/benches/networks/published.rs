@@ -9,10 +9,7 @@ use crate::topologies;
 
 /// Prints both for each network, with the difference.
 pub(crate) fn bound() {
-    println!(
-        "{:<28} {:>12} {:>12} {:>10} {:>10}",
-        "first flow", "published", "plp", "", "time"
-    );
+    println!("{:<28} {:>12} {:>12} {:>10} {:>10}", "first flow", "published", "plp", "", "time");
     for topologies::Published { name, network, delay } in topologies::all() {
         let settings = Settings::default().multiplexed(Multiplexing::Fifo);
         let analyser = Analyser::new(&network, settings);

@@ -1,5 +1,6 @@
 //! Networks against exact answers that were published, closed forms and laws.
 
+mod any_order;
 mod best;
 mod closed_forms;
 mod conventions;

@@ -399,6 +399,16 @@ impl<'program> Checker<'program, '_> {
             }
         }
         let last_has_body = cases.last().is_some_and(|case| case.body.is_some());
+        if let Some(last) = cases.last().filter(|case| case.body.is_none()) {
+            self.report(
+                Diagnostic::warning(
+                    "empty",
+                    last.span,
+                    "a case with no block that it falls through to",
+                )
+                .note("it does nothing; give it a block, `{}` if that is meant"),
+            );
+        }
         ends && default.is_some() && last_has_body
     }
 

@@ -28,6 +28,7 @@ fn switches_have_labels_that_fit() {
     refuses(&statements("switch (v) { 16w1: {} }"), "type-mismatch");
     refuses(&statements("switch (v) { v: {} }"), "not-constant");
     refuses(&statements("switch (m.su) { E8.A: {} }"), "type-mismatch");
+    warns(&statements("switch (v) { 1: }"), "empty");
     let table = "action a() {} action b() {} table t { actions = { a; } default_action = a; }";
     refuses(&control(table, "switch (t.apply().action_run) { b: {} }"), "undeclared-name");
     refuses(&control(table, "switch (t.apply().action_run) { a: {} a: {} }"), "duplicate");
