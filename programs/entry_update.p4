@@ -2,12 +2,13 @@
 //
 // A packet names an entry and a new value for it; the entry takes that value, and the packet goes
 // back to where it came from with the old one. Keys and values have four bytes. Which storage
-// design the table uses can be chosen when it is compiled, or where it runs. With REPORT the packet
-// does not write the entry: it sends a message, key and value, and who gets that writes it
-// (planimeter bench --method):
+// design the table uses, and how a packet changes its entry, can be chosen when it is compiled, or
+// where it runs:
 //
 //     planimeter compile -D STORE='"static"' -D SYNCED=true entry_update.p4
+//     planimeter compile -D IMPL='"t4p4s"' -D UPDATE='"change"' entry_update.p4
 //     planimeter bench --storage static/locked entry_update.p4
+//     planimeter bench --method all entry_update.p4
 //
 // Manuel Simon et al., High-Performance Match-Action Table Updates from within Programmable
 // Software Data Planes, ANCS 2021, section 4.
@@ -17,6 +18,12 @@
 
 #ifndef SYNCED
 #define SYNCED false
+#endif
+#ifndef IMPL
+#define IMPL "dpdk"
+#endif
+#ifndef UPDATE
+#define UPDATE "pointer"
 #endif
 #ifndef ENTRIES
 #define ENTRIES 1048576
@@ -38,19 +45,7 @@ struct headers_t {
     update_t update;
 }
 
-#ifdef REPORT
-struct change_t {
-    bit<32> entry;
-    bit<32> value;
-}
-
-// The message is made of what these are when ingress ends.
-struct metadata_t {
-    change_t change;
-}
-#else
 struct metadata_t { }
-#endif
 
 parser UpdateParser(
     packet_in packet,
@@ -70,19 +65,11 @@ control UpdateIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard)
 {
-#ifdef REPORT
-    action exchange(bit<32> value) {
-        meta.change = { headers.update.entry, headers.update.value };
-        digest<change_t>(1, meta.change);
-        headers.update.value = value;
-    }
-#else
     action exchange(@__ref bit<32> value) {
         bit<32> old = value;
         value = headers.update.value;
         headers.update.value = old;
     }
-#endif
 
     action unknown() {
         mark_to_drop(standard);
@@ -90,9 +77,9 @@ control UpdateIngress(
     }
 
 #ifdef STORE
-    @tableconfig(store = STORE, impl = "dpdk", synced = SYNCED)
+    @tableconfig(store = STORE, impl = IMPL, update = UPDATE, synced = SYNCED)
 #else
-    @tableconfig(impl = "dpdk", synced = SYNCED)
+    @tableconfig(impl = IMPL, update = UPDATE, synced = SYNCED)
 #endif
     table values {
         key = { headers.update.entry: exact; }

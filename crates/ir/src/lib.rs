@@ -44,8 +44,8 @@ pub use externs::{ExternFunction, ExternMethod, ExternType};
 pub use json::{DEPTH_LIMIT, ReadError, nesting};
 pub use object::{
     Action, ActionCall, ActionParameter, ActionReference, ActionScope, ConstructorArgument,
-    Direction, Entry, EntryStore, EntryUpdate, ExternInstance, Function, IdleTimeout, Key,
-    MatchKind, Table, TableImplementation, TableStorage, ValueSet, Variable,
+    Direction, Entry, EntryStore, ExternInstance, Function, IdleTimeout, Key, MatchKind, Replicas,
+    Table, TableImplementation, TableStorage, UpdateMethod, ValueSet, Variable,
 };
 pub use stack::with_large_stack;
 pub use statement::{Argument, Block, ExternCallee, Statement, StatementKind, SwitchCase};
@@ -146,7 +146,7 @@ pub struct Program {
 
 impl Program {
     /// The current [`Program::version`].
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 
     /// A program of nothing, to be filled.
     pub fn empty(architecture: Architecture) -> Self {

@@ -272,8 +272,10 @@ pub enum TableImplementation {
 pub struct TableStorage {
     /// `store`, if the program says.
     pub store: Option<EntryStore>,
-    /// `impl`: how packets may write entries.
-    pub update: EntryUpdate,
+    /// `impl`: how often the entries are there.
+    pub replicas: Replicas,
+    /// `update`: how what a packet makes of its entry gets there.
+    pub update: UpdateMethod,
     /// `synced`: a lock per entry around one action.
     pub synchronised: bool,
 }
@@ -336,14 +338,50 @@ impl IdleTimeout {
 /// How many replicas a table has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EntryUpdate {
-    /// `t4p4s`: two replicas; no references.
+pub enum Replicas {
+    /// `dpdk`: one, which all workers share.
     #[default]
-    DoubleBuffered,
-    /// `dpdk`: one replica, references allowed.
-    InPlace,
-    /// `sharded`: a replica for each worker, which nobody else's packets read or write; references allowed.
+    One,
+    /// `t4p4s`: two. Packets read one; a change is written to the other, both change places, and when no packet has the
+    /// first any more it is changed too. Packets do not write in place.
+    Two,
+    /// `sharded`: one for each worker, which nobody else's packets read or write.
     Sharded,
+}
+
+/// How what a packet makes of the references into its entry (`@__ref`) gets there (Simon et al., ANCS 2021, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpdateMethod {
+    /// In place.
+    #[default]
+    Pointer,
+    /// As the control plane changes an entry, at the end of the action.
+    Change,
+    /// By a message to a controller, which changes the entry: packets that come before it has find the old values, and of
+    /// two such packets one change is lost.
+    Digest,
+}
+
+impl UpdateMethod {
+    /// All of them, in the order of the paper.
+    pub const ALL: [Self; 3] = [Self::Pointer, Self::Change, Self::Digest];
+
+    /// As `@tableconfig`, flags and results have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pointer => "pointer",
+            Self::Change => "change",
+            Self::Digest => "digest",
+        }
+    }
+
+    /// The method that is called so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
 }
 
 /// An instance of an extern object.

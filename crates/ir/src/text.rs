@@ -9,10 +9,10 @@ use std::fmt::{self, Write as _};
 
 use super::{
     ActionCall, ActionId, ActionScope, Annotation, AnnotationBody, AnnotationValue, Architecture,
-    Argument, BinaryOperator, Block, CompositeKind, Control, EntryStore, EntryUpdate, Expression,
+    Argument, BinaryOperator, Block, CompositeKind, Control, EntryStore, Expression,
     ExpressionKind, ExternCallee, KeySet, Package, PackageValue, Parameter, Parser, Place, Program,
-    Projection, Statement, StatementKind, Table, TableImplementation, Target, Transition, Type,
-    TypeId, UnaryOperator, UserTypeId, UserTypeKind, Value, VariableId,
+    Projection, Replicas, Statement, StatementKind, Table, TableImplementation, Target, Transition,
+    Type, TypeId, UnaryOperator, UpdateMethod, UserTypeId, UserTypeKind, Value, VariableId,
 };
 
 impl Program {
@@ -384,18 +384,20 @@ impl<'p> Printer<'p> {
                 printer.line("add_on_miss");
             }
             if table.storage.store.is_some()
-                || table.storage.update != EntryUpdate::default()
+                || table.storage.replicas != Replicas::default()
+                || table.storage.update != UpdateMethod::default()
                 || table.storage.synchronised
             {
                 line!(
                     printer,
-                    "storage {} {}{}",
+                    "storage {} {} {}{}",
                     table.storage.store.map_or("any", EntryStore::name),
-                    match table.storage.update {
-                        EntryUpdate::DoubleBuffered => "double_buffered",
-                        EntryUpdate::InPlace => "in_place",
-                        EntryUpdate::Sharded => "sharded",
+                    match table.storage.replicas {
+                        Replicas::One => "one_replica",
+                        Replicas::Two => "two_replicas",
+                        Replicas::Sharded => "sharded",
                     },
+                    table.storage.update.name(),
                     if table.storage.synchronised { " synchronised" } else { "" }
                 );
             }

@@ -10,8 +10,8 @@ use super::{
     Action, ActionCall, ActionId, Argument, BinaryOperator, Block, CompositeKind, ControlId,
     Direction, Expression, ExpressionKind, ExternCallee, FunctionId, KeySet, Package, PackageValue,
     Parameter, ParserId, Place, Program, Projection, Statement, StatementKind, Table,
-    TableImplementation, Target, Transition, Type, TypeId, UnaryOperator, UserTypeKind, Value,
-    VariableId,
+    TableImplementation, Target, Transition, Type, TypeId, UnaryOperator, UpdateMethod,
+    UserTypeKind, Value, VariableId,
 };
 
 /// How deep types, expressions and statements may be nested.
@@ -261,6 +261,10 @@ impl<'p> Validator<'p> {
     fn table(&mut self, table: &Table) -> Outcome {
         let program = self.program;
         self.demand(table.control.index() < program.controls.len(), "in no control")?;
+        self.demand(
+            table.implementation.is_none() || table.storage.update == UpdateMethod::Pointer,
+            "`update` of entries that refer to members: those are written in place",
+        )?;
         self.block(&table.before_keys)?;
         for key in &table.keys {
             self.expression(&key.expression)?;

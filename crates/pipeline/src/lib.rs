@@ -76,8 +76,8 @@ pub use externs::{crc::CrcParameters, hash::internet_checksum};
 pub use state::{CloneSession, Digest, Replica};
 pub use switch::{Core, Path, Processor, Switch};
 pub use table::{
-    ActionCall, CounterValue, EntryAction, EntryHandle, FieldMatch, Group, GroupMember, IdleEntry,
-    TableEntry, WeightedAction,
+    ActionCall, Changed, CounterValue, EntryAction, EntryChange, EntryHandle, FieldMatch, Group,
+    GroupMember, IdleEntry, TableEntry, WeightedAction,
 };
 pub use trace::{Event, Trace};
 pub use value::Value;

@@ -15,7 +15,7 @@ use crate::externs::ExternState;
 use crate::externs::hash::HashSettings;
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
-use crate::table::{FieldMatch, Natives, TableState};
+use crate::table::{EntryChanges, FieldMatch, Natives, TableState};
 use crate::value::Value;
 use ir::{ExternId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,6 +88,8 @@ pub(crate) struct State {
     alone: Mutex<()>,
     /// What machine code uses of the tables.
     pub(crate) natives: Arc<Natives>,
+    /// What a controller is to make of entries.
+    pub(crate) entry_changes: EntryChanges,
 }
 
 /// One match per field of each member.
@@ -132,6 +134,7 @@ impl State {
             any_waits: AtomicBool::new(false),
             alone: Mutex::new(()),
             natives: Arc::default(),
+            entry_changes: EntryChanges::default(),
         })
     }
 

@@ -7,6 +7,7 @@
 //! one lookup, shared, or for the time in which one entry is put in or taken out; it is not held while
 //! an action runs. What becomes of an entry that a packet has found is told in [`stored`].
 
+mod change;
 mod entry;
 mod native;
 mod packing;
@@ -15,6 +16,8 @@ mod search;
 mod stored;
 mod timer;
 
+pub use change::{Changed, EntryChange};
+pub(crate) use change::{EntryChanges, Left};
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
 pub(crate) use native::{Lookups, NativeTable, Natives, WorkerId};

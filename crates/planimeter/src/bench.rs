@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::tables::machine;
-use ::throughput::method::Method;
+use ::throughput::UpdateMethod;
 use ::throughput::ports::{Io, run_on};
 use ::throughput::run::{Case, Settings, Stage, run_methods};
 use ::throughput::traffic::{TrafficError, Wanted, Workload};
@@ -49,7 +49,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     crate::storage::choose(&mut program, matches)?;
     let methods = arguments::methods(matches)?.unwrap_or_default();
     let io = matches.get_one::<Io>("io").copied().unwrap_or_default();
-    let programs = Programs { methods: told(matches, &methods)?, io, program };
+    let subject = Subject { methods, io, program };
     let traffics = traffics(matches)?;
     let mut crew = Crew::join()?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
@@ -58,13 +58,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut bar = Bar::new(matches.get_flag("quiet") || !crew.leads(), &interrupt);
     let items = Items {
         names: traffics.iter().map(Traffic::name).collect(),
-        basis: format!("{:?} {settings:?} {:?} {traffics:?}", programs.program, programs.io),
+        basis: format!("{:?} {settings:?} {:?} {traffics:?}", subject.program, subject.io),
         cores: Some(machine::cores().map_err(Failure::run)?),
     };
     let each = |number: usize| {
         let Some(traffic) = traffics.get(number) else { return Ok(None) };
         bar.what = traffic.name();
-        match point(&programs, traffic.clone(), &settings, &mut bar) {
+        match point(&subject, traffic.clone(), &settings, &mut bar) {
             Ok(point) => Ok(Some(point)),
             Err(TrafficError::Interrupted) => Ok(None),
             Err(error) => Err(error.to_string()),
@@ -148,36 +148,12 @@ fn program(matches: &ArgMatches) -> Result<(String, Program), Failure> {
     paper(&program::preprocessor(matches))
 }
 
-/// The program, and for each method of change that was asked for one whose packets change entries so; none of them is the
-/// program itself.
-struct Programs {
+/// What is measured.
+struct Subject {
     program: Program,
     io: Io,
-    methods: Vec<(Method, Option<Program>)>,
-}
-
-/// For each method the program whose packets change entries so, if that is another one.
-fn told(
-    matches: &ArgMatches,
-    methods: &[Method],
-) -> Result<Vec<(Method, Option<Program>)>, Failure> {
-    let given = matches.get_one::<PathBuf>("program").is_some();
-    let of = |method: &Method| match method {
-        Method::Pointer => Ok((*method, None)),
-        _ if given || matches.get_one::<PathBuf>("traffic").is_some() => {
-            Err(Failure::input(format!(
-                "--method {}: it is measured with the paper's program and the traffic that is made for it; leave PROGRAM \
-                 and --traffic out",
-                method.name()
-            )))
-        }
-        _ => {
-            let mut options = program::preprocessor(matches);
-            options.defines.push("REPORT".to_owned());
-            Ok((*method, Some(paper(&options)?.1)))
-        }
-    };
-    methods.iter().map(of).collect()
+    /// Methods of change, if some were asked for.
+    methods: Vec<UpdateMethod>,
 }
 
 /// The program of the paper's evaluation.
@@ -235,38 +211,24 @@ pub(crate) fn made(
     quiet: bool,
 ) -> Result<throughput::Point, TrafficError> {
     let traffic = Traffic::Made(wanted);
-    let programs = Programs { program: program.clone(), io: Io::Memory, methods: Vec::new() };
+    let subject = Subject { program: program.clone(), io: Io::Memory, methods: Vec::new() };
     let mut bar = Bar::new(quiet, interrupt);
     bar.what = traffic.name();
-    point(&programs, traffic, settings, &mut bar)
+    point(&subject, traffic, settings, &mut bar)
 }
 
 fn point(
-    programs: &Programs,
+    subject: &Subject,
     traffic: Traffic,
     settings: &Settings,
     bar: &mut Bar<'_>,
 ) -> Result<throughput::Point, TrafficError> {
     let mut filling = |done, of| bar.show("making entries", done, of);
-    let program = programs.program.clone();
-    let mut others = Vec::new();
+    let program = subject.program.clone();
     let workload = match traffic {
-        Traffic::Made(wanted) => {
-            for (_, other) in &programs.methods {
-                let other = other.clone();
-                let made = other.map(|other| Workload::from_program(other, wanted, &mut filling));
-                others.push(made.transpose()?);
-            }
-            Workload::from_program(program, wanted, &mut filling)?
-        }
+        Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
         Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
     };
-    let of = programs.methods.iter().zip(&others);
-    let mut methods: Vec<(Method, &Workload)> =
-        of.map(|((method, _), other)| (*method, other.as_ref().unwrap_or(&workload))).collect();
-    if methods.is_empty() {
-        methods.push((Method::Pointer, &workload));
-    }
     let mut progress = |stage, done, of| {
         let name = match stage {
             Stage::Learning => "learning what must leave",
@@ -276,8 +238,8 @@ fn point(
         };
         bar.show(name, done, of)
     };
-    let findings = match programs.io {
-        Io::Memory => run_methods(&workload, &methods, settings, &mut progress)?,
+    let findings = match subject.io {
+        Io::Memory => run_methods(&workload, &subject.methods, settings, &mut progress)?,
         io => run_on(io, &workload, settings, &mut progress)?,
     };
     let packets = workload.packets();

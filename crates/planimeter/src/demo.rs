@@ -103,10 +103,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                 document.sections.push(part.section);
             }
             Err(failure) if stage.interrupted() => {
-                document.partial = Some(format!("interrupted while measuring {what} ({failure})"));
+                document.lacks(&format!("interrupted while measuring {what} ({failure})"));
             }
             Err(failure) => {
-                document.partial = Some(format!("{what}: {failure}"));
+                document.lacks(&format!("{what}: {failure}"));
                 break;
             }
         }

@@ -272,14 +272,14 @@ fn document(
     });
     let missing: Vec<String> = missing.collect();
     if !missing.is_empty() {
-        document.partial = Some(missing.join("; "));
+        document.lacks(&missing.join("; "));
     }
     for (paper, exhibit) in chosen {
         let found = made.iter().find(|(known, _)| *known == exhibit.experiment);
         let measured = match found {
             Some((_, Some(Ok(measured)))) => measured,
             Some((_, None)) if stage.interrupted() => {
-                document.partial = Some(format!("interrupted while measuring {}", exhibit.id));
+                document.lacks(&format!("interrupted while measuring {}", exhibit.id));
                 break;
             }
             _ => &nothing,

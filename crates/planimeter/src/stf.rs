@@ -436,6 +436,7 @@ fn replay(switch: &mut Switch, port: u32, path: &Path, report: &mut Report) -> R
         }
         report.received.push((now, port, frame.data.to_vec()));
         let outputs = switch.process(port, frame.data, now).map_err(|error| wrong(&error))?;
+        switch.answer_entry_changes();
         report.sent.extend(outputs.into_iter().map(|output| (now, output.port, output.packet)));
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use ::tables::{Design, EntryLock, Placement, Storage, Synchronisation, UpdateMethod, Wait};
 use clap::{Arg, ArgMatches};
-use ir::{EntryStore, EntryUpdate, Program, TableId};
+use ir::{EntryStore, Program, Replicas, TableId};
 use pipeline::Switch;
 
 use crate::failure::Failure;
@@ -14,9 +14,10 @@ pub(crate) fn argument() -> Arg {
     list("storage", "[TABLE=]DESIGN", "How machine code keeps entries, such as static/locked [@tableconfig]")
         .long_help(
             "How machine code keeps the entries of a table, or of all tables that it keeps: original, dynamic, static or \
-             inline, locked or unlocked, and optimistic (workers share them) or sharded (each worker has its own), as \
-             planimeter tables has them; static/locked is two of them. What is not said is as @tableconfig has it, or \
-             inline, unlocked and optimistic. A design that cannot honour what the program does is refused.",
+             inline, locked or unlocked, optimistic (workers share them), sharded (each worker has its own) or \
+             double-buffer (two replicas), and how packets change them: pointer, change or digest, as planimeter tables has \
+             them; static/locked is two of them. What is not said is as @tableconfig has it, or inline, unlocked, \
+             optimistic and pointer. A design that cannot honour what the program does is refused.",
         )
 }
 
@@ -64,10 +65,15 @@ pub(crate) fn choose(program: &mut Program, matches: &ArgMatches) -> Result<(), 
             if let Some(table) = program.tables.get_mut(id.index()) {
                 table.storage.store = EntryStore::named(chosen.storage.name());
                 table.storage.synchronised = chosen.entry_lock == EntryLock::PerEntry;
-                table.storage.update = match (chosen.synchronisation, table.storage.update) {
-                    (Synchronisation::Sharded { .. }, _) => EntryUpdate::Sharded,
-                    (_, EntryUpdate::Sharded) => EntryUpdate::InPlace,
-                    (_, shared) => shared,
+                table.storage.replicas = match chosen.synchronisation {
+                    Synchronisation::Sharded { .. } => Replicas::Sharded,
+                    Synchronisation::DoubleBuffer { .. } => Replicas::Two,
+                    Synchronisation::Optimistic => Replicas::One,
+                };
+                table.storage.update = match chosen.update {
+                    UpdateMethod::Pointer => ir::UpdateMethod::Pointer,
+                    UpdateMethod::Change => ir::UpdateMethod::Change,
+                    UpdateMethod::Digest => ir::UpdateMethod::Digest,
                 };
             }
         }
@@ -100,38 +106,59 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
     }
     // Packets go to workers by their flow, and not by what this table's key is.
     let sharded = Synchronisation::Sharded { shards: 1, placement: Placement::Replicated };
-    if table.storage.update == EntryUpdate::Sharded {
-        design.synchronisation = sharded;
-    }
+    let double = Synchronisation::DoubleBuffer { wait: Wait::Quiescent };
+    design.synchronisation = match table.storage.replicas {
+        Replicas::One => Synchronisation::Optimistic,
+        Replicas::Two => double,
+        Replicas::Sharded => sharded,
+    };
+    design.update = match table.storage.update {
+        ir::UpdateMethod::Pointer => UpdateMethod::Pointer,
+        ir::UpdateMethod::Change => UpdateMethod::Change,
+        ir::UpdateMethod::Digest => UpdateMethod::Digest,
+    };
     for word in words.split('/') {
         match word {
             "locked" => design.entry_lock = EntryLock::PerEntry,
             "unlocked" => design.entry_lock = EntryLock::None,
             "optimistic" => design.synchronisation = Synchronisation::Optimistic,
             "sharded" => design.synchronisation = sharded,
-            "double-buffer" => {
-                design.synchronisation = Synchronisation::DoubleBuffer { wait: Wait::Quiescent };
-            }
+            "double-buffer" => design.synchronisation = double,
             "pointer" => design.update = UpdateMethod::Pointer,
             "change" => design.update = UpdateMethod::Change,
             "digest" => design.update = UpdateMethod::Digest,
             name => {
-                let known = "original, dynamic, static, inline, locked, unlocked, optimistic or sharded is wanted";
+                let known = "original, dynamic, static, inline, locked, unlocked, optimistic, sharded, double-buffer, \
+                             pointer, change or digest is wanted";
                 design.storage = Storage::named(name).ok_or_else(|| format!("{name}: {known}"))?;
             }
         }
     }
-    let asks = requirements(program, table);
-    design.check(asks).map_err(|error| error.to_string())?;
-    if let Synchronisation::DoubleBuffer { .. } = design.synchronisation {
-        return Err(format!(
-            "the workers of a running program share one replica of each table or have one each, and {} is something else: \
-             use optimistic or sharded",
-            design.synchronisation
-        ));
+    let mut asks = requirements(program, table);
+    // Packets that only read a table may have it in two replicas too; and who asks for digests asks for what they lose.
+    match design.update {
+        UpdateMethod::Pointer if !asks.reference_parameters => {
+            if let Synchronisation::DoubleBuffer { .. } = design.synchronisation {
+                design.update = UpdateMethod::Change;
+            }
+        }
+        UpdateMethod::Digest => asks.reference_parameters = false,
+        UpdateMethod::Pointer | UpdateMethod::Change => {}
     }
+    design.check(asks).map_err(|error| error.to_string())?;
     if design.update != UpdateMethod::Pointer {
-        return Err("a running program writes its entries in place: use pointer".to_owned());
+        if let Synchronisation::Sharded { .. } = design.synchronisation {
+            return Err(format!(
+                "each worker has entries of its own, and {} would change those of all: use optimistic or double-buffer",
+                design.update
+            ));
+        }
+        if design.entry_lock == EntryLock::PerEntry {
+            return Err(format!(
+                "the lock of an entry ends with the action, before {} changes it: use unlocked, or pointer",
+                design.update
+            ));
+        }
     }
     Ok(design)
 }
@@ -163,7 +190,22 @@ mod tests {
             let storage = chosen(words).expect(words).tables[0].storage;
             assert_eq!((storage.store, storage.synchronised), (Some(store), locked), "{words}");
             let sharded = words.contains("sharded");
-            assert_eq!(storage.update == EntryUpdate::Sharded, sharded, "{words}");
+            assert_eq!(storage.replicas == Replicas::Sharded, sharded, "{words}");
+            assert_eq!(storage.update, ir::UpdateMethod::Pointer, "{words}");
+        }
+    }
+
+    #[test]
+    fn methods_of_change_are_designs_too() {
+        use ir::UpdateMethod::{Change, Digest};
+        for (words, replicas, update) in [
+            ("double-buffer/change", Replicas::Two, Change),
+            ("values=static/change", Replicas::One, Change),
+            ("digest", Replicas::One, Digest),
+            ("values=double-buffer/digest", Replicas::Two, Digest),
+        ] {
+            let storage = chosen(words).expect(words).tables[0].storage;
+            assert_eq!((storage.replicas, storage.update), (replicas, update), "{words}");
         }
     }
 
@@ -173,10 +215,11 @@ mod tests {
             ("fast", "inline"),
             ("other=static", "no such table"),
             ("alues=static", "no such table"),
-            ("double-buffer", "optimistic"),
-            ("double-buffer/change", "optimistic or sharded"),
+            ("double-buffer", "change"),
+            ("double-buffer/change/locked", "optimistic"),
             ("sharded/locked", "optimistic"),
-            ("values=digest", "pointer"),
+            ("values=sharded/digest", "double-buffer"),
+            ("values=change/locked", "pointer"),
         ] {
             let refusal = chosen(words).expect_err(words);
             assert!(refusal.contains(words) && refusal.contains(advice), "{words}: {refusal}");

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -230,23 +231,17 @@ fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) ->
     const PATIENCE: Duration = Duration::from_secs(90);
     let own = engine::p4runtime::advertised(config);
     let mut hosts = BTreeMap::from([(Rank::FIRST, own)]);
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let is_known = |rank: &Rank| hosts.contains_key(rank) || group.lost().contains_key(rank);
-        let awaited: Vec<Rank> = group.others().filter(|rank| !is_known(rank)).collect();
-        if awaited.is_empty() || interrupt.load(atomic::Ordering::Relaxed) {
-            break;
+    let is_over = || interrupt.load(atomic::Ordering::Relaxed);
+    let heard = group.hear_all(PATIENCE, is_over, |group, rank, word| {
+        match word {
+            Word::Here(address) => drop(hosts.insert(rank, address)),
+            Word::Failed(reason) => group.give_up(rank, reason),
+            _ => return Ok::<bool, Infallible>(false),
         }
-        if Instant::now() >= deadline {
-            let cause = format!("it was not ready in {} s", PATIENCE.as_secs());
-            awaited.into_iter().for_each(|rank| group.give_up(rank, cause.clone()));
-            break;
-        }
-        match group.receive(Duration::from_millis(50)) {
-            Received::Message(rank, Word::Here(address)) => drop(hosts.insert(rank, address)),
-            Received::Message(rank, Word::Failed(reason)) => group.give_up(rank, reason),
-            _ => {}
-        }
+        Ok(true)
+    });
+    match heard {
+        Ok(()) => {}
     }
     (0..group.size()).map(|rank| hosts.get(&Rank(rank)).copied().unwrap_or(own)).collect()
 }

@@ -1,12 +1,15 @@
 //! Ranks that speak in types.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Event, Link, Rank};
+
+/// Time between two looks at whether there is still something to wait for.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// This process among the others.
 ///
@@ -97,6 +100,38 @@ impl Group {
             Some(Event::Lost { rank, cause }) => {
                 self.give_up(rank, cause);
                 Received::Lost(rank)
+            }
+        }
+    }
+
+    /// Waits until each other rank has said what is awaited of it, for so long at most; one that has not by then is lost. `take`
+    /// is given what ranks say, and tells whether it was that; `is_over` ends the wait before.
+    ///
+    /// # Errors
+    /// What `take` gives, which ends the wait.
+    pub fn hear_all<T: DeserializeOwned, E>(
+        &mut self,
+        patience: Duration,
+        is_over: impl Fn() -> bool,
+        mut take: impl FnMut(&mut Self, Rank, T) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let deadline = Instant::now() + patience;
+        let mut heard = BTreeSet::new();
+        loop {
+            let is_awaited = |rank: &Rank| !heard.contains(rank) && !self.lost.contains_key(rank);
+            let awaited: Vec<Rank> = self.others().filter(is_awaited).collect();
+            if awaited.is_empty() || is_over() {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let cause = format!("it was not ready in {} s", patience.as_secs_f64());
+                awaited.into_iter().for_each(|rank| self.give_up(rank, cause.clone()));
+                return Ok(());
+            }
+            if let Received::Message(rank, message) = self.receive(LOOK)
+                && take(self, rank, message)?
+            {
+                heard.insert(rank);
             }
         }
     }

@@ -209,33 +209,25 @@ fn begin<T: Serialize + DeserializeOwned>(
 ) -> Result<Shared<T>, ShareError> {
     let mut places = BTreeMap::from([(Rank::FIRST, work.cores.map(Place::of))]);
     let mut about = BTreeMap::from([(Rank::FIRST, work.about)]);
-    let deadline = Instant::now() + patience.begin;
-    loop {
-        let gone = |rank: &Rank| about.contains_key(rank) || group.lost().contains_key(rank);
-        let awaited: Vec<Rank> = group.others().filter(|rank| !gone(rank)).collect();
-        if awaited.is_empty() {
-            break;
-        }
-        if Instant::now() >= deadline {
-            let cause = format!("it did not come to work in {} s", patience.begin.as_secs_f64());
-            awaited.into_iter().for_each(|rank| group.give_up(rank, cause.clone()));
-            break;
-        }
-        let Received::Message(rank, Word::<T>::Here { items, basis, place, about: own }) =
-            group.receive(LOOK)
-        else {
-            continue;
-        };
-        let other_basis =
-            (basis != work.basis).then(|| "another file or other settings".to_owned());
-        if let Some(what) = difference(&work.items, &items).or(other_basis) {
-            let error = ShareError::Differs { rank, what };
-            group.send_all(&Word::<T>::Refused(error.to_string()));
-            return Err(error);
-        }
-        places.insert(rank, place);
-        about.insert(rank, own);
-    }
+    group.hear_all(
+        patience.begin,
+        || false,
+        |group, rank, word| {
+            let Word::<T>::Here { items, basis, place, about: own } = word else {
+                return Ok(false);
+            };
+            let other_basis =
+                (basis != work.basis).then(|| "another file or other settings".to_owned());
+            if let Some(what) = difference(&work.items, &items).or(other_basis) {
+                let error = ShareError::Differs { rank, what };
+                group.send_all(&Word::<T>::Refused(error.to_string()));
+                return Err(error);
+            }
+            places.insert(rank, place);
+            about.insert(rank, own);
+            Ok(true)
+        },
+    )?;
     let (workers, idle) = workers(&places);
     let owner =
         |item: usize| workers.get(item % workers.len().max(1)).copied().unwrap_or(Rank::FIRST);

@@ -202,6 +202,13 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
                     whole(case.counts.unwritten)
                 ));
             }
+            if case.counts.overwritten > 0 {
+                say(format!(
+                    "{}: {} messages were written over a value that their packets had not seen, which is lost",
+                    case.method.name(),
+                    whole(case.counts.overwritten)
+                ));
+            }
             if let Some(latency) = case.latency.as_ref().filter(|latency| latency.lossy > 0) {
                 say(format!(
                     "{} at {} entries: packets were lost in {} of {} repetitions of the open loop; the latency is that of the \
@@ -234,8 +241,9 @@ fn remarks(run: &Run<'_>) -> Vec<String> {
         }
     }
     if has_methods(run) {
-        say("Method: pointer writes the entry in place; change writes it behind each burst as the control plane does; digest \
-             sends key and value through loopback TCP to a controller and writes what comes back. Seen: from when a packet comes \
+        say("Method: pointer writes the entry in place; change writes it at the end of the action as the control plane does, in \
+             one replica after the other; digest sends what the action made of the entry through loopback TCP to a controller \
+             and writes what comes back. Seen: from when a packet comes \
              that changes its entry to when a packet comes that finds the new value, one at a time. Rates of change and digest \
              are by the wall clock, until the last change is written."
             .to_owned());

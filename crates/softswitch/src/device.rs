@@ -1,5 +1,6 @@
 //! A device: what its worker threads and its control plane share.
 
+use crate::entry_controller::EntryController;
 use crate::journal::{Chunks, Journal, Record, kept, write_record};
 use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
@@ -16,11 +17,12 @@ use p4runtime::session::{Pipeline, WrittenTo};
 use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use packetio::Port;
-use pipeline::{Path, V1ModelSettings};
+use pipeline::{EntryChange, Path, V1ModelSettings};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tables::DigestError;
 use tokio::sync::Notify;
 
 /// A device of a switch.
@@ -62,6 +64,13 @@ pub struct Activity {
     pub packet_outs_dropped: u64,
     /// Messages of the program to controllers.
     pub digests: u64,
+    /// Entries that the switch's own controller wrote for packets, in tables that packets do not write themselves
+    /// (`update = "digest"`).
+    pub entry_changes: u64,
+    /// Of these, entries that were something else by then than the packet had found, which is lost.
+    pub entry_changes_overwritten: u64,
+    /// Messages of packets for that controller that found no room, or no entry to change.
+    pub entry_changes_lost: u64,
     /// Entities that controllers wrote.
     pub writes: u64,
     /// Of these, entities that were refused.
@@ -78,8 +87,8 @@ macro_rules! tallies {
         pub(crate) struct Tallies { $(pub(crate) $name: Tally,)* }
 
         impl Tallies {
-            pub(crate) fn values(&self) -> Activity {
-                Activity { $($name: self.$name.0.load(Ordering::Relaxed),)* }
+            fn values(&self) -> Activity {
+                Activity { $($name: self.$name.0.load(Ordering::Relaxed),)* ..Activity::default() }
             }
         }
     };
@@ -131,6 +140,8 @@ pub(crate) struct Shared {
     /// How controller headers are written at the moment. Kept here, since to ask the device would
     /// make packets wait for large writes.
     running: Mutex<Option<Arc<Pipeline>>>,
+    /// Once packets have asked for it; nothing if it has no socket.
+    entry_controller: OnceLock<Option<EntryController>>,
     plane: pipeline::Ports,
 }
 
@@ -155,12 +166,41 @@ impl Shared {
             mailbox,
             journal: journal.map(Mutex::new),
             running: Mutex::default(),
+            entry_controller: OnceLock::new(),
             plane,
         }
     }
 
     pub(crate) fn running(&self) -> Option<Arc<Pipeline>> {
         self.lock().clone()
+    }
+
+    pub(crate) fn activity(&self) -> Activity {
+        let controller = self.entry_controller.get().and_then(Option::as_ref);
+        let changes = controller.map(EntryController::counts).unwrap_or_default();
+        Activity {
+            entry_changes: changes.written,
+            entry_changes_overwritten: changes.overwritten,
+            entry_changes_lost: changes.lost,
+            ..self.tallies.values()
+        }
+    }
+
+    /// Sends what packets would have their entries be to who writes them.
+    pub(crate) fn send_entry_changes(&self, changes: &[EntryChange]) {
+        let controller = self.entry_controller.get_or_init(|| {
+            let started = EntryController::start(self.plane.clone());
+            let say = |error: &DigestError| {
+                let id = self.id;
+                let said =
+                    format_args!("device {id}: packets change no entries by messages: {error}");
+                self.log.line(Verbosity::Error, said);
+            };
+            started.inspect_err(say).ok()
+        });
+        if let Some(controller) = controller {
+            controller.send(changes);
+        }
     }
 
     pub(crate) fn set_running(&self, pipeline: Option<Arc<Pipeline>>) {

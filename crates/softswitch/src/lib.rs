@@ -11,6 +11,7 @@
 //! ([`p4lang::device_config`]): BMv2 JSON, our own compiled form, P4 source.
 
 mod device;
+mod entry_controller;
 mod journal;
 mod log;
 mod mailbox;

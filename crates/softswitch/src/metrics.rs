@@ -188,6 +188,24 @@ fn control(out: &mut String, devices: &[DeviceState]) {
         a.packet_outs_dropped
     });
     write(counter("digests_total", "Messages of the program to controllers."), |a| a.digests);
+    write(
+        counter(
+            "entry_changes_total",
+            "Entries that the switch's own controller wrote for packets.",
+        ),
+        |a| a.entry_changes,
+    );
+    write(
+        counter(
+            "entry_changes_overwritten_total",
+            "Entries that it wrote over something else than the packet had found.",
+        ),
+        |a| a.entry_changes_overwritten,
+    );
+    write(
+        counter("entry_changes_lost_total", "Messages of packets to it that changed no entry."),
+        |a| a.entry_changes_lost,
+    );
     write(counter("writes_total", "Entities that controllers wrote."), |a| a.writes);
     write(counter("writes_refused_total", "Entities that were refused."), |a| a.writes_refused);
 }

@@ -325,7 +325,7 @@ impl Running {
     fn state(&self) -> DeviceState {
         DeviceState {
             id: self.shared.id,
-            activity: self.shared.tallies.values(),
+            activity: self.shared.activity(),
             packets: self.plane.packet_counts(),
             tables: self.plane.table_usage(),
             ports: self.ports.state(),

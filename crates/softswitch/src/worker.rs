@@ -310,6 +310,10 @@ impl Lane {
         if !self.packet_ins.is_empty() {
             self.send_packet_ins();
         }
+        let changes = self.program.take_entry_changes();
+        if !changes.is_empty() {
+            self.shared.send_entry_changes(&changes);
+        }
         self.shared.digests_wait.notify_one();
     }
 

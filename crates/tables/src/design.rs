@@ -182,8 +182,7 @@ pub struct Design {
 /// What a program asks of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Requirements {
-    /// An action parameter is a reference into the entry (`@__ref`): what the action writes, its next statement
-    /// reads.
+    /// An action parameter is a reference into the entry (`@__ref`): what the action writes, the next packet reads.
     pub reference_parameters: bool,
     /// Packets of flows on different cores write the same entry, and no write may be lost.
     pub shared_entries: bool,
@@ -226,7 +225,7 @@ impl Design {
     pub fn check(&self, asks: Requirements) -> Result<(), DesignError> {
         match self.synchronisation {
             Synchronisation::DoubleBuffer { .. } => {
-                if asks.reference_parameters {
+                if asks.reference_parameters && self.update == UpdateMethod::Pointer {
                     return Err(DesignError::ReferenceNeedsOneReplica);
                 }
                 if self.update == UpdateMethod::Pointer {
@@ -256,8 +255,8 @@ impl Design {
                 }
             }
         }
-        if asks.reference_parameters && self.update != UpdateMethod::Pointer {
-            return Err(DesignError::ReferenceNeedsPointer { update: self.update });
+        if asks.reference_parameters && self.update == UpdateMethod::Digest {
+            return Err(DesignError::ReferenceIsLate);
         }
         if asks.shared_entries && self.update != UpdateMethod::Pointer {
             return Err(DesignError::SharedEntriesNeedPointer { update: self.update });
@@ -281,7 +280,7 @@ pub(crate) const MAX_WORKERS: usize = 256;
 pub enum DesignError {
     /// A reference parameter on a table with two replicas.
     #[error(
-        "a reference parameter needs a table with one replica, and double-buffer has two: use synchronisation optimistic or sharded with update method pointer"
+        "a reference parameter is written in place with update method pointer, and double-buffer must not change the replica that is read: use update method change, or synchronisation optimistic or sharded"
     )]
     ReferenceNeedsOneReplica,
     /// Writing in place on a table with two replicas.
@@ -322,14 +321,11 @@ pub enum DesignError {
         "a shard has one worker and needs no entry lock: use entry lock none, or synchronisation optimistic if packets on several cores write the same entry"
     )]
     ShardsNeedNoLock,
-    /// A reference parameter with a method that does not write in place.
+    /// A reference parameter with a method that changes its entry after the next packets.
     #[error(
-        "a reference parameter is read back by the action that wrote it, and update method {update} changes the entry later: use update method pointer"
+        "what is written to a reference parameter is read by the next packet, and update method digest changes the entry when a message has come back: use update method pointer or change"
     )]
-    ReferenceNeedsPointer {
-        /// The method asked for.
-        update: UpdateMethod,
-    },
+    ReferenceIsLate,
     /// No shards, or more than workers can exist.
     #[error(
         "a table has between 1 and {MAX_WORKERS} shards, not {shards}: use one per core that runs packets"
@@ -347,9 +343,15 @@ mod tests {
     #[test]
     fn a_reference_parameter_on_two_replicas_is_refused_and_the_message_says_what_would_do() {
         let asks = Requirements { reference_parameters: true, ..Requirements::default() };
-        let error = Design::double_buffer(Storage::Static, Wait::PAPER).check(asks).unwrap_err();
+        let double = Design::double_buffer(Storage::Static, Wait::PAPER);
+        assert_eq!(double.check(asks), Ok(()));
+        let error = Design { update: UpdateMethod::Pointer, ..double }.check(asks).unwrap_err();
         assert_eq!(error, DesignError::ReferenceNeedsOneReplica);
         assert!(error.to_string().contains("optimistic or sharded"));
+        let change = Design { update: UpdateMethod::Change, ..Design::shared(Storage::Static) };
+        let digest = Design { update: UpdateMethod::Digest, ..change };
+        assert_eq!(change.check(asks), Ok(()));
+        assert_eq!(digest.check(asks), Err(DesignError::ReferenceIsLate));
         assert_eq!(Design::shared(Storage::Static).check(asks), Ok(()));
         assert_eq!(Design::sharded(2).check(asks), Ok(()));
     }

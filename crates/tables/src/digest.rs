@@ -19,6 +19,9 @@ use crate::table::Table;
 /// Digests that may be under way at once. With the smallest frames they fit a socket's buffers many times over.
 const UNDER_WAY: u64 = 1024;
 
+/// Bytes of a message, more than any entry has.
+const LONGEST: usize = 1 << 20;
+
 /// What a worker asks the controller: its entry as the action left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
@@ -66,12 +69,11 @@ impl DigestSender {
         UNDER_WAY.saturating_sub(sent.load(Ordering::Relaxed).saturating_sub(answered))
     }
 
-    /// Sends a digest, or counts it as dropped. Key and parameters are as long as the loop was told.
-    pub fn send(&self, key: &[u8], action: ActionId, parameters: &[u8]) {
+    /// Sends a message, or counts it as dropped.
+    pub fn send(&self, message: &[u8]) {
         let Counters { sent, dropped, .. } = &*self.counters;
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut frame = Vec::with_capacity(3 + key.len() + parameters.len());
-        encode(&mut frame, true, action, key, parameters);
+        let frame = framed(true, message);
         if self.room() == 0 || socket.write_all(&frame).is_err() {
             dropped.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -95,22 +97,30 @@ impl DigestLoop {
     ) -> Result<Self, DigestError> {
         let (layout, to) = (*table.layout(), table.clone());
         let widths = (layout.key_bytes(), layout.parameter_bytes());
-        let (digests, sender) = Self::between(widths, decide, move |digest| {
-            to.modify(&digest.key, digest.action, &digest.parameters).is_ok()
+        let mut decide = decide;
+        let decided = move |message: &[u8]| {
+            let answer = decide(Digest::from_bytes(widths, message)?)?;
+            let fits = (answer.key.len(), answer.parameters.len()) == widths;
+            fits.then(|| Digest::to_bytes(&answer.key, answer.action, &answer.parameters))
+        };
+        let (digests, sender) = Self::between(decided, move |message| {
+            let digest = Digest::from_bytes(widths, message);
+            digest.is_some_and(|digest| {
+                to.modify(&digest.key, digest.action, &digest.parameters).is_ok()
+            })
         })?;
         table.inner().digests.set(sender).map_err(|_| DigestError::Started)?;
         Ok(digests)
     }
 
-    /// As [`DigestLoop::start`] for entries that lie elsewhere: keys and parameters have so many bytes; `apply` writes an
-    /// answer, and says whether there was such an entry.
+    /// As [`DigestLoop::start`] for entries that lie elsewhere, and messages in whatever form; `apply` writes an answer, and
+    /// says whether there was such an entry.
     ///
     /// # Errors
     /// If the sockets cannot be made.
     pub fn between(
-        (key_bytes, parameter_bytes): (usize, usize),
-        mut decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
-        mut apply: impl FnMut(&Digest) -> bool + Send + 'static,
+        mut decide: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
+        mut apply: impl FnMut(&[u8]) -> bool + Send + 'static,
     ) -> Result<(Self, DigestSender), DigestError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let data_plane = TcpStream::connect(listener.local_addr()?)?;
@@ -126,20 +136,9 @@ impl DigestLoop {
         let sockets = [data_plane.try_clone()?, controller.try_clone()?];
         let mut socket = controller;
         let control = std::thread::spawn(move || {
-            let mut answer = Vec::new();
-            while let Ok((_, digest)) = receive(&mut socket, key_bytes, parameter_bytes) {
-                let (key, parameters) = (digest.key.len(), digest.parameters.len());
-                answer.clear();
-                match decide(digest) {
-                    Some(digest)
-                        if digest.key.len() == key && digest.parameters.len() == parameters =>
-                    {
-                        encode(&mut answer, true, digest.action, &digest.key, &digest.parameters);
-                    }
-                    _ => {
-                        encode(&mut answer, false, ActionId(0), &vec![0; key], &vec![0; parameters])
-                    }
-                }
+            while let Ok((_, message)) = receive(&mut socket) {
+                let answer = decide(&message);
+                let answer = framed(answer.is_some(), answer.as_deref().unwrap_or(&[]));
                 if socket.write_all(&answer).is_err() {
                     break;
                 }
@@ -147,8 +146,8 @@ impl DigestLoop {
         });
         let (counts, mut socket) = (Arc::clone(&counters), data_plane);
         let apply = std::thread::spawn(move || {
-            while let Ok((accepted, digest)) = receive(&mut socket, key_bytes, parameter_bytes) {
-                let done = accepted && apply(&digest);
+            while let Ok((accepted, answer)) = receive(&mut socket) {
+                let done = accepted && apply(&answer);
                 let counter = if done { &counts.applied } else { &counts.refused };
                 counter.fetch_add(1, Ordering::Release);
             }
@@ -182,29 +181,40 @@ impl Drop for DigestLoop {
     }
 }
 
-fn encode(frame: &mut Vec<u8>, accepted: bool, action: ActionId, key: &[u8], parameters: &[u8]) {
-    frame.push(u8::from(accepted));
-    frame.extend_from_slice(&action.0.to_be_bytes());
-    frame.extend_from_slice(key);
-    frame.extend_from_slice(parameters);
+impl Digest {
+    pub(crate) fn to_bytes(key: &[u8], action: ActionId, parameters: &[u8]) -> Vec<u8> {
+        [&action.0.to_be_bytes()[..], key, parameters].concat()
+    }
+
+    fn from_bytes((key_bytes, parameter_bytes): (usize, usize), bytes: &[u8]) -> Option<Self> {
+        let (action, rest) = bytes.split_first_chunk()?;
+        let (key, parameters) = rest.split_at_checked(key_bytes)?;
+        (parameters.len() == parameter_bytes).then(|| Self {
+            key: key.to_vec(),
+            action: ActionId(u16::from_be_bytes(*action)),
+            parameters: parameters.to_vec(),
+        })
+    }
 }
 
-/// Reads one frame: whether it was accepted, and the digest.
-fn receive(
-    socket: &mut TcpStream,
-    key_bytes: usize,
-    parameter_bytes: usize,
-) -> io::Result<(bool, Digest)> {
-    let mut head = [0; 3];
+/// A message with its length in front, and whether it is accepted.
+fn framed(accepted: bool, message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    [&length.to_be_bytes()[..], &[u8::from(accepted)], message].concat()
+}
+
+/// Reads one frame: whether it was accepted, and the message.
+fn receive(socket: &mut TcpStream) -> io::Result<(bool, Vec<u8>)> {
+    let mut head = [0; 5];
     socket.read_exact(&mut head)?;
-    let (mut key, mut parameters) = (vec![0; key_bytes], vec![0; parameter_bytes]);
-    socket.read_exact(&mut key)?;
-    socket.read_exact(&mut parameters)?;
-    let [accepted, high, low] = head;
-    Ok((
-        accepted != 0,
-        Digest { key, action: ActionId(u16::from_be_bytes([high, low])), parameters },
-    ))
+    let [length @ .., accepted] = head;
+    let length = u32::from_be_bytes(length) as usize;
+    if length > LONGEST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut message = vec![0; length];
+    socket.read_exact(&mut message)?;
+    Ok((accepted != 0, message))
 }
 
 /// Why no controller was started.

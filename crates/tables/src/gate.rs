@@ -10,7 +10,9 @@
 //! closes the gate looks again until all are out.
 
 use crate::quiescence::relax;
-use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering, fence_of_models, lock, wait};
+use crate::sync::{
+    Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, fence_of_models, lock, wait,
+};
 
 /// Keeps packets out while the control plane changes several things that they must see as a whole; see the module.
 #[derive(Debug)]
@@ -25,7 +27,20 @@ pub struct Gate {
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Lane {
-    inside: AtomicBool,
+    /// Odd while a packet is inside; grows each time that one comes or goes.
+    steps: AtomicU64,
+}
+
+impl Lane {
+    /// The worker of this lane alone takes steps.
+    fn next(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed).wrapping_add(1)
+    }
+}
+
+/// Whether a packet is inside of a lane that has taken so many steps.
+fn is_inside(steps: u64) -> bool {
+    steps & 1 == 1
 }
 
 /// A packet inside; it is out when this is dropped.
@@ -48,7 +63,7 @@ impl Gate {
 
     /// A lane for one worker.
     pub fn join(&self) -> Arc<Lane> {
-        let lane = Arc::new(Lane { inside: AtomicBool::new(false) });
+        let lane = Arc::new(Lane { steps: AtomicU64::new(0) });
         lock(&self.lanes).push(Arc::clone(&lane));
         lane
     }
@@ -62,7 +77,7 @@ impl Gate {
     pub fn enter<'g>(&'g self, lane: &'g Lane) -> Inside<'g> {
         loop {
             // An exchange costs less than a store with a fence behind it.
-            lane.inside.swap(true, Ordering::SeqCst);
+            lane.steps.swap(lane.next(), Ordering::SeqCst);
             fence_of_models();
             let inside = Inside { lane };
             if !self.closed.load(Ordering::SeqCst) {
@@ -91,8 +106,26 @@ impl Gate {
         fence_of_models();
         let mut spins = 0;
         // Workers may come and go meanwhile, and do so with the lock.
-        while lock(&self.lanes).iter().any(|lane| lane.inside.load(Ordering::SeqCst)) {
+        while lock(&self.lanes).iter().any(|lane| is_inside(lane.steps.load(Ordering::SeqCst))) {
             relax(&mut spins);
+        }
+    }
+
+    /// Waits until every packet that is inside now has gone; others may come meanwhile. What the caller stored before, with
+    /// sequential consistency, is seen by all packets that are inside when this is over, if they look for it in that order
+    /// too.
+    pub fn wait_for_those_inside(&self) {
+        fence_of_models();
+        let inside = |lane: &Arc<Lane>| {
+            let steps = lane.steps.load(Ordering::SeqCst);
+            is_inside(steps).then(|| (Arc::clone(lane), steps))
+        };
+        let waited_for: Vec<_> = lock(&self.lanes).iter().filter_map(inside).collect();
+        let mut spins = 0;
+        for (lane, steps) in waited_for {
+            while lane.steps.load(Ordering::SeqCst) == steps {
+                relax(&mut spins);
+            }
         }
     }
 
@@ -113,6 +146,6 @@ impl Default for Gate {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.lane.inside.store(false, Ordering::Release);
+        self.lane.steps.store(self.lane.next(), Ordering::Release);
     }
 }

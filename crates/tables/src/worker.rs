@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::bucket::Effect;
 use crate::calm::{Calm, Seating, Standing};
 use crate::design::UpdateMethod;
+use crate::digest::Digest;
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
 use crate::layout::Layout;
 use crate::quiescence::{Pin, Reclaim, Seat};
@@ -230,7 +231,7 @@ impl Worker {
                 if let Effect::Store(action) = effect {
                     match (inner.design.update, inner.digests.get(), gathering) {
                         (UpdateMethod::Digest, Some(digests), _) => {
-                            digests.send(key, ActionId(action), scratch)
+                            digests.send(&Digest::to_bytes(key, ActionId(action), scratch))
                         }
                         (_, _, Some((_, hash))) => changes.add(hash, key, action, scratch),
                         _ => {

@@ -6,7 +6,7 @@
 //! core and two take turns within each repetition. Printed are packets per second of the workers' processor time, in
 //! millions, and how often one core goes into two: medians, with the least and the most of the repetitions.
 
-use ir::{EntryStore, EntryUpdate, Program, TableStorage};
+use ir::{EntryStore, Program, Replicas, TableStorage, UpdateMethod};
 use p4lang::preprocess::{DiskFiles, Options};
 use pipeline::Path;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use throughput::traffic::{Wanted, Workload};
 
 /// How entries are kept, and what that is called.
 const DESIGNS: [(&str, TableStorage); 6] = [
-    ("inline/sharded", design(EntryStore::Inline, EntryUpdate::Sharded, false)),
-    ("inline/optimistic/unlocked", design(EntryStore::Inline, EntryUpdate::InPlace, false)),
-    ("inline/optimistic/locked", design(EntryStore::Inline, EntryUpdate::InPlace, true)),
-    ("static/sharded", design(EntryStore::Static, EntryUpdate::Sharded, false)),
-    ("static/optimistic/unlocked", design(EntryStore::Static, EntryUpdate::InPlace, false)),
-    ("static/optimistic/locked", design(EntryStore::Static, EntryUpdate::InPlace, true)),
+    ("inline/sharded", design(EntryStore::Inline, Replicas::Sharded, false)),
+    ("inline/optimistic/unlocked", design(EntryStore::Inline, Replicas::One, false)),
+    ("inline/optimistic/locked", design(EntryStore::Inline, Replicas::One, true)),
+    ("static/sharded", design(EntryStore::Static, Replicas::Sharded, false)),
+    ("static/optimistic/unlocked", design(EntryStore::Static, Replicas::One, false)),
+    ("static/optimistic/locked", design(EntryStore::Static, Replicas::One, true)),
 ];
 
-const fn design(store: EntryStore, update: EntryUpdate, synchronised: bool) -> TableStorage {
-    TableStorage { store: Some(store), update, synchronised }
+const fn design(store: EntryStore, replicas: Replicas, synchronised: bool) -> TableStorage {
+    TableStorage { store: Some(store), replicas, update: UpdateMethod::Pointer, synchronised }
 }
 
 fn main() -> Result<(), String> {

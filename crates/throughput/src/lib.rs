@@ -7,9 +7,11 @@
 //! This crate has threads and a clock, since it measures; it prints nothing.
 
 pub mod check;
-pub mod method;
+mod method;
 pub mod ports;
 mod ring;
 pub mod run;
 pub mod times;
 pub mod traffic;
+
+pub use ir::UpdateMethod;

@@ -103,7 +103,7 @@ pub fn run_on(
         if !progress(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
-        subjects.extend(prepare(workload, crate::method::Method::Pointer, *path, settings)?);
+        subjects.extend(prepare(workload, None, *path, settings)?);
     }
     let mut findings = Findings { io, cases: Vec::new(), copied: Vec::new(), interrupted: false };
     let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
@@ -377,6 +377,7 @@ impl<'c> Server<'c> {
             errors = self.batch.errors().len();
             if count > 0 {
                 self.processor.take_digests();
+                core.answer_entry_changes();
             }
         } else {
             for frame in self.burst.frames() {

@@ -8,15 +8,16 @@
 //!
 //! Repetitions of all cases take turns, so that what changes on the machine meanwhile meets all of them alike. Rates are
 //! per second of the processor time of the threads that process packets, and by the wall clock where entries are changed
-//! by messages, until the last is written.
+//! by other methods than pointer, until the last is written.
 
 use crate::check::{self, Comparison, Expected, NOW};
-use crate::method::{Changes, Method};
+use crate::method::{self, Changes};
 use crate::ports::Io;
 use crate::ring::Ring;
 use crate::times::{self, Times};
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
+use ir::UpdateMethod;
 use packetio::cycles::{self, CycleCounter};
 use pipeline::{Batch, Core, Path, Processor, Switch};
 use rand::{RngExt, SeedableRng};
@@ -78,7 +79,7 @@ pub struct Case {
     /// Which way.
     pub path: Path,
     /// How packets change entries.
-    pub method: Method,
+    pub method: UpdateMethod,
     /// Workers.
     pub cores: usize,
     /// Why it could not be run; there are no figures then.
@@ -143,6 +144,8 @@ pub struct Counts {
     pub wrong: u64,
     /// Messages of packets for which no entry was written.
     pub unwritten: u64,
+    /// Messages that were written over something else than their packets had found there, which is lost.
+    pub overwritten: u64,
     /// Entries of sharded tables that packets of several workers wrote, each going on from its own value.
     pub divided: u64,
 }
@@ -155,6 +158,7 @@ impl Counts {
         self.checked += other.checked;
         self.wrong += other.wrong;
         self.unwritten += other.unwritten;
+        self.overwritten += other.overwritten;
         self.divided += other.divided;
     }
 }
@@ -184,31 +188,38 @@ pub fn run(
     settings: &Settings,
     progress: &mut Progress<'_>,
 ) -> Result<Findings, TrafficError> {
-    run_methods(workload, &[(Method::Pointer, workload)], settings, progress)
+    run_methods(workload, &[], settings, progress)
 }
 
-/// Measures methods of change, each with a workload of the same packets and entries; what must leave is learnt from the
-/// first workload, whose packets write in place.
+/// Measures methods by which packets change the entries that they hit, one beside the other; without one, as the program says.
 ///
 /// # Errors
-/// As [`run`]; and if packets of a method do not send the messages that it takes.
+/// As [`run`]; and if packets of the program change none.
 pub fn run_methods(
     workload: &Workload,
-    methods: &[(Method, &Workload)],
+    methods: &[UpdateMethod],
     settings: &Settings,
     progress: &mut Progress<'_>,
 ) -> Result<Findings, TrafficError> {
+    if !methods.is_empty() && method::of_program(workload.program()).is_none() {
+        return Err(TrafficError::NothingWritten);
+    }
+    let asked: Vec<Option<UpdateMethod>> = match methods {
+        [] => vec![None],
+        methods => methods.iter().copied().map(Some).collect(),
+    };
     let expected = Expected::learn(workload, &mut |done, of| progress(Stage::Learning, done, of))?;
     let mut subjects = Vec::new();
     for (position, path) in settings.paths.iter().enumerate() {
         if !progress(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
-        for (method, workload) in methods {
+        for method in &asked {
             subjects.extend(prepare(workload, *method, *path, settings)?);
         }
     }
-    let asks_for_methods = methods.iter().any(|(method, _)| *method != Method::Pointer);
+    let asks_for_methods =
+        subjects.iter().any(|subject| subject.case.method != UpdateMethod::Pointer);
     let mut findings =
         Findings { io: Io::Memory, cases: Vec::new(), copied: Vec::new(), interrupted: false };
     let cases = subjects.len();
@@ -260,14 +271,15 @@ pub(crate) struct Subject<'w> {
 /// The cases of one path, each on a switch of its own that has seen every flow.
 pub(crate) fn prepare<'w>(
     workload: &'w Workload,
-    method: Method,
+    method: Option<UpdateMethod>,
     path: Path,
     settings: &Settings,
 ) -> Result<Vec<Subject<'w>>, TrafficError> {
-    let comparison = check::compare(workload, path, settings.seed)?;
+    let comparison = check::compare(workload, method, path, settings.seed)?;
     let mut subjects = Vec::new();
     for cores in &settings.cores {
-        let mut switch = workload.switch()?;
+        let mut switch = workload.switch(method)?;
+        let method = method::of_program(switch.program()).unwrap_or_default();
         let mut case = Case {
             path,
             method,
@@ -303,9 +315,6 @@ pub(crate) fn prepare<'w>(
             continue;
         }
         let switch = Arc::new(switch);
-        // Who writes the entries now does not matter: they are as the flows want them when the clock starts.
-        let here = if method == Method::Pointer { method } else { Method::Change };
-        let changes = Changes::new(here, &switch)?;
         let mut processor = Processor::with_seed(settings.seed);
         let mut outputs = Vec::new();
         for packet in workload.packets() {
@@ -313,7 +322,8 @@ pub(crate) fn prepare<'w>(
             let given = (workload.port(), packet.as_slice());
             // What fails here fails under the clock too, and is counted there.
             let _ = processor.process(&switch, given, NOW, &mut outputs);
-            changes.deliver(&mut processor);
+            // Entries are as the flows want them when the clock starts.
+            switch.answer_entry_changes();
         }
         subjects.push(Subject { case, workload, switch: Some(switch) });
     }
@@ -324,7 +334,7 @@ impl Subject<'_> {
     fn repeat(&mut self, expected: &Expected, settings: &Settings) -> Result<(), TrafficError> {
         let (time, workload) = (settings.time, self.workload);
         let Some(switch) = &self.switch else { return Ok(()) };
-        let changes = &Changes::new(self.case.method, switch)?;
+        let changes = &Changes::new(switch)?;
         let workers = self.case.cores;
         let (start, stop) = (Barrier::new(workers), AtomicBool::new(false));
         let results: Vec<(f64, Counts)> = std::thread::scope(|scope| {
@@ -348,7 +358,9 @@ impl Subject<'_> {
         self.case.rates.push(results.iter().map(|(rate, _)| rate).sum());
         results.into_iter().for_each(|(_, counts)| self.case.counts.add(counts));
         self.case.counts.divided = switch.divided_entries();
-        self.case.counts.unwritten += changes.settle();
+        let delivered = changes.settle();
+        self.case.counts.unwritten += delivered.unwritten;
+        self.case.counts.overwritten += delivered.overwritten;
         Ok(())
     }
 
@@ -369,7 +381,7 @@ impl Subject<'_> {
         work: impl FnOnce(&mut Lane<'_>) -> R + Send,
     ) -> Result<Option<R>, TrafficError> {
         let (Some(switch), 1) = (&self.switch, self.case.cores) else { return Ok(None) };
-        let changes = &Changes::new(self.case.method, switch)?;
+        let changes = &Changes::new(switch)?;
         let workload = self.workload;
         Ok(std::thread::scope(|scope| {
             let thread = scope.spawn(move || {
@@ -470,7 +482,7 @@ impl<'w> Lane<'w> {
             self.fill();
             let (started, at) = (thread_time(), Instant::now());
             self.process();
-            self.spent += if self.changes.are_asked_for() {
+            self.spent += if self.changes.are_waited_for() {
                 at.elapsed()
             } else {
                 thread_time().saturating_sub(started)
@@ -517,9 +529,7 @@ impl<'w> Lane<'w> {
             let packets: [_; BURST] =
                 std::array::from_fn(|position| (port, self.input.get(first + position)));
             self.processor.process_batch(self.core, &packets, NOW, output);
-            if self.changes.are_asked_for() {
-                self.counts.unwritten += self.changes.deliver(&mut self.processor);
-            }
+            self.changes.deliver(self.core);
         }
     }
 
@@ -593,9 +603,7 @@ impl<'w> Lane<'w> {
             let packets = &packets[..taken];
             let output = &mut self.output[first as usize / BURST % (TURN / BURST)];
             self.processor.process_batch(self.core, packets, NOW, output);
-            if self.changes.are_asked_for() {
-                self.changes.deliver(&mut self.processor);
-            }
+            self.changes.deliver(self.core);
             let done = now();
             for packet in first..number {
                 histogram.saturating_record(done.saturating_sub(due(packet)).max(1));
@@ -623,11 +631,12 @@ impl Lane<'_> {
             }
             let start = Instant::now();
             self.processor.process_batch(self.core, &packet, NOW, &mut output);
-            self.changes.deliver(&mut self.processor);
+            self.changes.deliver(self.core);
             loop {
                 let waited = start.elapsed();
                 self.processor.process_batch(self.core, &packet, NOW, &mut output);
                 // Only the first packet's message is delivered.
+                drop(self.core.take_entry_changes());
                 self.processor.take_digests();
                 let sent = output.sent().map(|(_, port, bytes)| (port, bytes));
                 match expected.holds(flow, sent) {

@@ -12,7 +12,8 @@ use crate::ports::PortError;
 use self::entries::{Placed, Recipe, Score};
 use self::fill::Filler;
 use self::route::Route;
-use ir::Program;
+use crate::method::changed_by;
+use ir::{Program, UpdateMethod};
 use pipeline::{ControlError, LoadError, Switch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -61,12 +62,12 @@ pub enum TrafficError {
     /// An entry that was put in once is refused.
     #[error("an entry is refused the second time: {0}")]
     Entry(#[from] ControlError),
-    /// Packets do not say what they would change.
+    /// Packets write no entry.
     #[error(
-        "methods change and digest need a program of one table whose packets send a message with its keys and its first \
-         action's parameters, as entry_update.p4 does with -D REPORT"
+        "a method is how packets change entries, and those of this program write none: give a program with @__ref, such as \
+         entry_update.p4"
     )]
-    NoMessages,
+    NothingWritten,
     /// There are no ports.
     #[error(transparent)]
     Ports(#[from] PortError),
@@ -199,12 +200,15 @@ impl Workload {
         &self.notes
     }
 
-    /// A switch with the program and all entries, that has seen no packet.
+    /// A switch with the program and all entries, that has seen no packet. Packets change entries by the method that is
+    /// given, or as the program says.
     ///
     /// # Errors
     /// If the program or an entry is refused.
-    pub fn switch(&self) -> Result<Switch, TrafficError> {
-        let switch = Switch::new(self.program.clone())?;
+    pub(crate) fn switch(&self, method: Option<UpdateMethod>) -> Result<Switch, TrafficError> {
+        let program = self.program.clone();
+        let program = method.into_iter().fold(program, changed_by);
+        let switch = Switch::new(program)?;
         for (table, entry) in &self.entries {
             switch.add_entry(*table, entry.clone(), Duration::ZERO)?;
         }

@@ -5,7 +5,7 @@ use p4lang::preprocess::{DiskFiles, Options};
 use pipeline::Path as Way;
 use std::path::Path;
 use std::time::Duration;
-use throughput::method::Method;
+use throughput::UpdateMethod;
 use throughput::ports::{Io, run_on};
 use throughput::run::{Settings, run, run_methods};
 use throughput::traffic::{TrafficError, Wanted, Workload};
@@ -22,16 +22,6 @@ fn program(name: &str) -> Program {
 fn workload(name: &str, flows: usize) -> Workload {
     let wanted = Wanted { flows, packet_size: 84, seed: SEED };
     Workload::from_program(program(name), wanted, &mut |_, _| true).expect("there is traffic")
-}
-
-/// The program whose packets send what they would write.
-fn told() -> Workload {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/entry_update.p4");
-    let options = Options { defines: vec!["REPORT".to_owned()], ..Options::default() };
-    let compiled = p4lang::compile_file(&path, &options, &DiskFiles).expect("it is there");
-    let wanted = Wanted { flows: 200, packet_size: 84, seed: SEED };
-    let program = compiled.program.expect("it compiles");
-    Workload::from_program(program, wanted, &mut |_, _| true).expect("there is traffic")
 }
 
 #[test]
@@ -112,7 +102,7 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
 #[test]
 fn sharded_tables_give_every_flow_what_it_left() {
     let mut program = program("entry_update.p4");
-    program.tables[0].storage.update = ir::EntryUpdate::Sharded;
+    program.tables[0].storage.replicas = ir::Replicas::Sharded;
     let wanted = Wanted { flows: 500, packet_size: 84, seed: SEED };
     let workload = Workload::from_program(program, wanted, &mut |_, _| true).expect("traffic");
     let findings = run(&workload, &settings(&[Way::Compiled]), &mut |_, _, _| true);
@@ -128,13 +118,10 @@ fn sharded_tables_give_every_flow_what_it_left() {
 /// every change is found.
 #[test]
 fn entries_are_changed_by_pointer_change_and_digest() {
-    let told = told();
-    let pointer = workload("entry_update.p4", 200);
-    assert_eq!(pointer.packets(), told.packets());
-    let methods = [(Method::Pointer, &pointer), (Method::Change, &told), (Method::Digest, &told)];
+    let workload = workload("entry_update.p4", 200);
     let mut settings = settings(&[Way::Interpreter, Way::Compiled]);
     settings.repetitions = 1;
-    let findings = run_methods(&pointer, &methods, &settings, &mut |_, _, _| true);
+    let findings = run_methods(&workload, &UpdateMethod::ALL, &settings, &mut |_, _, _| true);
     let findings = findings.expect("it runs");
     assert_eq!(findings.cases.len(), 12);
     for case in &findings.cases {
@@ -152,13 +139,11 @@ fn entries_are_changed_by_pointer_change_and_digest() {
 fn changes_are_seen_where_some_flows_share_an_entry() {
     let mut packets = workload("entry_update.p4", 20).packets().to_vec();
     packets.push(packets[7].clone());
-    let of = |program| {
-        Workload::from_packets(program, packets.clone(), &mut |_, _| true).expect("traffic")
-    };
-    let (pointer, told) = (of(program("entry_update.p4")), of(told().program().clone()));
-    let methods = [(Method::Pointer, &pointer), (Method::Change, &told)];
+    let program = program("entry_update.p4");
+    let workload = Workload::from_packets(program, packets, &mut |_, _| true).expect("traffic");
+    let methods = [UpdateMethod::Pointer, UpdateMethod::Change];
     let settings = Settings { repetitions: 1, cores: vec![1], ..settings(&[Way::Compiled]) };
-    let findings = run_methods(&pointer, &methods, &settings, &mut |_, _, _| true);
+    let findings = run_methods(&workload, &methods, &settings, &mut |_, _, _| true);
     for case in &findings.expect("it runs").cases {
         assert!(case.seen.as_ref().is_some_and(|seen| !seen.is_empty()), "{case:?}");
     }
@@ -188,15 +173,49 @@ fn packets_go_through_ports_and_come_back_right() {
     }
 }
 
-/// A packet that writes in place says nothing to a controller.
 #[test]
-fn a_method_with_messages_needs_a_program_that_sends_them() {
-    let l3 = workload("router.p4", 20);
-    let refused =
-        run_methods(&l3, &[(Method::Digest, &l3)], &settings(&[Way::Compiled]), &mut |_, _, _| {
-            true
-        });
-    assert!(refused.is_err_and(|error| error.to_string().contains("-D REPORT")));
+fn methods_of_change_are_refused_where_packets_write_no_entry() {
+    let router = workload("router.p4", 20);
+    let digest = [UpdateMethod::Digest];
+    let refused = run_methods(&router, &digest, &settings(&[Way::Compiled]), &mut |_, _, _| true);
+    assert!(refused.is_err_and(|error| error.to_string().contains("@__ref")));
+}
+
+/// The counter of a program counts every packet by pointer and change; by digest, packets that meet an entry whose message
+/// is under way go on from the old value, and what was counted meanwhile is overwritten.
+#[test]
+fn a_digest_that_comes_late_overwrites_and_is_counted() {
+    let text = "#include <core.p4>\n#include <v1model.p4>\n
+        header K { bit<32> entry; bit<32> seen; }
+        struct H { K k; }
+        struct M { }
+        parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {
+            state start { b.extract(h.k); transition accept; } }
+        control I(inout H h, inout M m, inout standard_metadata_t s) {
+            action count(@__ref bit<32> packets) { packets = packets + 1; h.k.seen = packets; }
+            table counted { key = { h.k.entry: exact; } actions = { count; NoAction; }
+                default_action = NoAction(); }
+            apply { counted.apply(); s.egress_spec = s.ingress_port; }
+        }
+        control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+        control C(inout H h, inout M m) { apply { } }
+        control D(packet_out b, in H h) { apply { b.emit(h.k); } }
+        V1Switch(P(), C(), I(), E(), C(), D()) main;";
+    let files = p4lang::preprocess::MemoryFiles::default();
+    let compiled = p4lang::compile_text("count.p4", text, &Options::default(), &files);
+    let wanted = Wanted { flows: 4, packet_size: 64, seed: SEED };
+    let program = compiled.program.expect("it compiles");
+    let workload =
+        Workload::from_program(program, wanted, &mut |_, _| true).expect("there is traffic");
+    let settings = Settings { repetitions: 1, cores: vec![1], ..settings(&[Way::Compiled]) };
+    let findings = run_methods(&workload, &UpdateMethod::ALL, &settings, &mut |_, _, _| true);
+    for case in &findings.expect("it runs").cases {
+        let counts = case.counts;
+        let lost = counts.overwritten > 0;
+        // Bursts of 32 packets meet four entries: messages of one burst begin from the same value.
+        assert_eq!(lost, case.method == UpdateMethod::Digest, "{case:?}");
+        assert_eq!((counts.unwritten, counts.errors), (0, 0), "{case:?}");
+    }
 }
 
 #[test]

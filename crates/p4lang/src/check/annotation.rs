@@ -8,7 +8,7 @@ use crate::ast::{
     Expression, Parameter,
 };
 use crate::diagnostic::Diagnostic;
-use ir::{EntryStore, EntryUpdate, TableStorage};
+use ir::{EntryStore, Replicas, TableStorage, UpdateMethod};
 
 /// Annotations that say all by their name.
 const WITHOUT_ARGUMENTS: &[&str] = &[
@@ -178,7 +178,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// `@tableconfig(store="...", impl="...", synced=...)`, checked against the actions' references.
+    /// `@tableconfig(store="...", impl="...", update="...", synced=...)`, checked against the actions' references.
     pub(super) fn table_configuration(
         &mut self,
         declaration: &Declaration,
@@ -198,7 +198,8 @@ impl Checker<'_, '_> {
         });
         if let Some(reference) = reference
             && readable
-            && configuration.update == EntryUpdate::DoubleBuffered
+            && configuration.replicas == Replicas::Two
+            && configuration.update == UpdateMethod::Pointer
         {
             let store = configuration.store.map(EntryStore::name);
             let store = store.map_or_else(String::new, |name| format!("store=\"{name}\", "));
@@ -207,14 +208,14 @@ impl Checker<'_, '_> {
                     "reference",
                     annotation.span,
                     format!(
-                        "table `{}` has two replicas: a packet cannot write its entries",
+                        "table `{}` has two replicas: a packet cannot write its entries in place",
                         declaration.name
                     ),
                 )
                 .label("`impl` is \"t4p4s\" where nothing else is written")
                 .secondary(reference.span, "this parameter refers to the entry")
                 .note(format!(
-                    "write `@tableconfig({store}impl=\"dpdk\", synced={})`",
+                    "write `@tableconfig({store}impl=\"dpdk\", synced={})`, or `update=\"change\"` beside `impl=\"t4p4s\"`",
                     configuration.synchronised
                 )),
             );
@@ -224,8 +225,7 @@ impl Checker<'_, '_> {
 
     fn read_configuration(&mut self, annotation: &Annotation) -> TableStorage {
         // What the seed has where nothing is written, but for the store, which is then whoever's runs the program.
-        let mut configuration =
-            TableStorage { store: None, update: EntryUpdate::DoubleBuffered, synchronised: false };
+        let mut configuration = TableStorage { replicas: Replicas::Two, ..TableStorage::default() };
         let pairs: Vec<(String, String, crate::source::Span)> = match &annotation.body {
             AnnotationBody::Empty => Vec::new(),
             AnnotationBody::Unstructured(_) => annotation
@@ -261,21 +261,28 @@ impl Checker<'_, '_> {
         for (key, value, span) in pairs {
             let expected = match (key.as_str(), value.as_str()) {
                 ("impl", "dpdk") => {
-                    configuration.update = EntryUpdate::InPlace;
+                    configuration.replicas = Replicas::One;
                     continue;
                 }
                 ("impl", "sharded") => {
-                    configuration.update = EntryUpdate::Sharded;
+                    configuration.replicas = Replicas::Sharded;
                     continue;
                 }
                 ("impl", "t4p4s") => {
-                    configuration.update = EntryUpdate::DoubleBuffered;
+                    configuration.replicas = Replicas::Two;
                     continue;
                 }
                 ("synced", "true" | "false") => {
                     configuration.synchronised = value == "true";
                     continue;
                 }
+                ("update", name) => match UpdateMethod::named(name) {
+                    Some(update) => {
+                        configuration.update = update;
+                        continue;
+                    }
+                    None => "`update` is \"pointer\", \"change\" or \"digest\"",
+                },
                 ("store", name) => match EntryStore::named(name) {
                     Some(store) => {
                         configuration.store = Some(store);
@@ -285,11 +292,21 @@ impl Checker<'_, '_> {
                 },
                 ("impl", _) => "`impl` is \"dpdk\", \"sharded\" or \"t4p4s\"",
                 ("synced", _) => "`synced` is `true` or `false`",
-                _ => "`@tableconfig` takes `store`, `impl` and `synced`",
+                _ => "`@tableconfig` takes `store`, `impl`, `update` and `synced`",
             };
             self.error("annotation", span, expected);
         }
-        if configuration.update == EntryUpdate::Sharded && configuration.synchronised {
+        let in_place = configuration.update == UpdateMethod::Pointer;
+        if !in_place && (configuration.synchronised || configuration.replicas == Replicas::Sharded)
+        {
+            self.error(
+                "annotation",
+                annotation.span,
+                "`synced=true` and `impl=\"sharded\"` are for packets that write in place, and `update` says that they do \
+                 not; write `update=\"pointer\"`, or leave the other out",
+            );
+        }
+        if configuration.replicas == Replicas::Sharded && configuration.synchronised {
             self.error(
                 "annotation",
                 annotation.span,

@@ -1,8 +1,8 @@
 //! The tree: what a program consists of, in the order in which a reader asks.
 
 use ir::{
-    ActionId, Composite, CompositeKind, EntryUpdate, Excerpts, ExternId, ExternInstance, Package,
-    PackageValue, Program, Table, TableImplementation, Target, Transition,
+    ActionId, Composite, CompositeKind, Excerpts, ExternId, ExternInstance, Package, PackageValue,
+    Program, Replicas, Table, TableImplementation, Target, Transition, UpdateMethod,
 };
 
 struct Branch {
@@ -242,10 +242,12 @@ fn table(program: &Program, table: &Table, parts: &Excerpts<'_>) -> Branch {
         .filter_map(|reference| program.actions.get(reference.action.index()))
         .any(|action| action.parameters.iter().any(|parameter| parameter.reference));
     if references {
-        let update = match table.storage.update {
-            EntryUpdate::InPlace => "in place",
-            EntryUpdate::Sharded => "in a replica of their worker's own",
-            EntryUpdate::DoubleBuffered => "in two replicas",
+        let update = match (table.storage.update, table.storage.replicas) {
+            (UpdateMethod::Pointer, Replicas::Sharded) => "in a replica of their worker's own",
+            (UpdateMethod::Pointer, _) => "in place",
+            (UpdateMethod::Change, Replicas::Two) => "through two replicas",
+            (UpdateMethod::Change, _) => "as the control plane does",
+            (UpdateMethod::Digest, _) => "by a message to a controller",
         };
         let lock = if table.storage.synchronised { ", a lock per entry" } else { "" };
         children.push(Branch::new(format!("packets write its entries {update}{lock}")));

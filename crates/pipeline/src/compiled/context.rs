@@ -286,6 +286,33 @@ pub(super) unsafe extern "C" fn default_action(
     unsafe { host(context).default_action(table, &mut *access) }
 }
 
+/// Leaves what the action at a position made of its references, which code has put beside the access; the entry had these
+/// values and still has them, and is written later.
+pub(super) unsafe extern "C" fn defer(
+    context: *mut Context,
+    table: u64,
+    access: *mut TableAccess,
+    values: *const u8,
+    position: u64,
+) {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    let layout = host.table(table).and_then(|table| table.packing());
+    let (Some(layout), Ok(position)) = (layout, u16::try_from(position)) else { return };
+    let bytes = layout.parameter_bytes as usize;
+    // SAFETY: code found the entry a moment ago, inside of the gate, where nobody writes entries of such a table; it has as
+    // many bytes.
+    let before = unsafe { std::slice::from_raw_parts(values, bytes) }.to_vec();
+    // SAFETY: the access is one of the context's, which code does not use during the call.
+    let made = unsafe { (*access).made };
+    let made: Vec<u8> = made.into_iter().flat_map(u64::to_ne_bytes).collect();
+    // SAFETY: as in `owned`: the address is the entry's.
+    let (entry, inside) = unsafe { (owned(layout.owner_of(&before)), inside(context)) };
+    if let (Some(entry), Some(inside)) = (entry, inside) {
+        inside.outside(host.state, || host.defer(table, &entry, position, (&before, &made)));
+    }
+}
+
 /// Leaves what the action made of its references in the entry.
 pub(super) unsafe extern "C" fn leave(frame: *mut u8, context: *mut Context, table: u64) {
     // SAFETY: as in `apply`.

@@ -60,7 +60,7 @@ mod context_offset {
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 17] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 18] {
     [
         ("apply", context::apply as *const u8, 4, true),
         ("default_action", context::default_action as *const u8, 3, true),
@@ -79,6 +79,7 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 17] {
         ("entry_meter", meters_of_host::entry_meter as *const u8, 5, true),
         ("add_entry", added::add_entry as *const u8, 7, true),
         ("count_entry", meters_of_host::count_entry as *const u8, 4, false),
+        ("defer", context::defer as *const u8, 5, false),
     ]
 }
 
@@ -101,6 +102,7 @@ enum CallOut {
     EntryMeter,
     AddEntry,
     CountEntry,
+    Defer,
 }
 
 /// The code of a program.

@@ -13,9 +13,9 @@ use crate::externs::ExternState;
 use crate::layout::Layout;
 use crate::state::State;
 use crate::switch::Core;
-use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored, TableState};
+use crate::table::{ActionCall, ActionCell, Ageing, Direct, Left, Runs, Stored, TableState};
 use crate::value::Value;
-use ir::ActionId;
+use ir::TableId;
 use ir::bits::Bits;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
@@ -44,6 +44,8 @@ pub(super) struct Found {
     turn: Option<MutexGuard<'static, ()>>,
     cell: Arc<ActionCell>,
     call: Arc<ActionCall>,
+    /// Nothing if it is the default action.
+    entry: Option<Arc<Stored>>,
     /// Position in the table's actions.
     ran: usize,
 }
@@ -54,7 +56,7 @@ impl Found {
         if synchronised {
             return Self::alone(&cell);
         }
-        Self { turn: None, call: cell.call(), cell, ran: 0 }
+        Self { turn: None, call: cell.call(), cell, entry: None, ran: 0 }
     }
 
     /// Waits for the turn of a cell.
@@ -64,7 +66,7 @@ impl Found {
         // pointer does, and it is dropped before the pointer is: fields are dropped in order.
         let turn =
             unsafe { std::mem::transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(turn) };
-        Self { turn: Some(turn), call: cell.call(), cell: Arc::clone(cell), ran: 0 }
+        Self { turn: Some(turn), call: cell.call(), cell: Arc::clone(cell), entry: None, ran: 0 }
     }
 }
 
@@ -79,15 +81,6 @@ impl Found {
     /// What the action was given.
     pub(super) fn argument(&self, position: usize) -> Option<&Value> {
         self.call.arguments.get(position)
-    }
-
-    /// Leaves what the action made of its references.
-    pub(super) fn leave(self, action: ActionId, values: Vec<(usize, Value)>) {
-        let Self { turn, cell, call, .. } = self;
-        // The entry's arguments are then changed where they are, and not copied.
-        drop(call);
-        cell.leave(action, values);
-        drop(turn);
     }
 }
 
@@ -144,7 +137,16 @@ impl<'s> Host<'s> {
             }
         };
         let ran = cell.and_then(|cell| self.prepare(frame, bound, state.synchronised, cell));
-        looked_up(entry.is_some(), ran)
+        let is_hit = entry.is_some();
+        self.found_in(entry);
+        looked_up(is_hit, ran)
+    }
+
+    /// Says which entry the action that runs was found in.
+    pub(super) fn found_in(&mut self, entry: Option<Arc<Stored>>) {
+        if let Some(found) = &mut self.found {
+            found.entry = entry;
+        }
     }
 
     /// Position of the default action of a table that code has natively; it writes what it is given, which is put
@@ -259,7 +261,41 @@ impl<'s> Host<'s> {
             Some((*reference, Value::from_pattern(before, &pattern)))
         });
         let values = values.collect();
-        found.leave(action.action, values);
+        self.left(table, found, values);
+    }
+
+    /// Leaves what an action made of its references.
+    pub(super) fn left(&self, table: u64, found: Found, values: Vec<(usize, Value)>) {
+        let Found { turn, cell, call, entry, .. } = found;
+        if let (Ok(id), Some(state)) = (u32::try_from(table), self.table(table)) {
+            let left = Left { entry: entry.as_deref(), cell: &cell, call, values };
+            state.leave(TableId(id), left, &self.state.entry_changes);
+        }
+        drop(turn);
+    }
+
+    /// What an action leaves of an entry of a table that code has natively, and that is not written in place: parameters as
+    /// it found them and as it made them, at a position of the table's actions.
+    pub(super) fn defer(
+        &self,
+        table: u64,
+        entry: &Arc<Stored>,
+        position: u16,
+        (before, after): (&[u8], &[u8]),
+    ) {
+        let (Ok(id), Some(state)) = (u32::try_from(table), self.table(table)) else { return };
+        let Some(layout) = state.packing() else { return };
+        let (Some(call), Some(made)) =
+            (layout.unpack(position, before), layout.unpack(position, after))
+        else {
+            return;
+        };
+        let references = layout.references(position).iter();
+        let values = references.filter_map(|at| Some((*at, made.arguments.get(*at)?.clone())));
+        let values = values.collect();
+        let Runs::Action(cell) = entry.state().runs.clone() else { return };
+        let left = Left { entry: Some(entry), cell: &cell, call: Arc::new(call), values };
+        state.leave(TableId(id), left, &self.state.entry_changes);
     }
 
     fn extern_state(&self, id: u64) -> Option<&ExternState> {

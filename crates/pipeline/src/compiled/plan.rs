@@ -15,7 +15,7 @@ use crate::bound::{
     Added, Address, Body, Bound, Callee, Expression, Field, Metered, Missed, Offset, Set,
     Statement, Table,
 };
-use crate::table::Ageing;
+use crate::table::{Ageing, EntryLayout};
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +48,8 @@ pub(super) struct Plan {
     pub(super) ages: bool,
     /// Packets add entries, and code does it.
     pub(super) adds: bool,
+    /// Packets have entries changed from outside of the gate.
+    pub(super) defers: bool,
     /// Statements, all calls written out.
     pub(super) statements: usize,
     /// The parser does more to headers than extract them.
@@ -806,17 +808,18 @@ impl Walk<'_> {
         }
         (plan.cursor, plan.error) = (place(), place());
         (plan.length_change, plan.steps) = (place(), place());
-        let has = |ageing: &dyn Fn(Ageing) -> bool| {
+        let has = |what: &dyn Fn(&EntryLayout) -> bool| {
             let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
-            layouts.any(|(_, layout)| ageing(layout.ageing))
+            layouts.any(|(_, layout)| what(layout))
         };
         plan.adds = bound.adds_entries;
-        plan.ages = has(&|ageing| ageing != Ageing::None);
-        let deletes = has(&|ageing| ageing == Ageing::Delete);
+        plan.ages = has(&|layout| layout.ageing != Ageing::None);
+        plan.defers = has(&|layout| layout.defers);
+        let leaves_gate = plan.defers || has(&|layout| layout.ageing == Ageing::Delete);
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
             // What is found ahead stands as long as no packet changes a table.
             let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
-            if layout.is_prefix() && !adds && !deletes {
+            if layout.is_prefix() && !adds && !leaves_gate {
                 let [first, ..] = [place(), place(), place()];
                 plan.ahead.insert(*number, first);
             }

@@ -161,6 +161,8 @@ impl Steps<'_, '_> {
         let ran = match cell {
             Some(cell) => {
                 let ran = self.host.prepare_with(frame, table, synchronised, cell, &put);
+                let lookup = self.machine.lookups().last();
+                self.host.found_in(lookup.and_then(|lookup| lookup.entry.clone()));
                 Some(ran.ok_or_else(|| damaged("action of a table"))?)
             }
             None => None,
@@ -185,7 +187,7 @@ impl Steps<'_, '_> {
             Some((*reference, value))
         });
         let values = values.collect();
-        found.leave(action.action, values);
+        self.host.left(number, found, values);
         Ok(())
     }
 

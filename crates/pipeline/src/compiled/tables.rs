@@ -25,6 +25,8 @@ pub(super) struct TableAccess {
     pub(super) default_action: u64,
     /// Its packed parameters.
     pub(super) default: [u64; 4],
+    /// Where code puts what an action made of its references, if entries are not written in place.
+    pub(super) made: [u64; 4],
 }
 
 /// A worker that has joined those of a switch's state.
@@ -89,7 +91,7 @@ impl Inside<'_> {
             let (default_action, default) = default_of(table.position, &table.native, state);
             let (mut access, searcher) = table.native.access(self.worker);
             (access.hits, access.misses) = counts;
-            TableAccess { access, searcher, default_action, default }
+            TableAccess { access, searcher, default_action, default, made: [0; 4] }
         }));
         *version = Some(now);
     }

@@ -7,6 +7,7 @@ use crate::error::RunError;
 use crate::machine::Scratch;
 use crate::switch::Core;
 use crate::sync::{lock, write};
+use crate::table::{Changed, EntryChange};
 use crate::trace::Trace;
 use entities::Data;
 use entities::schema::{DigestId, TableId};
@@ -140,6 +141,15 @@ impl Ports {
         self.running().map_or_else(Vec::new, |shared| shared.digests.take())
     }
 
+    /// Writes what a packet would have its entry be, from [`EntryChange::to_bytes`], as the control plane changes an entry;
+    /// nothing if there is no such entry, it is constant or has another action by now, or another pipeline runs.
+    #[must_use]
+    pub fn change_entry(&self, bytes: &[u8]) -> Option<Changed> {
+        let shared = self.running()?;
+        let change = shared.core.entry_change_from(bytes)?;
+        shared.core.change_entry(&change).ok()
+    }
+
     /// Digests that were dropped because nobody took them in time.
     #[must_use]
     pub fn digests_dropped(&self) -> u64 {
@@ -230,6 +240,14 @@ struct Running {
 }
 
 impl Worker {
+    /// What packets of the running pipeline would have their entries be, in tables whose entries a controller writes
+    /// (`update = "digest"`), whichever worker they were processed by.
+    #[must_use]
+    pub fn take_entry_changes(&self) -> Vec<EntryChange> {
+        let running = self.runs.as_ref();
+        running.map_or_else(Vec::new, |running| running.shared.core.take_entry_changes())
+    }
+
     /// Processes a packet that was received on `port` at `now`, as [`crate::Switch::process`] does,
     /// and appends what leaves to `outputs`. Nothing leaves while no pipeline runs. A pipeline that is
     /// committed meanwhile is for the next packet.

@@ -7,7 +7,9 @@ use crate::externs::ExternState;
 use crate::externs::hash::Algorithm;
 use crate::layout::field_of_key;
 use crate::sync::read;
-use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored, TableState, choose};
+use crate::table::{
+    ActionCall, ActionCell, Ageing, Direct, Left, Runs, Stored, TableState, choose,
+};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -249,13 +251,15 @@ impl<'p> Machine<'p> {
             machine.block(&action.body)
         })?;
         if writes(&call) {
-            drop(call);
             let parameters = action.control_plane_parameters().enumerate();
             let references = parameters.filter(|(_, parameter)| parameter.reference);
             let values = references.map(|(position, parameter)| {
                 Ok((position, self.variable(parameter.variable)?.clone()))
             });
-            cell.leave(id, values.collect::<Result<_, RunError>>()?);
+            let values = values.collect::<Result<_, RunError>>()?;
+            let lookup = self.lookups().last().ok_or_else(|| damaged("lookup"))?;
+            let left = Left { entry: lookup.entry.as_deref(), cell, call, values };
+            state.leave(lookup.table, left, &self.state.entry_changes);
         }
         Ok((id, if let Flow::Exit = flow { Flow::Exit } else { Flow::Next }))
     }

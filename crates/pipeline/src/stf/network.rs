@@ -173,6 +173,7 @@ fn forward(
         } else {
             switch.process(at.port, &packet, now)
         };
+        switch.answer_entry_changes();
         let outputs = match outputs {
             Ok(outputs) => outputs,
             Err(error) => {

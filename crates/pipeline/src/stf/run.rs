@@ -269,6 +269,7 @@ impl<'s> Runner<'s> {
                 outputs
             }
         };
+        self.switch.answer_entry_changes();
         match outputs {
             Ok(outputs) => {
                 let of =

@@ -8,7 +8,7 @@
 //! From then on the action of an entry is here and nowhere else: its [`super::ActionCell`] names the key, and the
 //! interpreter and the control plane reach it through that.
 //!
-//! A sharded table (`impl = "sharded"`) has its entries once more for each worker ([`replicas`]).
+//! A table may have its entries twice (`impl = "t4p4s"`) or once more for each worker (`impl = "sharded"`): [`replicas`].
 //!
 //! Who may do what when: compiled workers use entries inside of a [`Gate`], which they enter once for a batch of packets.
 //! All others close it for each step that they take, so that a worker alone locks nothing, and workers lock entries
@@ -23,7 +23,7 @@ use super::packing::EntryLayout;
 use super::{ActionCall, EntryState, Stored};
 use crate::sync::lock;
 use crate::value::Value;
-use ir::{ActionId, EntryStore, EntryUpdate, TableStorage};
+use ir::{ActionId, EntryStore, TableStorage};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tables::{
@@ -70,8 +70,15 @@ impl Natives {
     /// As [`Natives::close`]; workers look again at how tables are reached.
     fn close_for_change(&self) -> Closed<'_> {
         let closed = self.close();
-        self.version.fetch_add(1, Ordering::Release);
+        self.version.fetch_add(1, Ordering::SeqCst);
         closed
+    }
+
+    /// Has workers look again at how tables are reached, and waits until those that did not look yet are out. The caller
+    /// has the turn.
+    fn have_all_look_again(&self, _turn: &MutexGuard<'_, ()>) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.gate.wait_for_those_inside();
     }
 
     /// A worker comes.
@@ -94,7 +101,7 @@ impl Natives {
 
     /// For a worker inside: whether it has to look again if it did when this was another number.
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.version.load(Ordering::SeqCst)
     }
 }
 
@@ -105,6 +112,8 @@ pub(crate) struct NativeTable {
     natives: Arc<Natives>,
     /// Actions that write their entry run alone.
     synchronised: bool,
+    /// Packets write entries in place.
+    in_place: bool,
     entries: Mutex<Entries>,
 }
 
@@ -166,7 +175,7 @@ impl NativeTable {
     pub(super) fn new(
         layout: Arc<EntryLayout>,
         natives: Arc<Natives>,
-        TableStorage { store, update, synchronised }: TableStorage,
+        TableStorage { store, replicas, synchronised, .. }: TableStorage,
     ) -> Option<Arc<Self>> {
         let actions = u16::try_from(layout.actions.len()).ok()?;
         let bytes = layout.parameter_bytes as usize;
@@ -177,11 +186,17 @@ impl NativeTable {
             Some(fields) => Some(Finder::new(fields).ok()?),
             None => None,
         };
-        // A lock is for entries that workers share.
-        let sharded = update == EntryUpdate::Sharded && !synchronised;
-        let table = Replicas::new(table, sharded);
+        let in_place = !layout.defers && layout.writing() != 0;
+        let replicas = match replicas {
+            // A lock is for entries that workers share.
+            ir::Replicas::Sharded if synchronised => ir::Replicas::One,
+            // What packets write in place is there once.
+            ir::Replicas::Two if in_place => ir::Replicas::One,
+            replicas => replicas,
+        };
+        let table = Replicas::new(table, replicas).ok()?;
         let entries = Mutex::new(Entries { table, finder, workers: Vec::new(), gone: (0, 0) });
-        Some(Arc::new(Self { layout, natives, synchronised, entries }))
+        Some(Arc::new(Self { layout, natives, synchronised, in_place, entries }))
     }
 
     /// A worker comes; gives where its lookups are counted.
@@ -245,7 +260,7 @@ impl NativeTable {
     }
 
     pub(super) fn read(&self, key: u128) -> Option<ActionCall> {
-        let _closed = self.natives.close();
+        let _closed = self.in_place.then(|| self.natives.close());
         let (action, bytes) = lock(&self.entries).table.read(key)?;
         self.layout.unpack(action.0, &bytes)
     }
@@ -253,23 +268,53 @@ impl NativeTable {
     /// Gives an entry another action; the one before.
     pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
         let (position, mut packed) = self.layout.pack(call)?;
-        let _closed = self.natives.close();
-        let table = &mut lock(&self.entries).table;
-        let (action, bytes) = table.read(key)?;
-        self.layout.keep_owner(&mut packed, &bytes);
-        table.replace(key, tables::ActionId(position), self.parameters(&packed));
+        let (action, bytes) = self.change(key, |_, bytes| {
+            self.layout.keep_owner(&mut packed, bytes);
+            Some((tables::ActionId(position), self.parameters(&packed).to_vec()))
+        })?;
         self.layout.unpack(action.0, &bytes)
     }
 
     /// Leaves values of an action in its entry, unless that has another action.
     pub(super) fn leave(&self, key: u128, action: ActionId, values: &[(usize, Value)]) {
+        self.change(key, |position, bytes| {
+            let is_it = self.layout.position(action) == Some(position.0);
+            is_it.then(|| {
+                let mut bytes = bytes.to_vec();
+                self.layout.write(position.0, &mut bytes, values);
+                (position, bytes)
+            })
+        });
+    }
+
+    /// Gives an entry what is made of its action and parameters, if anything; what it had before. Packets see it as it was
+    /// or as it is then: of two replicas they read the other one meanwhile, and where there is one they wait outside.
+    fn change(
+        &self,
+        key: u128,
+        make: impl FnOnce(tables::ActionId, &[u8]) -> Option<(tables::ActionId, Vec<u8>)>,
+    ) -> Option<(tables::ActionId, Vec<u8>)> {
+        if lock(&self.entries).table.are_two() {
+            let turn = lock(&self.natives.turn);
+            let mut entries = lock(&self.entries);
+            let before = entries.table.read(key)?;
+            if let Some((action, bytes)) = make(before.0, &before.1) {
+                entries.table.change_passive(key, action, &bytes);
+                entries.table.swap();
+                // Workers that look again ask for the entries.
+                drop(entries);
+                self.natives.have_all_look_again(&turn);
+                lock(&self.entries).table.change_passive(key, action, &bytes);
+            }
+            return Some(before);
+        }
         let _closed = self.natives.close();
         let table = &mut lock(&self.entries).table;
-        let Some((position, mut bytes)) = table.read(key) else { return };
-        if self.layout.position(action) == Some(position.0) {
-            self.layout.write(position.0, &mut bytes, values);
-            table.replace(key, position, &bytes);
+        let before = table.read(key)?;
+        if let Some((action, bytes)) = make(before.0, &before.1) {
+            table.replace(key, action, &bytes);
         }
+        Some(before)
     }
 
     /// Adds what code counted of an entry since the last time to its counters.
@@ -293,7 +338,7 @@ impl NativeTable {
     /// How a worker that joined, and is inside, reaches the entries, until [`Natives::version`] moves.
     pub(crate) fn access(&self, worker: WorkerId) -> (Access, Searcher) {
         let entries = lock(&self.entries);
-        let writing = self.layout.writing();
+        let writing = if self.in_place { self.layout.writing() } else { 0 };
         let is_alone = self.natives.workers.load(Ordering::Relaxed) <= 1;
         let sharing = if is_alone {
             Sharing::Alone

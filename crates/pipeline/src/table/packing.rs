@@ -7,7 +7,7 @@ use super::{ActionCall, Ageing, FieldMatch, KeyShape, Stored, entry};
 use crate::layout::Layout;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{ActionId, ExternId, ExternType, MatchKind};
+use ir::{ActionId, ExternId, ExternType, MatchKind, UpdateMethod};
 use std::sync::Arc;
 use tables::{Finder, MatchField};
 
@@ -38,6 +38,8 @@ pub(crate) struct EntryLayout {
     pub(crate) actions: Vec<ActionLayout>,
     /// Where an entry that code counts, times or speaks of has its owner's address, behind all parameters.
     pub(crate) owner: Option<u32>,
+    /// Some action writes its entry, and not in place.
+    pub(crate) defers: bool,
     /// Entries have counters.
     pub(crate) counts: bool,
     /// Entries have meters.
@@ -50,8 +52,8 @@ pub(crate) struct EntryLayout {
 pub(crate) struct ActionLayout {
     action: ActionId,
     pub(crate) parameters: Vec<Packed>,
-    /// How many of them it writes.
-    references: usize,
+    /// Positions of those that it writes.
+    references: Vec<usize>,
 }
 
 /// A number of so many bytes (a power of two), in the machine's order, at a multiple of its size. One of more than 64 bits
@@ -120,8 +122,10 @@ impl EntryLayout {
         if goes_and_comes && packed.fields.is_some() {
             return Err("packets add entries or find them gone, and keys are not exact");
         }
+        packed.defers = table.storage.update != UpdateMethod::Pointer && packed.writing() != 0;
         let has_directs = packed.counts || packed.meters;
-        if has_directs || packed.ageing != Ageing::None || table.add_on_miss {
+        let is_spoken_of = has_directs || packed.ageing != Ageing::None || packed.defers;
+        if is_spoken_of || table.add_on_miss {
             let owner = data.next_multiple_of(ADDRESS);
             packed.owner = Some(owner);
             data = owner + ADDRESS;
@@ -129,7 +133,8 @@ impl EntryLayout {
         packed.parameter_bytes = data.max(1);
         if packed.parameter_bytes > MAXIMUM_PARAMETERS {
             return Err(
-                "an action has more than 32 bytes of data, or 24 where entries have counters or meters, or time out",
+                "an action has more than 32 bytes of data, or 24 where entries have counters or meters, time out, or are not \
+                 written in place",
             );
         }
         Ok(packed)
@@ -157,6 +162,7 @@ impl EntryLayout {
                 parameter_bytes: 1,
                 actions: Vec::new(),
                 owner: None,
+                defers: false,
                 counts: false,
                 meters: false,
                 ageing: Ageing::None,
@@ -190,12 +196,12 @@ impl EntryLayout {
     /// A bit for each action that writes its entry.
     pub(crate) fn writing(&self) -> u64 {
         let bits = self.actions.iter().enumerate();
-        bits.map(|(position, action)| u64::from(action.references > 0) << position).sum()
+        bits.map(|(position, action)| u64::from(!action.references.is_empty()) << position).sum()
     }
 
     /// Whether no action writes more than one number of its entry.
     pub(crate) fn writes_words(&self) -> bool {
-        self.actions.iter().all(|action| action.references <= 1)
+        self.actions.iter().all(|action| action.references.len() <= 1)
     }
 
     /// How code looks into the buckets of the table.
@@ -265,6 +271,17 @@ impl EntryLayout {
         if let Some(place) = place {
             bytes[place.clone()].copy_from_slice(&before[place]);
         }
+    }
+
+    /// The owner's address in what was packed; zero where there is none.
+    pub(crate) fn owner_of(&self, bytes: &[u8]) -> u64 {
+        let place = self.owner_in(bytes.len()).and_then(|place| bytes.get(place));
+        place.and_then(|place| place.try_into().ok()).map_or(0, u64::from_ne_bytes)
+    }
+
+    /// By position in the arguments, those that the action at a position writes.
+    pub(crate) fn references(&self, position: u16) -> &[usize] {
+        self.actions.get(usize::from(position)).map_or(&[], |action| &action.references)
     }
 
     fn owner_in(&self, length: usize) -> Option<std::ops::Range<usize>> {
@@ -338,8 +355,8 @@ impl ActionLayout {
         let action = layout.program.actions.get(id.index()).ok_or("an action is not there")?;
         let mut end = 0_u32;
         let mut parameters = Vec::new();
-        let mut references = 0;
-        for parameter in action.control_plane_parameters() {
+        let mut references = Vec::new();
+        for (position, parameter) in action.control_plane_parameters().enumerate() {
             let like = layout.initial(parameter.type_id);
             let pattern = like.and_then(Value::to_pattern);
             let (Some(like), Some(pattern)) = (like, pattern) else {
@@ -355,7 +372,7 @@ impl ActionLayout {
             let offset = end.next_multiple_of(bytes.min(8));
             end = offset + bytes;
             parameters.push(Packed { offset, bytes, like: like.clone() });
-            references += usize::from(parameter.reference);
+            references.extend(parameter.reference.then_some(position));
         }
         Ok((Self { action: id, parameters, references }, end))
     }

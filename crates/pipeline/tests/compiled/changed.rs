@@ -1,5 +1,7 @@
 //! Tables that packets and the control plane change: the same entries on both paths, and nothing lost between workers.
 
+mod methods;
+
 use crate::both::{Both, V1model, compile};
 use ir::EntryStore::{Dynamic, Inline, Original, Static};
 use ir::bits::Bits;
@@ -127,7 +129,7 @@ fn stored() -> impl Iterator<Item = (ir::EntryStore, bool, ir::Program)> {
 fn sharded(tables: &'static str) -> impl Iterator<Item = (ir::EntryStore, ir::Program)> {
     stored().filter(|(_, locked, _)| !locked).map(move |(store, _, mut program)| {
         for table in program.tables.iter_mut().filter(|table| table.name.ends_with(tables)) {
-            table.storage.update = ir::EntryUpdate::Sharded;
+            table.storage.replicas = ir::Replicas::Sharded;
         }
         (store, program)
     })

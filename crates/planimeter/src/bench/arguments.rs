@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::tables::machine;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use pipeline::Path;
-use throughput::method::Method;
+use throughput::UpdateMethod;
 use throughput::ports::Io;
 use throughput::run::Settings;
 
@@ -107,13 +107,12 @@ fn traffic() -> [Arg; 6] {
         list(
             "method",
             "LIST",
-            "How packets of the paper's program change entries: pointer, change, digest, or all [pointer]",
+            "How packets change entries: pointer, change, digest, or all [as the program says]",
         )
         .long_help(
-            "How packets of the paper's program change the entries that they hit: pointer (in place), change (the worker \
-             writes as the control plane does, behind each burst), digest (by way of a controller behind loopback TCP), or \
-             all. Says also how long it takes until a packet finds a new value. Rates of change and digest are by the wall \
-             clock.",
+            "How packets change the entries that they hit, one method beside the other: pointer (in place), change (as the \
+             control plane does, through two replicas), digest (by way of a controller behind loopback TCP), or all. Says \
+             also how long it takes until a packet finds a new value. Rates of change and digest are by the wall clock.",
         ),
     ]
     .map(heading)
@@ -229,10 +228,10 @@ pub(super) fn entries(matches: &ArgMatches) -> Result<Vec<usize>, Failure> {
 }
 
 /// Methods of change, if some are asked for.
-pub(super) fn methods(matches: &ArgMatches) -> Result<Option<Vec<Method>>, Failure> {
+pub(super) fn methods(matches: &ArgMatches) -> Result<Option<Vec<UpdateMethod>>, Failure> {
     each(matches, "method", "pointer, change, digest or all", |word| match word {
-        "all" => Some(Method::ALL.to_vec()),
-        name => Some(vec![Method::ALL.into_iter().find(|method| method.name() == name)?]),
+        "all" => Some(UpdateMethod::ALL.to_vec()),
+        name => Some(vec![UpdateMethod::named(name)?]),
     })
 }
 
@@ -273,6 +272,6 @@ mod tests {
         assert_eq!(entries(&matches("bench --entries 2^3,5")).expect("sizes"), [8, 5]);
         assert!(methods(&matches("bench --method by-hand")).is_err());
         let all = methods(&matches("bench --method all")).expect("methods");
-        assert_eq!(all, Some(Method::ALL.to_vec()));
+        assert_eq!(all, Some(UpdateMethod::ALL.to_vec()));
     }
 }

@@ -32,6 +32,19 @@ pub struct Document {
     pub provenance: Provenance,
 }
 
+impl Document {
+    /// It does not hold all that was asked for, for this reason too.
+    pub fn lacks(&mut self, reason: &str) {
+        match &mut self.partial {
+            Some(known) => {
+                known.push_str("; ");
+                known.push_str(reason);
+            }
+            None => self.partial = Some(reason.to_owned()),
+        }
+    }
+}
+
 /// A part of a document.
 #[derive(Clone, Debug, Default)]
 pub struct Section {

@@ -1,6 +1,6 @@
 //! What a benchmark of a program found, in sentences: rates, and how they compare within each repetition.
 
-use ::throughput::method::Method;
+use ::throughput::UpdateMethod;
 use ::throughput::run::Case;
 use pipeline::Path;
 use statistics::{Estimate, Unit};
@@ -15,7 +15,7 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     let Some(point) = run.points.iter().filter(measured).max_by_key(|point| point.flows) else {
         return Vec::new();
     };
-    let of = |path: Path, method: Method| {
+    let of = |path: Path, method: UpdateMethod| {
         let own = point.findings.cases.iter();
         let mut own: Vec<&Case> = own
             .filter(|case| (case.path, case.method) == (path, method) && !case.rates.is_empty())
@@ -23,7 +23,7 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
         own.sort_by_key(|case| case.cores);
         own
     };
-    let methods = [Method::Pointer, Method::Change, Method::Digest];
+    let methods = UpdateMethod::ALL;
     let first = methods.into_iter().find(|method| {
         !of(Path::Compiled, *method).is_empty() || !of(Path::Interpreter, *method).is_empty()
     });

@@ -76,6 +76,7 @@ fn case(case: &Case) -> Value {
         "wrong": counts.wrong,
         "divided_entries": counts.divided,
         "unwritten": counts.unwritten,
+        "overwritten": counts.overwritten,
         "compared": case.comparison.compared,
         "differs": case.comparison.difference.is_some(),
         "latency": case.latency.as_ref().map(|latency| {

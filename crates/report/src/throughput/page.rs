@@ -1,6 +1,6 @@
 //! `report.html` of a benchmark: the plot, every case, the method.
 
-use ::throughput::method::Method;
+use ::throughput::UpdateMethod;
 use ::throughput::ports::Io;
 use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
@@ -123,7 +123,7 @@ fn rates(run: &Run<'_>) -> Figure {
 /// A path, and the method unless that is the usual one.
 fn named(case: &Case) -> String {
     match case.method {
-        Method::Pointer => path(case).to_owned(),
+        UpdateMethod::Pointer => path(case).to_owned(),
         method => format!("{}, {}", path(case), method.name()),
     }
 }

@@ -53,3 +53,46 @@ fn two_workers_and_a_batch_all_come_through() {
         workers.into_iter().for_each(|worker| worker.join().expect("no panic"));
     });
 }
+
+/// A packet reads two cells of the replica that is active when it looks; a change writes both replicas, one after the other,
+/// and packets come and go meanwhile.
+fn no_replica_is_written_under_a_packet(waits: bool) {
+    loom::model(move || {
+        let gate = Arc::new(Gate::new());
+        let replicas = Arc::new([(); 2].map(|()| [(); 2].map(|()| AtomicU64::new(0))));
+        let active = Arc::new(AtomicU64::new(0));
+        let worker = {
+            let (gate, lane) = (Arc::clone(&gate), gate.join());
+            let (replicas, active) = (Arc::clone(&replicas), Arc::clone(&active));
+            thread::spawn(move || {
+                let inside = gate.enter(&lane);
+                let read = &replicas[active.load(Ordering::SeqCst) as usize];
+                let seen = read.each_ref().map(|cell| cell.load(Ordering::Relaxed));
+                drop(inside);
+                gate.leave(&lane);
+                assert_eq!(seen[0], seen[1], "a part of a change was seen");
+            })
+        };
+        let write = |replica: usize| {
+            replicas[replica].iter().for_each(|cell| cell.store(1, Ordering::Relaxed));
+        };
+        write(1);
+        active.store(1, Ordering::SeqCst);
+        if waits {
+            gate.wait_for_those_inside();
+        }
+        write(0);
+        worker.join().expect("no panic");
+    });
+}
+
+#[test]
+fn no_packet_sees_a_part_of_a_change_in_two_replicas() {
+    no_replica_is_written_under_a_packet(true);
+}
+
+#[test]
+#[should_panic = "a part of a change was seen"]
+fn without_waiting_for_those_inside_one_does() {
+    no_replica_is_written_under_a_packet(false);
+}

@@ -24,6 +24,7 @@ use tables::{Access, Searcher};
 const LEAVE: usize = offset_of!(TableAccess, access) + offset_of!(Access, leave);
 const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
 const DEFAULT: usize = offset_of!(TableAccess, default);
+const MADE: usize = offset_of!(TableAccess, made);
 const SEARCHER: usize = offset_of!(TableAccess, searcher);
 const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
 
@@ -626,6 +627,8 @@ impl Function<'_, '_> {
 
     fn leave_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize, action: &TableAction) {
         let Some(packed) = entry.layout.actions.get(index) else { return };
+        let defers = entry.layout.defers;
+        let to = if defers { (entry.access, MADE as i32) } else { (entry.values, 0) };
         for reference in &action.references {
             let (Some(field), Some(packed)) =
                 (action.data.get(*reference), packed.parameters.get(*reference))
@@ -633,14 +636,19 @@ impl Function<'_, '_> {
                 continue;
             };
             let value = self.load_field(*field);
-            let at = Pointer { base: entry.values, offset: packed.offset as i32 };
+            let at = Pointer { base: to.0, offset: to.1 + packed.offset as i32 };
             self.store(at, packed.bytes, value);
         }
         let (of_entry, of_default) = (self.builder.create_block(), self.builder.create_block());
         let end = self.builder.create_block();
         self.builder.ins().brif(entry.is_hit, of_entry, &[], of_default, &[]);
         self.builder.switch_to_block(of_entry);
-        if self.is_whole() {
+        if defers {
+            let (id, position) = (self.number(u64::from(id)), self.number(index as u64));
+            let arguments = [self.context, id, entry.access, entry.values, position];
+            self.call_out(CallOut::Defer, &arguments);
+            self.builder.ins().jump(end, &[]);
+        } else if self.is_whole() {
             self.builder.ins().jump(end, &[]);
         } else {
             let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);

@@ -1,4 +1,9 @@
-//! The packed entries of a table: once for all workers, or once more for each of them (`impl = "sharded"`).
+//! The packed entries of a table: once for all workers, twice (`impl = "t4p4s"`), or once more for each of them
+//! (`impl = "sharded"`).
+//!
+//! Of a table with two replicas packets read the active one. An entry is changed in the passive one, both change places,
+//! and when no packet has the one before in hand any more, that is changed too: so no packet waits for a change, and none
+//! sees a part of it. Entries come and go in both at once, while packets are outside.
 //!
 //! Of a sharded table each worker has a shard with all entries, which only its packets read and write; nothing is locked
 //! and no line of memory goes from core to core. What the control plane writes goes to all shards and to the home, which
@@ -14,18 +19,68 @@ use tables::{Access, ActionId, ExactTable, ExactTableError, Sharing};
 #[derive(Debug)]
 pub(super) struct Replicas {
     home: ExactTable,
-    /// If the table is sharded.
-    shards: Option<BTreeMap<WorkerId, ExactTable>>,
+    others: Others,
     divided: u64,
 }
 
+/// What there is beside the home.
+#[derive(Debug)]
+enum Others {
+    Nothing,
+    Shards(BTreeMap<WorkerId, ExactTable>),
+    /// A second replica, and whether packets read that one.
+    Second(Box<ExactTable>, bool),
+}
+
 impl Replicas {
-    pub(super) fn new(home: ExactTable, sharded: bool) -> Self {
-        Self { home, shards: sharded.then(BTreeMap::new), divided: 0 }
+    /// # Errors
+    /// If memory for two replicas does not suffice.
+    pub(super) fn new(home: ExactTable, replicas: ir::Replicas) -> Result<Self, ExactTableError> {
+        let others = match replicas {
+            ir::Replicas::One => Others::Nothing,
+            ir::Replicas::Two => Others::Second(Box::new(home.copied()?), false),
+            ir::Replicas::Sharded => Others::Shards(BTreeMap::new()),
+        };
+        Ok(Self { home, others, divided: 0 })
     }
 
     pub(super) fn is_sharded(&self) -> bool {
-        self.shards.is_some()
+        matches!(self.others, Others::Shards(_))
+    }
+
+    pub(super) fn are_two(&self) -> bool {
+        matches!(self.others, Others::Second(..))
+    }
+
+    fn shards(&self) -> impl Iterator<Item = (&WorkerId, &ExactTable)> {
+        let shards = match &self.others {
+            Others::Shards(shards) => Some(shards),
+            Others::Nothing | Others::Second(..) => None,
+        };
+        shards.into_iter().flatten()
+    }
+
+    /// The replica that packets read, if they have none of their own.
+    fn active(&self) -> &ExactTable {
+        match &self.others {
+            Others::Second(second, true) => second,
+            _ => &self.home,
+        }
+    }
+
+    /// Of two replicas, changes the entry in the passive one. Packets may be inside, but none that came before the last
+    /// [`Self::swap`].
+    pub(super) fn change_passive(&mut self, key: u128, action: ActionId, parameters: &[u8]) {
+        let Self { home, others: Others::Second(second, is_active), .. } = self else { return };
+        let passive = if *is_active { home } else { &mut **second };
+        passive.replace(key, action, parameters);
+    }
+
+    /// Of two replicas, has workers that look from now on read the other one.
+    pub(super) fn swap(&mut self) {
+        if let Others::Second(_, is_active) = &mut self.others {
+            *is_active = !*is_active;
+        }
     }
 
     /// Entries that packets of several workers wrote, as far as workers that went can tell: their flows did not stay with
@@ -36,7 +91,7 @@ impl Replicas {
 
     /// A worker comes.
     pub(super) fn join(&mut self, worker: WorkerId) -> Result<(), ExactTableError> {
-        if let Some(shards) = &mut self.shards {
+        if let Others::Shards(shards) = &mut self.others {
             shards.insert(worker, self.home.copied()?);
         }
         Ok(())
@@ -44,8 +99,7 @@ impl Replicas {
 
     /// A worker goes. Packets must be outside.
     pub(super) fn leave(&mut self, worker: WorkerId) {
-        let Self { home, shards, divided } = self;
-        let Some(shards) = shards else { return };
+        let Self { home, others: Others::Shards(shards), divided } = self else { return };
         let Some(shard) = shards.remove(&worker) else { return };
         shard.for_each(|key, action, parameters| {
             let Some(before) = home.read(key) else { return };
@@ -66,8 +120,12 @@ impl Replicas {
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut ExactTable> {
-        let shards = self.shards.iter_mut().flat_map(BTreeMap::values_mut);
-        shards.chain(std::iter::once(&mut self.home))
+        let (shards, second) = match &mut self.others {
+            Others::Nothing => (None, None),
+            Others::Shards(shards) => (Some(shards.values_mut()), None),
+            Others::Second(second, _) => (None, Some(&mut **second)),
+        };
+        shards.into_iter().flatten().chain(second).chain(std::iter::once(&mut self.home))
     }
 
     /// Adds an entry; whether there was room in all.
@@ -97,9 +155,9 @@ impl Replicas {
 
     /// An entry as packets left it; where those of several workers wrote it, as those of the first did.
     pub(super) fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
-        let home = self.home.read(key)?;
-        let mut shards = self.shards.iter().flat_map(BTreeMap::values);
-        let written = shards.find_map(|shard| shard.read(key).filter(|found| *found != home));
+        let home = self.active().read(key)?;
+        let written =
+            self.shards().find_map(|(_, shard)| shard.read(key).filter(|found| *found != home));
         Some(written.unwrap_or(home))
     }
 
@@ -111,9 +169,15 @@ impl Replicas {
 
     /// How a worker reaches the entries that came here.
     pub(super) fn access(&self, worker: WorkerId, sharing: Sharing, writing: u64) -> Access {
-        let own = self.shards.as_ref().map(|shards| shards.get(&worker));
-        debug_assert!(own.is_none_or(|own| own.is_some()), "a worker without a shard");
-        own.flatten().unwrap_or(&self.home).access(sharing, writing)
+        let table = match &self.others {
+            Others::Nothing | Others::Second(..) => self.active(),
+            Others::Shards(shards) => {
+                let own = shards.get(&worker);
+                debug_assert!(own.is_some(), "a worker without a shard");
+                own.unwrap_or(&self.home)
+            }
+        };
+        table.access(sharing, writing)
     }
 }
 
@@ -126,7 +190,7 @@ mod tests {
     fn sharded() -> Replicas {
         let mut table = ExactTable::new(32, 4, 2).expect("a table");
         table.insert(5, ActionId(0), &[1; 4]).expect("an entry");
-        Replicas::new(table, true)
+        Replicas::new(table, ir::Replicas::Sharded).expect("memory")
     }
 
     fn come(replicas: &mut Replicas) {
@@ -137,12 +201,12 @@ mod tests {
 
     /// As a packet of a worker does.
     fn write(replicas: &mut Replicas, worker: WorkerId, value: u8) {
-        let shard = replicas.shards.as_mut().and_then(|shards| shards.get_mut(&worker));
-        assert!(shard.expect("a shard").replace(5, ActionId(0), &[value; 4]));
+        let Others::Shards(shards) = &mut replicas.others else { panic!("no shards") };
+        assert!(shards.get_mut(&worker).expect("a shard").replace(5, ActionId(0), &[value; 4]));
     }
 
     fn in_shard(replicas: &Replicas, worker: WorkerId) -> Option<Vec<u8>> {
-        let shard = replicas.shards.as_ref()?.get(&worker)?;
+        let (_, shard) = replicas.shards().find(|(of, _)| **of == worker)?;
         shard.read(5).map(|(_, parameters)| parameters)
     }
 
@@ -194,5 +258,31 @@ mod tests {
         write(&mut replicas, WORKERS[1], 8);
         replicas.leave(WORKERS[0]);
         assert_eq!((value(&replicas), replicas.divided()), (Some(vec![8; 4]), 1));
+    }
+
+    #[test]
+    fn of_two_replicas_one_is_changed_after_the_other_and_both_have_all_entries() {
+        let mut table = ExactTable::new(32, 4, 2).expect("a table");
+        table.insert(5, ActionId(0), &[1; 4]).expect("an entry");
+        let mut replicas = Replicas::new(table, ir::Replicas::Two).expect("memory");
+        let both = |replicas: &mut Replicas, key| -> Vec<_> {
+            let each = replicas.all().map(|table| table.read(key).map(|(_, found)| found[0]));
+            each.collect()
+        };
+        assert!(replicas.insert(6, ActionId(0), &[2; 4]));
+        assert_eq!(
+            (both(&mut replicas, 5), both(&mut replicas, 6)),
+            (vec![Some(1); 2], vec![Some(2); 2])
+        );
+        replicas.change_passive(5, ActionId(1), &[7; 4]);
+        assert_eq!(value(&replicas), Some(vec![1; 4]), "packets read the other one");
+        replicas.swap();
+        assert_eq!(value(&replicas), Some(vec![7; 4]), "packets read what was changed");
+        assert_eq!(both(&mut replicas, 5), [Some(7), Some(1)], "and some may read the other still");
+        replicas.change_passive(5, ActionId(1), &[7; 4]);
+        assert_eq!(value(&replicas), Some(vec![7; 4]));
+        assert_eq!(both(&mut replicas, 5), [Some(7), Some(7)]);
+        assert_eq!(replicas.take(6), Some((ActionId(0), vec![2; 4])));
+        assert_eq!(both(&mut replicas, 6), [None, None]);
     }
 }

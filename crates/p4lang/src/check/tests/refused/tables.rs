@@ -185,6 +185,13 @@ fn references_need_one_replica() {
     accepts(&table("@tableconfig(store=\"static\", impl=\"dpdk\", synced=true)"));
     refuses(&table("@tableconfig(impl=\"t4p4s\")"), "reference");
     refuses(&table("@tableconfig(store=\"static\")"), "reference");
+    accepts(&table("@tableconfig(impl=\"t4p4s\", update=\"change\")"));
+    accepts(&table("@tableconfig(impl=\"t4p4s\", update=\"digest\")"));
+    accepts(&table("@tableconfig(impl=\"dpdk\", update=\"digest\")"));
+    refuses(&table("@tableconfig(impl=\"t4p4s\", update=\"pointer\")"), "reference");
+    refuses(&table("@tableconfig(impl=\"dpdk\", update=\"change\", synced=true)"), "annotation");
+    refuses(&table("@tableconfig(impl=\"sharded\", update=\"digest\")"), "annotation");
+    refuses(&table("@tableconfig(impl=\"dpdk\", update=\"later\")"), "annotation");
     refuses(&table("@tableconfig(impl=\"other\")"), "annotation");
     refuses(&table("@tableconfig(colour=\"dpdk\", impl=\"dpdk\")"), "annotation");
     refuses(&program("void f(@__ref in bit<8> x) {}"), "reference");

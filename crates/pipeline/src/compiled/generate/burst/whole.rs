@@ -25,10 +25,12 @@ const ENDS: usize = 3;
 
 /// Whether a program's packets may be parsed and brought to their end one after the other.
 pub(in crate::compiled) fn is_possible(plan: &Plan) -> bool {
-    // The interpreter's steps change tables; what is sought by a prefix is sought for a whole burst.
+    // The interpreter's steps change tables, as entries do that are not written in place; what is sought by a prefix is
+    // sought for a whole burst.
     !plan.interprets
         && !plan.ages
         && !plan.adds
+        && !plan.defers
         && !plan.parser_writes_headers
         && plan.ahead.is_empty()
         && plan.statements <= STATEMENTS
