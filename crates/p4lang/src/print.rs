@@ -13,7 +13,7 @@ mod tests;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::ast::{Annotation, Declaration, DeclarationKind, Expression, Program, Statement};
+use crate::ast::{Annotation, DeclarationKind, Expression, Program};
 use crate::source::{SourceMap, Span};
 
 /// A whole program, what it included among it.
@@ -63,20 +63,6 @@ fn version(out: &mut String, file: &str, value: &Expression) {
     if let Some(at) = out.find(&include) {
         out.insert_str(at, &format!("#define V1MODEL_VERSION {value}\n"));
     }
-}
-
-/// One declaration, ending in a line break.
-pub fn print_declaration(declaration: &Declaration) -> String {
-    let mut printer = Printer::default();
-    printer.declaration(declaration);
-    printer.out
-}
-
-/// One statement, ending in a line break.
-pub fn print_statement(statement: &Statement) -> String {
-    let mut printer = Printer::default();
-    printer.statement(statement);
-    printer.out
 }
 
 /// Writes lines, indented as deep as braces are open.

@@ -214,11 +214,6 @@ impl SourceMap {
         self.location_at(span.file, span.start)
     }
 
-    /// Where a span ends.
-    pub fn end_location(&self, span: Span) -> Location<'_> {
-        self.location_at(span.file, span.end)
-    }
-
     fn location_at(&self, file: FileId, offset: u32) -> Location<'_> {
         let Some(file) = self.file(file) else {
             return Location { file: "<unknown>", line: 1, column: 1 };

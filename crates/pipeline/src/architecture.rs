@@ -133,6 +133,15 @@ fn microseconds(machine: &Machine<'_>) -> u128 {
     machine.now.as_micros()
 }
 
+/// Begins the pass of a packet through a package of one pass.
+fn begin(machine: &mut Machine<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
+    let length = packet.len();
+    machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
+    machine.begin_pass(length as u64)?;
+    machine.load_packet(packet.to_vec());
+    Ok(())
+}
+
 fn drop_packet(machine: &mut Machine<'_>, reason: &'static str) {
     machine.event(|_| Event::Drop { reason });
 }

@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use calculus::network::format::Variation;
 use calculus::network::{
-    Analyser, Analysis, Assessed, FlowId, Format, Load, Network, ServerBound, Settings, format,
+    Analyser, Analysis, AnalysisError, Assessed, FlowId, Format, Load, Network, ServerBound,
+    Settings, format,
 };
 use calculus::{Extended, Rational, mppg};
 use clap::ArgMatches;
-use provenance::Provenance;
+use provenance::{Provenance, Share};
 use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
 use report::{RunDirectory, shares};
 use serde::{Deserialize, Serialize};
@@ -58,8 +59,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let network = format::read(&text, format).map_err(|error| in_file(&error))?;
     let analyses = arguments::analyses(matches);
     let flows = arguments::flows(matches, &network)?;
-    let interrupt = flag(&crew)?;
-    let analyser = Analyser::new(&network, settings.clone());
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let analyser = Analyser::new(&network, settings.clone()).stopped_by(Arc::clone(&interrupt));
     let with_runs = with_runs(matches, &flows);
     // Parts rather than flows, so that flows of one part are bounded on all cores.
     let size = flows.len().div_ceil(crew.size() * if crew.is_alone() { 1 } else { PARTS });
@@ -78,13 +79,29 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let found_parts = found.results.into_iter().flatten().collect::<Result<Vec<_>, String>>();
     let (analyses, assessed) = Applied::merge(&analyses, found_parts.map_err(Failure::input)?);
-    let servers = analyser
-        .servers(analyses.first().copied().unwrap_or(Analysis::Best))
-        .map_err(|error| in_file(&error))?;
+    if assessed.is_empty() && interrupt.load(Ordering::Relaxed) {
+        eprintln!("planimeter: interrupted before any flow was bounded");
+        return crew.leave(INTERRUPTED);
+    }
+    let servers = match analyser.servers(analyses.first().copied().unwrap_or(Analysis::Best)) {
+        Err(AnalysisError::Stopped) => Vec::new(),
+        found => found.map_err(|error| in_file(&error))?,
+    };
     let loads = network.loads();
     let bounds =
         bounds_of(matches, &network, (&analyses, &settings), &assessed, (&servers, &loads));
-    let provenance = Provenance { shares: found.shares, ..began.provenance() };
+    let mut provenance = Provenance { shares: found.shares, ..began.provenance() };
+    let is_stopped = interrupt.load(Ordering::Relaxed);
+    if is_stopped && assessed.len() < flows.len() {
+        if provenance.shares.is_empty() {
+            provenance.shares.push(Share { host: provenance.host.clone(), ..Share::default() });
+        }
+        if let Some(share) = provenance.shares.first_mut() {
+            let (done, all) = (assessed.len(), flows.len());
+            share.did = vec![format!("{done} of {all} flows")];
+            share.missing = vec![format!("{} of {all} flows", all - done)];
+        }
+    }
     let run = Run { bounds: &bounds, provenance: &provenance };
     if matches.get_flag("json") {
         print!("{}", to_json(&run));
@@ -104,6 +121,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     for contradiction in bounds.contradictions() {
         eprintln!("planimeter: {contradiction}; please report this network as a bug");
     }
+    if is_stopped {
+        eprintln!("planimeter: interrupted; the flows that were bounded until then are above");
+        return crew.leave(INTERRUPTED);
+    }
     let late = settings.deadline.as_ref().map_or_else(Vec::new, |most| late(&bounds, most));
     if let Some(flows) = late.first().map(|first| (first, late.len())) {
         let (first, count) = flows;
@@ -115,16 +136,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let incomplete = provenance.missing().is_some();
     let failed = verdict(&bounds, matches.get_flag("allow-unbounded"));
-    crew.leave(if interrupt.load(Ordering::Relaxed) {
-        INTERRUPTED
-    } else {
-        u8::from(failed || incomplete)
-    })
-}
-
-/// A rank is asked to end where another was lost; one process alone is ended by its user as any other.
-fn flag(crew: &Crew) -> Result<Arc<AtomicBool>, Failure> {
-    if crew.is_alone() { Ok(Arc::default()) } else { interrupt::flag().map_err(Failure::run) }
+    crew.leave(u8::from(failed || incomplete))
 }
 
 /// The first and the last of some flows.

@@ -48,12 +48,7 @@ pub(crate) fn command() -> Command {
         .after_long_help(EXAMPLES)
         .max_term_width(100)
         .args([
-            Arg::new("runs")
-                .value_name("RUN")
-                .help("Run directory, or a result.json")
-                .required(true)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf)),
+            output::runs(),
             Arg::new("baseline")
                 .long("baseline")
                 .short('b')

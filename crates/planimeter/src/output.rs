@@ -22,6 +22,16 @@ pub(crate) fn output(help: impl Into<String>) -> Arg {
         .help(help.into())
 }
 
+/// The runs that were measured before.
+pub(crate) fn runs() -> Arg {
+    Arg::new("runs")
+        .value_name("RUN")
+        .help("Run directory, or a result.json")
+        .required(true)
+        .num_args(1..)
+        .value_parser(value_parser!(PathBuf))
+}
+
 /// `--json`, the result in place of tables.
 pub(crate) fn json_flag() -> Arg {
     flag("json", "Print result.json in place of the tables")

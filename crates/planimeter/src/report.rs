@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ::report::compare::{Candidate, compare};
 use ::report::{RunDirectory, json, rfc8456};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::failure::Failure;
 use crate::output::{self, layout};
@@ -34,12 +34,7 @@ pub(crate) fn command() -> Command {
         .after_long_help(EXAMPLES)
         .max_term_width(100)
         .args([
-            Arg::new("runs")
-                .value_name("RUN")
-                .help("Run directory, or a result.json")
-                .required(true)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf)),
+            output::runs(),
             Arg::new("name")
                 .long("name")
                 .value_name("NAME")

@@ -4,6 +4,8 @@ use softswitch::Path;
 
 const PATH: Path = Path::Compiled;
 
+#[path = "running/changes.rs"]
+mod changes;
 #[path = "running/devices.rs"]
 mod devices;
 #[path = "running/entities.rs"]

@@ -116,11 +116,6 @@ impl MatchTable {
         &self.inner.entries
     }
 
-    /// Bytes that finding the best entry takes, beside the entries.
-    pub fn search_bytes(&self) -> usize {
-        self.inner.search.bytes()
-    }
-
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.inner.control().entries.len()

@@ -10,7 +10,6 @@ use crate::calm::{Calm, Seating, Standing};
 use crate::design::UpdateMethod;
 use crate::digest::Digest;
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
-use crate::layout::Layout;
 use crate::quiescence::{Pin, Reclaim, Seat};
 use crate::store::{Aftermath, BATCH, CalmVisitor, Hit, Store, Visitor};
 use crate::table::{EntryError, Inner};
@@ -503,16 +502,5 @@ impl BatchError {
         } else {
             Err(Self { bytes: keys.len(), width })
         }
-    }
-}
-
-impl Layout {
-    /// Writes a number as a key: most significant byte first, cut to the key's bytes.
-    pub fn key_from(&self, number: u128) -> Vec<u8> {
-        let bytes = number.to_be_bytes();
-        let width = self.key_bytes();
-        let mut key = vec![0; width.saturating_sub(bytes.len())];
-        key.extend_from_slice(&bytes[bytes.len().saturating_sub(width)..]);
-        key
     }
 }

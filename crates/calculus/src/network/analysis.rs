@@ -15,7 +15,7 @@ mod tandem_matching;
 mod tfa;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::arrival::{Bounder, Common};
@@ -141,6 +141,9 @@ pub enum AnalysisError {
          each flow by itself"
     )]
     NotInOrder(String),
+    /// No more bounds were wanted ([`Analyser::stopped_by`]).
+    #[error("it was stopped before its end")]
+    Stopped,
     /// The settings name no way to bound arrivals.
     #[error("no method to bound arrivals is set; name at least one")]
     NoArrivalBound,
@@ -258,6 +261,25 @@ impl<'n> Analyser<'n> {
             assessed: AtomicUsize::new(0),
             candidates: OnceLock::new(),
             outlined: OnceLock::new(),
+        }
+    }
+
+    /// Has every analysis end with [`AnalysisError::Stopped`] soon after the flag is set: no bound of a flow, and no server in
+    /// the analyses by delays, is begun then.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.common.stop = Some(stop);
+        self
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.common.go_on().is_err()
+    }
+
+    fn stopped_as(self, other: &Analyser<'_>) -> Self {
+        match &other.common.stop {
+            Some(stop) => self.stopped_by(Arc::clone(stop)),
+            None => self,
         }
     }
 
@@ -380,7 +402,8 @@ impl<'n> Analyser<'n> {
         match work(self) {
             Err(AnalysisError::Algebra(_)) if !self.common.network.is_outline() => {
                 work(self.outlined.get_or_init(|| {
-                    Box::new(Self::new(self.network.outline(), self.common.settings.clone()))
+                    let outlined = Self::new(self.network.outline(), self.common.settings.clone());
+                    Box::new(outlined.stopped_as(self))
                 }))
             }
             other => other,
@@ -392,6 +415,7 @@ impl<'n> Analyser<'n> {
     }
 
     fn attempt(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
+        self.common.go_on()?;
         self.knows_all(analysis)?;
         let bounder = Bounder::new(&self.common);
         match analysis {
@@ -407,9 +431,8 @@ impl<'n> Analyser<'n> {
             }
             Analysis::Ulp => linear::in_any_order(&self.common, self.delays()?, flow),
             Analysis::Best => {
-                let candidates = self
-                    .candidates
-                    .get_or_init(|| best::candidates(self.common.network, &self.common.settings));
+                let candidates =
+                    self.candidates.get_or_init(|| best::candidates(self, &self.common.settings));
                 best::bound(candidates, flow)
             }
         }

@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::cache::{Answers, Question};
@@ -42,6 +43,8 @@ pub(crate) struct Common<'n> {
     returns: Vec<OnceLock<bool>>,
     any_returns: OnceLock<bool>,
     answers: Known,
+    /// Set by whoever wants no more bounds.
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 impl<'n> Common<'n> {
@@ -61,6 +64,17 @@ impl<'n> Common<'n> {
             returns: network.flows().map(|_| OnceLock::new()).collect(),
             any_returns: OnceLock::new(),
             answers: Answers::default(),
+            stop: None,
+        }
+    }
+
+    /// # Errors
+    ///
+    /// If no more bounds are wanted.
+    pub(crate) fn go_on(&self) -> Result<(), AnalysisError> {
+        match &self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(AnalysisError::Stopped),
+            _ => Ok(()),
         }
     }
 

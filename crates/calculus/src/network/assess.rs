@@ -52,7 +52,7 @@ impl Assessed {
 
 impl Analyser<'_> {
     /// Bounds flows by several analyses and, if `with_runs`, looks for bad runs of each. For each
-    /// flow, a list in the order of the analyses.
+    /// flow, a list in the order of the analyses. If it is stopped ([`Analyser::stopped_by`]), of the flows that it was done with.
     ///
     /// # Errors
     ///
@@ -66,14 +66,21 @@ impl Analyser<'_> {
         for analysis in analyses {
             self.feed_forward(*analysis)?;
         }
-        self.in_parallel(flows, |flow| {
+        let done = self.in_parallel(flows, |flow| {
+            if self.is_stopped() {
+                return Ok(None);
+            }
             let run = with_runs.then(|| simulate(self.network(), *flow, self.settings())).flatten();
             let assess = |analysis: &Analysis| {
                 Ok(Assessed { bound: self.run(*flow, *analysis)?, run: run.clone() })
             };
-            let found = analyses.iter().map(assess).collect();
+            let found: Result<Vec<Assessed>, _> = analyses.iter().map(assess).collect();
             self.count_assessed();
-            found
-        })
+            match found {
+                Err(AnalysisError::Stopped) => Ok(None),
+                found => found.map(Some),
+            }
+        })?;
+        Ok(done.into_iter().flatten().collect())
     }
 }

@@ -1,14 +1,34 @@
 //! The best of all is what its name says; what is beyond the algebra is outlined.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use calculus::network::{
-    Analyser, Analysis, ArrivalBound, Flow, FlowOfInterest, Multiplexing, Network, NetworkBuilder,
-    Server, Settings, simulate,
+    Analyser, Analysis, AnalysisError, ArrivalBound, Flow, FlowOfInterest, Multiplexing, Network,
+    NetworkBuilder, Server, Settings, simulate,
 };
 use calculus::{Curve, Extended, Rational};
 use proptest::prelude::*;
 
 use super::soundness::{config, networks};
 use super::support::{bound, network, rl, tb};
+
+#[test]
+fn an_analysis_that_is_stopped_gives_the_flows_that_it_was_done_with() {
+    let network =
+        network(&[rl("10", "1"), rl("10", "1")], &[(tb("1", "1"), &[0, 1]), (tb("2", "1"), &[1])]);
+    let flows: Vec<_> = network.flows().map(|(id, _)| id).collect();
+    let analyses = [Analysis::TfaPlusPlus, Analysis::Best];
+    let stop = Arc::<AtomicBool>::default();
+    let analyser = Analyser::new(&network, Settings::default()).stopped_by(Arc::clone(&stop));
+    assert_eq!(analyser.assess(&flows, &analyses, true).map(|rows| rows.len()), Ok(2));
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(analyser.assess(&flows, &analyses, true).map(|rows| rows.len()), Ok(0));
+    for analysis in analyses {
+        let found = analyser.bound(flows[0], analysis).map(|bound| bound.delay);
+        assert_eq!(found, Err(AnalysisError::Stopped), "{analysis}");
+    }
+}
 
 /// Every way to bound arrivals alone, the pairs of neighbours, and all at once.
 fn methods() -> Vec<&'static [ArrivalBound]> {

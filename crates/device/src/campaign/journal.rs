@@ -18,12 +18,6 @@ impl Picoseconds {
     pub fn from_nanoseconds(nanoseconds: i64) -> Self {
         Self(nanoseconds.saturating_mul(1000))
     }
-
-    /// In seconds, for display.
-    #[must_use]
-    pub fn as_seconds(self) -> f64 {
-        self.0 as f64 / 1e12
-    }
 }
 
 /// With the unit that suits: `51.058 µs`.

@@ -17,6 +17,40 @@ pub(super) trait Wire: Sized {
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 }
 
+/// Declares a structure that an experimenter fills: its id, a type of its own numbering, and whatever it likes.
+macro_rules! experimenter {
+    ($(#[$meta:meta])* pub $name:ident, $structure:literal) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct $name {
+            /// The experimenter's id.
+            pub experimenter: u32,
+            /// The type, in the numbering of the experimenter.
+            pub exp_type: u32,
+            /// What follows.
+            pub data: Vec<u8>,
+        }
+
+        impl Wire for $name {
+            fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(Self {
+                    experimenter: reader.u32(concat!($structure, ".experimenter"))?,
+                    exp_type: reader.u32(concat!($structure, ".exp_type"))?,
+                    data: reader.rest().to_vec(),
+                })
+            }
+
+            fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+                put_u32(out, self.experimenter);
+                put_u32(out, self.exp_type);
+                out.extend_from_slice(&self.data);
+                Ok(())
+            }
+        }
+    };
+}
+pub(super) use experimenter;
+
 /// Reads structures until the reader is empty. Each takes at least one byte, so this ends.
 pub(super) fn decode_list<T: Wire>(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
     let mut items = Vec::new();

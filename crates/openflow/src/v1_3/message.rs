@@ -1,7 +1,7 @@
 //! Messages of this version, whole: the header and what follows it (specification 1.3.5, section
 //! 7.1).
 
-use super::codec::{Wire, put_u32};
+use super::codec::{Wire, experimenter, put_u32};
 use super::errors::ErrorMessage;
 use super::flows::{FlowMod, FlowRemoved};
 use super::groups::GroupMod;
@@ -39,32 +39,9 @@ mod kind {
     pub(super) const METER_MOD: MessageType = MessageType(29);
 }
 
-/// A message that an experimenter defines, `ofp_experimenter_header`; passed through.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Experimenter {
-    /// The experimenter's id.
-    pub experimenter: u32,
-    /// The type, in the numbering of the experimenter.
-    pub exp_type: u32,
-    /// What follows.
-    pub data: Vec<u8>,
-}
-
-impl Wire for Experimenter {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            experimenter: reader.u32("ofp_experimenter_header.experimenter")?,
-            exp_type: reader.u32("ofp_experimenter_header.exp_type")?,
-            data: reader.rest().to_vec(),
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.experimenter);
-        put_u32(out, self.exp_type);
-        out.extend_from_slice(&self.data);
-        Ok(())
-    }
+experimenter! {
+    /// A message that an experimenter defines, `ofp_experimenter_header`; passed through.
+    pub Experimenter, "ofp_experimenter_header"
 }
 
 /// A message, without its transaction id.

@@ -7,7 +7,7 @@
 mod join;
 mod split;
 
-use super::codec::{Wire, decode_list, encode_list, put_u16, put_u32, refuse_known};
+use super::codec::{Wire, decode_list, encode_list, experimenter, put_u16, put_u32, refuse_known};
 use super::flows::{AggregateStats, FlowStats, FlowStatsRequest};
 use super::groups::{GroupDesc, GroupFeatures, GroupId, GroupStats};
 use super::meters::{MeterConfig, MeterFeatures, MeterId, MeterStats};
@@ -102,32 +102,9 @@ impl Wire for SwitchDesc {
     }
 }
 
-/// A body that an experimenter defines, `ofp_experimenter_multipart_header`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MultipartExperimenter {
-    /// The experimenter's id.
-    pub experimenter: u32,
-    /// The type, in the numbering of the experimenter.
-    pub exp_type: u32,
-    /// What follows.
-    pub data: Vec<u8>,
-}
-
-impl Wire for MultipartExperimenter {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            experimenter: reader.u32("ofp_experimenter_multipart_header.experimenter")?,
-            exp_type: reader.u32("ofp_experimenter_multipart_header.exp_type")?,
-            data: reader.rest().to_vec(),
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.experimenter);
-        put_u32(out, self.exp_type);
-        out.extend_from_slice(&self.data);
-        Ok(())
-    }
+experimenter! {
+    /// A body that an experimenter defines, `ofp_experimenter_multipart_header`.
+    pub MultipartExperimenter, "ofp_experimenter_multipart_header"
 }
 
 /// A question to the switch, or a part of one, `ofp_multipart_request`.

@@ -3,8 +3,8 @@
 
 use super::actions::ActionType;
 use super::codec::{
-    Wire, begin, body, decode_list, encode_list, end_then_pad, padding, put_u16, put_u32, put_u64,
-    refuse_known, tlv,
+    Wire, begin, body, decode_list, encode_list, end_then_pad, experimenter, padding, put_u16,
+    put_u32, put_u64, refuse_known, tlv,
 };
 use super::instructions::InstructionType;
 use super::oxm::OxmId;
@@ -169,32 +169,9 @@ impl Wire for FeatureId {
     }
 }
 
-/// What an experimenter says about a table, `ofp_table_feature_prop_experimenter`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ExperimenterProperty {
-    /// The experimenter's id.
-    pub experimenter: u32,
-    /// The type, in the numbering of the experimenter.
-    pub exp_type: u32,
-    /// What follows.
-    pub data: Vec<u8>,
-}
-
-impl Wire for ExperimenterProperty {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            experimenter: reader.u32("ofp_table_feature_prop_experimenter.experimenter")?,
-            exp_type: reader.u32("ofp_table_feature_prop_experimenter.exp_type")?,
-            data: reader.rest().to_vec(),
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.experimenter);
-        put_u32(out, self.exp_type);
-        out.extend_from_slice(&self.data);
-        Ok(())
-    }
+experimenter! {
+    /// What an experimenter says about a table, `ofp_table_feature_prop_experimenter`.
+    pub ExperimenterProperty, "ofp_table_feature_prop_experimenter"
 }
 
 /// Declares the properties, each with the structures that it lists.

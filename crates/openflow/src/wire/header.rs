@@ -46,40 +46,6 @@ open_enum! {
     }
 }
 
-impl MessageType {
-    /// `OFPT_BARRIER_REQUEST` in that version.
-    pub const fn barrier_request(version: Version) -> Self {
-        match version {
-            Version::V1_0 => Self(18),
-            Version::V1_3 => Self(20),
-        }
-    }
-
-    /// `OFPT_BARRIER_REPLY` in that version.
-    pub const fn barrier_reply(version: Version) -> Self {
-        match version {
-            Version::V1_0 => Self(19),
-            Version::V1_3 => Self(21),
-        }
-    }
-
-    /// `OFPT_STATS_REQUEST` in 1.0, `OFPT_MULTIPART_REQUEST` in 1.3.
-    pub const fn multipart_request(version: Version) -> Self {
-        match version {
-            Version::V1_0 => Self(16),
-            Version::V1_3 => Self(18),
-        }
-    }
-
-    /// `OFPT_STATS_REPLY` in 1.0, `OFPT_MULTIPART_REPLY` in 1.3.
-    pub const fn multipart_reply(version: Version) -> Self {
-        match version {
-            Version::V1_0 => Self(17),
-            Version::V1_3 => Self(19),
-        }
-    }
-}
-
 /// A view of a message's header.
 ///
 /// The buffer may hold more than the message; what follows it is left alone.

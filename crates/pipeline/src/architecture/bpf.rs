@@ -10,7 +10,7 @@
 //! The port is the one that the packet came from, unless it is redirected. What a parser rejects is dropped. Maps are
 //! tables, arrays of counters and registers like any others.
 
-use super::{Bound, Output, bound_control, bound_parser, drop_packet, output};
+use super::{Bound, Output, begin, bound_control, bound_parser, drop_packet, output};
 use crate::error::{LoadError, RunError};
 use crate::layout::{Layout, MetadataField};
 use crate::machine::Machine;
@@ -100,10 +100,7 @@ impl Blocks {
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let length = packet.len();
-        machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
-        machine.begin_pass(length as u64)?;
-        machine.load_packet(packet.to_vec());
+        begin(machine, port, packet)?;
         match &self.0 {
             Package::Filter { parser, filter } => {
                 let Some([headers]) = parse(machine, parser, |_, _| {})? else { return Ok(()) };
@@ -116,7 +113,7 @@ impl Blocks {
                 }
                 Ok(())
             }
-            Package::User(stages) => stages.user_space(machine, port, length, outputs),
+            Package::User(stages) => stages.user_space(machine, port, packet.len(), outputs),
             Package::Xdp(stages) => stages.xdp(machine, port, outputs),
         }
     }

@@ -5,11 +5,10 @@
 //! controls emit goes before the payload; if none emits, the packet leaves as it came. It leaves
 //! through the port on which it came.
 
-use super::{Output, drop_packet, output};
+use super::{Output, begin, drop_packet, output};
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
 use crate::machine::Machine;
-use crate::trace::Event;
 use crate::value::Value;
 use ir::{
     Block, ControlId, Direction, Package, PackageValue, Parameter, ParserId, StatementKind, TypeId,
@@ -53,10 +52,7 @@ impl Blocks {
         packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let length = packet.len();
-        machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
-        machine.begin_pass(length as u64)?;
-        machine.load_packet(packet.to_vec());
+        begin(machine, port, packet)?;
         let layout = machine.layout;
         let mut values = HashMap::new();
         for block in &self.blocks {

@@ -24,6 +24,7 @@ use super::{
 use crate::error::{LoadError, RunError};
 use crate::layout::{Layout, MetadataField};
 use crate::machine::{Effects, Preserved};
+use crate::state::Replica;
 use crate::trace::Event;
 use ir::{ControlId, ParserId, TypeId};
 use std::sync::atomic::Ordering;
@@ -443,15 +444,7 @@ impl Blocks {
             self.replicate(machine, &passing, group, queue)?;
         }
         passing.most = config.packet_length;
-        for replica in &config.replicas {
-            passing.charge(machine)?;
-            let mut copy = passing.copied(machine);
-            copy.port = replica.port;
-            let instance = u128::from(replica.instance);
-            self.set(machine, &mut copy.standard, MetadataField::EgressRid, instance)?;
-            self.enqueue(machine, copy, queue)?;
-        }
-        Ok(())
+        self.send_copies(machine, &passing, &config.replicas, queue)
     }
 
     fn replicate<'p, E: Engine<'p>>(
@@ -465,7 +458,17 @@ impl Blocks {
         if replicas.is_empty() {
             drop_packet(machine, "the multicast group has no members");
         }
-        for replica in replicas.iter() {
+        self.send_copies(machine, passing, &replicas, queue)
+    }
+
+    fn send_copies<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        passing: &Egress<E::Value>,
+        replicas: &[Replica],
+        queue: &mut Queue<E::Value>,
+    ) -> Result<(), RunError> {
+        for replica in replicas {
             passing.charge(machine)?;
             let mut copy = passing.copied(machine);
             copy.port = replica.port;

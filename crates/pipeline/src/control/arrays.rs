@@ -233,15 +233,6 @@ impl Core {
         Ok(())
     }
 
-    /// Puts all elements of a counter back to zero.
-    ///
-    /// # Errors
-    /// If there is no such counter.
-    pub fn reset_counter(&self, id: ExternId) -> Done {
-        self.counters(id)?.cells.clear();
-        Ok(())
-    }
-
     /// Sets what `crc16_custom` computes.
     pub fn set_crc16(&self, parameters: CrcParameters) {
         write(&self.state.hashes).custom_crcs.crc16 = Arc::new(Crc::new(parameters));

@@ -188,19 +188,6 @@ impl Core {
         idle
     }
 
-    /// How long ago the idle timer of an entry started.
-    ///
-    /// # Errors
-    /// If there is no such entry.
-    pub fn idle_time(
-        &self,
-        table: TableId,
-        entry: EntryHandle,
-        now: Duration,
-    ) -> Result<Duration, ControlError> {
-        Ok(now.saturating_sub(self.stored(table, entry)?.timer.restarted()))
-    }
-
     /// The timeout that PNA's expire time profile `profile` stands for; `None`: never.
     pub fn set_expire_time_profile(&self, profile: u64, timeout: Option<Duration>) {
         let mut profiles = write(&self.state.expire_profiles);
@@ -296,7 +283,11 @@ impl Core {
         Ok(())
     }
 
-    fn stored(&self, table: TableId, entry: EntryHandle) -> Result<Arc<Stored>, ControlError> {
+    pub(crate) fn stored(
+        &self,
+        table: TableId,
+        entry: EntryHandle,
+    ) -> Result<Arc<Stored>, ControlError> {
         self.table(table)?.get(entry).ok_or(ControlError::NotFound("entry"))
     }
 }

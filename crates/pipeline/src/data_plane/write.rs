@@ -65,6 +65,19 @@ impl<'a> Writer<'a> {
         self.inverses.push(Box::new(undo));
     }
 
+    fn undo_in_array(
+        &mut self,
+        id: Option<ir::ExternId>,
+        undo: impl FnOnce(&ExternState) + Send + 'static,
+    ) {
+        self.undo(move |shared, _| {
+            let state = id.and_then(|id| shared.core.state.externs.get(id.index()));
+            if let Some(state) = state {
+                undo(state);
+            }
+        });
+    }
+
     fn time(&self) -> Duration {
         self.shared.time(self.now)
     }
@@ -539,9 +552,8 @@ impl<'a> Writer<'a> {
         let Some(ExternState::Counter(counters)) = self.array(id) else { return Err(no_array()) };
         let value = (cell.data != CounterData::default()).then_some(cell.data);
         let inverse = set_cells(&counters.cells, counters.size, cell.index, value)?;
-        self.undo(move |shared, _| {
-            let state = id.and_then(|id| shared.core.state.externs.get(id.index()));
-            if let Some(ExternState::Counter(counters)) = state {
+        self.undo_in_array(id, move |state| {
+            if let ExternState::Counter(counters) = state {
                 inverse(&counters.cells);
             }
         });
@@ -559,9 +571,8 @@ impl<'a> Writer<'a> {
             meter
         });
         let inverse = set_cells(&meters.cells, meters.size, cell.index, meter)?;
-        self.undo(move |shared, _| {
-            let state = id.and_then(|id| shared.core.state.externs.get(id.index()));
-            if let Some(ExternState::Meter(meters)) = state {
+        self.undo_in_array(id, move |state| {
+            if let ExternState::Meter(meters) = state {
                 inverse(&meters.cells);
             }
         });
@@ -580,9 +591,8 @@ impl<'a> Writer<'a> {
         })?;
         let value = (value != registers.initial).then_some(value);
         let inverse = set_cells(&registers.cells, registers.size, cell.index, value)?;
-        self.undo(move |shared, _| {
-            let state = id.and_then(|id| shared.core.state.externs.get(id.index()));
-            if let Some(ExternState::Register(registers)) = state {
+        self.undo_in_array(id, move |state| {
+            if let ExternState::Register(registers) = state {
                 inverse(&registers.cells);
             }
         });

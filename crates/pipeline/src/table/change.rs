@@ -125,8 +125,7 @@ impl Core {
     /// # Errors
     /// If the entry is there no more, is constant, or has another action by now.
     pub fn change_entry(&self, change: &EntryChange) -> Result<Changed, ControlError> {
-        let stored = self.table(change.table)?.get(change.entry);
-        let stored = stored.ok_or(ControlError::NotFound("entry"))?;
+        let stored = self.stored(change.table, change.entry)?;
         if stored.is_const {
             return Err(ControlError::Constant("the entry"));
         }

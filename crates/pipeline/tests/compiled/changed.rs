@@ -106,6 +106,23 @@ fn change(both: &mut Both, random: &mut ChaCha8Rng) {
     assert_eq!(outcomes[0], outcomes[1], "{kind:?} in {table}");
 }
 
+/// A switch whose table `several` has one entry that counts by ones, and a packet that hits it.
+fn counting(program: &ir::Program) -> (Switch, ir::TableId, [u8; 16]) {
+    let switch = Switch::new(program.clone()).expect("a program that can be run");
+    let table = switch.table_named("several").expect("a table");
+    let zero = |width| FieldMatch::Exact(Bits::unsigned(width, 0));
+    let entry = TableEntry {
+        matches: vec![zero(8), zero(16)],
+        priority: 0,
+        action: EntryAction::Action(call(&switch, "several", "count", &[1, 0, 0])),
+        idle_timeout: None,
+    };
+    switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
+    let mut packet = [0; 16];
+    packet[0] = 9;
+    (switch, table, packet)
+}
+
 fn entries(switch: &Switch, table: &str) -> (Vec<(EntryHandle, TableEntry)>, ActionCall) {
     let id = switch.table_named(table).expect("a table");
     let entries = switch.entries(id).expect("entries").collect();
@@ -212,22 +229,12 @@ fn sharded_entries_are_those_of_one_table_as_long_as_flows_stay_with_their_worke
 #[test]
 fn entries_that_packets_of_two_workers_write_are_divided_and_counted() {
     for (store, program) in sharded("several") {
-        let switch = Switch::new(program).expect("a program that can be run");
+        let (switch, _, packet) = counting(&program);
         let code = Compiled::new(&switch).expect("a program that is compiled");
-        let table = switch.table_named("several").expect("a table");
-        let zero = |width| FieldMatch::Exact(Bits::unsigned(width, 0));
-        let entry = TableEntry {
-            matches: vec![zero(8), zero(16)],
-            priority: 0,
-            action: EntryAction::Action(call(&switch, "several", "count", &[1, 0, 0])),
-            idle_timeout: None,
-        };
-        switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
         let mut workers = [0, 0].map(Processor::with_seed);
         for (worker, packets) in workers.iter_mut().zip([2, 3]) {
             for _ in 0..packets {
-                let packet = (1, &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]);
-                code.process(&switch, worker, packet, Duration::ZERO, &mut Vec::new())
+                code.process(&switch, worker, (1, &packet), Duration::ZERO, &mut Vec::new())
                     .expect("a packet");
             }
         }
@@ -397,24 +404,13 @@ fn two_workers_lose_updates_of_an_entry_without_a_lock_and_none_with_one() {
     const PACKETS: u32 = 3200;
     const TRIALS: u32 = 60;
     let lost = |program: &ir::Program| {
-        let switch = Switch::new(program.clone()).expect("a program that can be run");
+        let (switch, _, packet) = counting(program);
         let code = Compiled::new(&switch).expect("a program that is compiled");
-        let table = switch.table_named("several").expect("a table");
-        let zero = |width| FieldMatch::Exact(Bits::unsigned(width, 0));
-        let entry = TableEntry {
-            matches: vec![zero(8), zero(16)],
-            priority: 0,
-            action: EntryAction::Action(call(&switch, "several", "count", &[1, 0, 0])),
-            idle_timeout: None,
-        };
-        switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
         let begin = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
                     let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
-                    let mut packet = [0; 16];
-                    packet[0] = 9;
                     let packets: Vec<(u32, &[u8])> = vec![(1, &packet); 32];
                     // Both are there before either counts.
                     code.process_batch(&switch, &mut worker, &[], Duration::ZERO, &mut batch);

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Applied, arguments, bounds_of, with_runs};
 use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
+use crate::interrupt;
 use crate::output::layout;
 
 pub(super) fn run(
@@ -26,7 +27,7 @@ pub(super) fn run(
     settings: &Settings,
     mut crew: Crew,
 ) -> Result<ExitCode, Failure> {
-    let interrupt = super::flag(&crew)?;
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
     let at = |value: &Rational| {
         let network = variation.network(text, format, value);
         network.map_err(|error| format!("{}: {error}", file.display()))

@@ -3,6 +3,7 @@
 /// How packets go; `tests/compiled.rs` has the same tests with the other one.
 const PATH: softswitch::Path = softswitch::Path::Interpreter;
 
+mod changes;
 mod devices;
 mod entities;
 mod faults;

@@ -224,7 +224,11 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn new() -> Self {
-        let p4info = pushed(PROGRAM).p4info.expect("it has one");
+        Self::of(PROGRAM)
+    }
+
+    pub(crate) fn of(program: &str) -> Self {
+        let p4info = pushed(program).p4info.expect("it has one");
         Self { schema: Schema::new(p4info).expect("it is right") }
     }
 

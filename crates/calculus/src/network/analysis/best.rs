@@ -13,9 +13,10 @@ const THOROUGH: usize = 300;
 
 /// Conventions, and the analyses to do under them.
 pub(super) fn candidates<'n>(
-    network: &'n Network,
+    of: &Analyser<'n>,
     settings: &Settings,
 ) -> Vec<(Analyser<'n>, Vec<Analysis>)> {
+    let network: &'n Network = of.common.network;
     let orders: Vec<Multiplexing> =
         network.servers().map(|(_, server)| settings.multiplexing_at(server)).collect();
     let all = |multiplexing| orders.iter().all(|order| *order == multiplexing);
@@ -90,7 +91,7 @@ pub(super) fn candidates<'n>(
     }
     candidates
         .into_iter()
-        .map(|(settings, analyses)| (Analyser::new(network, settings), analyses))
+        .map(|(settings, analyses)| (Analyser::new(network, settings).stopped_as(of), analyses))
         .collect()
 }
 
@@ -113,6 +114,7 @@ pub(super) fn bound(
             }
             let mut found = match analyser.run(flow, *analysis) {
                 Ok(found) => found,
+                Err(AnalysisError::Stopped) => return Err(AnalysisError::Stopped),
                 // It does not apply here, others do.
                 Err(error) => {
                     fault.get_or_insert(error);

@@ -60,6 +60,7 @@ impl Delays {
             Ok(order) => {
                 let mut delays = Self { classes: HashMap::new() };
                 for server in order {
+                    common.go_on()?;
                     for (class, result) in delays.server(common, server, false)? {
                         delays.classes.insert((server, class), result);
                     }
@@ -78,6 +79,7 @@ impl Delays {
             let mut changed = false;
             let mut most = Rational::ZERO;
             for server in &servers {
+                common.go_on()?;
                 for (class, mut result) in delays.server(common, *server, true)? {
                     if let (Extended::Finite(delay), Some(step)) = (&result.delay, &step) {
                         let steps = (delay / step).floor() + Rational::from(2);

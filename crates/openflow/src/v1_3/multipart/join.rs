@@ -30,16 +30,12 @@ pub enum JoinError {
 /// Keep one per transaction id. It holds what the parts hold, so the number of parts is limited;
 /// each is at most 64 KiB.
 #[derive(Clone, Debug)]
-pub struct ReplyJoiner {
-    joined: Option<MultipartReplyBody>,
-    parts: usize,
-    max_parts: usize,
-}
+pub struct ReplyJoiner(Parts<MultipartReplyBody>);
 
 impl ReplyJoiner {
     /// A joiner for a reply of at most `max_parts` parts.
     pub const fn new(max_parts: usize) -> Self {
-        Self { joined: None, parts: 0, max_parts }
+        Self(Parts { joined: None, count: 0, most: max_parts })
     }
 
     /// Takes a part; gives the whole back with the last one, and is then ready for another reply.
@@ -48,37 +44,18 @@ impl ReplyJoiner {
     ///
     /// If the part does not continue those before. These are dropped: what follows begins anew.
     pub fn push(&mut self, part: MultipartReply) -> Result<Option<MultipartReplyBody>, JoinError> {
-        let parts = std::mem::take(&mut self.parts) + 1;
-        let joined = self.joined.take();
-        if parts > self.max_parts {
-            return Err(JoinError::TooMany(self.max_parts));
-        }
-        let joined = match joined {
-            None => part.body,
-            Some(joined) => continue_reply(joined, part.body)?,
-        };
-        if part.flags.contains(MultipartFlags::MORE) {
-            self.joined = Some(joined);
-            self.parts = parts;
-            Ok(None)
-        } else {
-            Ok(Some(joined))
-        }
+        self.0.push(part.body, part.flags, continue_reply)
     }
 }
 
 /// The parts of one request, as they come in: as [`ReplyJoiner`].
 #[derive(Clone, Debug)]
-pub struct RequestJoiner {
-    joined: Option<MultipartRequestBody>,
-    parts: usize,
-    max_parts: usize,
-}
+pub struct RequestJoiner(Parts<MultipartRequestBody>);
 
 impl RequestJoiner {
     /// A joiner for a request of at most `max_parts` parts.
     pub const fn new(max_parts: usize) -> Self {
-        Self { joined: None, parts: 0, max_parts }
+        Self(Parts { joined: None, count: 0, most: max_parts })
     }
 
     /// Takes a part; gives the whole back with the last one, and is then ready for another request.
@@ -90,22 +67,39 @@ impl RequestJoiner {
         &mut self,
         part: MultipartRequest,
     ) -> Result<Option<MultipartRequestBody>, JoinError> {
-        let parts = std::mem::take(&mut self.parts) + 1;
+        self.0.push(part.body, part.flags, continue_request)
+    }
+}
+
+/// What has come of a message with such a body.
+#[derive(Clone, Debug)]
+struct Parts<B> {
+    joined: Option<B>,
+    count: usize,
+    most: usize,
+}
+
+impl<B> Parts<B> {
+    fn push(
+        &mut self,
+        body: B,
+        flags: MultipartFlags,
+        join: fn(B, B) -> Result<B, JoinError>,
+    ) -> Result<Option<B>, JoinError> {
+        let count = std::mem::take(&mut self.count) + 1;
         let joined = self.joined.take();
-        if parts > self.max_parts {
-            return Err(JoinError::TooMany(self.max_parts));
+        if count > self.most {
+            return Err(JoinError::TooMany(self.most));
         }
         let joined = match joined {
-            None => part.body,
-            Some(joined) => continue_request(joined, part.body)?,
+            None => body,
+            Some(joined) => join(joined, body)?,
         };
-        if part.flags.contains(MultipartFlags::MORE) {
-            self.joined = Some(joined);
-            self.parts = parts;
-            Ok(None)
-        } else {
-            Ok(Some(joined))
+        if !flags.contains(MultipartFlags::MORE) {
+            return Ok(Some(joined));
         }
+        (self.joined, self.count) = (Some(joined), count);
+        Ok(None)
     }
 }
 

@@ -17,23 +17,6 @@ fn by(method: UpdateMethod) -> impl Iterator<Item = (String, ir::Program)> {
     })
 }
 
-/// A switch whose table `several` has one entry that counts by ones, and a packet that hits it.
-fn counting(program: &ir::Program) -> (Switch, ir::TableId, [u8; 16]) {
-    let switch = Switch::new(program.clone()).expect("a program that can be run");
-    let table = switch.table_named("several").expect("a table");
-    let zero = |width| FieldMatch::Exact(Bits::unsigned(width, 0));
-    let entry = TableEntry {
-        matches: vec![zero(8), zero(16)],
-        priority: 0,
-        action: EntryAction::Action(call(&switch, "several", "count", &[1, 0, 0])),
-        idle_timeout: None,
-    };
-    switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
-    let mut packet = [0; 16];
-    packet[0] = 9;
-    (switch, table, packet)
-}
-
 /// What the entry has counted.
 fn counted(switch: &Switch, table: ir::TableId) -> EntryAction {
     let (_, entry) = switch.entries(table).expect("entries").next().expect("an entry");
