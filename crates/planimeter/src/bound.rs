@@ -57,6 +57,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return sweep::run(matches, &began, variation, (file, &text, format), &settings, crew);
     }
     let network = format::read(&text, format).map_err(|error| in_file(&error))?;
+    let network = arguments::network(matches, network).map_err(|error| in_file(&error))?;
     let analyses = arguments::analyses(matches);
     let flows = arguments::flows(matches, &network)?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;

@@ -368,6 +368,17 @@ fn ports_have_a_server_for_each_queue() {
         text.contains("deficits/0: deficit-round-robin port of rate 1000000000 gives"),
         "{text}"
     );
+    // What the others send counts: less is left over for nobody, and more for some.
+    let delays = |more: &[&str]| -> Vec<f64> {
+        let output = bound(&[&[file, "--json", "--no-simulation"], more].concat());
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let flows = json["flows"].as_array().expect("flows").iter();
+        flows.filter_map(|flow| flow["bounds"][0]["delay"]["value"].as_f64()).collect()
+    };
+    let (plain, aware) = (delays(&[]), delays(&["--arrival-aware"]));
+    assert_eq!(plain.len(), aware.len());
+    assert!(plain.iter().zip(&aware).all(|(plain, aware)| aware <= plain), "{plain:?} {aware:?}");
+    assert!(plain != aware, "{plain:?}");
     let output = bound(&[file, "--vary", "deficits.quantum[0]=1538..6152:2", "--csv"]);
     assert!(output.status.success(), "{}", stderr(&output));
 }

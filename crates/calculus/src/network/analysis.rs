@@ -4,6 +4,7 @@
 //! picks, and runs flows on all cores. A further analysis takes a variant of [`Analysis`], a file
 //! and an arm in `Analyser::run`.
 
+mod aware;
 mod best;
 mod fixed_point;
 mod linear;
@@ -22,6 +23,7 @@ use super::arrival::{Bounder, Common};
 use super::derivation::Derivation;
 use super::model::{FlowId, Network, Priority, ServerId};
 use super::operations;
+use super::port::PortError;
 use super::settings::{FlowOfInterest, Settings};
 use crate::{AlgebraError, Curve, Extended};
 
@@ -150,6 +152,9 @@ pub enum AnalysisError {
     /// The curves are beyond what the algebra does.
     #[error(transparent)]
     Algebra(#[from] AlgebraError),
+    /// A port is none.
+    #[error(transparent)]
+    Port(#[from] PortError),
 }
 
 /// Bounds of one flow.

@@ -680,6 +680,18 @@ impl Network {
         })
     }
 
+    /// The same with other services of some servers.
+    pub(crate) fn with_services(&self, services: Vec<(ServerId, Curve)>) -> Self {
+        let mut changed = self.clone();
+        changed.outline = OnceLock::new();
+        for (id, service) in services {
+            if let Some(server) = changed.servers.get_mut(id.index()) {
+                server.service = service;
+            }
+        }
+        changed
+    }
+
     /// Whether the traffic of some server has no common period that is short enough to compute with.
     pub(crate) fn needs_outline(&self) -> bool {
         self.crossing.iter().zip(&self.servers).any(|(flows, server)| {

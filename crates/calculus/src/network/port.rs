@@ -197,6 +197,25 @@ impl Port {
         shares.into_iter().map(|share| self.queue(share)).collect()
     }
 
+    /// Whether classes take turns.
+    pub(super) fn takes_turns(&self) -> bool {
+        matches!(
+            self.scheduler,
+            Scheduler::DeficitRoundRobin(_)
+                | Scheduler::WeightedRoundRobin(_)
+                | Scheduler::InterleavedWeightedRoundRobin(_)
+        )
+    }
+
+    /// How many of so many bits are of a class that always has something to send, at least, if some classes send nothing.
+    pub(super) fn turns_without(
+        &self,
+        own: Priority,
+        without: &[Priority],
+    ) -> Result<Option<Curve>, PortError> {
+        turns::own(&self.scheduler, own, without)
+    }
+
     fn queue(&self, share: Share) -> Result<Queue, PortError> {
         let Share { priorities, service, strict, shaping } = share;
         let several = priorities.len() > 1;

@@ -183,6 +183,36 @@ fn staircases_without_a_common_period_are_outlined_and_say_so() {
 }
 
 #[test]
+fn effort_goes_to_flows_that_are_over_their_deadline() {
+    // 210 hops: more than linear programs are solved for, unless a flow needs one.
+    let path: Vec<usize> = (0..12).collect();
+    let mut flows = vec![(tb("20", "2"), path.as_slice())];
+    for pair in path.windows(2) {
+        flows.extend((0..9).map(|_| (tb("1", "0.3"), pair)));
+    }
+    let network = network(&vec![rl("10", "1"); 12], &flows);
+    let bound = |name: &str, deadline: Option<Rational>| {
+        let settings = Settings { deadline, threads: 1, ..Settings::default() };
+        let flow = network.flow_named(name).expect("a flow");
+        Analyser::new(&network, settings).bound(flow, Analysis::Best).expect("a bound")
+    };
+    let quick = |name: &str| {
+        let flow = network.flow_named(name).expect("a flow");
+        let analyser = Analyser::new(&network, Settings::default());
+        analyser.bound(flow, Analysis::TfaPlusPlus).expect("a bound").delay
+    };
+    // In time by the quick analysis, which is then the only one.
+    let deadline = quick("f1").into_finite();
+    let in_time = bound("f1", deadline.clone());
+    assert_eq!(in_time.delay_by.analysis, Analysis::TfaPlusPlus);
+    assert_eq!(in_time.delay, quick("f1"));
+    // Over it: programs are solved, which they are not without a deadline.
+    let (late, without) = (bound("f0", deadline), bound("f0", None));
+    assert_eq!(late.delay_by.analysis, Analysis::Plp);
+    assert!(late.delay < without.delay, "{} {}", late.delay, without.delay);
+}
+
+#[test]
 fn a_deadline_ends_the_search() {
     // Three servers with cross traffic: total flow analysis is far above the smallest bound.
     let servers = vec![rl("10", "1"); 3];

@@ -144,8 +144,16 @@ proptest! {
         let settings = Settings { threads: 1, ..Settings::default() };
         let settings = settings.with_flow_of_interest(FlowOfInterest::Interferes);
         let analyser = Analyser::new(&network, settings.clone());
+        let counted = network.arrival_aware(&settings).expect("a network");
+        let counting = Analyser::new(&counted, settings.clone());
         for (id, flow) in network.flows() {
             let run = simulate(&network, id, &settings).expect("all of these run");
+            let bound = |analyser: &Analyser<'_>| {
+                analyser.bound(id, Analysis::TfaPlusPlus).expect("a bound").delay
+            };
+            let (plain, counted) = (bound(&analyser), bound(&counting));
+            prop_assert!(counted <= plain, "{}: {counted} > {plain}", flow.name);
+            prop_assert!(counted >= Extended::Finite(run.delay.clone()), "{}: {counted}", flow.name);
             for analysis in Analysis::ALL {
                 if analysis == Analysis::Best && network.flows().len() > 3 {
                     // The smallest of others, under many conventions: it takes long.
@@ -263,6 +271,58 @@ fn runs_come_close_where_the_worst_case_is_known() {
     let (bound, run) = single(turns, "10", "0");
     assert_eq!(bound, number("0.7"));
     assert!(run >= rational("0.6"), "{run}");
+}
+
+#[test]
+fn what_other_classes_send_counts_at_turns() {
+    // Three classes of equal quanta at 100, of which two send 10 and 5 in the long run, and the third is without flows.
+    let packets = [10, 10, 10];
+    let port = |classes: usize| Port {
+        name: "p".into(),
+        rate: 100.into(),
+        latency: Rational::ZERO,
+        scheduler: Scheduler::DeficitRoundRobin(
+            (0..classes).map(|place| class(place, &packets, Rational::from(20))).collect(),
+        ),
+    };
+    let build = |classes: usize| {
+        let mut builder = NetworkBuilder::new("turns");
+        let queues = builder.port(port(classes)).expect("a port");
+        for (place, (burst, rate)) in [(40, 30), (10, 10)].into_iter().enumerate() {
+            let bucket = Curve::token_bucket(burst, rate).expect("a curve");
+            let flow = Flow::new(format!("f{place}"), vec![queues[place].0], bucket);
+            let flow = Flow { maximum_packet: 10.into(), ..flow };
+            builder.flow(flow.prioritised(Priority(place as u32)));
+        }
+        builder.build().expect("a network")
+    };
+    let services = |network: &Network| -> Vec<Curve> {
+        let aware = network.arrival_aware(&Settings::default()).expect("a network");
+        aware.servers().map(|(_, server)| server.service.clone()).collect()
+    };
+    // Two classes: in the end each has the link less the other's rate.
+    let two = build(2);
+    let found = services(&two);
+    for (service, rate) in found.iter().zip([90, 70]) {
+        assert_eq!(service.ultimate_rate(), Extended::from(rate));
+    }
+    // With the third one, half of what the other leaves.
+    for (service, rate) in services(&build(3)).iter().zip([45, 35, 60]) {
+        assert_eq!(service.ultimate_rate(), Extended::from(rate));
+    }
+    let aware = two.arrival_aware(&Settings::default()).expect("a network");
+    let settings = Settings { threads: 1, ..Settings::default() };
+    let delay = |network: &Network| {
+        let flow = network.flow_named("f0").expect("a flow");
+        Analyser::new(network, settings.clone())
+            .bound(flow, Analysis::TfaPlusPlus)
+            .expect("a bound")
+            .delay
+    };
+    let run = simulate(&two, two.flow_named("f0").expect("a flow"), &settings).expect("a run");
+    let (before, after) = (delay(&two), delay(&aware));
+    assert!(after < before, "{after} {before}");
+    assert!(after >= Extended::Finite(run.delay), "{after}");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use calculus::Rational;
 use calculus::network::{
-    Analysis, ArrivalBound, FlowId, FlowOfInterest, Multiplexing, Network, Settings, Unit,
+    Analysis, AnalysisError, ArrivalBound, FlowId, FlowOfInterest, Multiplexing, Network, Settings,
+    Unit,
     format::{self, Variation},
 };
 use clap::builder::PossibleValuesParser;
@@ -206,6 +207,17 @@ pub(crate) fn command() -> Command {
                 ),
         )
         .arg(
+            Arg::new("arrival-aware")
+                .long("arrival-aware")
+                .action(ArgAction::SetTrue)
+                .help("At ports with turns, count what other classes send where that is less than their share")
+                .long_help(
+                    "At ports with round robin, give each class what is left where others send less than their share \
+                     lets them: by their arrivals, with all flows of the file. Classes without flows count with all \
+                     of their share",
+                ),
+        )
+        .arg(
             Arg::new("deadline")
                 .long("deadline")
                 .value_name("TIME")
@@ -317,6 +329,14 @@ pub(crate) fn command() -> Command {
 pub(super) fn file(matches: &ArgMatches) -> Result<&Path, Failure> {
     let file = matches.get_one::<PathBuf>("file").map(PathBuf::as_path);
     file.ok_or_else(|| Failure::input("no file is named"))
+}
+
+/// The network that is bounded: as it was read, or with services that count what other classes send.
+pub(super) fn network(matches: &ArgMatches, network: Network) -> Result<Network, AnalysisError> {
+    match matches.get_flag("arrival-aware") {
+        true => network.arrival_aware(&settings(matches)),
+        false => Ok(network),
+    }
 }
 
 /// Conventions.

@@ -30,6 +30,8 @@ pub(super) fn run(
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let at = |value: &Rational| {
         let network = variation.network(text, format, value);
+        let network = network.map_err(|error| format!("{}: {error}", file.display()))?;
+        let network = arguments::network(matches, network);
         network.map_err(|error| format!("{}: {error}", file.display()))
     };
     let asked = arguments::analyses(matches);

@@ -262,14 +262,23 @@ impl Delays {
         class.map_or(Extended::PositiveInfinity, |class| class.delay.clone())
     }
 
+    /// What comes to a server, at most.
+    pub(super) fn arrivals(
+        &self,
+        common: &Common<'_>,
+        server: ServerId,
+    ) -> Result<Curve, AnalysisError> {
+        let cyclic = common.network.order().is_err();
+        self.arrival(common, server, common.network.flows_at(server), cyclic)
+    }
+
     /// For how long more may have come to a server than it has served, at most.
     pub(super) fn backlogged_period(
         &self,
         common: &Common<'_>,
         server: ServerId,
     ) -> Result<Extended, AnalysisError> {
-        let cyclic = common.network.order().is_err();
-        let all = self.arrival(common, server, common.network.flows_at(server), cyclic)?;
+        let all = self.arrivals(common, server)?;
         Ok(operations::backlogged_period(&all, &common.network.server(server).service)?)
     }
 

@@ -17,7 +17,7 @@
 //!   round-robin: a network calculus analysis", ITC 32, 2020). psi(x) is x and the sum of that, with p = floor(x / l),
 //!   times L_j.
 
-use super::{Class, Port, PortError, Share, by_priority};
+use super::{Class, Port, PortError, Scheduler, Share, by_priority};
 use crate::network::model::Priority;
 use crate::{Curve, Period, Piece, Rational};
 
@@ -30,18 +30,8 @@ pub(super) fn deficits(port: &Port, classes: &[Class<Rational>]) -> Result<Vec<S
             return Err(port.class_fault(class.priority, "needs a quantum above zero"));
         }
     }
-    let whole = classes.iter().all(|class| class.share.is_integer());
-    let left = |class: &Class<Rational>| {
-        let unit = if whole { Rational::ONE } else { Rational::ZERO };
-        &class.maximum_packet - &unit
-    };
-    let share = |class: &Class<Rational>| {
-        let others = || classes.iter().filter(|other| other.priority != class.priority);
-        let turn = others().map(|other| &other.share).sum();
-        let once = others().map(left).sum();
-        let psi = staircase(&class.share, &left(class), turn, once)?;
-        turns(class.priority, psi, &port.rate)
-    };
+    let share =
+        |class: &Class<Rational>| turns(class.priority, deficit(classes, class, &[])?, &port.rate);
     by_priority(classes).into_iter().map(share).collect()
 }
 
@@ -60,17 +50,76 @@ pub(super) fn weights(
         }
     }
     let share = |class: &Class<u32>| {
-        let others = || classes.iter().filter(|other| other.priority != class.priority);
-        let psi = if interleaved {
-            one_by_one(class, others)?
-        } else {
-            let own = Rational::from(class.share) * &class.minimum_packet;
-            let turn = others().map(|o| Rational::from(o.share) * &o.maximum_packet).sum();
-            staircase(&own, &Rational::ZERO, turn, Rational::ZERO)?
-        };
-        turns(class.priority, psi, &port.rate)
+        turns(class.priority, weight(classes, class, &[], interleaved)?, &port.rate)
     };
     by_priority(classes).into_iter().map(share).collect()
+}
+
+/// The data of a class among those that the link sends of all classes but some, at least; none if the port has no turns.
+pub(super) fn own(
+    scheduler: &Scheduler,
+    priority: Priority,
+    without: &[Priority],
+) -> Result<Option<Curve>, PortError> {
+    fn of<S>(classes: &[Class<S>], priority: Priority) -> Option<&Class<S>> {
+        classes.iter().find(|class| class.priority == priority)
+    }
+    let psi = match scheduler {
+        Scheduler::DeficitRoundRobin(classes) => {
+            of(classes, priority).map(|class| deficit(classes, class, without))
+        }
+        Scheduler::WeightedRoundRobin(classes) => {
+            of(classes, priority).map(|class| weight(classes, class, without, false))
+        }
+        Scheduler::InterleavedWeightedRoundRobin(classes) => {
+            of(classes, priority).map(|class| weight(classes, class, without, true))
+        }
+        Scheduler::CreditBased(_) | Scheduler::Gated { .. } => None,
+    };
+    Ok(psi.transpose()?.map(|psi| psi.lower_pseudo_inverse()).transpose()?)
+}
+
+/// psi of deficit round robin, without some classes.
+fn deficit(
+    classes: &[Class<Rational>],
+    class: &Class<Rational>,
+    without: &[Priority],
+) -> Result<Curve, PortError> {
+    let whole = classes.iter().all(|class| class.share.is_integer());
+    let left = |class: &Class<Rational>| {
+        let unit = if whole { Rational::ONE } else { Rational::ZERO };
+        &class.maximum_packet - &unit
+    };
+    let others = || others(classes, class, without);
+    let turn = others().map(|other| &other.share).sum();
+    let once = others().map(left).sum();
+    staircase(&class.share, &left(class), turn, once)
+}
+
+/// psi of weighted round robin, without some classes.
+fn weight(
+    classes: &[Class<u32>],
+    class: &Class<u32>,
+    without: &[Priority],
+    interleaved: bool,
+) -> Result<Curve, PortError> {
+    let others = || others(classes, class, without);
+    if interleaved {
+        return one_by_one(class, others);
+    }
+    let own = Rational::from(class.share) * &class.minimum_packet;
+    let turn = others().map(|o| Rational::from(o.share) * &o.maximum_packet).sum();
+    staircase(&own, &Rational::ZERO, turn, Rational::ZERO)
+}
+
+fn others<'a, S>(
+    classes: &'a [Class<S>],
+    class: &'a Class<S>,
+    without: &'a [Priority],
+) -> impl Iterator<Item = &'a Class<S>> {
+    let counts =
+        |other: &&Class<S>| other.priority != class.priority && !without.contains(&other.priority);
+    classes.iter().filter(counts)
 }
 
 fn turns(priority: Priority, psi: Curve, rate: &Rational) -> Result<Share, PortError> {
