@@ -106,10 +106,15 @@ pub(crate) fn misses(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.misses())
 }
 
-/// A percentile of single operations, or a dash where there are too few samples.
+/// A percentile of all samples together, or a dash where there are too few.
 pub(crate) fn percentile(nanoseconds: Option<u32>) -> String {
     let seconds = nanoseconds.map(|time| f64::from(time) / 1e9);
     seconds.map_or_else(|| "–".to_owned(), |time| figure(time, Unit::Seconds))
+}
+
+/// A percentile with its interval over turns, or a dash.
+pub(crate) fn stated(percentile: Option<&Estimate>) -> String {
+    percentile.map_or_else(|| "–".to_owned(), |found| estimate(found, Unit::Seconds))
 }
 
 /// Lost updates: a number, or a dash where the entries cannot tell.
@@ -220,12 +225,7 @@ fn is_shared(case: &Case) -> bool {
 /// What a reader must know about all figures: clocks, pages, pinning, counters.
 pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
     let (mut warnings, mut remarks) = (Vec::new(), Vec::new());
-    if cfg!(debug_assertions) {
-        warnings.push(
-            "This Planimeter was built without optimisation: no figure says anything about tables. Build it with --release."
-                .to_owned(),
-        );
-    }
+    warnings.extend(crate::unoptimised("tables"));
     let shares = findings.measured.iter().flat_map(|one| &one.turns);
     let working = findings
         .measured

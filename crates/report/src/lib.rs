@@ -41,6 +41,16 @@ pub use compare::compare;
 pub use directory::RunDirectory;
 pub use terminal::{Layout, table};
 
+/// What figures about how fast something of Planimeter itself runs are worth, where its build was not optimised.
+#[must_use]
+pub fn unoptimised(what: &str) -> Option<String> {
+    cfg!(debug_assertions).then(|| {
+        format!(
+            "This Planimeter was built without optimisation: no figure says anything about {what}. Build it with --release."
+        )
+    })
+}
+
 /// A value with its unit and three significant digits, as all forms write it: `4.98 k/s`, `873 µs`.
 #[must_use]
 pub fn quantity(value: f64, unit: plot::Unit) -> String {

@@ -163,7 +163,7 @@ fn drawn(skew: f64) -> String {
 
 /// What a reader must know, each thing once.
 fn remarks(run: &Run<'_>) -> Vec<String> {
-    let mut remarks: Vec<String> = Vec::new();
+    let mut remarks: Vec<String> = crate::unoptimised("programs").into_iter().collect();
     if run.settings.any_core {
         remarks.push(
             "Every core draws all flows: packets of several cores meet in one entry.".to_owned(),

@@ -70,6 +70,16 @@ impl Estimate {
         })
     }
 
+    /// The mean of a figure of each repetition, such as a percentile. Where one of them has too few samples for it, what all
+    /// samples together give, as one repetition, which has no interval.
+    pub fn of_each_or_all(
+        each: impl IntoIterator<Item = Option<f64>>,
+        all: impl FnOnce() -> Option<f64>,
+    ) -> Option<Self> {
+        let each: Option<Vec<f64>> = each.into_iter().collect();
+        each.and_then(|each| Self::of(&each)).or_else(|| Self::of(&[all()?]))
+    }
+
     /// Of the ratios within each repetition, which what changed between repetitions leaves alone.
     pub fn of_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Self> {
         let pairs = numerators.iter().zip(denominators);
@@ -131,6 +141,18 @@ mod tests {
 
     fn t95(freedom: f64) -> f64 {
         student_t(Confidence::P95, freedom)
+    }
+
+    #[test]
+    fn where_one_repetition_has_no_figure_all_samples_give_it_without_an_interval() {
+        let of = |each: &[Option<f64>], all: Option<f64>| {
+            let found = Estimate::of_each_or_all(each.iter().copied(), || all)?;
+            Some((found.n, found.mean, found.ci95.is_some()))
+        };
+        assert_eq!(of(&[Some(1.0), Some(3.0)], Some(9.0)), Some((2, 2.0, true)));
+        assert_eq!(of(&[Some(1.0), None], Some(9.0)), Some((1, 9.0, false)));
+        assert_eq!(of(&[], Some(9.0)), Some((1, 9.0, false)));
+        assert_eq!(of(&[None], None), None);
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod subject;
 
 use std::time::Duration;
 
-use statistics::Ordered;
+use statistics::{Estimate, Ordered};
 
 use crate::design::{Design, EntryLock, Synchronisation, UpdateMethod};
 use crate::layout::Layout;
@@ -174,6 +174,10 @@ impl Percentiles {
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| samples.tail_at(share));
         Self { p50, p99, p999 }
     }
+
+    fn all(self) -> [Option<u32>; 3] {
+        [self.p50, self.p99, self.p999]
+    }
 }
 
 impl Measured {
@@ -196,9 +200,16 @@ impl Measured {
         self.rates().into_iter().map(|rate| self.case.cores as f64 * 1e9 / rate).collect()
     }
 
-    /// Medians of the times of single operations in nanoseconds, one for each repetition that has one.
-    pub fn medians(&self) -> Vec<f64> {
-        self.turns.iter().filter_map(|turn| turn.single.p50.map(f64::from)).collect()
+    /// Median, 99 % and 99.9 % of the time of a single operation, in seconds: the mean of those of the repetitions, with its
+    /// confidence. Where a repetition has too few samples, that of all samples together, which has no interval; nothing where
+    /// these are too few too.
+    pub fn percentiles(&self) -> [Option<Estimate>; 3] {
+        let together = Percentiles::of(&self.single).all();
+        let seconds = |time: u32| f64::from(time) / 1e9;
+        [0, 1, 2].map(|which| {
+            let each = self.turns.iter().map(|turn| turn.single.all()[which].map(seconds));
+            Estimate::of_each_or_all(each, || together[which].map(seconds))
+        })
     }
 
     /// Misses of the last cache for each operation, one for each repetition in which they were counted.

@@ -18,9 +18,8 @@ impl Times {
     /// for it (see [`percentile`]), that of all samples together, which has no interval.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Estimate> {
-        let each: Option<Vec<f64>> = self.repetitions().map(|one| percentile(one, share)).collect();
-        let of_each = each.and_then(|each| Estimate::of(&each));
-        of_each.or_else(|| Estimate::of(&[percentile(&self.all(), share)?]))
+        let each = self.repetitions().map(|one| percentile(one, share));
+        Estimate::of_each_or_all(each, || percentile(&self.all(), share))
     }
 
     /// All samples together.

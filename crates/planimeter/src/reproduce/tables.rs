@@ -86,6 +86,7 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
         ..Measured::default()
     };
     measured.set_up.push(("entries".to_owned(), format!("{entries} (2^20 in the paper)")));
+    let seconds = |found: Estimate| Value::estimate(&found, Unit::Seconds);
     for case in &findings.measured {
         let key = match (
             case.case.operation,
@@ -99,7 +100,10 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
             (_, UpdateMethod::Change, _) => "change",
         };
         measured.put(format!("{key}.rate"), wall_rate(case));
-        for (name, share) in [("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99)] {
+        let [p50, p99, _] = case.percentiles().map(|found| found.map(seconds));
+        measured.put(format!("{key}.p50"), p50);
+        measured.put(format!("{key}.p99"), p99);
+        for (name, share) in [("p25", 0.25), ("p75", 0.75)] {
             let time = case.single.tail_at(share).map(|time| f64::from(time) / 1e9);
             measured.put(format!("{key}.{name}"), time.map(|time| Value::new(time, Unit::Seconds)));
         }

@@ -167,15 +167,15 @@ fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<u8, Failure>
     Ok(u8::from(failed))
 }
 
-/// The value of a metric; times are in nanoseconds.
+/// The value of a metric, in its unit.
 fn value(metric: &str, one: &Measured) -> Option<f64> {
-    let seconds = |nanoseconds: Option<u32>| Some(f64::from(nanoseconds?) / 1e9);
+    let [p50, p99, p999] = one.percentiles().map(|found| found.map(|found| found.mean));
     match metric {
         "rate" => statistics::mean(&one.rates()),
         "cost" => statistics::mean(&one.costs()).map(|nanoseconds| nanoseconds / 1e9),
-        "p50" => seconds(one.single.tail_at(0.5)),
-        "p99" => seconds(one.single.tail_at(0.99)),
-        "p99.9" => seconds(one.single.tail_at(0.999)),
+        "p50" => p50,
+        "p99" => p99,
+        "p99.9" => p999,
         _ => one.lost.map(|lost| lost as f64),
     }
 }

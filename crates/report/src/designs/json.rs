@@ -140,7 +140,8 @@ fn percentiles(times: &Ordered<u32>) -> Value {
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(
         "case,storage,synchronisation,wait_us,entry_lock,method,size,key_bits,parameter_bytes,cores,clock,n,rate,\
-         rate_ci95,cost_ns,single_p50_ns,single_p90_ns,single_p99_ns,single_p999_ns,misses,updates,lost,memory_bytes\n",
+         rate_ci95,cost_ns,single_p50_ns,single_p50_ci95_ns,single_p90_ns,single_p99_ns,single_p99_ci95_ns,\
+         single_p999_ns,single_p999_ci95_ns,misses,updates,lost,memory_bytes\n",
     );
     for (position, one) in run.findings.measured.iter().enumerate() {
         let value = case(&one.case);
@@ -172,9 +173,14 @@ pub fn to_csv(run: &Run<'_>) -> String {
         row.push(number(rate.as_ref().map(|rate| rate.mean)));
         row.push(number(rate.as_ref().and_then(|rate| rate.ci95)));
         row.push(number(cost(one).map(|cost| cost.mean * 1e9)));
-        row.extend(
-            [0.5, 0.9, 0.99, 0.999].map(|share| number(one.single.tail_at(share).map(f64::from))),
-        );
+        let stated = |found: Option<Estimate>| {
+            let half = found.and_then(|found| found.ci95);
+            [found.map(|found| found.mean), half].map(|seconds| number(seconds.map(|s| s * 1e9)))
+        };
+        let [p50, p99, p999] = one.percentiles().map(stated);
+        row.extend(p50);
+        row.push(number(one.single.tail_at(0.9).map(f64::from)));
+        row.extend(p99.into_iter().chain(p999));
         row.push(number(misses(one).map(|misses| misses.mean)));
         row.push(one.updates.to_string());
         row.push(one.lost.map_or_else(String::new, |lost| lost.to_string()));

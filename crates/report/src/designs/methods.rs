@@ -8,7 +8,7 @@ use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Synchronisation, UpdateMethod, Wait};
 use statistics::{Estimate, Unit};
 
-use super::{design, method, percentile, sharing, size, wall_rate};
+use super::{design, method, percentile, sharing, size, stated, wall_rate};
 use crate::describe::distinct;
 use crate::format::{estimate, whole};
 use crate::page::{Block, Column, Data, Figure, Table};
@@ -158,7 +158,9 @@ fn all(methods: &[&Measured], place: &str) -> Table {
         let throughput = wall_rate(one).map(|rate| estimate(&rate, Unit::PerSecond));
         let mut row =
             vec![method(&one.case).to_owned(), design(&one.case), throughput.unwrap_or_default()];
-        row.extend([0.25, 0.5, 0.75, 0.99].map(|share| percentile(one.single.tail_at(share))));
+        let quartile = |share: f64| percentile(one.single.tail_at(share));
+        let [p50, p99, _] = one.percentiles().map(|found| stated(found.as_ref()));
+        row.extend([quartile(0.25), p50, quartile(0.75), p99]);
         row.extend([whole(one.single.len() as u64), waits.to_owned()]);
         table.row(row);
     }
@@ -196,16 +198,18 @@ fn drawn(methods: &[&Measured], place: &str) -> Figure {
     for (hue, text) in distinct(methods.iter().map(|one| name(one))).into_iter().enumerate() {
         let own = methods.iter().filter(|one| name(one) == text);
         let points = own.filter_map(|one| {
-            let (rate, median) = (wall_rate(one)?, one.single.tail_at(0.5)?);
+            let ([median, ..], rate) = (one.percentiles(), wall_rate(one)?);
+            let median = median?;
             let storage = one.case.design.storage;
             let point = Point {
-                x: f64::from(median.max(1)) / 1e9,
+                // None on the clock is as little as it tells.
+                x: median.mean.max(1e-9),
                 y: rate.mean,
                 spread: rate.ci95.into(),
                 tip: Some(format!(
                     "{text}, {storage}: {}, median {}",
                     estimate(&rate, Unit::PerSecond),
-                    percentile(Some(median))
+                    stated(Some(&median))
                 )),
             };
             // Storages are not joined: a point that is no number interrupts the line.

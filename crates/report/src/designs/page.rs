@@ -5,7 +5,7 @@ use statistics::Unit;
 
 use super::{
     Run, answers, cost, design, lost, method, methods, misses, not_offered, percentile, plots,
-    rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
+    rate, remarks, shape, shape_name, shapes, sharing, size, stated, wall_rate,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
@@ -126,26 +126,19 @@ fn lead(page: &mut Page, run: &Run<'_>) {
 /// A row for each case, those of one size together.
 fn cases(run: &Run<'_>) -> Vec<Block> {
     let findings = run.findings;
-    let counted = findings.machine.counters.is_ok();
     let several = shapes(findings).len() > 1;
-    let misses_head = if counted { "misses/op" } else { "misses (not counted)" };
-    let figures = [
-        "cores",
-        "rate",
-        "by wall",
-        "cost",
-        "p50",
-        "p99",
-        "p99.9",
-        "call p50",
-        "call p99",
-        misses_head,
-        "lost",
-        "B/entry",
-        "turns",
-    ];
+    // What is the same for all, or not known, would push the others out of the page.
+    let counted = findings.machine.counters.is_ok();
+    let turns = |one: &Measured| one.turns.len();
+    let uneven = distinct(findings.measured.iter().map(turns)).len() > 1;
+    let mut figures =
+        vec!["cores", "rate", "by wall", "cost", "p50", "p99", "p99.9", "call p50", "call p99"];
+    figures.extend(counted.then_some("misses/op"));
+    figures.extend(["lost", "B/entry"]);
+    figures.extend(uneven.then_some("turns"));
     let columns = ["storage", "sharing", "method"].map(Column::words).into_iter();
-    let mut table = Table::new("All cases", columns.chain(figures.map(Column::figures)));
+    let mut table =
+        Table::new("All cases", columns.chain(figures.into_iter().map(Column::figures)));
     let group = |one: &Measured| (one.case.layout.size(), shape(one));
     for (entries, shape_of) in distinct(findings.measured.iter().map(group)) {
         table.group(if several {
@@ -154,20 +147,22 @@ fn cases(run: &Run<'_>) -> Vec<Block> {
             format!("{} entries", size(entries))
         });
         for one in findings.measured.iter().filter(|one| group(one) == (entries, shape_of)) {
-            table.row(case_row(one));
+            table.row(case_row(one, counted, uneven));
         }
     }
-    let remark = "p50 to p99.9: latency of one operation alone. Call: time of a whole call. B/entry: all that the table has \
-                  allocated, its hash index too, over its filled entries.";
+    let remark = "p50 to p99.9: latency of one operation alone, the mean over turns with its 95 % confidence interval; \
+                  without one, of all turns together, as a turn has too few samples. Call: time of a whole call. B/entry: all \
+                  that the table has allocated, its hash index too, over its filled entries.";
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-fn case_row(one: &Measured) -> [Cell; 16] {
+fn case_row(one: &Measured, counted: bool, uneven: bool) -> Vec<Cell> {
     let case = &one.case;
     let text = |value: Option<String>| Cell::from(value.unwrap_or_else(|| "–".to_owned()));
     let bytes = one.memory.total() as f64 / case.layout.size() as f64;
     let tone = if one.broke_its_promise() { Tone::Bad } else { Tone::Plain };
-    [
+    let [p50, p99, p999] = one.percentiles();
+    let mut cells = vec![
         case.design.storage.to_string().into(),
         sharing(case).into(),
         method(case).into(),
@@ -175,16 +170,17 @@ fn case_row(one: &Measured) -> [Cell; 16] {
         text(rate(one).map(|rate| estimate(&rate, Unit::PerSecond))),
         text(wall_rate(one).map(|rate| figure(rate.mean, Unit::PerSecond))),
         text(cost(one).map(|cost| estimate(&cost, Unit::Seconds))),
-        percentile(one.single.tail_at(0.5)).into(),
-        percentile(one.single.tail_at(0.99)).into(),
-        percentile(one.single.tail_at(0.999)).into(),
+        stated(p50.as_ref()).into(),
+        stated(p99.as_ref()).into(),
+        stated(p999.as_ref()).into(),
         percentile(one.call.tail_at(0.5)).into(),
         percentile(one.call.tail_at(0.99)).into(),
-        text(misses(one).map(|misses| figure(misses.mean, Unit::Count))),
-        Cell::toned(tone, lost(one)),
-        figure(bytes, Unit::Count).into(),
-        one.turns.len().to_string().into(),
-    ]
+    ];
+    let misses = || text(misses(one).map(|misses| figure(misses.mean, Unit::Count)));
+    cells.extend(counted.then(misses));
+    cells.extend([Cell::toned(tone, lost(one)), figure(bytes, Unit::Count).into()]);
+    cells.extend(uneven.then(|| one.turns.len().to_string().into()));
+    cells
 }
 
 fn setting(run: &Run<'_>) -> Block {

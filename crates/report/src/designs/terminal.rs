@@ -5,7 +5,7 @@ use statistics::{Estimate, Unit};
 
 use super::{
     Run, answers, clock, cores, cost, lost, method, methods, misses, mixes_clocks, not_offered,
-    percentile, rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
+    rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, printable};
@@ -264,8 +264,11 @@ fn in_detail(
         columns.extend([
             Column::right("ns/op").rank(2),
             Column::right("p50"),
+            Column::right("±").rank(1),
             Column::right("p99").rank(1),
+            Column::right("±").rank(4),
             Column::right("p99.9").rank(4),
+            Column::right("±").rank(4),
             Column::right("misses").rank(5),
             Column::right("lost").rank(3),
         ]);
@@ -290,14 +293,13 @@ fn in_detail(
                 let wall = wall_rate(one).map(|wall| figure(wall.mean, Unit::PerSecond));
                 cells.extend([Cell::new(clock(&one.case)), Cell::new(wall.unwrap_or_default())]);
             }
-            cells.extend([
-                Cell::new(cost),
-                Cell::new(percentile(one.single.tail_at(0.5))),
-                Cell::new(percentile(one.single.tail_at(0.99))),
-                Cell::new(percentile(one.single.tail_at(0.999))),
-                Cell::new(misses),
-                Cell::painted(lost(one), paint),
-            ]);
+            cells.push(Cell::new(cost));
+            for found in one.percentiles() {
+                let mean = found.map(|found| figure(found.mean, Unit::Seconds));
+                cells.push(Cell::new(mean.unwrap_or_else(|| "–".to_owned())));
+                cells.push(Cell::new(half_interval(found.as_ref().and_then(relative_half))));
+            }
+            cells.extend([Cell::new(misses), Cell::painted(lost(one), paint)]);
             grid.row(cells);
         }
         out.push_str(&grid.render(layout));

@@ -275,6 +275,9 @@ mod tests {
             assert_eq!(one.turns.len(), 2);
             assert!(one.turns.iter().all(|turn| turn.operations > 0 && turn.rate_by_wall > 0.0));
             assert!(!one.single.is_empty() && !one.call.is_empty(), "{:?}", one.case);
+            let [median, ..] = one.percentiles();
+            let of_turns = one.turns.iter().all(|turn| turn.single.p50.is_some());
+            assert_eq!(median.map(|found| found.n), Some(if of_turns { 2 } else { 1 }));
             let counts =
                 one.case.operation == Operation::Update && one.case.layout.parameter_bytes() >= 4;
             assert_eq!(one.lost.is_some(), counts, "{:?}", one.case);
