@@ -6,6 +6,7 @@
 //! reader depends on hue; text that stays text; tool tips without scripts. What is left, ticks and
 //! paths, is little.
 
+mod coincide;
 mod drawing;
 mod file_svg;
 mod heat;
@@ -117,13 +118,16 @@ pub struct Line {
     pub style: Style,
     /// Whose values it shows.
     pub origin: Origin,
+    /// So many pixels it is drawn to the right of its place, where others stand at the same.
+    #[serde(default)]
+    pub aside: f64,
 }
 
 impl Line {
     /// A line of measured values whose legend is its name.
     pub fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
         let name = name.into();
-        Self { legend: name.clone(), name, points, style, origin: Origin::Measured }
+        Self { legend: name.clone(), name, points, style, origin: Origin::Measured, aside: 0.0 }
     }
 
     /// Values against numbers. How it is drawn is decided beside the other lines of the document.

@@ -8,6 +8,7 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
+use super::coincide::DEEPEST;
 use super::palette::{LIGHT, SERIES};
 
 /// Shapes, later ones above earlier ones. Lengths are pixels at the usual size, from the top left.
@@ -277,11 +278,13 @@ impl State {
                 Look { fill: Some(inside), ..stroke(colour, 1.4) }
             }
             _ => {
-                let (width, opacity) = match (self.has("faint"), self.has("legend")) {
-                    (true, true) => (1.6, 0.85),
-                    (true, false) => (1.1, 0.5),
-                    (false, _) if self.has("guide") => (1.3, 1.0),
-                    (false, _) => (2.0, 1.0),
+                let depth = (1..=DEEPEST).find(|depth| self.has(&format!("beneath{depth}")));
+                let (width, opacity) = match (depth, self.has("faint"), self.has("legend")) {
+                    (Some(depth), _, _) => (2.0 + 3.0 * depth as f64, 0.5),
+                    (None, true, true) => (1.6, 0.85),
+                    (None, true, false) => (1.1, 0.5),
+                    (None, false, _) if self.has("guide") => (1.3, 1.0),
+                    (None, false, _) => (2.0, 1.0),
                 };
                 let dash: &[f64] = match (self.has("guide"), self.has("dashed")) {
                     (true, _) => &[2.0, 4.0],

@@ -1,5 +1,6 @@
 //! A plot as SVG.
 
+use super::coincide::{Coincidence, Drawn};
 use super::markers::outline;
 use super::palette::SERIES;
 use super::scale::{Axis, Scale};
@@ -7,6 +8,7 @@ use super::thin::thin;
 use super::{Hue, Line, Marker, Plot, Point, Style};
 use crate::page::escape;
 use crate::put::put;
+use crate::terminal::wrap;
 
 /// Width of a drawing in its own units, which are pixels at the usual size.
 pub(super) const WIDTH: f64 = 640.0;
@@ -16,6 +18,8 @@ const INNER_HEIGHT: f64 = 270.0;
 const LEGEND_ROW: f64 = 20.0;
 /// Width of a letter at the size that axes and legends use.
 pub(super) const LETTER: f64 = 6.5;
+/// Characters of the note that names lines on one another, at most: two rows.
+const NOTE: usize = 170;
 /// Points drawn over all lines of a plot, and at most for one.
 const POINTS: usize = 24_000;
 const POINTS_PER_LINE: usize = 2_000;
@@ -41,11 +45,22 @@ impl Plot {
     pub(crate) fn svg(&self, id: &str) -> String {
         let x = Scale::fit(&self.x, self.x_values(), 8);
         let y = Scale::fit(&self.y, self.y_values(), 6);
-        let legend = Legend::of(self);
         let widest = y.ticks().iter().map(|t| t.label.chars().count()).max().unwrap_or(0);
         let left = 34.0 + widest as f64 * LETTER;
-        let top = 14.0 + legend.rows.len() as f64 * LEGEND_ROW;
-        let frame = Frame { left, right: WIDTH - 20.0, top, bottom: top + INNER_HEIGHT };
+        let most = (POINTS / self.lines.len().max(1)).clamp(200, POINTS_PER_LINE);
+        let lines: Vec<_> = self.lines.iter().map(|line| thin(&line.points, most)).collect();
+        let below = Frame { left, right: WIDTH - 20.0, top: 0.0, bottom: INNER_HEIGHT };
+        let drawn = self.lines.iter().zip(&lines);
+        let drawn = drawn.map(|(line, points)| {
+            let place = |point: &Point| (below.x(&x, point.x) + line.aside, below.y(&y, point.y));
+            Drawn::of(line, points, place)
+        });
+        let coincidence = Coincidence::of(&drawn.collect::<Vec<_>>());
+        let sentence = coincidence.sentence();
+        let note = coincidence.note(NOTE);
+        let legend = Legend::of(self, note.as_deref(), WIDTH - left);
+        let top = 14.0 + legend.height();
+        let frame = Frame { top, bottom: top + INNER_HEIGHT, ..below };
         let height = frame.bottom + 48.0;
 
         let mut svg = String::with_capacity(4096);
@@ -55,7 +70,7 @@ impl Plot {
              xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>\
              <clipPath id=\"{id}-c\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/></clipPath>",
             escape(&self.title),
-            escape(&self.description),
+            escape(&described(&self.description, sentence.as_deref())),
             frame.left - 6.0,
             frame.top - 6.0,
             frame.right - frame.left + 12.0,
@@ -66,9 +81,8 @@ impl Plot {
         draw_axes(&mut svg, &frame, &x, &y);
         put!(svg, "<g clip-path=\"url(#{id}-c)\">");
         self.draw_areas(&mut svg, &frame, &x, &y);
-        let most = (POINTS / self.lines.len().max(1)).clamp(200, POINTS_PER_LINE);
-        for line in &self.lines {
-            draw_line(&mut svg, line, &frame, &x, &y, most);
+        for ((line, points), depth) in self.lines.iter().zip(&lines).zip(&coincidence.depths) {
+            draw_line(&mut svg, (line, points, *depth), &frame, &x, &y);
         }
         svg.push_str("</g>");
         self.draw_marks(&mut svg, &frame, &x);
@@ -251,9 +265,20 @@ fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
     );
 }
 
-fn draw_line(svg: &mut String, line: &Line, frame: &Frame, x: &Scale, y: &Scale, most: usize) {
-    let points = thin(&line.points, most);
-    put!(svg, "<g class=\"{}\">", class(line.style));
+fn described(description: &str, coincidence: Option<&str>) -> String {
+    coincidence.map_or_else(|| description.to_owned(), |more| format!("{description} {more}."))
+}
+
+/// A line, its points as far as they are drawn, and how many lines lie on it.
+fn draw_line(
+    svg: &mut String,
+    (line, points, depth): (&Line, &[Point], usize),
+    frame: &Frame,
+    x: &Scale,
+    y: &Scale,
+) {
+    let beneath = if depth > 0 { format!(" beneath{depth}") } else { String::new() };
+    put!(svg, "<g class=\"{}{beneath}\">", class(line.style));
     if !line.name.is_empty() {
         put!(svg, "<title>{}</title>", escape(&line.name));
     }
@@ -263,13 +288,13 @@ fn draw_line(svg: &mut String, line: &Line, frame: &Frame, x: &Scale, y: &Scale,
         "<path class=\"line\" d=\""
     });
     let mut pen_down = false;
-    for point in &points {
+    for point in points {
         if !(point.x.is_finite() && point.y.is_finite()) {
             pen_down = false;
             continue;
         }
         let letter = if pen_down { 'L' } else { 'M' };
-        put!(svg, "{letter}{:.1} {:.1}", frame.x(x, point.x), frame.y(y, point.y));
+        put!(svg, "{letter}{:.1} {:.1}", frame.x(x, point.x) + line.aside, frame.y(y, point.y));
         if line.style.marker == Marker::Dot {
             // No length, but round ends: a dot for a few bytes.
             svg.push_str("h0");
@@ -279,11 +304,12 @@ fn draw_line(svg: &mut String, line: &Line, frame: &Frame, x: &Scale, y: &Scale,
     }
     svg.push_str("\"/>");
     let drawn = || points.iter().filter(|p| p.x.is_finite() && p.y.is_finite());
-    draw_intervals(svg, drawn(), frame, x, y);
+    draw_intervals(svg, (drawn(), line.aside), frame, x, y);
     if matches!(line.style.marker, Marker::Filled | Marker::Hollow) {
         for point in drawn() {
             svg.push_str("<path class=\"marker\" d=\"");
-            outline(svg, shape(line.style.hue), frame.x(x, point.x), frame.y(y, point.y));
+            let across = frame.x(x, point.x) + line.aside;
+            outline(svg, shape(line.style.hue), across, frame.y(y, point.y));
             match &point.tip {
                 Some(tip) => {
                     put!(svg, "\"><title>{}</title></path>", escape(tip));
@@ -297,7 +323,7 @@ fn draw_line(svg: &mut String, line: &Line, frame: &Frame, x: &Scale, y: &Scale,
 
 fn draw_intervals<'a>(
     svg: &mut String,
-    points: impl Iterator<Item = &'a Point>,
+    (points, aside): (impl Iterator<Item = &'a Point>, f64),
     frame: &Frame,
     x: &Scale,
     y: &Scale,
@@ -308,7 +334,7 @@ fn draw_intervals<'a>(
         else {
             continue;
         };
-        let across = frame.x(x, point.x);
+        let across = frame.x(x, point.x) + aside;
         let (from, to) = (frame.y(y, point.y - half), frame.y(y, point.y + half));
         put!(path, "M{:.1} {to:.1}h8m-4 0V{from:.1}m-4 0h8", across - 4.0);
     }
@@ -344,9 +370,10 @@ fn shape(hue: Hue) -> usize {
     }
 }
 
-/// What each line means, in rows above the drawing.
+/// What each line means, in rows above the drawing, and which of them lie on one another.
 struct Legend<'a> {
     rows: Vec<Vec<Entry<'a>>>,
+    notes: Vec<String>,
 }
 
 struct Entry<'a> {
@@ -363,7 +390,8 @@ enum Sample {
 }
 
 impl<'a> Legend<'a> {
-    fn of(plot: &'a Plot) -> Self {
+    fn of(plot: &'a Plot, note: Option<&str>, width: f64) -> Self {
+        let notes = note.map(|text| wrap(text, (width / LETTER) as usize)).unwrap_or_default();
         let mut entries: Vec<(&str, Sample)> = Vec::new();
         let keys = plot.keys.iter().map(|(name, style)| (name.as_str(), Sample::Line(*style)));
         let lines = plot.lines.iter().map(|l| (l.legend.as_str(), Sample::Line(l.style)));
@@ -387,7 +415,11 @@ impl<'a> Legend<'a> {
                 row.push(Entry { name, sample, width });
             }
         }
-        Self { rows }
+        Self { rows, notes }
+    }
+
+    fn height(&self) -> f64 {
+        (self.rows.len() + self.notes.len()) as f64 * LEGEND_ROW
     }
 
     fn draw(&self, svg: &mut String, left: f64) {
@@ -406,6 +438,10 @@ impl<'a> Legend<'a> {
                 );
                 at += entry.width;
             }
+        }
+        for (number, note) in self.notes.iter().enumerate() {
+            let base = 15.0 + (self.rows.len() + number) as f64 * LEGEND_ROW;
+            put!(svg, "<text x=\"{left:.1}\" y=\"{base:.1}\">{}</text>", escape(note));
         }
         svg.push_str("</g>");
     }
@@ -565,6 +601,20 @@ mod tests {
             .and_then(|s| s.split('"').next())
             .expect("a line");
         assert_eq!(path.matches('M').count(), 2, "{path}");
+    }
+
+    #[test]
+    fn lines_on_one_another_are_both_seen_and_named() {
+        let points = || vec![Point::new(1.0, 2.0), Point::new(2.0, 4.0)];
+        let other = |name: &str| Line { style: Style::series(1).hollow(), ..line(name, points()) };
+        let svg = plot(vec![line("first", points()), other("second")]).svg("p");
+        assert!(svg.contains("<g class=\"s0 beneath1\">"), "{svg}");
+        assert!(svg.contains(">One on another: first and second</text>"), "{svg}");
+        assert!(svg.contains("One on another: first and second.</desc>"), "{svg}");
+        let mut apart = points();
+        apart[1].y = 1.0;
+        let svg = plot(vec![line("first", apart), other("second")]).svg("p");
+        assert!(!svg.contains("beneath") && !svg.contains("One on another"), "{svg}");
     }
 
     #[test]
