@@ -31,11 +31,10 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
     conditions(&mut page, outcomes);
     let doubts = comparison.others.iter().flat_map(|against| &against.doubts);
     page.lead(Block::Notes(doubts.map(|doubt| Note::warning(doubt.as_str())).collect()));
-    let figures = match single_place(comparison) {
-        true => vec![differences(comparison)],
-        false => figures(comparison),
-    };
-    page.section("figures", "Figures", vec![Block::Figures(figures)]);
+    let single = single(comparison);
+    let mut drawn: Vec<Figure> = differences(comparison, &single).into_iter().collect();
+    drawn.extend(figures(comparison, &single));
+    page.section("figures", "Figures", vec![Block::Figures(drawn)]);
     for (number, against) in (1..).zip(&comparison.others) {
         let title = format!("{} against {}", against.other.name, comparison.base.name);
         let shown = against.rows.iter().filter(|row| is_shown(row));
@@ -131,47 +130,60 @@ fn found(against: &Against<'_>, base: &str) -> Block {
     Block::card(tone, format!("{name}: {count} of {all} {verb} from {base}: {named}.{chance}"))
 }
 
-/// Whether there is one place, and so one figure of each metric.
-fn single_place(comparison: &Comparison<'_>) -> bool {
-    let rows = comparison.others.iter().flat_map(|against| &against.rows);
-    distinct(rows.filter(|row| is_shown(row)).map(place)).len() == 1
+/// Metrics of which there is one figure: they are drawn beside each other, as differences.
+fn single<'a>(comparison: &'a Comparison<'_>) -> Vec<&'a str> {
+    let metrics = distinct(shown(comparison).map(|row| row.base.metric.as_str()));
+    let is_single = |metric: &&str| {
+        distinct(shown(comparison).filter(|row| row.base.metric == *metric).map(place)).len() == 1
+    };
+    metrics.into_iter().filter(is_single).collect()
 }
 
-/// The differences at one place, all metrics beside each other.
-fn differences(comparison: &Comparison<'_>) -> Figure {
-    let shown = |against: &'_ Against<'_>| -> Vec<(String, Point)> {
+/// What is shown of all results against the base.
+fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row<'c>> {
+    comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
+}
+
+/// How far apart results are drawn at one place, in pixels.
+const APART: f64 = 9.0;
+
+/// How far aside the one of so many is drawn.
+fn aside(number: usize, of: usize) -> f64 {
+    (number as f64 - (of - 1) as f64 / 2.0) * APART
+}
+
+/// The differences of metrics of which there is one figure each, beside each other.
+fn differences(comparison: &Comparison<'_>, metrics: &[&str]) -> Option<Figure> {
+    if metrics.is_empty() {
+        return None;
+    }
+    let points = |against: &Against<'_>| -> Vec<Point> {
         let rows = against.rows.iter().filter(|row| is_shown(row) && row.base.value != 0.0);
-        rows.map(|row| {
+        let points = rows.filter_map(|row| {
+            let at = metrics.iter().position(|metric| *metric == row.base.metric)?;
             let share = |value: f64| value / row.base.value.abs();
             let half = row.change.interval.map(|(low, high)| share(high - low) / 2.0);
             let point = Point {
+                x: at as f64 + 1.0,
                 y: share(row.change.value),
                 spread: half.filter(|half| *half > 0.0).into(),
                 tip: Some(format!("{}: {}", row.base.metric, percent(row.change, row.base))),
-                ..Point::default()
             };
-            (row.base.metric.clone(), point)
-        })
-        .collect()
+            Some(point)
+        });
+        apart(points)
     };
-    let all: Vec<(&str, Vec<(String, Point)>)> = comparison
+    let count = comparison.others.len();
+    let mut lines: Vec<Line> = comparison
         .others
         .iter()
-        .map(|against| (against.other.name.as_str(), shown(against)))
+        .enumerate()
+        .map(|(number, against)| {
+            let style = Style::series(number).filled();
+            let name = against.other.name.as_str();
+            Line { aside: aside(number, count), ..Line::new(name, points(against), style) }
+        })
         .collect();
-    let metrics = distinct(all.iter().flat_map(|(_, own)| own).map(|(metric, _)| metric.as_str()));
-    // Results stand beside each other around the number of their metric.
-    let apart = 0.5 / all.len().max(1) as f64;
-    let mut lines: Vec<Line> = Vec::new();
-    for (number, (name, own)) in all.iter().enumerate() {
-        let aside = (number as f64 - (all.len() - 1) as f64 / 2.0) * apart;
-        let points = own.iter().flat_map(|(metric, point)| {
-            let at = metrics.iter().position(|known| known == metric).unwrap_or(0);
-            let x = at as f64 + 1.0 + aside;
-            [Point { x, ..point.clone() }, Point::new(x, f64::NAN)]
-        });
-        lines.push(Line::new(*name, points.collect(), Style::series(number).filled()));
-    }
     let ends = [0.0, metrics.len() as f64 + 1.0].map(|x| Point::new(x, 0.0));
     lines.push(Line::new("as the base", ends.into(), Style::guide()));
     let plot = Plot::new(
@@ -180,7 +192,28 @@ fn differences(comparison: &Comparison<'_>) -> Figure {
         Axis::linear("metric, by its number", Unit::Count),
         Axis::linear("difference, of the base", Unit::Fraction),
     );
-    Figure::plot(Plot { lines, ..plot }, numbered(&metrics))
+    let places = distinct(
+        shown(comparison)
+            .filter(|row| metrics.contains(&row.base.metric.as_str()))
+            .map(|row| place(row)),
+    );
+    let named = metrics.iter().map(|metric| {
+        let row = shown(comparison).find(|row| row.base.metric == *metric);
+        let at = row.map(place).filter(|at| places.len() > 1 && !at.is_empty());
+        at.map_or_else(|| (*metric).to_owned(), |at| format!("{metric} ({at})"))
+    });
+    let named: Vec<String> = named.collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    Some(Figure::plot(Plot { lines, ..plot }, numbered(&named)))
+}
+
+/// Points that no line joins: one that is no number interrupts it.
+fn apart(points: impl Iterator<Item = Point>) -> Vec<Point> {
+    let with_gap = |point: Point| {
+        let gap = Point::new(point.x, f64::NAN);
+        [point, gap]
+    };
+    points.flat_map(with_gap).collect()
 }
 
 fn conditions(page: &mut Page, outcomes: &[Outcome]) {
@@ -196,56 +229,34 @@ fn conditions(page: &mut Page, outcomes: &[Outcome]) {
     page.lead(Block::Table(table));
 }
 
-/// A figure for each headline metric: against what varies, if anything does, else by place.
-fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
-    let results = results(comparison);
-    let shown =
-        || comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row));
-    let metrics = distinct(shown().map(|row| (row.base.metric.as_str(), row.base.unit)));
-    let figures = metrics.into_iter().map(|(metric, unit)| {
+/// A figure for each headline metric of several places: against what varies, if anything does, else by place.
+fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
+    let metrics = distinct(shown(comparison).map(|row| (row.base.metric.as_str(), row.base.unit)));
+    let metrics = metrics.into_iter().filter(|(metric, _)| !single.contains(metric));
+    let figures = metrics.map(|(metric, unit)| {
         // Only what all can be held against is drawn.
-        let own = || shown().filter(|row| row.base.metric == metric);
+        let own = || shown(comparison).filter(|row| row.base.metric == metric);
         let places = distinct(own().map(|row| row.base.place.as_str()));
         let across: Vec<Option<f64>> = distinct(own().map(|row| row.base.across.map(|(_, x)| x)));
         let label = own().find_map(|row| row.base.across).map(|(label, _)| label);
         let varies = across.len() > 1 && !across.contains(&None);
-        let x_of = |figure: &Quantity| match (varies, figure.across) {
-            (true, Some((_, x))) => Some(x),
-            _ => places.iter().position(|place| *place == figure.place).map(|at| at as f64 + 1.0),
-        };
-        let mut lines = Vec::new();
-        for (number, result) in results.iter().enumerate() {
-            let of_metric = || result.figures.iter().filter(|figure| figure.metric == metric);
-            for line in distinct(of_metric().map(|figure| kept(figure, varies))) {
-                let points = of_metric().filter(|figure| kept(figure, varies) == line);
-                let mut points: Vec<Point> =
-                    points.filter_map(|figure| Some(point(figure, x_of(figure)?))).collect();
-                points.sort_by(|a, b| a.x.total_cmp(&b.x));
-                let name = if line.is_empty() {
-                    result.name.clone()
-                } else {
-                    format!("{}: {line}", result.name)
-                };
-                let style = Style::series(lines.len());
-                let style = if number == 0 { style.filled() } else { style.hollow() };
-                if !varies {
-                    // Places are not joined: a point that is no number interrupts the line.
-                    points = points
-                        .into_iter()
-                        .flat_map(|p| {
-                            let x = p.x;
-                            [p, Point::new(x, f64::NAN)]
-                        })
-                        .collect();
-                }
-                lines.push(Line::new(name, points, style));
+        let x_of = |base: &Quantity| match (varies, base.across) {
+            (true, Some((_, x))) => x,
+            _ => {
+                let at = places.iter().position(|place| *place == base.place);
+                at.map_or(f64::NAN, |at| at as f64 + 1.0)
             }
-        }
-        lines.truncate(LINES);
+        };
+        let (mut lines, about) = lines(comparison, metric, varies, &x_of);
         let x = match (varies, label) {
             (true, Some("entries")) => Axis::binary("entries"),
             (true, Some(label)) => Axis::linear(label, Unit::PerSecond),
-            _ => Axis::linear("place, by its number in the table below", Unit::Count),
+            _ => {
+                // Places at the ends stand within the axes.
+                let ends = [0.0, places.len() as f64 + 1.0].map(|x| Point::new(x, f64::NAN));
+                lines.iter_mut().take(1).for_each(|line| line.points.extend(ends.clone()));
+                Axis::linear("place, by its number in the table below", Unit::Count)
+            }
         };
         let values = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.y));
         let name = metric.replace(['_', '.'], " ");
@@ -256,9 +267,86 @@ fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
         let description = "A line for each result; bars are confidence intervals.";
         let remark = if varies { description.to_owned() } else { numbered(&places) };
         let plot = Plot::new(format!("{metric} of each result"), description, x, y);
-        Figure::plot(Plot { lines, ..plot }, remark)
+        Figure::plot(Plot { lines, ..plot }, format!("{remark}{about}"))
     });
     figures.collect()
+}
+
+/// The lines of a metric, those of one thing in all results together, and what must be said of all.
+fn lines(
+    comparison: &Comparison<'_>,
+    metric: &str,
+    varies: bool,
+    x_of: &dyn Fn(&Quantity) -> f64,
+) -> (Vec<Line>, String) {
+    let results = results(comparison);
+    let own = || shown(comparison).filter(|row| row.base.metric == metric);
+    let mut keys = distinct(own().map(|row| kept(row.base, varies)));
+    let all = keys.len();
+    let most = (LINES / results.len()).max(1);
+    let mut about = String::new();
+    if all > most {
+        let greatest = |key: &String| {
+            let rows = own().filter(|row| row.change.is_shown() && kept(row.base, varies) == *key);
+            let shares = rows.map(|row| (row.change.value / row.base.value).abs());
+            shares.fold(0.0_f64, f64::max)
+        };
+        keys.sort_by(|a, b| greatest(b).total_cmp(&greatest(a)));
+        keys.truncate(most);
+        let which = match keys.first().is_some_and(|key| greatest(key) > 0.0) {
+            true => "those whose differences are largest",
+            false => "the first, as no difference is shown",
+        };
+        about.push_str(&format!(
+            " {} of {all} are drawn, {which}; the tables have all.",
+            keys.len()
+        ));
+    }
+    // What all names have in common is said once.
+    let parts = |key: &str| -> Vec<String> { key.split(", ").map(str::to_owned).collect() };
+    let first = keys.first().map(|key| parts(key)).unwrap_or_default();
+    let in_all = |part: &String| keys.iter().all(|key| parts(key).contains(part));
+    let common: Vec<String> =
+        first.into_iter().filter(|part| !part.is_empty() && in_all(part)).collect();
+    if !common.is_empty() {
+        about.push_str(&format!(" All: {}.", common.join(", ")));
+    }
+    let rest = |figure: &Quantity| -> String {
+        let parts = parts(&kept(figure, varies));
+        parts.into_iter().filter(|part| !common.contains(part)).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines: Vec<Line> = Vec::new();
+    for (group, key) in keys.iter().enumerate() {
+        for (number, result) in results.iter().enumerate() {
+            let against = comparison.others.iter().enumerate();
+            let rows = against.filter(|(other, _)| number == 0 || other + 1 == number);
+            let rows = rows.flat_map(|(_, against)| &against.rows).filter(|row| {
+                is_shown(row) && row.base.metric == metric && kept(row.base, varies) == *key
+            });
+            let figures =
+                rows.map(|row| (x_of(row.base), if number == 0 { row.base } else { row.other }));
+            let mut figures: Vec<(f64, &Quantity)> = figures.collect();
+            figures.sort_by(|a, b| a.0.total_cmp(&b.0));
+            // Each of several others stands beside the base once.
+            figures.dedup_by(|a, b| a.0.total_cmp(&b.0).is_eq());
+            let Some((_, one)) = figures.first() else { continue };
+            let name = match rest(one) {
+                rest if rest.is_empty() => result.name.clone(),
+                rest => format!("{}: {rest}", result.name),
+            };
+            let hue = if results.len() == 2 { group } else { lines.len() };
+            let style = Style::series(hue);
+            let style = if number == 0 { style.filled() } else { style.hollow() };
+            let points = figures.into_iter().map(|(x, figure)| point(figure, x));
+            lines.push(if varies {
+                Line::new(name, points.collect(), style)
+            } else {
+                let aside = aside(lines.len(), keys.len() * results.len());
+                Line { aside, ..Line::new(name, apart(points), style) }
+            });
+        }
+    }
+    (lines, about)
 }
 
 /// What stays the same along a line.

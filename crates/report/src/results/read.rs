@@ -228,7 +228,9 @@ fn device(value: &Value) -> Recorded {
     recorded.settings =
         BTreeMap::from([("confidence".to_owned(), value["confidence"].to_string())]);
     for setting in list(&value["settings"]) {
-        let under = format!("{} B, {} rules", setting["packet_bytes"], setting["rules"]);
+        let rules = setting["rules"].as_u64().unwrap_or(0);
+        let rules = crate::format::plural(rules, "rule", "rules");
+        let under = format!("{} B, {rules}", setting["packet_bytes"]);
         let place = |place: String| Place { subject: String::new(), place, across: None };
         let whole = place(under.clone());
         for level in list(&setting["levels"]) {
