@@ -67,7 +67,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         match point(&subject, traffic.clone(), &settings, &mut bar) {
             Ok(point) => Ok(Some(point)),
             Err(TrafficError::Interrupted) => Ok(None),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(explained(&error, &name, programs.io)),
         }
     };
     let found = crew.share(items, &interrupt, each)?;
@@ -77,7 +77,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let points: Result<Vec<_>, String> =
         found.results.into_iter().flatten().filter_map(Result::transpose).collect();
-    let points = points.map_err(|error| Failure::input(format!("{name}: {error}")))?;
+    let points = points.map_err(Failure::input)?;
     if points.is_empty() {
         return Err(Failure::run("interrupted before anything was measured"));
     }
@@ -97,6 +97,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return crew.leave(INTERRUPTED);
     }
     crew.leave(verdict(&points, &thresholds))
+}
+
+/// What is wrong, with what it is wrong with: the program, or where packets are to come from and go.
+fn explained(error: &TrafficError, program: &str, io: Io) -> String {
+    match error {
+        TrafficError::Ports(error) => {
+            format!("--io {}: {error}. Without --io packets stay in memory", io.name())
+        }
+        error => format!("{program}: {error}"),
+    }
 }
 
 /// 1 if a threshold broke, an output was wrong, or nothing was measured.
@@ -126,7 +136,7 @@ fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> u8 {
     u8::from(failed)
 }
 
-/// The value of a metric; times are in nanoseconds.
+/// The value of a metric, in its unit.
 fn value(metric: &str, case: &Case) -> Option<f64> {
     let rate = throughput::rate(case)?.mean;
     let latency = |share: f64| Some(case.latency.as_ref()?.times.percentile(share)?.mean);

@@ -80,6 +80,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         sections: Vec::new(),
         provenance: began.provenance(),
     };
+    document.notes.extend(report::unoptimised("controllers, programs or devices"));
     let mut known = Known::default();
     let parts: [(&str, Measure<'_>); 4] = [
         (

@@ -37,6 +37,18 @@ pub struct RunDirectory {
     path: PathBuf,
     /// Shown in the report.
     configuration: String,
+    /// Whether nobody but the run named it, so that it goes if nothing was left in it.
+    is_own: bool,
+}
+
+/// A run that failed before it had anything to leave leaves no directory either, unless its user named one.
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        if self.is_own {
+            // Refused where there is a file in it.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
 }
 
 /// Why a run directory cannot be made.
@@ -107,7 +119,7 @@ impl RunDirectory {
         write_file(&path.join("writable"), Durability::Cached, |_| Ok(()))
             .and_then(|()| fs::remove_file(path.join("writable")))
             .map_err(|source| CreateError::Io { path: path.clone(), source })?;
-        Ok(Self { path, configuration: String::new() })
+        Ok(Self { path, configuration: String::new(), is_own: given.is_none() })
     }
 
     /// Where it is.
@@ -562,6 +574,23 @@ mod tests {
             .collect();
         let stamp = "20251121T090000Z-probe";
         assert_eq!(names, [stamp.to_owned(), format!("{stamp}-2"), format!("{stamp}-3")]);
+    }
+
+    #[test]
+    fn a_run_that_leaves_nothing_leaves_no_directory_unless_it_was_named() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let directory = |name: &str, is_own| {
+            let path = root.path().join(name);
+            fs::create_dir(&path).expect("made");
+            RunDirectory { path: path.clone(), configuration: String::new(), is_own }
+        };
+        drop(directory("own", true));
+        drop(directory("named", false));
+        let mut kept = directory("kept", true);
+        kept.write_configuration("seed = 1").expect("written");
+        drop(kept);
+        let there = |name: &str| root.path().join(name).exists();
+        assert_eq!([there("own"), there("named"), there("kept")], [false, true, true]);
     }
 
     #[test]

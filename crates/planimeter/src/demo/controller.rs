@@ -77,7 +77,7 @@ fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
             false => "and was not at its limit",
         };
     Some(format!(
-        "{}: the controller answered all of {} packet-ins/s from {SWITCHES} switches, {limit}; median {}, 99 % within {}.",
+        "Controller over {}: it answered all of {} packet-ins/s from {SWITCHES} switches, {limit}; median {}, 99 % within {}.",
         protocol.name(),
         offered(best),
         median.words(),

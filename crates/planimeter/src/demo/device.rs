@@ -43,7 +43,7 @@ fn findings(verification: &Verification) -> Vec<String> {
     let level = verification.levels.iter().find(|level| level.level == Level::Median);
     let sentence = level.map(|level| {
         format!(
-            "From {seen} measured functions the median delay of {unseen} combinations was predicted to {} on average, {} at \
+            "Pipeline: from {seen} measured functions the median delay of {unseen} combinations was predicted to {} on average, {} at \
              worst.",
             Value::new(level.mean_absolute, Unit::Fraction).words(),
             Value::new(level.worst_absolute, Unit::Fraction).words(),

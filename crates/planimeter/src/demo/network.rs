@@ -145,8 +145,8 @@ fn findings(network: &Network, rows: &[&Assessed]) -> Vec<String> {
     let both = delay("known flows").zip(delay("first packets"));
     both.map(|(known, first)| {
         format!(
-            "In a network of that pipeline and that controller a packet behind a rule is delayed by at most {}, the first of a \
-             flow, which passes the controller, by at most {}; as far as the largest delays that were seen are the largest there are.",
+            "Network of both: a packet behind a rule is delayed by at most {}, the first of a flow, which passes the \
+             controller, by at most {}; as far as the largest delays that were seen are the largest there are.",
             known.words(),
             first.words()
         )

@@ -118,8 +118,8 @@ fn program_finding(points: &[throughput::Point]) -> Option<String> {
     };
     let (interpreter, compiled) = (rate(Path::Interpreter)?, rate(Path::Compiled)?);
     Some(format!(
-        "A program whose packets write its table of {} entries runs at {} as machine code on one core, {:.0} times as fast as \
-         interpreted.",
+        "Program: with packets that write its table of {} entries it runs at {} as machine code on one core, {:.0} times as \
+         fast as interpreted.",
         point.flows,
         Value::estimate(&compiled, Unit::PerSecond).words(),
         compiled.mean / interpreter.mean,
@@ -147,7 +147,7 @@ fn design_findings(findings: &Findings) -> Vec<String> {
         .and_then(|one| {
             let rate = rate(one)?;
             Some(format!(
-                "Of its designs {} took most updates from packets: {}.",
+                "Table design: {} took most updates from packets: {}.",
                 named(&one.case.design),
                 Value::estimate(&rate, Unit::PerSecond).words()
             ))
@@ -160,21 +160,22 @@ fn design_findings(findings: &Findings) -> Vec<String> {
                 && matches!(design.synchronisation, Synchronisation::DoubleBuffer { .. })
                     == buffered
         };
-        findings.measured.iter().find(wanted)?.single.tail_at(0.5)
+        let [median, ..] = findings.measured.iter().find(wanted)?.percentiles();
+        median.map(seconds)
     };
     let methods = median(UpdateMethod::Pointer, false).zip(median(UpdateMethod::Change, true));
     let methods = methods.map(|(pointer, change)| {
         format!(
-            "In static storage an update in place takes {} (median); by two replicas, with a wait of 200 us, {}.",
-            nanoseconds(pointer).words(),
-            nanoseconds(change).words()
+            "Update method: in static storage an update in place takes {} (median); by two replicas, with a wait of 200 us, {}.",
+            pointer.words(),
+            change.words()
         )
     });
     fastest.into_iter().chain(methods).collect()
 }
 
-fn nanoseconds(time: u32) -> Value {
-    Value::new(f64::from(time) / 1e9, Unit::Seconds)
+fn seconds(found: Estimate) -> Value {
+    Value::estimate(&found, Unit::Seconds)
 }
 
 fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section {
@@ -189,10 +190,8 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
             for case in point.findings.cases.iter().filter(|case| case.path == path) {
                 let rate =
                     throughput::rate(case).map(|rate| Value::estimate(&rate, Unit::PerSecond));
-                let percentile = |share: f64| {
-                    let found = case.latency.as_ref()?.times.percentile(share)?;
-                    Some(Value::estimate(&found, Unit::Seconds))
-                };
+                let percentile =
+                    |share: f64| case.latency.as_ref()?.times.percentile(share).map(seconds);
                 let counts = case.counts;
                 let checked = counts.checked as f64 / counts.processed.max(1) as f64;
                 program.row([
@@ -217,11 +216,12 @@ fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section
         ["storage/synchronisation/update", "updates", "p50", "p99"],
     );
     for one in findings.into_iter().flat_map(|findings| &findings.measured) {
+        let [p50, p99, _] = one.percentiles().map(|found| found.map(seconds));
         table.row([
             Cell::text(named(&one.case.design)),
             Cell::optional(rate(one).map(|rate| Value::estimate(&rate, Unit::PerSecond))),
-            Cell::optional(one.single.tail_at(0.5).map(nanoseconds)),
-            Cell::optional(one.single.tail_at(0.99).map(nanoseconds)),
+            Cell::optional(p50),
+            Cell::optional(p99),
         ]);
     }
     Section {

@@ -164,13 +164,14 @@ fn configured(result: &RunResult, configuration: &str) -> Vec<Block> {
     for (key, value) in &result.configuration {
         keys.row([Text::code(printable(key)), Text::code(printable(value))]);
     }
-    let folded = |summary: &str, block: Block| Block::Folded {
-        id: None,
+    let folded = |id: &str, summary: &str, block: Block| Block::Folded {
+        id: Some(id.to_owned()),
         summary: summary.into(),
         blocks: vec![block],
     };
     vec![
-        folded("config.toml", Block::Listing(configuration.to_owned())),
-        folded("Key by key", Block::Table(keys)),
+        folded("configuration", "config.toml", Block::Listing(configuration.to_owned())),
+        // On paper the listing says the same, and is found more easily.
+        folded("configuration-keys", "Key by key", Block::Table(keys)),
     ]
 }

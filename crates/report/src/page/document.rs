@@ -78,7 +78,7 @@ impl Document {
             let text = format!("This report is partial: {}", printable(reason));
             page.lead(Block::card(Tone::Bad, Text::strong(text)));
         }
-        let findings = self.findings.iter().map(|line| Text::from(printable(line))).collect();
+        let findings = self.findings.iter().map(|line| labelled(&printable(line))).collect();
         page.lead(Block::Card(Tone::Plain, findings));
         let notes = self.notes.iter().map(|note| Note::plain(printable(note))).collect();
         page.lead(Block::Notes(notes));
@@ -107,6 +107,16 @@ impl Section {
         let links = self.links.iter().map(|(what, place)| (what.as_str(), Text::file(place)));
         blocks.push(Block::facts(links));
         blocks
+    }
+}
+
+/// The text, whose first words stand out if they say what it is about.
+fn labelled(text: &str) -> Text {
+    match text.split_once(": ") {
+        Some((label, rest)) if label.chars().count() <= 60 && !label.contains(['.', ';']) => {
+            Text::strong(format!("{label}:")).and(format!(" {rest}"))
+        }
+        _ => text.into(),
     }
 }
 

@@ -175,9 +175,11 @@ fn card(tone: Tone, lines: &[Text]) -> Markup {
     let class = class(tone).map_or_else(|| "card".to_owned(), |class| format!("card {class}"));
     html! {
         div class=(class) role=[role] {
-            @for line in lines.iter().filter(|line| !line.is_empty()) {
+            @for (number, line) in lines.iter().filter(|line| !line.is_empty()).enumerate() {
                 p {
-                    @if let Some(sign) = sign(tone) { span.sign aria-hidden="true" { (sign) } }
+                    @if let Some(sign) = sign(tone).filter(|_| number == 0) {
+                        span.sign aria-hidden="true" { (sign) }
+                    }
                     (line)
                 }
             }

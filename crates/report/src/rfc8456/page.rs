@@ -2,6 +2,7 @@
 
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::TestOutcome;
+use statistics::Unit;
 
 use super::{Candidate, deviation, name, parameters, remarks, trials, value};
 use crate::describe::{self, distinct};
@@ -131,7 +132,12 @@ fn section(candidates: &[Candidate<'_>], test: Test) -> Vec<Block> {
             let mut text =
                 format!("mean {}, {} trials with a value", value(outcome), trials(outcome));
             if let Some(variance) = outcome.variance() {
-                text.push_str(&format!(", variance {variance:.3e} (base unit squared)"));
+                let unit = match outcome.unit {
+                    Unit::Seconds => " s²",
+                    Unit::PerSecond => "/s²",
+                    _ => "",
+                };
+                text.push_str(&format!(", variance {variance:.3e}{unit}"));
             }
             if let Some(deviation) = deviation(outcome) {
                 text.push_str(&format!(", {deviation} against undisturbed"));
