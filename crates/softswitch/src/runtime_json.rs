@@ -74,11 +74,17 @@ pub enum RuntimeJsonError {
     /// It is no JSON, or of another form.
     #[error("not a runtime.json of the p4lang tutorials: {0}")]
     Form(#[from] serde_json::Error),
+    /// Nothing in it is of such a file.
+    #[error(
+        "not a runtime.json of the p4lang tutorials: it has no entries and names no program; one has table_entries, and a \
+         topology.json, with hosts and links, is another file"
+    )]
+    Empty,
     /// It is for somebody else.
     #[error("it is for target '{0}'; bmv2 is the only one that there is")]
     Target(String),
     /// The P4Info does not have what an entry names.
-    #[error("entry {entry}: the P4Info has no {kind} '{name}'")]
+    #[error("entry {entry}: the P4Info has no {kind} '{name}'; it has {known}")]
     Unknown {
         /// Its place among the entries of its kind, from 1.
         entry: usize,
@@ -86,6 +92,8 @@ pub enum RuntimeJsonError {
         kind: &'static str,
         /// By which name.
         name: String,
+        /// What there is of that kind.
+        known: String,
     },
     /// A value cannot be that of its field.
     #[error("entry {entry}: {value} is no value for '{name}': {reason}")]
@@ -110,8 +118,18 @@ impl RuntimeJson {
         let parsed: Self = serde_json::from_str(text)?;
         match &parsed.target {
             Some(target) if target != "bmv2" => Err(RuntimeJsonError::Target(target.clone())),
+            _ if parsed.is_empty() => Err(RuntimeJsonError::Empty),
             _ => Ok(parsed),
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.p4info.is_none()
+            && self.bmv2_json.is_none()
+            && self.target.is_none()
+            && self.table_entries.is_empty()
+            && self.multicast_group_entries.is_empty()
+            && self.clone_session_entries.is_empty()
     }
 
     /// Its entries as updates.
@@ -161,7 +179,9 @@ impl TableEntryJson {
         let mut params = Vec::new();
         for (name, value) in &self.action_params {
             let param = action.params.iter().find(|param| param.name == *name);
-            let param = param.ok_or_else(|| names.unknown("parameter", name))?;
+            let param = param.ok_or_else(|| {
+                names.unknown("parameter", name, action.params.iter().map(|param| &*param.name))
+            })?;
             let value = names.value(name, value, param.bitwidth)?;
             params.push(Param { param_id: param.id, value: value.into() });
         }
@@ -189,17 +209,28 @@ impl Names<'_> {
         self,
         kind: &'static str,
         name: &str,
-        mut all: impl Iterator<Item = &'p T>,
+        all: impl Iterator<Item = &'p T> + Clone,
         preamble: impl Fn(&'p T) -> Option<&'p Preamble>,
     ) -> Result<&'p T, RuntimeJsonError> {
-        all.find(|one| {
+        let is = |one: &&'p T| {
             preamble(*one).is_some_and(|found| found.name == name || found.alias == name)
-        })
-        .ok_or_else(|| self.unknown(kind, name))
+        };
+        let known = || all.clone().filter_map(|one| Some(&*preamble(one)?.name));
+        all.clone().find(is).ok_or_else(|| self.unknown(kind, name, known()))
     }
 
-    fn unknown(self, kind: &'static str, name: &str) -> RuntimeJsonError {
-        RuntimeJsonError::Unknown { entry: self.entry, kind, name: name.to_owned() }
+    fn unknown<'n>(
+        self,
+        kind: &'static str,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) -> RuntimeJsonError {
+        let known: Vec<&str> = known.collect();
+        let known = match known.as_slice() {
+            [] => "none".to_owned(),
+            known => known.join(", "),
+        };
+        RuntimeJsonError::Unknown { entry: self.entry, kind, name: name.to_owned(), known }
     }
 
     fn refuse(self, name: &str, value: &Value, reason: &'static str) -> RuntimeJsonError {
@@ -216,7 +247,9 @@ impl Names<'_> {
     ) -> Result<Option<FieldMatch>, RuntimeJsonError> {
         use match_field::{Match, MatchType};
         let field = table.match_fields.iter().find(|field| field.name == name);
-        let field = field.ok_or_else(|| self.unknown("match field", name))?;
+        let field = field.ok_or_else(|| {
+            self.unknown("match field", name, table.match_fields.iter().map(|field| &*field.name))
+        })?;
         let bits = field.bitwidth;
         let number = |value| self.value(name, value, bits);
         let pair = || match value.as_array().map(Vec::as_slice) {
@@ -293,7 +326,13 @@ impl Names<'_> {
             .map_or(0, |byte| canonical.len() as u64 * 8 - u64::from(byte.leading_zeros().min(7)));
         // A field without width is a text.
         if bits > 0 && needed > u64::from(bits.unsigned_abs()) {
-            return Err(self.refuse(name, value, "it is too wide"));
+            let reason = match value {
+                Value::String(text) if bytes == text.as_bytes() => {
+                    "it is neither an address nor a number, and too wide as a text"
+                }
+                _ => "it is too wide",
+            };
+            return Err(self.refuse(name, value, reason));
         }
         Ok(if bits > 0 { canonical } else { bytes })
     }

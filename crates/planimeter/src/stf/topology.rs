@@ -51,12 +51,15 @@ impl Topology {
                 let number = numbers.get(name).copied().or_else(|| self.unattached(name));
                 let number = number.ok_or_else(|| {
                     let known: Vec<&str> = numbers.keys().map(String::as_str).collect();
+                    let known = match known.as_slice() {
+                        [] => "no host has a link there".to_owned(),
+                        known => format!("there are {}", known.join(", ")),
+                    };
                     Failure::input(format!(
-                        "{}:{line}: '{name}' is no port of {}; there are {}, and ports of switches to which nothing is \
-                         attached, such as s1-p9",
+                        "{}:{line}: '{name}' is no port of {}; {known}, and ports of switches to which nothing is attached \
+                         are called such as s1-p9",
                         path.display(),
                         self.path.display(),
-                        known.join(", ")
                     ))
                 })?;
                 numbered.push_str(&text.replacen(name, &number.to_string(), 1));

@@ -185,6 +185,15 @@ impl Planned {
                 return Err(wrong(&"it names no p4info and bmv2_json; give the program with --p4"));
             };
             let (p4info, program) = (beside(path, p4info), beside(path, program));
+            if let Some(missing) = [&p4info, &program].into_iter().find(|file| !file.exists()) {
+                return Err(wrong(&format!(
+                    "there is no {}, which it names; compile the program first (`planimeter compile PROGRAM.p4 --p4info {} \
+                     --ir {}`), or give its source with --p4",
+                    missing.display(),
+                    p4info.display(),
+                    program.display()
+                )));
+            }
             self.pipeline = Some(ForwardingPipelineConfig {
                 p4info: Some(read_p4info(&p4info)?),
                 p4_device_config: super::read(&program)?.into(),

@@ -90,12 +90,20 @@ fn groups_and_sessions_have_their_replicas() {
 }
 
 #[test]
+fn another_file_of_the_tutorials_is_told_from_one_without_entries() {
+    let refused = RuntimeJson::parse(r#"{"hosts": {}, "switches": {}, "links": []}"#);
+    let error = refused.expect_err("a topology").to_string();
+    assert!(error.contains("topology.json"), "{error}");
+    assert!(RuntimeJson::parse(r#"{"target": "bmv2", "table_entries": []}"#).is_ok());
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_its_place() {
     let refused = |json: &str| entry(json).expect_err("it is wrong");
     let call = r#""action_name": "ipv4_forward", "action_params": {"dstAddr": 1, "port": 1}"#;
     assert_eq!(
         refused(&format!(r#"{{"table": "acl", {call}}}"#)),
-        "entry 1: the P4Info has no table 'acl'"
+        "entry 1: the P4Info has no table 'acl'; it has MyIngress.ipv4_lpm"
     );
     assert_eq!(
         refused(
