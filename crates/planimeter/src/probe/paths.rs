@@ -16,7 +16,8 @@ use probe::{HeldPorts, Live, RunContext};
 use provenance::Provenance;
 use report::RunDirectory;
 use report::page::document::{Document, Section};
-use report::page::{Cell, Table};
+use report::page::{Cell, Figure, Table};
+use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 use tempfile::NamedTempFile;
@@ -207,6 +208,15 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
                 Unit::CpuPercent,
             ),
         ],
+        figures: vec![
+            drawn(plan, &received, "Received rate", Unit::PerSecond),
+            drawn(
+                plan,
+                &metric(plan, &measured.results, "controller.cpu"),
+                "Controller's processor use",
+                Unit::CpuPercent,
+            ),
+        ],
         links: plan
             .paths
             .iter()
@@ -223,6 +233,28 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
 fn metric(plan: &Plan, results: &[RunResult], name: &str) -> Vec<Option<Estimate>> {
     let of = |result: &RunResult| result.points.first()?.summary.get(name).copied();
     (0..plan.paths.len()).map(|path| results.get(path).and_then(of)).collect()
+}
+
+/// A line per variant, over the paths as the table has them.
+fn drawn(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Figure {
+    let names = plan.names();
+    let lines = plan.variants().into_iter().map(|variant| {
+        let values = (1..).zip(&names).filter_map(|(number, name)| {
+            let is = |path: &Path| path.variant == variant && path.name == *name;
+            let value = found.get(plan.paths.iter().position(is)?).copied().flatten()?;
+            Some((f64::from(number), Value::estimate(&value, unit)))
+        });
+        let name = if variant.is_empty() { "controller" } else { variant };
+        Line::of_values(name, Origin::Measured, values)
+    });
+    let numbered = (1..).zip(&names).map(|(number, name)| format!("{number}: {name}"));
+    let plot = Plot::of_values(
+        format!("{what} by how far packets go"),
+        Axis::linear("path, by its number", Unit::Count),
+        Axis::linear(what.to_lowercase(), unit),
+        lines.collect(),
+    );
+    Figure::plot(plot, format!("{}.", numbered.collect::<Vec<_>>().join("; ")))
 }
 
 /// A row per variant, a column per path.
