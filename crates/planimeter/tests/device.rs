@@ -102,7 +102,17 @@ fn what_sources_leave_out_is_found_in_the_delays() {
     let (code, out, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@run"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("the least step between delays, 250"), "{err}");
-    assert!(out.contains("3 of 3 packets"), "{out}");
+    assert!(out.contains("3 of 3 packets") && out.contains("median 50.8 µs"), "{out}");
+    // The head of the column says the unit as well, and must not say another.
+    let file = folder.path().join("sources.toml");
+    std::fs::write(&file, sources.replace("unit = \"us\"\n", "")).expect("a file");
+    let (code, out, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@headed"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("median 50.8 µs"), "{out}");
+    std::fs::write(&file, sources.replace("\"us\"", "\"ms\"")).expect("a file");
+    let (code, _, err) = run(folder.path(), &["import", "@sources.toml", "-o", "@doubtful"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("f0.csv: its head names us, and the cell has unit = \"ms\""), "{err}");
     let (code, _, err) = run(folder.path(), &["import", "@f0.csv", "-o", "@other"]);
     assert_eq!(code, Some(2), "{err}");
     assert!(

@@ -12,6 +12,7 @@ use device::campaign::{
 };
 use device::import::{Identity, Imported, delays, histogram, match_captures};
 use serde::Deserialize;
+use statistics::Ordered;
 
 use super::{capture, path};
 use crate::failure::Failure;
@@ -29,11 +30,11 @@ The file says which measurement is in which files:
 
     [[cell]]                         # the baseline
     delays = [\"f0.csv\"]              # delays, one a line, or packet,delay; several files are repetitions
-    unit = \"us\"
+    unit = \"us\"                      # else what the head of the column names, such as latency_us; else ns
 
     [[cell]]
     match = \"five-tuple\"
-    histogram = [\"five-tuple.csv\"]   # delay,count, as MoonGen writes it; in ns unless unit says otherwise
+    histogram = [\"five-tuple.csv\"]   # delay,count, as MoonGen writes it
 
     [[cell]]
     match = \"five-tuple\"
@@ -84,20 +85,45 @@ struct CellSources {
     before: Vec<PathBuf>,
     #[serde(default)]
     after: Vec<PathBuf>,
-    #[serde(default)]
-    unit: Unit,
+    unit: Option<Unit>,
     identity: Option<IdentityOf>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Unit {
     Ps,
-    #[default]
     Ns,
     Us,
     Ms,
     S,
+}
+
+impl Unit {
+    /// Its name, and how many picoseconds it has.
+    fn about(self) -> (&'static str, f64) {
+        match self {
+            Self::Ps => ("ps", 1.0),
+            Self::Ns => ("ns", 1e3),
+            Self::Us => ("us", 1e6),
+            Self::Ms => ("ms", 1e9),
+            Self::S => ("s", 1e12),
+        }
+    }
+
+    /// The unit that the head of a column names, as `latency_us` or `delay [ns]` does.
+    fn of_head(head: &str) -> Option<Self> {
+        let words = head.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
+        let of = |word: String| match word.as_str() {
+            "ps" | "picoseconds" => Some(Self::Ps),
+            "ns" | "nanoseconds" => Some(Self::Ns),
+            "us" | "\u{b5}s" | "\u{3bc}s" | "microseconds" => Some(Self::Us),
+            "ms" | "milliseconds" => Some(Self::Ms),
+            "s" | "sec" | "seconds" => Some(Self::S),
+            _ => None,
+        };
+        words.filter_map(of).next_back()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -174,7 +200,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                 remarks.entry(remark).or_default().push(name);
             }
             let cell = &description.cells[cell as usize];
-            println!("{cell} {}: {}", name.display(), block.counts);
+            let median =
+                Ordered::of(block.samples.iter().map(|sample| sample.delay).collect()).at(0.5);
+            let median = median.map_or_else(String::new, |median| {
+                format!(
+                    "; median {}",
+                    report::quantity(median.0 as f64 / 1e12, report::plot::Unit::Seconds)
+                )
+            });
+            println!("{cell} {}: {}{median}", name.display(), block.counts);
             started_ns += block.duration_ns.max(1);
         }
     }
@@ -188,6 +222,11 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     println!("Campaign: {}", directory.path().display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The columns of a line.
+fn column(line: &str) -> impl Iterator<Item = String> {
+    line.split([',', ';', '\t']).map(|text| text.trim().to_owned())
 }
 
 /// Nanoseconds as the resolution of a clock.
@@ -281,24 +320,36 @@ impl Sources {
 impl CellSources {
     /// Its repetitions: the file of each, and what it says.
     fn read(&self, folder: &Path) -> Result<Vec<(PathBuf, Imported)>, Failure> {
-        let unit = match self.unit {
-            Unit::Ps => 1.0,
-            Unit::Ns => 1e3,
-            Unit::Us => 1e6,
-            Unit::Ms => 1e9,
-            Unit::S => 1e12,
-        };
         let mut blocks = Vec::new();
-        for (names, read) in
-            [(&self.delays, delays as fn(&str, f64) -> _), (&self.histogram, histogram)]
-        {
+        // Delays are the last column of their files, and the first of histograms.
+        let (last, first) = (|line: &str| column(line).last(), |line: &str| column(line).next());
+        for (names, read, head) in [
+            (&self.delays, delays as fn(&str, f64) -> _, last as fn(&str) -> Option<String>),
+            (&self.histogram, histogram, first),
+        ] {
             for name in names {
                 let wrong = |error: &dyn std::fmt::Display| {
                     Failure::input(format!("{}: {error}", name.display()))
                 };
                 let text =
                     std::fs::read_to_string(folder.join(name)).map_err(|error| wrong(&error))?;
-                blocks.push((name.clone(), read(&text, unit).map_err(|error| wrong(&error))?));
+                let mut content =
+                    text.lines().map(|line| line.split('#').next().unwrap_or_default());
+                let said = content.find(|line| !line.trim().is_empty()).and_then(head);
+                let said = said.and_then(|head| Unit::of_head(&head));
+                let unit = match (self.unit, said) {
+                    (Some(unit), Some(said)) if unit != said => {
+                        return Err(wrong(&format!(
+                            "its head names {}, and the cell has unit = \"{}\": which one is it?",
+                            said.about().0,
+                            unit.about().0
+                        )));
+                    }
+                    (Some(unit), _) | (None, Some(unit)) => unit,
+                    (None, None) => Unit::Ns,
+                };
+                let read = read(&text, unit.about().1).map_err(|error| wrong(&error))?;
+                blocks.push((name.clone(), read));
             }
         }
         if self.before.len() != self.after.len() {
