@@ -57,6 +57,16 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter bench --path compiled --io",
         "makes namespaces; crates/throughput/tests has ports",
     ),
+    (
+        "docs/peers.md",
+        "planimeter probe --legacy",
+        "crates/probe/src/legacy reads files of OFCProbe and P4RCProbe in its tests",
+    ),
+    (
+        "docs/peers.md",
+        "planimeter probe -p p4runtime --serve",
+        "serves until it is interrupted; tests/endings starts one",
+    ),
     // On interfaces: conformance/tests/switch_hosts.rs and mininet.rs run switches, and a switch ends when it is told to.
     ("", "planimeter switch", "conformance/tests/switch_hosts.rs, crates/softswitch/tests"),
     ("docs/switch.md", "planimeter controller --device", "conformance/tests/switch_hosts.rs"),
@@ -125,6 +135,7 @@ pub(crate) fn page_plan(page: &str) -> Page {
         "docs/stf.md" => SCRIPTS,
         "docs/compile.md" => PROGRAMS,
         "docs/compare.md" => RUNS,
+        "docs/peers.md" => "planimeter controller > controller.log & sleep 1\n",
         "docs/device.md" | "docs/device-measure.md" => DELAYS,
         "examples/mininet/README.md" => "mkdir build\ncp examples/mininet/pod/forward.p4 .\n",
         _ => "",
