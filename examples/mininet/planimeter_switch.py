@@ -8,10 +8,11 @@ runtime_json="s1-runtime.json"). Without a program the switch waits for a contro
 command is not on the search path, the environment variable PLANIMETER names it.
 """
 import os
+import shutil
 import subprocess
 import time
 
-from mininet.log import error, info
+from mininet.log import info
 from mininet.node import Switch
 
 START_TIMEOUT = 30
@@ -63,14 +64,17 @@ class PlanimeterSwitch(Switch):
 
     def start(self, controllers):
         """Returns when the switch forwards."""
+        if shutil.which(self.command()[0]) is None:
+            name = self.command()[0]
+            raise RuntimeError(f"there is no {name}: the environment variable PLANIMETER says where it is")
         info(" ".join(self.command()) + "\n")
         with open(self.log_file, "w") as log:
             self.process = self.popen(self.command(), stdout=log, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_TIMEOUT
         while "listening on" not in self.said():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                error(f"{self.name} did not start:\n{self.said()}\n")
-                raise RuntimeError(f"{self.name} did not start")
+                said = self.said().strip() or f"it said nothing for {START_TIMEOUT} s"
+                raise RuntimeError(f"{self.name} did not start: {said}")
             time.sleep(0.05)
 
     def stop(self, deleteIntfs=True):

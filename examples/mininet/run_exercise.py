@@ -12,12 +12,18 @@ import json
 import os
 import sys
 
-from mininet.cli import CLI
-from mininet.link import TCLink
-from mininet.log import setLogLevel
-from mininet.net import Mininet
-from mininet.node import Host
-from mininet.topo import Topo
+try:
+    from mininet.cli import CLI
+    from mininet.link import TCLink
+    from mininet.log import setLogLevel
+    from mininet.net import Mininet
+    from mininet.node import Host
+    from mininet.topo import Topo
+except ImportError as missing:
+    sys.exit(
+        f"{missing}: {sys.executable} has no Mininet. Debian's package (apt install mininet) is for /usr/bin/python3:"
+        f" /usr/bin/python3 {' '.join(sys.argv)}"
+    )
 from planimeter_switch import PlanimeterSwitch
 
 
@@ -71,8 +77,11 @@ def end_of(text):
 
 def main():
     options = arguments()
-    with open(options.topo) as file:
-        topology = json.load(file)
+    try:
+        with open(options.topo) as file:
+            topology = json.load(file)
+    except (OSError, ValueError) as wrong:
+        sys.exit(f"{options.topo}: {wrong}; -t names the topology.json of the exercise")
     os.makedirs(options.log_dir, exist_ok=True)
     setLogLevel("warning" if options.quiet else "info")
     net = Mininet(topo=ExerciseTopo(topology, options), link=TCLink, controller=None)
@@ -89,8 +98,12 @@ def main():
             print(f"lost {lost} %", flush=True)
         else:
             CLI(net)
+    except RuntimeError as failed:
+        lost = failed
     finally:
         net.stop()
+    if isinstance(lost, RuntimeError):
+        sys.exit(str(lost))
     sys.exit(1 if lost else 0)
 
 
