@@ -46,7 +46,8 @@ pub(crate) fn why_zero(
     let overcome = handshake.ready > 0 && counts.disconnects == 0 && counts.malformed == 0;
     let errors = match handshake.errors.iter().max_by_key(|(_, count)| **count) {
         Some((error, count)) if !overcome => {
-            format!(" Most common error ({count} switches): {}.", error.trim_end_matches('.'))
+            let of = if *count == 1 { "1 switch".to_owned() } else { format!("{count} switches") };
+            format!(" Most common error ({of}): {}.", error.trim_end_matches('.'))
         }
 
         _ => String::new(),
