@@ -31,6 +31,12 @@ fn how_fast_a_program_is() {
 }
 
 #[test]
+fn an_exercise_of_the_tutorials() {
+    let folder = read_along("exercise.md");
+    assert!(folder.path().join("runs/exercise/report.html").is_file());
+}
+
+#[test]
 fn what_delay_is_guaranteed() {
     let folder = read_along("delay.md");
     assert!(folder.path().join("runs/verified/report.html").is_file());
