@@ -67,7 +67,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         match point(&subject, traffic.clone(), &settings, &mut bar) {
             Ok(point) => Ok(Some(point)),
             Err(TrafficError::Interrupted) => Ok(None),
-            Err(error) => Err(explained(&error, &name, programs.io)),
+            Err(error) => Err(explained(&error, &name, subject.io)),
         }
     };
     let found = crew.share(items, &interrupt, each)?;
