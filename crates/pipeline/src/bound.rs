@@ -441,8 +441,16 @@ pub(crate) struct Case {
 pub(crate) enum Set {
     Any,
     Exact(Expression),
-    Mask { value: Expression, mask: Expression },
-    Range { low: Expression, high: Expression },
+    Mask {
+        value: Expression,
+        mask: Expression,
+    },
+    Range {
+        low: Expression,
+        high: Expression,
+    },
+    /// A parser value set, of one subject.
+    Members(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

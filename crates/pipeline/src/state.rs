@@ -17,6 +17,7 @@ use crate::layout::Layout;
 use crate::sync::{lock, read, write};
 use crate::table::{EntryChanges, FieldMatch, Natives, TableState};
 use crate::value::Value;
+use ir::bits::Bits;
 use ir::{ExternId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -94,6 +95,15 @@ pub(crate) struct State {
 
 /// One match per field of each member.
 pub(crate) type ValueSetMembers = Vec<Vec<FieldMatch>>;
+
+/// Whether some member of a value set matches these numbers.
+pub(crate) fn is_member(members: &ValueSetMembers, numbers: &[Bits]) -> bool {
+    let matches = |member: &Vec<FieldMatch>| {
+        member.len() == numbers.len()
+            && member.iter().zip(numbers).all(|(wanted, number)| wanted.matches(number))
+    };
+    members.iter().any(matches)
+}
 
 impl State {
     pub(crate) fn new(layout: &Layout) -> Result<Self, LoadError> {

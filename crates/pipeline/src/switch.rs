@@ -254,6 +254,11 @@ impl Switch {
         Ok(outputs)
     }
 
+    /// As [`Processor::process_batch`].
+    pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
+        self.core.process_batch(&mut self.scratch, packets, now, batch);
+    }
+
     /// As [`Switch::process`], telling `trace` what happens.
     ///
     /// # Errors

@@ -254,6 +254,9 @@ impl Binder<'_> {
         let mut cases = Vec::with_capacity(written_cases.len());
         for case in written_cases {
             let mut sets = Vec::new();
+            if matches!(case.key_sets.as_slice(), [KeySet::ValueSet(_)]) && written.len() > 1 {
+                return self.refuse("a parser value set of several subjects");
+            }
             if !matches!(case.key_sets.as_slice(), [KeySet::Any]) {
                 for (set, subject) in case.key_sets.iter().zip(written) {
                     sets.push(self.set(set, subject.type_id)?);
@@ -276,7 +279,7 @@ impl Binder<'_> {
                 low: self.key_value(low, type_id)?,
                 high: self.key_value(high, type_id)?,
             },
-            KeySet::ValueSet(_) => return self.refuse("a parser value set"),
+            KeySet::ValueSet(id) => Set::Members(id.0),
         })
     }
 

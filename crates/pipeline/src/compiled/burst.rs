@@ -214,7 +214,7 @@ impl Run<'_, '_> {
             let begin = self.clock();
             // SAFETY: as many records as the burst has packets were written; they name these packets, which are lent for
             // the call, and where each is copied to, in memory with room for all of them, `emitted` bytes in front of each
-            // and `SLACK` behind it; there is a frame as the plan has it for each; parsers call nothing out; the accesses
+            // and `SLACK` behind it; there is a frame as the plan has it for each; parsers call out only for what reads the state; the accesses
             // were given for the batch, in the gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
             if let Some(inside) = inside.as_deref_mut() {

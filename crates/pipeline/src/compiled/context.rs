@@ -345,6 +345,19 @@ pub(super) unsafe extern "C" fn write_register(
     unsafe { host(context) }.write_register(register, index, value);
 }
 
+/// Whether a number of this width is in a parser value set.
+pub(super) unsafe extern "C" fn is_member(
+    context: *mut Context,
+    set: u64,
+    number: u64,
+    width: u64,
+    signed: u64,
+) -> u64 {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    u64::from(host.is_member(set, number, (width as u32, signed != 0)))
+}
+
 /// Counts the packet in an array of counters.
 pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index: u64) {
     // SAFETY: as in `apply`.

@@ -11,7 +11,7 @@ use crate::bound::{Bound, Field, Table, TableAction};
 use crate::error::RunError;
 use crate::externs::ExternState;
 use crate::layout::Layout;
-use crate::state::State;
+use crate::state::{State, is_member};
 use crate::switch::Core;
 use crate::table::{ActionCall, ActionCell, Ageing, Direct, Left, Runs, Stored, TableState};
 use crate::value::Value;
@@ -296,6 +296,15 @@ impl<'s> Host<'s> {
         let Runs::Action(cell) = entry.state().runs.clone() else { return };
         let left = Left { entry: Some(entry), cell: &cell, call: Arc::new(call), values };
         state.leave(TableId(id), left, &self.state.entry_changes);
+    }
+
+    /// Whether a number is in a parser value set of one subject.
+    pub(super) fn is_member(&self, set: u64, number: u64, (width, signed): (u32, bool)) -> bool {
+        let set = usize::try_from(set).unwrap_or(usize::MAX);
+        let bits = Bits::unsigned(width, number.into()).cast(width, signed);
+        let members =
+            self.state.value_sets.get(set).map(|members| Arc::clone(&crate::sync::read(members)));
+        members.is_some_and(|members| is_member(&members, &[bits]))
     }
 
     fn extern_state(&self, id: u64) -> Option<&ExternState> {

@@ -214,7 +214,7 @@ impl Walk<'_> {
                     }
                     for set in state.cases.iter().flat_map(|case| &case.sets) {
                         match set {
-                            Set::Any => {}
+                            Set::Any | Set::Members(_) => {}
                             Set::Exact(value) => self.expression(value)?,
                             Set::Mask { value: one, mask: other }
                             | Set::Range { low: one, high: other } => {

@@ -2,8 +2,8 @@
 
 use super::{Flow, MAXIMUM_STATES, Machine, Stop, damaged};
 use crate::layout::CoreError;
+use crate::state::is_member;
 use crate::sync::read;
-use crate::table::FieldMatch;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -134,11 +134,7 @@ impl Machine<'_> {
         for value in values {
             value.each_pattern(&mut |bits| patterns.push(bits.clone()));
         }
-        let matches = |member: &Vec<FieldMatch>| {
-            member.len() == patterns.len()
-                && member.iter().zip(&patterns).all(|(wanted, value)| wanted.matches(value))
-        };
-        Ok(members.iter().any(matches))
+        Ok(is_member(&members, &patterns))
     }
 
     /// `packet.extract` (section 13.8).

@@ -9,8 +9,8 @@ use ir::bits::Bits;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::{
-    ActionCall, CloneSession, Core, EntryAction, FieldMatch, Group, GroupMember, MeterConfig,
-    Output, Replica, RunError, Switch, TableEntry,
+    ActionCall, Batch, CloneSession, Core, EntryAction, FieldMatch, Group, GroupMember,
+    MeterConfig, Output, Replica, RunError, Switch, TableEntry,
 };
 use std::time::Duration;
 
@@ -55,38 +55,45 @@ fn packet(choose: &mut Choices<'_>) -> Vec<u8> {
 pub(crate) struct Case {
     pub(crate) source: Source,
     pub(crate) inputs: Vec<Input>,
+    /// Most packets that come together.
+    batch: usize,
 }
 
 impl Case {
     pub(crate) fn new(choose: &mut Choices<'_>, inputs: usize) -> Self {
         let source = Source::new(choose);
-        Self { source, inputs: (0..inputs).map(|_| Input::new(choose)).collect() }
+        let batch = [1, 2, 40][choose(3) as usize % 3];
+        Self { source, inputs: (0..inputs).map(|_| Input::new(choose)).collect(), batch }
     }
 
     /// What differs, if something does; else how many packets left.
     pub(crate) fn difference(&self) -> Result<usize, String> {
         let text = self.source.text();
         let program = compile(&text);
-        let mut interpreted = loaded(&program);
-        let mut compiled = loaded(&program);
+        let follows = self.source.follows;
+        let (mut interpreted, mut compiled) =
+            (loaded(&program, follows), loaded(&program, follows));
         compiled.compile().map_err(|error| error.to_string())?;
         let (mut left, mut now) = (0, Duration::from_secs(1));
-        for input in &self.inputs {
+        let mut inputs = self.inputs.as_slice();
+        while let Some(input) = inputs.first() {
             now += Duration::from_micros(1717);
+            let packets = inputs.iter().take_while(|input| matches!(input, Input::Packet(..)));
+            // Some packets come alone, others together.
+            let together = packets.count().min(self.batch);
+            let (these, rest) = inputs.split_at(together.max(1));
+            inputs = rest;
             match input {
-                Input::Packet(port, packet) => {
-                    let expected = interpreted.process(*port, packet, now);
-                    // Some from stage to stage, some with all stages in one.
-                    let clock: fn() -> u64 = || 0;
-                    compiled.time_stages(packet.len().is_multiple_of(3).then_some(clock));
-                    let found = compiled.process(*port, packet, now);
-                    if is_limit(&expected) {
-                        return Ok(left);
+                Input::Packet(..) => {
+                    let packets = these.iter().filter_map(|input| match input {
+                        Input::Packet(port, packet) => Some((*port, packet.as_slice())),
+                        _ => None,
+                    });
+                    let packets: Vec<(u32, &[u8])> = packets.collect();
+                    match together_on(&mut interpreted, &mut compiled, &packets, now)? {
+                        Some(sent) => left += sent,
+                        None => return Ok(left),
                     }
-                    if expected != found {
-                        return Err(told(packet, &expected, &found));
-                    }
-                    left += found.map_or(0, |outputs| outputs.len());
                 }
                 Input::Add(numbers) => {
                     add(&mut interpreted, *numbers, now);
@@ -166,6 +173,67 @@ impl Case {
     }
 }
 
+/// Packets at one time on both paths: how many left, or nothing if a limit of the interpreter was reached.
+fn together_on(
+    interpreted: &mut Switch,
+    compiled: &mut Switch,
+    packets: &[(u32, &[u8])],
+    now: Duration,
+) -> Result<Option<usize>, String> {
+    let expected = packets.iter().map(|(port, packet)| interpreted.process(*port, packet, now));
+    let expected: Vec<_> = expected.collect();
+    // Some from stage to stage, some with all stages in one.
+    let clock: fn() -> u64 = || 0;
+    let first = packets.first().map_or(0, |(_, packet)| packet.len());
+    compiled.time_stages(first.is_multiple_of(3).then_some(clock));
+    let found = match packets {
+        [(port, packet)] => vec![compiled.process(*port, packet, now)],
+        _ => in_batch(compiled, packets, now),
+    };
+    if expected.iter().any(is_limit) {
+        return Ok(None);
+    }
+    for ((expected, found), (_, packet)) in expected.iter().zip(&found).zip(packets) {
+        let is_same = match (expected, found) {
+            (Ok(expected), Ok(found)) if packets.len() > 1 => {
+                let shown = |outputs: &[Output]| -> Vec<(u32, Vec<u8>)> {
+                    outputs.iter().map(|one| (one.port, one.packet.clone())).collect()
+                };
+                shown(expected) == shown(found)
+            }
+            (expected, found) => expected == found,
+        };
+        if !is_same {
+            return Err(told(packet, expected, found));
+        }
+    }
+    let left = found.iter().flatten().map(Vec::len).sum();
+    Ok(Some(left))
+}
+
+/// What becomes of each packet of a batch, whose outputs do not tell how often they were copied.
+fn in_batch(
+    compiled: &mut Switch,
+    packets: &[(u32, &[u8])],
+    now: Duration,
+) -> Vec<Result<Vec<Output>, RunError>> {
+    let mut batch = Batch::default();
+    compiled.process_batch(packets, now, &mut batch);
+    let mut found: Vec<Result<Vec<Output>, RunError>> =
+        packets.iter().map(|_| Ok(Vec::new())).collect();
+    for (from, port, packet) in batch.sent() {
+        if let Some(Ok(outputs)) = found.get_mut(from) {
+            outputs.push(Output { port, packet: packet.to_vec(), generation: 0 });
+        }
+    }
+    for (from, error) in batch.errors() {
+        if let Some(found) = found.get_mut(*from) {
+            *found = Err(error.clone());
+        }
+    }
+    found
+}
+
 /// Work and depth are limits of the interpreter alone.
 fn is_limit(outcome: &Result<Vec<Output>, RunError>) -> bool {
     matches!(outcome, Err(RunError::WorkLimit(_) | RunError::Depth(_)))
@@ -190,8 +258,9 @@ fn compile(text: &str) -> Program {
 }
 
 /// A switch with groups, sessions, members and rates.
-fn loaded(program: &Program) -> Switch {
+fn loaded(program: &Program, follows: bool) -> Switch {
     let mut switch = Switch::with_seed(program.clone(), 7).expect("a program that can be run");
+    switch.follow_psa_switch(follows);
     let replicas = [(1, 1), (3, 2), (1, 3)].map(|(port, instance)| Replica { port, instance });
     switch.set_multicast_group(4, replicas.to_vec());
     for (session, port, length) in [(5, 2, Some(40)), (6, 3, None)] {

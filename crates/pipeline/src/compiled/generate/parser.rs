@@ -1,6 +1,6 @@
 //! Parsers: states are blocks of one function.
 
-use super::{Function, flow};
+use super::{CallOut, Function, flow};
 use crate::bound::{Parser, Set, State, Subject, Target};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -97,6 +97,13 @@ impl Function<'_, '_> {
         let of = (subject.width, subject.signed);
         Some(match set {
             Set::Any => return None,
+            Set::Members(id) => {
+                let (id, width) =
+                    (self.number(u64::from(*id)), self.number(u64::from(subject.width)));
+                let signed = self.number(u64::from(subject.signed));
+                let arguments = [self.context, id, value, width, signed];
+                self.call_out(CallOut::IsMember, &arguments)?
+            }
             Set::Exact(wanted) => {
                 let wanted = self.expression(wanted);
                 self.builder.ins().icmp(IntCC::Equal, value, wanted)

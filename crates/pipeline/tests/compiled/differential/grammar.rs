@@ -21,6 +21,8 @@ pub(crate) struct Source {
     pub(crate) compute: Vec<String>,
     /// The parser has nothing that the interpreter must do, so that packets may go in bursts.
     pub(crate) plain: bool,
+    /// A program of PSA runs as psa_switch runs it.
+    pub(crate) follows: bool,
     architecture: Architecture,
 }
 
@@ -159,6 +161,7 @@ impl Source {
                 }
             },
             plain: grammar.below(2) == 1,
+            follows: architecture == Architecture::Psa && grammar.below(3) == 0,
             architecture,
         }
     }
