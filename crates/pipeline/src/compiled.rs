@@ -11,7 +11,7 @@
 //! Tables whose entries can be packed are used natively (`tables`). Other tables, counters and registers are call-outs into
 //! the interpreter's state (`host`), and rare steps are the interpreter's own (`step`, [`Compiled::interpreted`]). The
 //! drivers of the architectures run the blocks of both ways
-//! (`engine`); packets that go straight through v1model or PNA have a driver of their own, in batches (`straight`).
+//! (`engine`); packets that go straight through v1model, PSA or PNA have a driver of their own, in batches (`straight`).
 
 #![allow(unsafe_code)]
 
@@ -126,7 +126,7 @@ impl Compiled {
     }
 
     /// Whether machine code has the entries of a table itself, stored as the program asks (`@tableconfig`). It has none
-    /// with meters, members or groups, and none whose keys or data are too wide.
+    /// with members or groups, and none whose keys or data are too wide.
     #[must_use]
     pub fn stores(&self, table: ir::TableId) -> bool {
         self.bound.natives.contains(&table.index())

@@ -60,7 +60,7 @@ mod context_offset {
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 18] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 19] {
     [
         ("apply", context::apply as *const u8, 4, true),
         ("default_action", context::default_action as *const u8, 3, true),
