@@ -553,6 +553,8 @@ pub(crate) struct Bound {
     pub(crate) tables: Vec<Table>,
     /// Positions of the tables that code has natively, by their numbers.
     pub(crate) natives: Vec<usize>,
+    /// Packets get one entry of each of those tables, whatever their keys.
+    pub(crate) samples: bool,
     /// Of `assert` and `assume`: place and function.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) errors: CoreErrors,
@@ -695,6 +697,7 @@ impl Bound {
             types,
             tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
             natives: binder.natives,
+            samples: false,
             bodies: binder.bodies,
             faults: binder.faults,
             steps: binder.steps,

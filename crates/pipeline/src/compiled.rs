@@ -107,7 +107,17 @@ impl Compiled {
     /// # Errors
     /// What the compiled path does not have yet, and where the source uses it.
     pub fn new(core: &Core) -> Result<Self, CompileError> {
-        let bound = Bound::new(&core.layout)?;
+        Self::of(core, Bound::new(&core.layout)?)
+    }
+
+    /// Compiles the program of a switch without lookups; see [`Core::compile_without_lookups`].
+    pub(crate) fn without_lookups(core: &Core) -> Result<Self, CompileError> {
+        let mut bound = Bound::new(&core.layout)?;
+        bound.samples = true;
+        Self::of(core, bound)
+    }
+
+    fn of(core: &Core, bound: Bound) -> Result<Self, CompileError> {
         let straight = straight::Straight::new(&core.layout, &bound);
         let machine = generate::Machine::new(&bound, straight.as_ref().ok())?;
         let runs_alone = bound.blocks.iter().any(|block| match block.callee {
@@ -130,6 +140,12 @@ impl Compiled {
     #[must_use]
     pub fn stores(&self, table: ir::TableId) -> bool {
         self.bound.natives.contains(&table.index())
+    }
+
+    /// Whether machine code has the entries of any table itself.
+    #[must_use]
+    pub fn has_tables(&self) -> bool {
+        !self.bound.natives.is_empty()
     }
 
     /// Why packets do not go in bursts, each stage of which is one function; nothing if they do.

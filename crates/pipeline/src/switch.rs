@@ -68,6 +68,18 @@ impl Core {
         Ok(self.code.insert(code))
     }
 
+    /// As [`Core::compile`], but whatever its key, a packet gets the same entry of each table whose entries machine code has
+    /// itself: nothing is hashed, sought or fetched, and what an action writes into the entry is gone with the batch's table.
+    /// What packets become is wrong then. It is for measuring what lookups take.
+    ///
+    /// # Errors
+    /// As [`Core::compile`].
+    pub fn compile_without_lookups(&mut self) -> Result<&Compiled, CompileError> {
+        self.code = None;
+        let code = Compiled::without_lookups(self)?;
+        Ok(self.code.insert(code))
+    }
+
     /// Entries of sharded tables (`@tableconfig(impl = "sharded")`) that packets of several workers wrote, so that each
     /// went on from a value of its own: their flows did not stay with one worker. Those are counted that a worker which
     /// went had written.
@@ -231,6 +243,14 @@ impl Switch {
     /// As [`Core::compile`].
     pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
         self.core.compile()
+    }
+
+    /// As [`Core::compile_without_lookups`].
+    ///
+    /// # Errors
+    /// As [`Core::compile`].
+    pub fn compile_without_lookups(&mut self) -> Result<&Compiled, CompileError> {
+        self.core.compile_without_lookups()
     }
 
     /// As [`Processor::time_stages`].

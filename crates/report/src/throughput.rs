@@ -8,7 +8,7 @@ mod page;
 mod terminal;
 
 use ::throughput::ports::Io;
-use ::throughput::run::{Case, Findings};
+use ::throughput::run::{Case, Findings, Stages, TableAccess};
 use ::throughput::times::Times;
 use hdrhistogram::Histogram;
 use pipeline::Path;
@@ -94,18 +94,30 @@ fn limit(io: Io) -> &'static str {
     }
 }
 
-/// Cycles of the processor's counter that a packet takes in the parser with its copy, behind it, and around both, by entries and
-/// method.
-fn stages(run: &Run<'_>) -> Vec<[String; 5]> {
+/// Cycles of the processor's counter that a packet takes in the parser with its copy, behind it, and around both, and the share
+/// of its time that goes when its lookups do, by entries and method.
+fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     let cases = run
         .points
         .iter()
         .flat_map(|point| point.findings.cases.iter().map(move |case| (point.flows, case)));
     let rows = cases.filter_map(|(flows, case)| {
-        let stages = case.stages?;
-        let [parser, behind, around] = [stages.parser, stages.behind_parser, stages.around]
-            .map(|cycles| format!("{cycles:.0}"));
-        Some([size(flows), case.method.name().to_owned(), parser, behind, around])
+        let share = case.table_access.as_ref().and_then(TableAccess::share);
+        if case.stages.is_none() && share.is_none() {
+            return None;
+        }
+        let none = || "–".to_owned();
+        let cycles = |of: fn(&Stages) -> f64| {
+            case.stages.as_ref().map_or_else(none, |stages| format!("{:.0}", of(stages)))
+        };
+        Some([
+            size(flows),
+            case.method.name().to_owned(),
+            cycles(|stages| stages.parser),
+            cycles(|stages| stages.behind_parser),
+            cycles(|stages| stages.around),
+            share.map_or_else(none, |share| estimate(&share, Unit::Fraction)),
+        ])
     });
     rows.collect()
 }

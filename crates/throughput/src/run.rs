@@ -10,6 +10,10 @@
 //! per second of the processor time of the threads that process packets, and by the wall clock where entries are changed
 //! by other methods than pointer, until the last is written.
 
+mod table_access;
+
+pub use table_access::TableAccess;
+
 use crate::check::{self, Comparison, Expected, NOW};
 use crate::method::{self, Changes};
 use crate::ports::Io;
@@ -100,6 +104,8 @@ pub struct Case {
     pub one_by_one: Option<String>,
     /// Where the time of a packet goes on one core, measured in turns of their own.
     pub stages: Option<Stages>,
+    /// What of it tables take, measured in turns of their own; nothing where machine code has no table itself.
+    pub table_access: Option<TableAccess>,
     /// From when a packet is due to when its output is in place, in nanoseconds, in an open loop.
     pub latency: Option<Latency>,
     /// From when a packet comes that changes an entry to when one comes that finds the new value, in nanoseconds, with
@@ -240,6 +246,7 @@ pub fn run_methods(
     }
     for subject in subjects.iter_mut().filter(|_| !findings.interrupted) {
         subject.stages(settings)?;
+        subject.table_access(settings)?;
     }
     'times: for repetition in 0..settings.repetitions {
         for (position, subject) in subjects.iter_mut().enumerate() {
@@ -293,6 +300,7 @@ pub(crate) fn prepare<'w>(
             comparison: comparison.clone(),
             one_by_one: None,
             stages: None,
+            table_access: None,
             latency: None,
             seen: None,
         };
@@ -315,19 +323,24 @@ pub(crate) fn prepare<'w>(
             continue;
         }
         let switch = Arc::new(switch);
-        let mut processor = Processor::with_seed(settings.seed);
-        let mut outputs = Vec::new();
-        for packet in workload.packets() {
-            outputs.clear();
-            let given = (workload.port(), packet.as_slice());
-            // What fails here fails under the clock too, and is counted there.
-            let _ = processor.process(&switch, given, NOW, &mut outputs);
-            // Entries are as the flows want them when the clock starts.
-            switch.answer_entry_changes();
-        }
+        see_every_flow(&switch, workload, settings);
         subjects.push(Subject { case, workload, switch: Some(switch) });
     }
     Ok(subjects)
+}
+
+/// Has a packet of each flow processed.
+fn see_every_flow(switch: &Switch, workload: &Workload, settings: &Settings) {
+    let mut processor = Processor::with_seed(settings.seed);
+    let mut outputs = Vec::new();
+    for packet in workload.packets() {
+        outputs.clear();
+        let given = (workload.port(), packet.as_slice());
+        // What fails here fails under the clock too, and is counted there.
+        let _ = processor.process(switch, given, NOW, &mut outputs);
+        // Entries are as the flows want them when the clock starts.
+        switch.answer_entry_changes();
+    }
 }
 
 impl Subject<'_> {
@@ -533,11 +546,11 @@ impl<'w> Lane<'w> {
         }
     }
 
-    fn stages(&mut self, time: Duration) -> Option<Stages> {
-        self.processor.time_stages(Some(cycles::begin));
+    /// Cycles that packets take, and how many packets.
+    fn cycles(&mut self, time: Duration) -> (u64, u64) {
         let begin = Instant::now();
         let (mut spent, mut packets) = (0, 0);
-        while begin.elapsed() < time {
+        while packets == 0 || begin.elapsed() < time {
             self.fill();
             let started = cycles::begin();
             self.process();
@@ -545,6 +558,12 @@ impl<'w> Lane<'w> {
             packets += TURN as u64;
             self.processor.take_digests();
         }
+        (spent, packets)
+    }
+
+    fn stages(&mut self, time: Duration) -> Option<Stages> {
+        self.processor.time_stages(Some(cycles::begin));
+        let (spent, packets) = self.cycles(time);
         let times = self.processor.stage_times()?;
         let per_packet = |cycles: u64| cycles as f64 / packets.max(1) as f64;
         let around = spent.saturating_sub(times.parser + times.behind_parser);

@@ -95,6 +95,13 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
             assert!((case.cores, case.path) == (1, Way::Compiled), "{case:?}");
             assert!(stages.parser > 0.0 && stages.behind_parser > 0.0 && stages.around > 0.0);
         }
+        let tables = case.table_access.as_ref();
+        let is_measured = (case.cores, case.path) == (1, Way::Compiled) && case.stages.is_some();
+        assert_eq!(tables.map(|tables| tables.with.len()), is_measured.then_some(2), "{case:?}");
+        if let Some(tables) = tables {
+            assert!(tables.with.iter().chain(&tables.without).all(|cycles| *cycles > 0.0));
+            assert!(tables.share().is_some_and(|share| share.mean < 1.0), "{tables:?}");
+        }
     }
 }
 

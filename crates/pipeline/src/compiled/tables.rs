@@ -14,6 +14,9 @@ use tables::{Access, Lane, Searcher};
 /// The default action writes its entry: it is fetched and left by call-outs.
 pub(super) const BY_CALL_OUT: u64 = 1 << 33;
 
+/// In place of the default action there is an entry, for packets that do not look for theirs.
+pub(super) const SAMPLE: u64 = 1 << 34;
+
 /// One table as code finds it.
 #[derive(Debug)]
 #[repr(C)]
@@ -21,7 +24,7 @@ pub(super) struct TableAccess {
     pub(super) access: Access,
     /// Finds the key of the best entry where keys are not matched exactly.
     pub(super) searcher: Searcher,
-    /// Position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_CALL_OUT`].
+    /// Position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_CALL_OUT`]; or that of an entry with [`SAMPLE`].
     pub(super) default_action: u64,
     /// Its packed parameters.
     pub(super) default: [u64; 4],
@@ -37,6 +40,8 @@ pub(super) struct Joined {
     lane: Arc<Lane>,
     tables: Vec<JoinedTable>,
     made: Made,
+    /// As in the bound form.
+    samples: bool,
 }
 
 /// A table that a worker uses.
@@ -64,6 +69,7 @@ pub(super) struct Inside<'j> {
     worker: WorkerId,
     tables: &'j [JoinedTable],
     made: &'j mut Made,
+    samples: bool,
 }
 
 impl Inside<'_> {
@@ -88,7 +94,11 @@ impl Inside<'_> {
             counts.chain(std::iter::repeat((0, 0))).take(self.tables.len()).collect();
         accesses.clear();
         accesses.extend(self.tables.iter().zip(counts).map(|(table, counts)| {
-            let (default_action, default) = default_of(table.position, &table.native, state);
+            let sample = self.samples.then(|| table.native.any()).flatten();
+            let (default_action, default) = match sample {
+                Some((action, values)) => (SAMPLE | u64::from(action), words(&values)),
+                None => default_of(table.position, &table.native, state),
+            };
             let (mut access, searcher) = table.native.access(self.worker);
             (access.hits, access.misses) = counts;
             TableAccess { access, searcher, default_action, default, made: [0; 4] }
@@ -111,7 +121,8 @@ impl Joined {
         let natives = Arc::clone(&state.natives);
         let (worker, lane) = natives.join();
         let tables = Vec::with_capacity(bound.natives.len());
-        let mut joined = Self { natives, worker, lane, tables, made: Made::default() };
+        let (made, samples) = (Made::default(), bound.samples);
+        let mut joined = Self { natives, worker, lane, tables, made, samples };
         for position in &bound.natives {
             let table = state.tables.get(*position);
             let table = table.ok_or(RunError::Malformed("a table"))?;
@@ -132,8 +143,9 @@ impl Joined {
         bound: &Bound,
         state: &State,
     ) -> Result<&'j mut Self, RunError> {
-        let is_here =
-            joined.as_ref().is_some_and(|known| Arc::ptr_eq(&known.natives, &state.natives));
+        let is_here = joined.as_ref().is_some_and(|known| {
+            Arc::ptr_eq(&known.natives, &state.natives) && known.samples == bound.samples
+        });
         if !is_here {
             *joined = None;
             *joined = Some(Self::new(bound, state)?);
@@ -143,9 +155,10 @@ impl Joined {
 
     /// Runs packets inside of the gate, where code may use the accesses.
     pub(super) fn inside<R>(&mut self, state: &State, run: impl FnOnce(&mut Inside<'_>) -> R) -> R {
-        let Self { natives, worker, lane, tables, made } = self;
+        let Self { natives, worker, lane, tables, made, samples } = self;
         let _inside = natives.gate().enter(lane);
-        let mut inside = Inside { natives, lane, worker: *worker, tables, made };
+        let (worker, samples) = (*worker, *samples);
+        let mut inside = Inside { natives, lane, worker, tables, made, samples };
         inside.look_again(state);
         let outcome = run(&mut inside);
         for (table, TableAccess { access, .. }) in tables.iter().zip(&mut made.accesses) {
@@ -182,9 +195,13 @@ fn default_of(position: usize, table: &NativeTable, state: &State) -> (u64, [u64
 /// An action as code reads it.
 pub(super) fn pack(layout: &EntryLayout, call: &ActionCall) -> Option<(u16, [u64; 4])> {
     let (position, bytes) = layout.pack(call)?;
+    Some((position, words(&bytes)))
+}
+
+fn words(bytes: &[u8; 32]) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
         *word = u64::from_ne_bytes(*bytes);
     }
-    Some((position, words))
+    words
 }

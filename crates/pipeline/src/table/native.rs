@@ -326,6 +326,14 @@ impl NativeTable {
         }
     }
 
+    /// One of the entries, as code reads it.
+    pub(crate) fn any(&self) -> Option<(u16, [u8; 32])> {
+        let (action, values) = lock(&self.entries).table.any()?;
+        let mut bytes = [0; 32];
+        bytes.iter_mut().zip(values).for_each(|(byte, value)| *byte = value);
+        Some((action.0, bytes))
+    }
+
     fn parameters<'b>(&self, bytes: &'b [u8; 32]) -> &'b [u8] {
         bytes.get(..self.layout.parameter_bytes as usize).unwrap_or(bytes)
     }

@@ -19,3 +19,4 @@ mod random;
 mod searched;
 mod sought;
 mod wide;
+mod unsought;

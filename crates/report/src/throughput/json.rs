@@ -65,6 +65,11 @@ fn case(case: &Case) -> Value {
             "behind_parser_cycles": stages.behind_parser,
             "around_cycles": stages.around,
         })),
+        "table_access": case.table_access.as_ref().map(|tables| json!({
+            "share": estimate(tables.share().as_ref()),
+            "cycles_with": tables.with,
+            "cycles_without": tables.without,
+        })),
         "loading_ns": case.loading.as_nanos() as u64,
         "code_bytes": case.code_bytes,
         "rate": estimate(rate(case).as_ref()),

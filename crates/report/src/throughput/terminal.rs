@@ -104,9 +104,10 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
         let mut grid = Grid::new(vec![
             Column::right("entries"),
             Column::left("method").rank(1),
-            Column::right("parser and copy"),
+            Column::right("parser and copy").rank(2),
             Column::right("tables to deparser"),
-            Column::right("around both"),
+            Column::right("around both").rank(3),
+            Column::right("table access"),
         ]);
         stages.into_iter().for_each(|row| grid.row(row.map(Cell::new).into()));
         out.push_str(&grid.render(layout));

@@ -600,7 +600,7 @@ pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owne
     known.collect()
 }
 
-/// Native tables whose keys are known behind the parser.
+/// Native tables whose keys are known behind the parser, and are looked for.
 fn known_tables<'b>(
     bound: &'b Bound,
     straight: &Straight,
@@ -611,7 +611,7 @@ fn known_tables<'b>(
         let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
         let are_known =
             table.before_keys.is_empty() && keys.all(|value| is_parsed(value, straight, plan));
-        are_known.then_some((*number, table, &**layout))
+        (are_known && !bound.samples).then_some((*number, table, &**layout))
     })
 }
 

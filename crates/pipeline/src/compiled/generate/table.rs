@@ -11,7 +11,7 @@ use crate::bound::shape::Storage;
 use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
 use crate::compiled::added::NO_PROFILE;
 use crate::compiled::context::{HIT, NO_ACTION};
-use crate::compiled::tables::{BY_CALL_OUT, TableAccess};
+use crate::compiled::tables::{BY_CALL_OUT, SAMPLE, TableAccess};
 use crate::table::{Ageing, EntryLayout, Tally, Timer};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -200,7 +200,13 @@ impl Function<'_, '_> {
         table: &Table,
         layout: &'l EntryLayout,
     ) -> (Value, Value, Option<Entry<'l>>) {
-        let (key, lookup) = self.lookup(number, table, layout);
+        let samples = self.bound.samples;
+        let (key, lookup) = if samples {
+            let key = self.key(number, table, layout);
+            (key, key)
+        } else {
+            self.lookup(number, table, layout)
+        };
         let access = lookup.access;
         let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
         let join = self.builder.create_block();
@@ -212,7 +218,11 @@ impl Function<'_, '_> {
         let address = self.builder.append_block_param(hit, types::I64);
         let action = self.builder.append_block_param(hit, types::I64);
         let (yes, no) = (self.number(1), self.number(0));
-        self.look_up(layout.probe(), lookup, (hit, miss));
+        if samples {
+            self.sample(access, (hit, miss));
+        } else {
+            self.look_up(layout.probe(), lookup, (hit, miss));
+        }
 
         self.builder.switch_to_block(hit);
         let found = match layout.owner {
@@ -257,6 +267,15 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(join);
         (position, is_hit, Some(Entry { layout, access, values, is_hit, owner, key }))
+    }
+
+    /// Goes to `hit` with the entry that all packets get, if there is one.
+    fn sample(&mut self, access: Value, (hit, miss): (Block, Block)) {
+        let action = self.load(Pointer { base: access, offset: DEFAULT_ACTION as i32 }, 8);
+        let address = self.builder.ins().iadd_imm(access, DEFAULT as i64);
+        let is_there = self.builder.ins().band_imm(action, SAMPLE.cast_signed());
+        let action = self.masked(action, 32);
+        self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
     }
 
     /// Goes to `miss` with an entry that has timed out.
@@ -643,7 +662,9 @@ impl Function<'_, '_> {
         let end = self.builder.create_block();
         self.builder.ins().brif(entry.is_hit, of_entry, &[], of_default, &[]);
         self.builder.switch_to_block(of_entry);
-        if defers {
+        if self.bound.samples {
+            self.builder.ins().jump(end, &[]);
+        } else if defers {
             let (id, position) = (self.number(u64::from(id)), self.number(index as u64));
             let arguments = [self.context, id, entry.access, entry.values, position];
             self.call_out(CallOut::Defer, &arguments);

@@ -161,6 +161,15 @@ impl Replicas {
         Some(written.unwrap_or(home))
     }
 
+    /// One of the entries, as the control plane wrote it or packets left it.
+    pub(super) fn any(&self) -> Option<(ActionId, Vec<u8>)> {
+        let mut any = None;
+        self.home.for_each(|_, action, parameters| {
+            any.get_or_insert_with(|| (action, parameters.to_vec()));
+        });
+        any
+    }
+
     pub(super) fn replace(&mut self, key: u128, action: ActionId, parameters: &[u8]) {
         self.all().for_each(|table| {
             table.replace(key, action, parameters);
