@@ -18,5 +18,5 @@ mod psa;
 mod random;
 mod searched;
 mod sought;
-mod wide;
 mod unsought;
+mod wide;

@@ -31,12 +31,12 @@ const CROSS: &str = "
         state start { packet.extract(hdr.ethernet); transition accept; }
     }
     control None(inout headers hdr, inout metadata meta) { apply { } }
-    control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+    control Cross(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
         apply { standard.egress_spec = standard.ingress_port ^ 1; }
     }
-    control Egress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) { apply { } }
+    control Leave(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) { apply { } }
     control D(packet_out packet, in headers hdr) { apply { packet.emit(hdr.ethernet); } }
-    V1Switch(P(), None(), Ingress(), Egress(), None(), D()) main;
+    V1Switch(P(), None(), Cross(), Leave(), None(), D()) main;
 ";
 
 #[test]
@@ -180,7 +180,7 @@ fn receive(port: &mut Port, count: usize) -> Vec<Vec<u8>> {
     while packets.len() < count && begin.elapsed() < PATIENCE {
         burst.clear();
         port.queues[0].receive(&mut burst).expect("the port is up");
-        packets.extend(burst.iter().map(<[u8]>::to_vec));
+        packets.extend(burst.frames().iter().map(|frame| frame.bytes().to_vec()));
         thread::yield_now();
     }
     packets

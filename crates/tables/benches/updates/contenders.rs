@@ -114,8 +114,9 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
         add(&|| Box::new(Ours::new(design, size, call, announce)));
     }
     // A second worker, though idle, takes away what one alone may do without.
-    for design in [unlocked, Design::shared(Storage::Inline)] {
-        add(&|| Box::new(Ours::new(design, size, 32, false).beside_another()));
+    let locked = Design::shared(Storage::Inline);
+    for (design, call) in [(unlocked, 32), (locked, 32), (locked, 256)] {
+        add(&|| Box::new(Ours::new(design, size, call, false).beside_another()));
     }
     add(&|| Box::new(Hashbrown::new(size, keys())));
     add(&|| {

@@ -70,6 +70,18 @@ pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: 
         let keys = own_keys(&table, size, cores.len());
         compare(&name, repetitions, cores, &|core| pass(&table, &keys[core], core, 32));
     }
+    // What actions that have their entries alone cost where they announce them, and where workers are too many for that.
+    let table = filled(locked, size);
+    let spread = own_keys(&table, size, cores.len());
+    let hot = vec![scatter(0).to_be_bytes(); OPERATIONS];
+    for (name, keys) in [("shared keys", &spread), ("one hot entry", &vec![hot; cores.len()])] {
+        for (way, idle) in [("announced", 1), ("under locks", 4)] {
+            let _idle: Vec<_> =
+                (0..idle).map(|_| table.worker().expect("an idle worker")).collect();
+            let name = format!("inline, locked, {name}, bulk 32, {way}");
+            compare(&name, repetitions, cores, &|core| pass(&table, &keys[core], core, 32));
+        }
+    }
     println!();
 }
 
