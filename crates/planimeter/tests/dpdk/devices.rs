@@ -149,18 +149,19 @@ fn a_switch_forwards_between_interfaces() {
     }
     let namespace = Namespace::new().expect("a network namespace");
     let folder = tempfile::tempdir().expect("a folder");
-    for pair in ["a type veth peer name b", "c type veth peer name d"] {
+    for pair in ["port0 type veth peer name port1", "port2 type veth peer name port3"] {
         namespace.ip(&format!("link add {pair}")).expect("interfaces");
     }
-    for name in ["a", "b", "c", "d"] {
+    for name in ["port0", "port1", "port2", "port3"] {
         // Without addresses no frame but ours is on the wire.
         namespace.ip(&format!("link set {name} addrgenmode none up")).expect("interfaces");
     }
-    let ports = ["0@dpdk:net_af_packet0,iface=b", "1@dpdk:net_af_packet1,iface=c"];
+    let ports = ["0@dpdk:net_af_packet0,iface=port1", "1@dpdk:net_af_packet1,iface=port2"];
     let switch = Switch::start(namespace.command(PLANIMETER), folder.path(), ports);
     let sent: Vec<_> = (0..FRAMES).map(frame).collect();
     let came = namespace.run(|| {
-        let [mut near, mut far] = ["a", "d"].map(|name| af_packet::open(name, 1).expect("a port"));
+        let [mut near, mut far] =
+            ["port0", "port3"].map(|name| af_packet::open(name, 1).expect("a port"));
         for frame in &sent {
             assert_eq!(near.queues[0].transmit(frame), Transmitted::Taken);
         }

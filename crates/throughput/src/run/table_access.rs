@@ -3,8 +3,8 @@
 use super::{CALIBRATION, Settings, Subject, see_every_flow};
 use crate::method;
 use crate::traffic::TrafficError;
-use packetio::cycles::CycleCounter;
 use ir::UpdateMethod;
+use packetio::cycles::CycleCounter;
 use pipeline::{Compiled, Switch};
 use statistics::Estimate;
 use std::sync::Arc;
