@@ -54,7 +54,8 @@ fn damaged_ir_is_refused() {
         assert!(json.contains(from), "`{from}` is not in the JSON");
         read(&json.replacen(from, to, 1))
     };
-    assert!(matches!(change("\"version\": 2", "\"version\": 77"), Err(ReadError::Invalid(_))));
+    let version = format!("\"version\": {}", Program::VERSION);
+    assert!(matches!(change(&version, "\"version\": 77"), Err(ReadError::Invalid(_))));
     assert!(matches!(change("\"control\": 1", "\"control\": 99"), Err(ReadError::Invalid(_))));
     // Every variable number that is out of range is found.
     let mut found = 0;
