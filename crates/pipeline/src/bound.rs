@@ -39,7 +39,6 @@ use ir::{
 use moves::{Move, Step};
 use shape::{Scalar, Shape, Shapes};
 pub(crate) use statement::mask;
-use statement::temporary;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -4,16 +4,13 @@
 //! goes there, and the entry is changed when it comes back. It accepts all. At most 1,024 messages are under way; one that
 //! finds no room is dropped.
 
-use pipeline::{Changed, EntryChange};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use pipeline::EntryChange;
 use tables::{DigestError, DigestLoop, DigestSender};
 
 /// See the module.
 pub(crate) struct EntryController {
     digests: DigestLoop,
     sender: DigestSender,
-    overwritten: Arc<AtomicU64>,
 }
 
 /// What became of messages.
@@ -30,15 +27,9 @@ pub(crate) struct EntryChangeCounts {
 impl EntryController {
     /// For the device with this plane.
     pub(crate) fn start(plane: pipeline::Ports) -> Result<Self, DigestError> {
-        let overwritten = Arc::<AtomicU64>::default();
-        let count = Arc::clone(&overwritten);
-        let apply = move |message: &[u8]| {
-            let changed = plane.change_entry(message);
-            count.fetch_add(u64::from(changed == Some(Changed::Overwritten)), Ordering::Relaxed);
-            changed.is_some()
-        };
+        let apply = move |message: &[u8]| plane.apply_change(message);
         let (digests, sender) = DigestLoop::between(|message| Some(message.to_vec()), apply)?;
-        Ok(Self { digests, sender, overwritten })
+        Ok(Self { digests, sender })
     }
 
     pub(crate) fn send(&self, changes: &[EntryChange]) {
@@ -49,7 +40,7 @@ impl EntryController {
         let counts = self.digests.counts();
         EntryChangeCounts {
             written: counts.applied,
-            overwritten: self.overwritten.load(Ordering::Relaxed),
+            overwritten: counts.overwritten,
             lost: counts.dropped + counts.refused,
         }
     }

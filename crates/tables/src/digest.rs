@@ -33,6 +33,17 @@ pub struct Digest {
     pub parameters: Vec<u8>,
 }
 
+/// What became of an entry that a controller answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It is what the answer says.
+    Written,
+    /// The same, and it had been something else than the digest told: that is lost.
+    Overwritten,
+    /// There is no such entry.
+    Refused,
+}
+
 /// How many digests went which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DigestCounts {
@@ -42,6 +53,8 @@ pub struct DigestCounts {
     pub dropped: u64,
     /// Come back and written to the table.
     pub applied: u64,
+    /// Of these, written over something else than they told.
+    pub overwritten: u64,
     /// Come back as a refusal, or for an entry that was gone.
     pub refused: u64,
 }
@@ -51,6 +64,7 @@ struct Counters {
     sent: AtomicU64,
     dropped: AtomicU64,
     applied: AtomicU64,
+    overwritten: AtomicU64,
     refused: AtomicU64,
 }
 
@@ -105,22 +119,21 @@ impl DigestLoop {
         };
         let (digests, sender) = Self::between(decided, move |message| {
             let digest = Digest::from_bytes(widths, message);
-            digest.is_some_and(|digest| {
-                to.modify(&digest.key, digest.action, &digest.parameters).is_ok()
-            })
+            let write =
+                |digest: Digest| to.modify(&digest.key, digest.action, &digest.parameters).ok();
+            digest.and_then(write).map_or(Applied::Refused, |_| Applied::Written)
         })?;
         table.inner().digests.set(sender).map_err(|_| DigestError::Started)?;
         Ok(digests)
     }
 
-    /// As [`DigestLoop::start`] for entries that lie elsewhere, and messages in whatever form; `apply` writes an answer, and
-    /// says whether there was such an entry.
+    /// As [`DigestLoop::start`] for entries that lie elsewhere, and messages in whatever form; `apply` writes an answer.
     ///
     /// # Errors
     /// If the sockets cannot be made.
     pub fn between(
         mut decide: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
-        mut apply: impl FnMut(&[u8]) -> bool + Send + 'static,
+        mut apply: impl FnMut(&[u8]) -> Applied + Send + 'static,
     ) -> Result<(Self, DigestSender), DigestError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let data_plane = TcpStream::connect(listener.local_addr()?)?;
@@ -147,8 +160,12 @@ impl DigestLoop {
         let (counts, mut socket) = (Arc::clone(&counters), data_plane);
         let apply = std::thread::spawn(move || {
             while let Ok((accepted, answer)) = receive(&mut socket) {
-                let done = accepted && apply(&answer);
-                let counter = if done { &counts.applied } else { &counts.refused };
+                let applied = if accepted { apply(&answer) } else { Applied::Refused };
+                if applied == Applied::Overwritten {
+                    counts.overwritten.fetch_add(1, Ordering::Relaxed);
+                }
+                let refused = applied == Applied::Refused;
+                let counter = if refused { &counts.refused } else { &counts.applied };
                 counter.fetch_add(1, Ordering::Release);
             }
         });
@@ -157,12 +174,13 @@ impl DigestLoop {
 
     /// What has happened so far.
     pub fn counts(&self) -> DigestCounts {
-        let Counters { sent, dropped, applied, refused } = &*self.counters;
+        let Counters { sent, dropped, applied, overwritten, refused } = &*self.counters;
         let (applied, refused) = (applied.load(Ordering::Acquire), refused.load(Ordering::Acquire));
         DigestCounts {
             sent: sent.load(Ordering::Acquire),
             dropped: dropped.load(Ordering::Relaxed),
             applied,
+            overwritten: overwritten.load(Ordering::Relaxed),
             refused,
         }
     }

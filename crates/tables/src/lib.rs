@@ -82,7 +82,7 @@ pub use design::{
     Design, DesignError, EntryLock, Placement, Requirements, Storage, Synchronisation,
     UpdateMethod, Wait,
 };
-pub use digest::{Digest, DigestCounts, DigestError, DigestLoop, DigestSender};
+pub use digest::{Applied, Digest, DigestCounts, DigestError, DigestLoop, DigestSender};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
 pub use exact::{ExactTable, ExactTableError};
 pub use finder::{Finder, FinderError, Searcher};

@@ -3,9 +3,8 @@
 
 use crate::traffic::TrafficError;
 use ir::{Program, Replicas, Table, UpdateMethod};
-use pipeline::{Changed, Core, Switch};
+use pipeline::{Core, Switch};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tables::{DigestLoop, DigestSender};
 
 /// Room that is left to workers that look for room at the same time: as many as there can be.
@@ -57,7 +56,6 @@ pub(crate) struct Changes {
     method: UpdateMethod,
     /// If there are tables whose entries a controller writes.
     controller: Option<(DigestLoop, DigestSender)>,
-    overwritten: Arc<AtomicU64>,
 }
 
 impl Changes {
@@ -66,23 +64,16 @@ impl Changes {
     pub(crate) fn new(switch: &Arc<Switch>) -> Result<Self, TrafficError> {
         let program = switch.program();
         let method = of_program(program).unwrap_or_default();
-        let overwritten = Arc::<AtomicU64>::default();
         let mut methods = program.tables.iter().map(|table| table.storage.update);
         let controller = if methods.any(|method| method == UpdateMethod::Digest) {
-            let (switch, overwritten) = (Arc::clone(switch), Arc::clone(&overwritten));
-            let apply = move |message: &[u8]| {
-                let change = switch.entry_change_from(message);
-                let changed = change.and_then(|change| switch.change_entry(&change).ok());
-                let over = u64::from(changed == Some(Changed::Overwritten));
-                overwritten.fetch_add(over, Ordering::Relaxed);
-                changed.is_some()
-            };
+            let switch = Arc::clone(switch);
+            let apply = move |message: &[u8]| switch.apply_change(message);
             let found = DigestLoop::between(|message| Some(message.to_vec()), apply);
             Some(found.map_err(|error| TrafficError::Controller(error.to_string()))?)
         } else {
             None
         };
-        Ok(Self { method, controller, overwritten })
+        Ok(Self { method, controller })
     }
 
     /// Sends what the last packets asked for. Waits while as much is on its way as may be.
@@ -102,8 +93,8 @@ impl Changes {
         loop {
             let counts = digests.counts();
             if counts.applied + counts.refused >= counts.sent {
-                let overwritten = self.overwritten.load(Ordering::Relaxed);
-                return Delivered { unwritten: counts.dropped + counts.refused, overwritten };
+                let unwritten = counts.dropped + counts.refused;
+                return Delivered { unwritten, overwritten: counts.overwritten };
             }
             std::thread::yield_now();
         }

@@ -283,6 +283,23 @@ impl Port {
     }
 }
 
+/// Of a class with a credit-based shaper, behind those that are more urgent.
+fn check_idle_slope<S>(
+    port: &Port,
+    class: &Class<S>,
+    slope: &Rational,
+    follows_shaped_ones: bool,
+) -> Result<(), PortError> {
+    let fault = match (follows_shaped_ones, slope.is_positive()) {
+        (true, true) => return Ok(()),
+        (true, false) => "needs an idle slope above zero",
+        (false, _) => {
+            "has an idle slope below a class that has none; classes with shapers are the most urgent ones"
+        }
+    };
+    Err(port.class_fault(class.priority, fault))
+}
+
 /// Classes in the order of priorities.
 fn by_priority<S>(classes: &[Class<S>]) -> Vec<&Class<S>> {
     let mut sorted: Vec<&Class<S>> = classes.iter().collect();

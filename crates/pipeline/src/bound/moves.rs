@@ -10,8 +10,7 @@
 
 use super::place::constant_index;
 use super::shape::{DATA, Shape};
-use super::{Binder, Block, Expression, Field, Offset, Outcome, Statement, temporary};
-use crate::bound::Address;
+use super::{Binder, Block, Expression, Field, Offset, Outcome, Statement};
 use crate::layout::Touched;
 use ir::{
     ExpressionKind, ExternCallee, ExternFunction, KeySet, Place, Projection, SelectCase,
@@ -124,11 +123,9 @@ impl Binder<'_> {
             Err(error) => self.soft(error)?,
         };
         let (width, signed) = self.number(expression.type_id)?;
-        let scalar = temporary(width, signed);
-        let shape = Shape::Scalar(scalar);
-        let offset = self.allocate(&shape)?;
-        self.evaluated(expression, (offset, &shape), why, out)?;
-        Ok(Expression::Load(Field { address: Address::fixed(offset), scalar }))
+        let field = self.temporary(width, signed)?;
+        self.evaluated(expression, (field.address.offset, &Shape::Scalar(field.scalar)), why, out)?;
+        Ok(Expression::Load(field))
     }
 
     /// Leaves the value of an expression in the frame.
@@ -184,9 +181,7 @@ impl Binder<'_> {
                 }
             }
         }
-        let scalar = temporary(32, false);
-        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
-        let to = Field { address, scalar };
+        let to = self.temporary(32, false)?;
         let kind = StepKind::Select(subjects.to_vec(), cases.to_vec(), to);
         self.add_step(kind, &touched, why, 0, out)?;
         Ok(to)

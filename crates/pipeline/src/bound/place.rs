@@ -55,6 +55,14 @@ impl Binder<'_> {
         }
     }
 
+    /// Room for a number that only code uses.
+    pub(super) fn temporary(&mut self, width: u32, signed: bool) -> Outcome<Field> {
+        let bytes = width.div_ceil(8).next_power_of_two();
+        let scalar = Scalar { width, signed, storage: Storage::Native { bytes } };
+        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
+        Ok(Field { address, scalar })
+    }
+
     /// Where a variable is; it gets its room when it is first asked for.
     pub(super) fn variable(&mut self, id: VariableId) -> Outcome<(Offset, Shape)> {
         let variable = self.layout.program.variables.get(id.index());

@@ -8,7 +8,7 @@ mod pna;
 
 pub(super) use call::Formal;
 
-use super::shape::{DATA, Header, Scalar, Shape, Storage};
+use super::shape::{DATA, Header, Shape};
 use super::{Address, Binder, Block, Callee, Expression, Field, Outcome, Statement};
 use crate::layout::CoreError;
 use ir::{ExternCallee, ExternFunction, Place, StatementKind, SwitchCase};
@@ -431,13 +431,4 @@ fn goes_on(statement: &StatementKind) -> bool {
             | StatementKind::PushFront { .. }
             | StatementKind::PopFront { .. }
     )
-}
-
-/// A number that only code uses.
-pub(super) fn temporary(width: u32, signed: bool) -> Scalar {
-    Scalar {
-        width,
-        signed,
-        storage: Storage::Native { bytes: width.div_ceil(8).next_power_of_two() },
-    }
 }

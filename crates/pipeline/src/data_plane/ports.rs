@@ -7,7 +7,7 @@ use crate::error::RunError;
 use crate::machine::Scratch;
 use crate::switch::Core;
 use crate::sync::{lock, write};
-use crate::table::{Changed, EntryChange};
+use crate::table::EntryChange;
 use crate::trace::Trace;
 use entities::Data;
 use entities::schema::{DigestId, TableId};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tables::Lane;
+use tables::{Applied, Lane};
 
 /// The side of a switch where packets are; its other side is a [`crate::InterpreterTarget`].
 ///
@@ -141,13 +141,10 @@ impl Ports {
         self.running().map_or_else(Vec::new, |shared| shared.digests.take())
     }
 
-    /// Writes what a packet would have its entry be, from [`EntryChange::to_bytes`], as the control plane changes an entry;
-    /// nothing if there is no such entry, it is constant or has another action by now, or another pipeline runs.
+    /// As [`Core::apply_change`](crate::Core::apply_change); refused if another pipeline runs by now.
     #[must_use]
-    pub fn change_entry(&self, bytes: &[u8]) -> Option<Changed> {
-        let shared = self.running()?;
-        let change = shared.core.entry_change_from(bytes)?;
-        shared.core.change_entry(&change).ok()
+    pub fn apply_change(&self, message: &[u8]) -> Applied {
+        self.running().map_or(Applied::Refused, |shared| shared.core.apply_change(message))
     }
 
     /// Digests that were dropped because nobody took them in time.

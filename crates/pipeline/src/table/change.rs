@@ -14,6 +14,7 @@ use ir::bits::Bits;
 use ir::{ActionId, TableId, UpdateMethod};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use tables::Applied;
 
 /// Changes that may wait to be taken.
 const ROOM: usize = 1 << 16;
@@ -141,6 +142,17 @@ impl Core {
         }
         cell.replace(Arc::new(change.after.clone()));
         Ok(if *before == change.before { Changed::AsFound } else { Changed::Overwritten })
+    }
+
+    /// Writes a change that comes back from a controller as [`EntryChange::to_bytes`] wrote it.
+    #[must_use]
+    pub fn apply_change(&self, message: &[u8]) -> Applied {
+        let change = self.entry_change_from(message);
+        match change.and_then(|change| self.change_entry(&change).ok()) {
+            Some(Changed::AsFound) => Applied::Written,
+            Some(Changed::Overwritten) => Applied::Overwritten,
+            None => Applied::Refused,
+        }
     }
 
     /// Takes the changes that wait and writes them, as a controller does that answers before the next packet comes.

@@ -2,7 +2,7 @@
 
 pub(crate) use crate::program::{V1model, compile};
 use ir::Program;
-use pipeline::{Batch, Compiled, Output, Processor, RunError, Switch};
+use pipeline::{Batch, Compiled, Output, Processor, RunError, Switch, TableEntry};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
@@ -158,4 +158,22 @@ impl Both {
         }
         left
     }
+}
+
+/// The entries of a table.
+pub(crate) fn entries(switch: &Switch, table: &str) -> Vec<TableEntry> {
+    let id = switch.table_named(table).expect("a table");
+    switch.entries(id).expect("entries").map(|(_, entry)| entry).collect()
+}
+
+/// A packet of up to 59 bytes; of some of them, only the bits of a mask are set.
+pub(crate) fn masked_packet(random: &mut ChaCha8Rng, masks: &[(usize, u8)]) -> Vec<u8> {
+    let length = random.random_range(0..60);
+    let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
+    for (at, mask) in masks {
+        if let Some(byte) = packet.get_mut(*at) {
+            *byte &= mask;
+        }
+    }
+    packet
 }

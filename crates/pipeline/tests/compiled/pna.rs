@@ -1,7 +1,7 @@
 //! Programs of PNA: packets add entries that the next ones of their burst find, timers restart and run out, packets ask
 //! to be mirrored.
 
-use crate::both::{Both, compile};
+use crate::both::{Both, compile, entries, masked_packet};
 use ir::bits::Bits;
 use pipeline::{
     Batch, CloneSession, Compiled, Core, EntryAction, FieldMatch, Processor, Replica, Switch,
@@ -109,22 +109,11 @@ impl Change {
 }
 
 fn packet(random: &mut ChaCha8Rng) -> (u32, Vec<u8>) {
-    let length = random.random_range(0..60);
-    let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
-    for (at, mask) in [(1, 0x3f), (2, 0), (3, 3), (4, 1)] {
-        if let Some(byte) = packet.get_mut(at) {
-            *byte &= mask;
-        }
-    }
+    let mut packet = masked_packet(random, &[(1, 0x3f), (2, 0), (3, 3), (4, 1)]);
     if let Some(kind) = packet.first_mut().filter(|_| random.random_range(0..12) == 0) {
         *kind = 0x13;
     }
     (random.random_range(0..4), packet)
-}
-
-fn entries(switch: &Switch, table: &str) -> Vec<TableEntry> {
-    let id = switch.table_named(table).expect("a table");
-    switch.entries(id).expect("entries").map(|(_, entry)| entry).collect()
 }
 
 fn compare(properties: &str, deparser: &str, seed: u64) {

@@ -1,7 +1,7 @@
 //! Programs of PSA: packets go straight through ingress and egress in bursts, and others between them are copied, go to
 //! groups, or come again.
 
-use crate::both::{Both, compile};
+use crate::both::{Both, compile, entries, masked_packet};
 use ir::bits::Bits;
 use pipeline::{CloneSession, Core, EntryAction, FieldMatch, Replica, Switch, TableEntry};
 use rand::{RngExt, SeedableRng};
@@ -158,13 +158,7 @@ fn change(core: &Core, random: [u32; 4], now: Duration) {
 }
 
 fn packet(random: &mut ChaCha8Rng) -> (u32, Vec<u8>) {
-    let length = random.random_range(0..60);
-    let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
-    for (at, mask) in [(1, 0x3f), (2, 0), (3, 0x3f)] {
-        if let Some(byte) = packet.get_mut(at) {
-            *byte &= mask;
-        }
-    }
+    let mut packet = masked_packet(random, &[(1, 0x3f), (2, 0), (3, 0x3f)]);
     // Most packets ask for nothing.
     if let Some(kind) = packet.first_mut().filter(|_| random.random_range(0..3) > 0) {
         *kind = *kind & 0xf0 | 8;
@@ -205,11 +199,6 @@ fn compare(parts: Parts, follows: bool, seed: u64, in_bursts: Option<&str>) {
     }
     same_arrays(&both);
     assert!(left > 1500, "{left} packets left");
-}
-
-fn entries(switch: &Switch, table: &str) -> Vec<TableEntry> {
-    let id = switch.table_named(table).expect("a table");
-    switch.entries(id).expect("entries").map(|(_, entry)| entry).collect()
 }
 
 /// Both counted and kept the same.

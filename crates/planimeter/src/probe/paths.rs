@@ -192,6 +192,7 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
                 .to_owned(),
         );
     }
+    let processor = metric(plan, &measured.results, "controller.cpu");
     document.sections.push(Section {
         id: "paths".to_owned(),
         title: "Packet rate and processor use by path".to_owned(),
@@ -201,21 +202,11 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
         )],
         tables: vec![
             table(plan, &received, "Received rate", Unit::PerSecond),
-            table(
-                plan,
-                &metric(plan, &measured.results, "controller.cpu"),
-                "Controller's processor use",
-                Unit::CpuPercent,
-            ),
+            table(plan, &processor, "Controller's processor use", Unit::CpuPercent),
         ],
         figures: vec![
             drawn(plan, &received, "Received rate", Unit::PerSecond),
-            drawn(
-                plan,
-                &metric(plan, &measured.results, "controller.cpu"),
-                "Controller's processor use",
-                Unit::CpuPercent,
-            ),
+            drawn(plan, &processor, "Controller's processor use", Unit::CpuPercent),
         ],
         links: plan
             .paths

@@ -86,6 +86,25 @@ struct Found {
     optimal: bool,
 }
 
+/// The path of a flow that a program is made for.
+fn path_of<'a>(
+    common: &Common<'a>,
+    id: FlowId,
+    analysis: Analysis,
+    longest: usize,
+) -> Result<&'a [ServerId], AnalysisError> {
+    if cfg!(not(feature = "programs")) {
+        let why = "calculus was built without its feature 'programs'";
+        return Err(AnalysisError::NoProgram(why.to_owned()));
+    }
+    let path = &common.network.flow(id).path;
+    if path.len() > longest {
+        let why = format!("the path has {} servers, {analysis} takes up to {longest}", path.len());
+        return Err(AnalysisError::NoProgram(why));
+    }
+    Ok(path)
+}
+
 pub(super) fn bound(
     common: &Common<'_>,
     delays: &Delays,
@@ -93,15 +112,7 @@ pub(super) fn bound(
     id: FlowId,
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
-    if cfg!(not(feature = "programs")) {
-        let why = "calculus was built without its feature 'programs'";
-        return Err(AnalysisError::NoProgram(why.to_owned()));
-    }
-    let path = &common.network.flow(id).path;
-    if path.len() > LONGEST {
-        let why = format!("the path has {} servers, {analysis} takes up to {LONGEST}", path.len());
-        return Err(AnalysisError::NoProgram(why));
-    }
+    let path = path_of(common, id, analysis, LONGEST)?;
     // The path alone, with what total flow analysis says of all that comes onto it, and the tree.
     let polynomial = Unfolding::Polynomial(cuts::ROOM);
     let mut attempts = vec![(Unfolding::Path, Choice::Behind(0)), (polynomial, Choice::Behind(0))];

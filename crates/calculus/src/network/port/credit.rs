@@ -17,7 +17,7 @@
 //! time-sensitive networking", IEEE Networking Letters 1, 2019). What shapers leave over for best effort follows from the
 //! most that they send; it is strict, since the link never idles while best effort waits.
 
-use super::{Class, Port, PortError, Share, by_priority};
+use super::{Class, Port, PortError, Share, by_priority, check_idle_slope};
 use crate::{Curve, Rational};
 
 pub(super) fn shares(
@@ -34,13 +34,7 @@ pub(super) fn shares(
             best_effort.push(class.priority);
             continue;
         };
-        if !best_effort.is_empty() {
-            let fault = "has an idle slope below a class that has none; classes with shapers are the most urgent ones";
-            return Err(port.class_fault(class.priority, fault));
-        }
-        if !slope.is_positive() {
-            return Err(port.class_fault(class.priority, "needs an idle slope above zero"));
-        }
+        check_idle_slope(port, class, slope, best_effort.is_empty())?;
         let left = &port.rate - &slopes;
         if *slope > left {
             return Err(port.fault("has idle slopes of more than its rate together; lower them"));

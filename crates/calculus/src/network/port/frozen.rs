@@ -21,7 +21,7 @@
 //! that shapers send; that is strict.
 
 use super::gates::{least, left_open, length};
-use super::{Class, Gate, Port, PortError, Share, Window};
+use super::{Class, Gate, Port, PortError, Share, Window, check_idle_slope};
 use crate::{Curve, Rational};
 
 /// Of classes without windows, in the order of priorities, behind others that have these.
@@ -69,13 +69,7 @@ pub(super) fn shares(
             best_effort.push(class);
             continue;
         };
-        if !best_effort.is_empty() {
-            let fault = "has an idle slope below a class that has none; classes with shapers are the most urgent ones";
-            return Err(port.class_fault(class.priority, fault));
-        }
-        if !slope.is_positive() {
-            return Err(port.class_fault(class.priority, "needs an idle slope above zero"));
-        }
+        check_idle_slope(port, class, slope, best_effort.is_empty())?;
         let slope = slope * cycle / &whole;
         let guard = guards(&class.maximum_packet);
         let left = rate - &slopes - rate * &guard / &whole;

@@ -1,9 +1,8 @@
 //! Calls: arguments are copied in before, left to right, and out after.
 
-use super::temporary;
 use crate::bound::place::constant_index;
 use crate::bound::shape::Shape;
-use crate::bound::{Address, Binder, Block, Callee, Expression, Field, Outcome, Statement};
+use crate::bound::{Address, Binder, Block, Callee, Expression, Outcome, Statement};
 use ir::{
     Argument, Direction, ExternId, ExternMethod, ExternType, Place, Projection, TypeId, VariableId,
 };
@@ -130,9 +129,7 @@ impl Binder<'_> {
             return self.refuse_for_good("an element that is computed");
         };
         let (width, signed) = self.number(index.type_id)?;
-        let scalar = temporary(width, signed);
-        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
-        let field = Field { address, scalar };
+        let field = self.temporary(width, signed)?;
         let value = self.computed(index, before)?;
         before.push(Statement::Store { field, value });
         let mut cases = Vec::new();

@@ -2,9 +2,7 @@
 
 use crate::bound::gather::Piece;
 use crate::bound::shape::Shape;
-use crate::bound::{
-    Address, Binder, Block, Body, Expression, Field, Outcome, PackageBlock, Statement, temporary,
-};
+use crate::bound::{Binder, Block, Body, Expression, Field, Outcome, PackageBlock, Statement};
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
 use crate::externs::hash::Algorithm;
@@ -149,11 +147,7 @@ impl Binder<'_> {
             }
         }
         let field = match has_all {
-            true => {
-                let scalar = temporary(16, false);
-                let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
-                Some(Field { address, scalar })
-            }
+            true => Some(self.temporary(16, false)?),
             false => None,
         };
         self.sums.insert(id, field);

@@ -3,21 +3,12 @@
 //! An action uses those of the entry that it was found in: code knows the entry of a table while its action runs
 //! ([`Directs`]). BMv2's switches run all meters of an entry that was hit, and actions read what came out.
 
-use crate::bound::shape::Shape;
-use crate::bound::{
-    Address, Binder, Block, Directs, Expression, Field, Metered, Outcome, Statement, temporary,
-};
+use crate::bound::{Binder, Block, Directs, Expression, Metered, Outcome, Statement};
 use crate::externs::meter::Color;
 use crate::table::EntryLayout;
 use ir::{Argument, ExternId, ExternMethod, ExternType, Place, TableId};
 
 impl Binder<'_> {
-    fn word(&mut self) -> Outcome<Field> {
-        let scalar = temporary(64, false);
-        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
-        Ok(Field { address, scalar })
-    }
-
     /// What a table has whose entries have counters or meters; nothing if it has none such, or code has not the entries.
     pub(in crate::bound) fn directs_of(&mut self, id: TableId) -> Outcome<Option<Directs>> {
         if let Some(known) = self.directs.get(&id) {
@@ -30,7 +21,7 @@ impl Binder<'_> {
         let found = match table {
             Some(table) => {
                 let is_bmv2 = layout.dialect.is_bmv2();
-                let entry = self.word()?;
+                let entry = self.temporary(64, false)?;
                 let mut directs = Directs {
                     entry,
                     counts_hits: false,
@@ -43,7 +34,9 @@ impl Binder<'_> {
                         Some(ExternType::V1DirectCounter | ExternType::DirectCounter) => {
                             directs.counts_hits = is_bmv2;
                         }
-                        _ if is_bmv2 => directs.meters.push((instance.0, self.word()?, None)),
+                        _ if is_bmv2 => {
+                            directs.meters.push((instance.0, self.temporary(64, false)?, None))
+                        }
                         _ => {}
                     }
                 }

@@ -3,10 +3,7 @@
 //! An entry is added for the lookup whose action runs. Code keeps that lookup while it ran into a table that packets add
 //! entries to ([`Missed`]).
 
-use crate::bound::shape::Shape;
-use crate::bound::{
-    Added, Address, Binder, Block, Expression, Field, Missed, Outcome, Statement, temporary,
-};
+use crate::bound::{Added, Binder, Block, Expression, Missed, Outcome, Statement};
 use crate::dialect::Dialect;
 use crate::table::EntryLayout;
 use ir::{ActionId, Argument, ExpressionKind, ExternFunction, Place, Projection, Type};
@@ -122,20 +119,14 @@ impl Binder<'_> {
         }
         let found = match has_all {
             true => Some(Missed {
-                table: self.number_of_64()?,
-                low: self.number_of_64()?,
-                high: self.number_of_64()?,
+                table: self.temporary(64, false)?,
+                low: self.temporary(64, false)?,
+                high: self.temporary(64, false)?,
             }),
             false => None,
         };
         self.missed = Some(found);
         Ok(found)
-    }
-
-    fn number_of_64(&mut self) -> Outcome<Field> {
-        let scalar = temporary(64, false);
-        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
-        Ok(Field { address, scalar })
     }
 
     /// `set_entry_expire_time_if` and `update_expire_info`.

@@ -1,6 +1,8 @@
 //! Programs of v1model, PSA and PNA made of choices: numbers of all widths, headers that come and go, unions, stacks, varbits,
 //! externs, tables, copies.
 
+#[path = "grammar/externs.rs"]
+mod externs;
 #[path = "grammar/pna.rs"]
 mod pna;
 #[path = "grammar/psa.rs"]

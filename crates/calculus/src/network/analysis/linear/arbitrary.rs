@@ -88,15 +88,7 @@ pub(in crate::network::analysis) fn bound(
     delays: &Delays,
     id: FlowId,
 ) -> Result<FlowBound, AnalysisError> {
-    if cfg!(not(feature = "programs")) {
-        let why = "calculus was built without its feature 'programs'";
-        return Err(AnalysisError::NoProgram(why.to_owned()));
-    }
-    let path = &common.network.flow(id).path;
-    if path.len() > LONGEST {
-        let why = format!("the path has {} servers, ulp takes up to {LONGEST}", path.len());
-        return Err(AnalysisError::NoProgram(why));
-    }
+    let path = super::path_of(common, id, Analysis::Ulp, LONGEST)?;
     let bounder = Bounder::new(common);
     let nodes = unfold(&bounder, delays, path)?;
     let classes = classes(&bounder, &nodes, id)?;

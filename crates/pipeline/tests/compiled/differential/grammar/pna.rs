@@ -1,6 +1,7 @@
 //! What is PNA's own of generated programs: tables that packets add entries to, entries that packets write, where a packet
 //! goes, externs.
 
+use super::externs::ExternCall;
 use super::{Grammar, Source};
 
 const DECLARATIONS: &str = "struct Learnt { bit<16> c; }
@@ -66,25 +67,10 @@ PNA_NIC(P(), I(), D()) main;",
 impl Grammar<'_, '_> {
     /// A call of an extern in the main control.
     pub(super) fn pna_call(&mut self) -> String {
-        let index = format!("(bit<32>) {}", self.leaf(3));
-        let value = self.expression(32, 1);
-        let data = self.one_of(&[
-            "{ h.a.d, h.w.a }",
-            "{ h.a.v, h.a.l, h.a.s, h.a.c, m.n.i, h.a.v, h.a.l }",
-            "{ h.w.z, h.s[0].t }",
-            "{ m.v, h.a.d }",
-        ]);
-        let (low, high) = (self.below(5), 1 + self.below(20));
+        let call = self.parts_of_call();
+        let ExternCall { low, high, .. } = &call;
         match self.below(24) {
-            0 => format!("m.k = small.read({index}); small.write({index}, {value});"),
-            1 => format!("m.v = large.read({index}); large.write({index}, m.v + (bit<80>) h.a.c);"),
-            2 => format!("counted.count({index});"),
-            3 => format!("if (metered.execute({index}) == PNA_MeterColor_t.GREEN) {{ m.color = 1; }}"),
-            4 => format!("m.csum = crc16.get_hash({data});"),
-            5 => format!("m.k = crc32.get_hash(32w{low}, {data}, 32w{high});"),
-            6 => format!("ones.clear(); ones.update({data}); h.a.c = ones.get();"),
-            7 => "sum.clear(); sum.add({ h.a.d, h.a.q }); sum.subtract({ h.a.c }); m.csum = sum.get();".to_owned(),
-            8 => "m.k = drawn.read();".to_owned(),
+            kind @ 0..9 => call.text(kind, "PNA"),
             9 => "if (exact_.apply().hit) { h.w.p = 1; }".to_owned(),
             10 => "switch (wide_.apply().action_run) { port: { m.color = 1; } change: { h.w.x = 3; } default: { } }".to_owned(),
             11 => "if (ternary_.apply().miss) { m.z = true; }".to_owned(),

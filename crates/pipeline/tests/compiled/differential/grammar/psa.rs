@@ -1,5 +1,6 @@
 //! What is PSA's own of generated programs: two halves, what goes from one to the other, where a packet goes, externs.
 
+use super::externs::ExternCall;
 use super::{Grammar, Source, Stage};
 
 const DECLARATIONS: &str = "struct Bridged { bit<16> c; bit<32> k; N n; }
@@ -84,15 +85,8 @@ PSA_Switch(IngressPipeline(P(), I(), ID()), PacketReplicationEngine(), EgressPip
 impl Grammar<'_, '_> {
     /// A call of an extern in a control.
     pub(super) fn psa_call(&mut self, stage: Stage) -> String {
-        let index = format!("(bit<32>) {}", self.leaf(3));
-        let value = self.expression(32, 1);
-        let data = self.one_of(&[
-            "{ h.a.d, h.w.a }",
-            "{ h.a.v, h.a.l, h.a.s, h.a.c, m.n.i, h.a.v, h.a.l }",
-            "{ h.w.z, h.s[0].t }",
-            "{ m.v, h.a.d }",
-        ]);
-        let (low, high) = (self.below(5), 1 + self.below(20));
+        let call = self.parts_of_call();
+        let ExternCall { index, value, data, high, .. } = &call;
         if stage == Stage::Egress {
             return match self.below(11) {
                 0 => format!("m.k = behind.read({index}); behind.write({index}, {value});"),
@@ -109,15 +103,7 @@ impl Grammar<'_, '_> {
             };
         }
         match self.below(24) {
-            0 => format!("m.k = small.read({index}); small.write({index}, {value});"),
-            1 => format!("m.v = large.read({index}); large.write({index}, m.v + (bit<80>) h.a.c);"),
-            2 => format!("counted.count({index});"),
-            3 => format!("if (metered.execute({index}) == PSA_MeterColor_t.GREEN) {{ m.color = 1; }}"),
-            4 => format!("m.csum = crc16.get_hash({data});"),
-            5 => format!("m.k = crc32.get_hash(32w{low}, {data}, 32w{high});"),
-            6 => format!("ones.clear(); ones.update({data}); h.a.c = ones.get();"),
-            7 => "sum.clear(); sum.add({ h.a.d, h.a.q }); sum.subtract({ h.a.c }); m.csum = sum.get();".to_owned(),
-            8 => "m.k = drawn.read();".to_owned(),
+            kind @ 0..9 => call.text(kind, "PSA"),
             9 | 10 => "if (exact_.apply().hit) { h.w.p = 1; }".to_owned(),
             11 => "switch (wide_.apply().action_run) { port: { m.color = 1; } change: { h.w.x = 3; } default: { } }".to_owned(),
             12 => "if (ternary_.apply().miss) { m.z = true; }".to_owned(),
