@@ -123,8 +123,16 @@ impl Checker<'_, '_> {
         let (takes, fits) = match name {
             name if WITHOUT_ARGUMENTS.contains(&name) => ("no arguments", arguments.is_empty()),
             "length" => ("one expression", arguments.len() == 1),
-            name if WITH_NUMBER.contains(&name) => {
+            "priority" => {
                 ("one number", matches!(arguments.as_slice(), [tokens] if is_number(tokens)))
+            }
+            name if WITH_NUMBER.contains(&name) => {
+                let fits =
+                    |tokens: &[AnnotationToken]| is_number(tokens) && &*tokens[0].text != "-";
+                (
+                    "one number, not below 0",
+                    matches!(arguments.as_slice(), [tokens] if fits(tokens)),
+                )
             }
             "pkginfo" => ("`key = value` pairs", arguments.iter().all(pair)),
             _ => return,

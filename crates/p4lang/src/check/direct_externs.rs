@@ -1,6 +1,6 @@
-//! Direct counters and meters of PSA and PNA: only an action of the table that owns one may call it, because there an
-//! entry is at hand (PSA specification, sections 7.9 and 7.10). p4c accepts other calls, so they are warned of; they
-//! have no effect.
+//! Direct counters and meters: only an action of the table that owns one may call it, because there an entry is at hand
+//! (PSA specification, sections 7.9 and 7.10; `v1model.p4`). p4c accepts other calls, so they are warned of; they have no
+//! effect.
 
 use super::Resolution;
 use super::checker::Checker;
@@ -8,8 +8,16 @@ use crate::ast::{DeclarationId, DeclarationKind, Expression, TablePropertyKind};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-const PROPERTIES: [&str; 4] =
-    ["psa_direct_counter", "psa_direct_meter", "pna_direct_counter", "pna_direct_meter"];
+const EXTERNS: [&str; 4] = ["DirectCounter", "DirectMeter", "direct_counter", "direct_meter"];
+
+const PROPERTIES: [&str; 6] = [
+    "psa_direct_counter",
+    "psa_direct_meter",
+    "pna_direct_counter",
+    "pna_direct_meter",
+    "counters",
+    "meters",
+];
 
 /// A call of a method of a direct extern.
 #[derive(Debug)]
@@ -28,7 +36,7 @@ impl Checker<'_, '_> {
         base: &Expression,
         span: Span,
     ) {
-        if !matches!(&*self.out.name(extern_type), "DirectCounter" | "DirectMeter") {
+        if !EXTERNS.contains(&&*self.out.name(extern_type)) {
             return;
         }
         if let Some(Resolution::Declaration(object)) = self.out.resolution(base.id) {
@@ -108,11 +116,16 @@ mod tests {
     use crate::diagnostic::Severity;
     use crate::preprocess::{MemoryFiles, Options};
 
-    /// The messages about direct externs in a control with these locals.
+    /// The messages about direct externs in a control of PSA with these locals.
     fn messages(locals: &str, apply: &str) -> Vec<String> {
+        let counter = "DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS)";
+        messages_of("psa.p4", &format!("{counter} c; {locals}"), apply)
+    }
+
+    fn messages_of(architecture: &str, locals: &str, apply: &str) -> Vec<String> {
         let text = format!(
-            "#include <psa.p4>
-            control C(inout bit<8> a) {{ DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) c; {locals} apply {{ {apply} }} }}"
+            "#include <{architecture}>
+            control C(inout bit<8> a) {{ {locals} apply {{ {apply} }} }}"
         );
         let mut parsed =
             crate::parse_text("test.p4", &text, &Options::default(), &MemoryFiles::new());
@@ -146,5 +159,22 @@ mod tests {
         assert_eq!(both, ["`c` has no entry when another table runs this action"]);
         let nowhere = messages(&format!("{action} {other}"), "u.apply();");
         assert_eq!(nowhere, ["`c` belongs to no table, so this does nothing"]);
+    }
+
+    #[test]
+    fn those_of_v1model_too() {
+        let messages = |property: &str, apply: &str| {
+            let locals = format!(
+                "direct_counter(CounterType.packets) c; action count() {{ c.count(); }}
+                 table t {{ key = {{ a: exact; }} actions = {{ count; }} {property} }}"
+            );
+            messages_of("v1model.p4", &locals, apply)
+        };
+        assert_eq!(messages("counters = c;", "t.apply();"), [""; 0]);
+        assert_eq!(
+            messages("counters = c;", "t.apply(); c.count();"),
+            ["`c` has an entry only in an action of its table"]
+        );
+        assert_eq!(messages("", "t.apply();"), ["`c` belongs to no table, so this does nothing"]);
     }
 }

@@ -248,7 +248,7 @@ impl Checker<'_, '_> {
         Some(ty)
     }
 
-    fn division(&mut self, operands: &Operands<'_>, ty: &Type) {
+    pub(super) fn division(&mut self, operands: &Operands<'_>, ty: &Type) {
         let name = if operands.operator == BinaryOperator::Divide { "division" } else { "modulo" };
         if let Type::Bits { signed: true, .. } = ty {
             self.error(
@@ -285,7 +285,7 @@ impl Checker<'_, '_> {
             .and_then(Constant::to_integer)
     }
 
-    fn shift(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
+    pub(super) fn shift(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
         // p4c shifts by values of new types too, which the specification has no cast for (p4c#5087, p4c#5100).
         let amount_type = self.base_type(&b.ty);
         let (x, y) = (self.representation(&a.ty), self.representation(&amount_type));
@@ -391,9 +391,9 @@ impl Checker<'_, '_> {
     }
 }
 
-struct Operands<'tree> {
-    operator: BinaryOperator,
-    left: &'tree Expression,
-    right: &'tree Expression,
-    span: Span,
+pub(super) struct Operands<'tree> {
+    pub(super) operator: BinaryOperator,
+    pub(super) left: &'tree Expression,
+    pub(super) right: &'tree Expression,
+    pub(super) span: Span,
 }

@@ -1,9 +1,8 @@
 //! Statements (§12): what may stand where, and whether control goes on after them.
 
-use num_bigint::BigInt;
-
 use super::arguments::Signature;
 use super::checker::{Checker, Info};
+use super::operator::Operands;
 use super::whole_program::root;
 use super::{Call, Constant, DirectApplication, Resolution, Type};
 use crate::ast::{
@@ -157,23 +156,12 @@ impl<'program> Checker<'program, '_> {
                 ),
             );
         } else if shift {
-            if !self.representation(&self.base_type(&info.ty)).is_numeric() {
-                self.error(
-                    "type-mismatch",
-                    value.span,
-                    format!("a shift by a `{}`", self.out.show(&info.ty)),
-                );
-            } else if let Some(amount) = self.number(value)
-                && amount < BigInt::ZERO
-            {
-                self.error(
-                    "bad-operand",
-                    value.span,
-                    format!("shift by the negative amount {amount}"),
-                );
-            }
+            self.shift(&Operands { operator, left: target, right: value, span }, &place, &info);
         } else {
             self.convert(value, &place.ty);
+            if matches!(operator, BinaryOperator::Divide | BinaryOperator::Modulo) {
+                self.division(&Operands { operator, left: target, right: value, span }, &place.ty);
+            }
         }
     }
 

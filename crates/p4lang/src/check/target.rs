@@ -31,6 +31,9 @@ const PNA: &[Attached] = &[
     ("pna_implementation", &["ActionProfile", "ActionSelector"], false),
 ];
 
+/// The match kinds of core.p4, v1model, PSA and PNA.
+const MATCH_KINDS: [&str; 6] = ["exact", "lpm", "optional", "range", "selector", "ternary"];
+
 /// How many parameters `V1Switch` has.
 const V1SWITCH_PARAMETERS: usize = 6;
 
@@ -86,6 +89,8 @@ impl<'program> Checker<'program, '_> {
                 continue;
             }
             self.one_lpm_key(declaration, table);
+            self.known_match_kinds(table);
+            let mut selector = None;
             for (property, wanted, exclusive) in attached {
                 let Some(TablePropertyKind::Value(value)) =
                     table.property(property).map(|found| &found.kind)
@@ -103,9 +108,56 @@ impl<'program> Checker<'program, '_> {
                     self.attached_once(id, object, value, &mut direct);
                 } else {
                     self.same_selector_inputs(table, object, value, &mut selectors);
+                    selector = self.is_selector(value).then_some(value);
                 }
             }
+            self.selector_has_keys(declaration, table, selector);
         }
+    }
+
+    /// Architectures declare match kinds, programs do not (§7.1.3).
+    fn known_match_kinds(&mut self, table: &Table) {
+        for key in table.key().unwrap_or(&[]) {
+            let kind = key.match_kind.as_str();
+            if !MATCH_KINDS.contains(&kind) {
+                self.warn(Diagnostic::warning(
+                    "match-kind",
+                    key.match_kind.span,
+                    format!("no switch of this architecture knows the match kind `{kind}`"),
+                ));
+            }
+        }
+    }
+
+    fn is_selector(&self, value: &Expression) -> bool {
+        matches!(self.out.type_of(value.id), Type::Extern(named)
+            if matches!(&*self.out.name(named.declaration), "action_selector" | "ActionSelector"))
+    }
+
+    /// A selector hashes the keys of its match kind, which nothing else looks at.
+    fn selector_has_keys(
+        &mut self,
+        declaration: &Declaration,
+        table: &Table,
+        selector: Option<&Expression>,
+    ) {
+        let mut keys =
+            table.key().unwrap_or(&[]).iter().filter(|key| key.match_kind.as_str() == "selector");
+        let (span, message) = match (keys.next(), selector) {
+            (Some(key), None) => (
+                key.match_kind.span,
+                format!("nothing looks at this key: table `{}` has no selector", declaration.name),
+            ),
+            (None, Some(value)) => (
+                value.span,
+                format!(
+                    "table `{}` has no key that matches `selector`: of each group all packets take one member",
+                    declaration.name
+                ),
+            ),
+            _ => return,
+        };
+        self.warn(Diagnostic::warning("selector", span, message));
     }
 
     fn one_lpm_key(&mut self, declaration: &Declaration, table: &Table) {

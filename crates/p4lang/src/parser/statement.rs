@@ -299,7 +299,7 @@ impl Parser<'_> {
     fn branch(&mut self, body: Body) -> Parse<Statement> {
         let declares = self.is(TokenKind::Const) || self.statement_start() == Start::Declaration;
         if declares && !self.is(TokenKind::LeftBrace) {
-            return Err(self.expected("a statement, not a declaration,"));
+            return Err(self.expected("a statement and no declaration"));
         }
         self.statement(body)
     }

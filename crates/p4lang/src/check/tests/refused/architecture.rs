@@ -1,6 +1,6 @@
 //! Whole programs: `main`, and what an architecture attaches to tables.
 
-use super::super::{accepts, program, refuses, warns};
+use super::super::{accepts, does_not_warn, program, refuses, warns};
 
 #[test]
 fn main_is_a_package_whose_parts_fit() {
@@ -69,6 +69,38 @@ fn tables_of_a_switch_attach_what_fits() {
     let psa = include_str!("../programs/psa.p4");
     let two = psa.replace("h.e.d: exact; im.ingress_port: ternary;", "h.e.d: lpm; h.e.s: lpm;");
     refuses(&two, "match-kind");
+}
+
+#[test]
+fn selectors_and_their_keys_belong_together() {
+    let table = |key: &str, implementation: &str| {
+        switch(
+            &format!(
+                "action_selector(HashAlgorithm.crc16, 8, 8) s; action_profile(8) p;\n\
+                 table t {{ key = {{ {key} }} actions = {{ NoAction; }} {implementation} }} apply {{ t.apply(); }}"
+            ),
+            "",
+        )
+    };
+    let with_key = "m.m: exact; m.w: selector;";
+    does_not_warn(&table(with_key, "implementation = s;"), "selector");
+    does_not_warn(&table("m.m: exact;", "implementation = p;"), "selector");
+    does_not_warn(&table("m.m: exact;", ""), "selector");
+    warns(&table("m.m: exact;", "implementation = s;"), "selector");
+    warns(&table(with_key, "implementation = p;"), "selector");
+    warns(&table(with_key, ""), "selector");
+}
+
+#[test]
+fn match_kinds_are_those_of_the_architecture() {
+    let table = |kind: &str| {
+        let ingress = format!(
+            "table t {{ key = {{ m.m: {kind}; }} actions = {{ NoAction; }} }} apply {{ t.apply(); }}"
+        );
+        switch(&ingress, "").replace("parser Pa(", "match_kind { near }\nparser Pa(")
+    };
+    does_not_warn(&table("range"), "match-kind");
+    warns(&table("near"), "match-kind");
 }
 
 #[test]

@@ -45,6 +45,18 @@ fn static_assertions_hold() {
 }
 
 #[test]
+fn compound_assignments_have_the_rules_of_their_operators() {
+    accepts(&statements("v <<= 1; v >>= w; v /= 2; v %= 4;"));
+    refuses(&statements("v <<= n;"), "bad-operand");
+    refuses(&statements("v >>= -1;"), "bad-operand");
+    refuses(&statements("v <<= q;"), "bad-operand");
+    refuses(&statements("v /= 0;"), "division-by-zero");
+    refuses(&statements("v %= 8w0;"), "division-by-zero");
+    refuses(&statements("n /= 2;"), "bad-operand");
+    warns(&statements("v <<= 8;"), "overflow");
+}
+
+#[test]
 fn branches_are_statements() {
     refuses(&statements("if (q) bit<8> x;"), "syntax");
     refuses(&statements("if (q) v = 1; else const bit<8> c = 1;"), "syntax");
@@ -72,9 +84,15 @@ fn annotations_without_arguments_have_none() {
     }
     accepts(&program("@pkginfo(name=\"x\", version=\"1\") struct X { @length(8) bit<8> a; }"));
     refuses(&program("@pkginfo(1) struct X { bit<8> a; }"), "annotation");
-    for text in
-        ["@brief(1)", "@description", "@alias(x)", "@id(\"1\")", "@priority()", "@priority(1, 2)"]
-    {
+    for text in [
+        "@brief(1)",
+        "@description",
+        "@alias(x)",
+        "@id(\"1\")",
+        "@id(-1)",
+        "@priority()",
+        "@priority(1, 2)",
+    ] {
         refuses(&program(&format!("{text} struct X {{ bit<8> a; }}")), "annotation");
     }
     for text in ["@brief(\"a\" ++ \"b\")", "@id(0x10)", "@priority(-1)"] {
