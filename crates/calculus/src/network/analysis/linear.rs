@@ -123,6 +123,7 @@ pub(super) fn bound(
     // Refused before anything is asked for its sake.
     Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
     let bursts = cuts.bursts(common, delays, path)?;
+    common.go_on()?;
     let (mut best, mut sizes): (Option<Found>, Vec<(usize, Choice)>) = (None, Vec::new());
     for (unfolding, choice) in attempts {
         let mut tree = Tree::of(common, delays, path, unfolding, &bursts, &[id])?;
@@ -132,6 +133,7 @@ pub(super) fn bound(
         sizes.push((tree.nodes.len(), choice));
         tree.tighten()?;
         let found = solve(tree, choice)?;
+        common.go_on()?;
         best = Some(match best {
             None => found,
             Some(best) => {

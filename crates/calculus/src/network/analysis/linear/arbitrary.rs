@@ -92,9 +92,10 @@ pub(in crate::network::analysis) fn bound(
     let bounder = Bounder::new(common);
     let nodes = unfold(&bounder, delays, path)?;
     let classes = classes(&bounder, &nodes, id)?;
-    let formulation = Formulation::of(&nodes, &classes);
+    let formulation = Formulation::of(common, &nodes, &classes);
     // The flow of interest is the first class.
     let found = formulation.delay(path.len());
+    common.go_on()?;
     let optimal = found.as_ref().is_some_and(|bound| bound.optimal);
     let delay = match common.network.flow(id).arrival == Curve::zero() {
         // Nothing is never late.
@@ -103,6 +104,7 @@ pub(in crate::network::analysis) fn bound(
     };
     let (variables, rows) = (formulation.program.variables(), formulation.program.rows());
     let backlog = formulation.backlog();
+    common.go_on()?;
 
     let server = |index: &usize| nodes.get(*index).map(|node| node.server);
     let mut crossings = Vec::with_capacity(classes.len());
@@ -150,6 +152,7 @@ fn unfold(
         done.resize(nodes.len(), false);
         let open = (0..nodes.len()).filter(|index| !done[*index]);
         let Some(index) = open.min_by_key(|index| depths[*index]) else { return Ok(nodes) };
+        bounder.common.go_on()?;
         done[index] = true;
         for from in servers_before(bounder.common, nodes[index].server) {
             if child(&nodes, index, from).is_some() || spent + cost(from) > ROOM {
@@ -242,9 +245,9 @@ fn way(common: &Common<'_>, nodes: &[Node], id: FlowId, first: usize) -> Vec<usi
 }
 
 impl Formulation {
-    fn of(nodes: &[Node], classes: &[Class]) -> Self {
+    fn of(common: &Common<'_>, nodes: &[Node], classes: &[Class]) -> Self {
         let (time, data) = scales(nodes, classes);
-        let mut program = Program::default();
+        let mut program = Program::stopped_by(common.stop.clone());
         // Nearer to the root first, so that what comes next is known.
         let mut ages = vec![(None, None); nodes.len()];
         for index in from_the_root(nodes) {

@@ -17,6 +17,10 @@
 //! because the dual is ready for the simplex method: limits are not negative here.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(feature = "programs")]
+use std::time::Duration;
 
 #[cfg(feature = "programs")]
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
@@ -29,6 +33,9 @@ const FRACTION: i32 = 46;
 const RECOVERED: usize = 260;
 /// Numbers of that many bits end a recovery.
 const BITS: u64 = 6_000;
+/// How long the solver works before it looks whether it is to go on.
+#[cfg(feature = "programs")]
+const TURN: Duration = Duration::from_millis(500);
 /// What counts as zero in floating point.
 const NEGLIGIBLE: f64 = 1e-9;
 
@@ -47,6 +54,8 @@ pub(super) struct Program {
     /// For each variable what it never exceeds, if that is known.
     most: Vec<Option<Rational>>,
     rows: Vec<Row>,
+    /// Once it is set, no bound is found any more.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// A sum of variables with factors.
@@ -68,6 +77,15 @@ pub(super) struct Affine {
 }
 
 impl Program {
+    /// An empty program of which no bound is found any more once the flag is set.
+    pub(super) fn stopped_by(stop: Option<Arc<AtomicBool>>) -> Self {
+        Self { stop, ..Self::default() }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     /// Adds a variable that is not negative and, as is known, at most `most`.
     pub(super) fn variable(&mut self, most: Option<Rational>) -> usize {
         self.most.push(most);
@@ -186,7 +204,16 @@ impl Program {
             }
             problem.add_constraint(column.as_slice(), ComparisonOp::Ge, least);
         }
-        let outcome = problem.solve().ok()?;
+        if self.stop.is_some() {
+            problem.set_time_limit(TURN);
+        }
+        let mut outcome = problem.solve().ok()?;
+        while !outcome.is_optimal() {
+            if self.is_stopped() {
+                return None;
+            }
+            outcome = outcome.resume().ok()?;
+        }
         let solution = outcome.into_solution().ok()?;
         let value = |variable| solution.var_value(variable);
         let found: Vec<f64> = multipliers.into_iter().map(value).collect();
@@ -259,7 +286,7 @@ impl Program {
                 equations.push((column, aim));
             }
         }
-        let values = eliminate(equations, support.len())?;
+        let values = eliminate(equations, support.len(), || self.is_stopped())?;
         if values.iter().any(Rational::is_negative) {
             return None;
         }
@@ -281,13 +308,17 @@ fn rounded(value: f64) -> Rational {
     Rational::from_f64((value * steps).round() / steps).unwrap_or(Rational::ZERO)
 }
 
-/// Solves sparse equations exactly; none if the solution is not unique or too large.
+/// Solves sparse equations exactly; none if the solution is not unique or too large, or nobody wants it any more.
 fn eliminate(
     mut equations: Vec<(BTreeMap<usize, Rational>, Rational)>,
     unknowns: usize,
+    is_stopped: impl Fn() -> bool,
 ) -> Option<Vec<Rational>> {
     let mut solved: Vec<(usize, BTreeMap<usize, Rational>, Rational)> = Vec::new();
     while solved.len() < unknowns {
+        if is_stopped() {
+            return None;
+        }
         // The shortest equation fills in least.
         let next = (0..equations.len())
             .filter(|i| !equations[*i].0.is_empty())
@@ -411,8 +442,23 @@ mod tests {
             (terms.collect::<BTreeMap<_, _>>(), Rational::from(aim))
         };
         let same = vec![equation(&[(0, 1), (1, 2)], 3), equation(&[(0, 2), (1, 4)], 6)];
-        assert_eq!(eliminate(same, 2), None);
+        assert_eq!(eliminate(same, 2, || false), None);
         let two = vec![equation(&[(0, 1), (1, 2)], 3), equation(&[(0, 2), (1, -4)], 6)];
-        assert_eq!(eliminate(two, 2), Some(vec![3.into(), Rational::ZERO]));
+        assert_eq!(eliminate(two, 2, || false), Some(vec![3.into(), Rational::ZERO]));
+    }
+
+    #[test]
+    fn nothing_is_found_once_nobody_wants_it() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut program = Program::stopped_by(Some(Arc::clone(&stop)));
+        let x = program.variable(None);
+        row(&mut program, &[(x, 2)], 3);
+        let optimum = program.maximum(&only(x)).expect("a bound");
+        assert_eq!((optimum.value, optimum.optimal), (Rational::ratio(3, 2), true));
+        stop.store(true, Ordering::Relaxed);
+        let exact = program.maximum(&only(x)).is_some_and(|bound| bound.optimal);
+        assert!(!exact, "the corner is not sought any more");
+        let equations = vec![(BTreeMap::from([(0, Rational::ONE)]), Rational::ONE)];
+        assert_eq!(eliminate(equations, 1, || true), None);
     }
 }

@@ -40,7 +40,7 @@ impl<'t> Formulation<'t> {
         let mut this = Self {
             tree,
             levels: levels(deepest, choice),
-            program: Program::default(),
+            program: Program::stopped_by(tree.stop.clone()),
             times: empty.clone(),
             most: vec![Vec::new(); tree.nodes.len()],
             exit: (vec![None], vec![Some(Rational::ZERO)]),

@@ -9,6 +9,8 @@
 //! of total flow analysis, and a burst that is known or, in a fixed point, asked for ([`super::cuts`]).
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::network::analysis::AnalysisError;
 use crate::network::analysis::fixed_point::Delays;
@@ -99,6 +101,8 @@ pub(in crate::network::analysis) struct Tree {
     /// Times and data are divided by these, so that numbers are of one size.
     pub(super) time: Rational,
     pub(super) data: Rational,
+    /// Once it is set, nobody wants its programs solved any more.
+    pub(super) stop: Option<Arc<AtomicBool>>,
 }
 
 impl Tree {
@@ -124,7 +128,7 @@ impl Tree {
         let classes = classes(common, delays, &nodes, bursts, targets)?;
         let sides = sides(common, &nodes, &classes, bursts);
         let (time, data) = scales(&nodes, &classes);
-        Ok(Self { nodes, classes, sides, time, data })
+        Ok(Self { nodes, classes, sides, time, data, stop: common.stop.clone() })
     }
 
     /// Links over which something enters the tree from a server, each once.
