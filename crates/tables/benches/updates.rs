@@ -1,6 +1,10 @@
 //! Updates per second of every design, beside what a user would pick instead, in one run.
 //!
 //!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
+//!     cargo bench -p planimeter-tables --bench updates [--features dpdk] -- curves [SIZE_BITS ...] [--cores N] [--only TEXT] [--page FILE.html]
+//!
+//! The second measures curves, on 1 to N cores ([`curves`]), of whatever has the text in its name. `scaling` or `methods` in
+//! its place is a part of the first.
 //!
 //! Keys and values have 4 bytes, keys are scattered over all numbers and drawn uniformly, every table is made for twice
 //! the entries that it gets, and all but DPDK's (whose hash is an instruction of the processor) use one hash, and each operation reads the old value and writes a new
@@ -11,6 +15,8 @@
 
 #[path = "updates/contenders.rs"]
 mod contenders;
+#[path = "updates/curves.rs"]
+mod curves;
 #[cfg(feature = "dpdk")]
 #[path = "updates/dpdk.rs"]
 mod dpdk;
@@ -18,9 +24,12 @@ mod dpdk;
 mod footprint;
 #[path = "updates/methods.rs"]
 mod methods;
+#[path = "updates/page.rs"]
+mod page;
 #[path = "updates/scaling.rs"]
 mod scaling;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use contenders::{Contender, Guarantee, Side};
@@ -36,10 +45,31 @@ struct Arguments {
     sizes: Vec<u32>,
     repetitions: usize,
     cores: usize,
+    part: Part,
+    /// Curves and cases of the scaling are those whose names have this text.
+    only: String,
+    page: Option<PathBuf>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All but the curves.
+    All,
+    Scaling,
+    Methods,
+    Curves,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut parsed = Arguments { sizes: Vec::new(), repetitions: 15, cores: 2 };
+    let mut parsed = Arguments {
+        sizes: Vec::new(),
+        repetitions: 15,
+        cores: 2,
+        part: Part::All,
+        only: String::new(),
+        page: None,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = |name: &str| {
@@ -51,6 +81,11 @@ fn arguments() -> Result<Arguments, String> {
             "--bench" => {}
             "--repetitions" => parsed.repetitions = number("--repetitions")?,
             "--cores" => parsed.cores = number("--cores")?,
+            "--page" => parsed.page = Some(arguments.next().ok_or("--page needs a file")?.into()),
+            "--only" => parsed.only = arguments.next().ok_or("--only needs a text")?,
+            "scaling" => parsed.part = Part::Scaling,
+            "methods" => parsed.part = Part::Methods,
+            "curves" => parsed.part = Part::Curves,
             bits => match bits.parse() {
                 Ok(bits @ 0..=24) => parsed.sizes.push(bits),
                 _ => return Err(format!("{bits} is no power of two between 0 and 24")),
@@ -58,14 +93,15 @@ fn arguments() -> Result<Arguments, String> {
         }
     }
     if parsed.sizes.is_empty() {
-        parsed.sizes = vec![8, 12, 16, 20, 22];
+        parsed.sizes =
+            if parsed.part == Part::Curves { vec![16, 20] } else { vec![8, 12, 16, 20, 22] };
     }
     parsed.repetitions = parsed.repetitions.max(3);
     Ok(parsed)
 }
 
 fn main() {
-    let Arguments { sizes, repetitions, cores } = match arguments() {
+    let Arguments { sizes, repetitions, cores, part, only, page } = match arguments() {
         Ok(arguments) => arguments,
         Err(error) => {
             eprintln!("updates: {error}");
@@ -80,13 +116,23 @@ fn main() {
     print_machine(&available);
     #[cfg(not(feature = "dpdk"))]
     println!("rte_hash is not among the contenders: build with --features dpdk\n");
-    for &bits in &sizes {
+    if part == Part::Curves {
+        if let Err(error) =
+            curves::draw(&sizes, repetitions, (&available, cores), &only, page.as_deref())
+        {
+            eprintln!("updates: {error}");
+            std::process::exit(2);
+        }
+        return;
+    }
+    let is_wanted = |asked: Part| part == Part::All || part == asked;
+    for &bits in sizes.iter().filter(|_| part == Part::All) {
         compare(bits, repetitions);
     }
-    for &bits in &sizes {
-        scaling::scale(bits, repetitions, &available, cores);
+    for &bits in sizes.iter().filter(|_| is_wanted(Part::Scaling)) {
+        scaling::scale(bits, repetitions, (&available, cores), &only);
     }
-    if let Some(&bits) = sizes.last() {
+    if let Some(&bits) = sizes.last().filter(|_| is_wanted(Part::Methods)) {
         methods::compare(bits.min(20), repetitions);
     }
 }

@@ -12,6 +12,7 @@
 use std::cell::Cell;
 
 use crate::quiescence::relax;
+use crate::region::prefetch_to_write;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, fence_of_models};
 
 /// Workers that may announce. With more of them, looking at all costs as much as the locks.
@@ -152,6 +153,8 @@ impl Turn<'_> {
     /// Waits until the worker has the entries of these hashes, at most [`WINDOW`], for itself; it has them until the next call.
     #[inline(always)]
     pub(crate) fn announce(&self, hashes: &[u64]) {
+        // Others have read both lines since they were written: the number's comes back while the marks are written.
+        prefetch_to_write(std::ptr::from_ref(&self.notice().number).cast());
         let mark = |hash: u64| hash >> 48;
         let mut marks = [0; WORDS];
         if hashes.len() == WINDOW {

@@ -439,6 +439,29 @@ impl Indirect {
         Some(result)
     }
 
+    /// Gives the entry with this key another action and other parameters, if there is one. The caller is pinned, or nobody
+    /// takes entries out meanwhile.
+    #[inline(always)]
+    pub(crate) fn overwrite<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> bool {
+        let Some((record, found)) = self.find::<ALONE>(hash, key) else { return false };
+        // SAFETY: just found, and the caller is pinned.
+        let entry = unsafe { self.entry(record) };
+        match self.form {
+            Form::Locked if !ALONE => entry.lock().write(action, parameters),
+            Form::Long if !ALONE => {
+                self.write_long(hash, key, record, found, action, parameters);
+            }
+            form => entry.write(form, action, parameters),
+        }
+        true
+    }
+
     /// Writes an entry that is longer than a word, under its index bucket. If the entry is gone, so is the write.
     fn write_long(
         &self,

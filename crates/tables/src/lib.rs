@@ -61,6 +61,7 @@ mod memory;
 mod meter;
 mod model;
 mod packing;
+mod pair;
 mod prefix_trie;
 mod probe;
 mod quiescence;

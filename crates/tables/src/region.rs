@@ -207,7 +207,7 @@ impl Drop for Region {
     }
 }
 
-/// Asks the cache for the line at `address`, to be written soon.
+/// Asks the cache for the line at `address`.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -217,6 +217,23 @@ pub(crate) fn prefetch(address: *const u8) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;
+}
+
+/// Asks the cache for the line at `address`, to be written soon: other cores let go of it now, not when it is written.
+#[inline(always)]
+pub(crate) fn prefetch_to_write(address: *const u8) {
+    // The intrinsic makes this instruction only where the compiler may take it for granted; processors without it skip it.
+    #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+    // SAFETY: a prefetch is a hint: it changes nothing and faults on no address.
+    unsafe {
+        std::arch::asm!(
+            "prefetchw [{}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri), not(feature = "portable"))))]
+    prefetch(address);
 }
 
 #[cfg(test)]

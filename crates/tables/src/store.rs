@@ -97,6 +97,13 @@ impl<'a> Hit<'a> {
 /// The hashes of a batch's first keys, whose buckets are on their way.
 pub(crate) struct Ahead([u64; BATCH]);
 
+impl Ahead {
+    /// As many as there are keys, then others.
+    pub(crate) fn hashes(&self) -> &[u64; BATCH] {
+        &self.0
+    }
+}
+
 /// What an action asked for beyond its entry's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Aftermath {
@@ -159,6 +166,10 @@ impl Store {
             },
         };
         Some(Self { layout, seed: hash::DEFAULT_SEED, lock, body, direct: Arc::clone(direct) })
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     #[inline(always)]
@@ -252,7 +263,17 @@ impl Store {
         key: &[u8],
         parameters: &mut [u8],
     ) -> Option<(u16, u32)> {
-        let hash = self.hash(key);
+        self.read_hashed::<ALONE>(self.hash(key), key, parameters)
+    }
+
+    /// As [`Store::read`], for the hash of the key.
+    #[inline(always)]
+    pub(crate) fn read_hashed<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        parameters: &mut [u8],
+    ) -> Option<(u16, u32)> {
         match &self.body {
             Body::Inline(inline) => inline.read::<ALONE>(hash, key, parameters),
             Body::Indirect(indirect) => {
@@ -261,20 +282,25 @@ impl Store {
         }
     }
 
-    /// Runs `act` on the entry with this key under the design's lock rules.
-    pub(crate) fn update<const ALONE: bool, R>(
+    /// Gives the entry with this key another action and other parameters, if there is one.
+    #[inline(always)]
+    pub(crate) fn overwrite<const ALONE: bool>(
         &self,
+        hash: u64,
         key: &[u8],
-        scratch: &mut [u8],
-        act: impl FnOnce(u16, &mut [u8], u32) -> (Effect, R),
-    ) -> Option<R> {
-        let hash = self.hash(key);
+        action: u16,
+        parameters: &[u8],
+    ) -> bool {
         match &self.body {
             Body::Inline(inline) => {
-                let length = self.layout.parameter_bytes();
-                inline.update::<ALONE, R>(self.lock, hash, key, length, act)
+                let write = |_, now: &mut [u8], _| {
+                    now.copy_from_slice(parameters);
+                    (Effect::Store(action), ())
+                };
+                let length = parameters.len();
+                inline.update::<ALONE, ()>(self.lock, hash, key, length, write).is_some()
             }
-            Body::Indirect(indirect) => indirect.update::<ALONE, R>(hash, key, scratch, act),
+            Body::Indirect(indirect) => indirect.overwrite::<ALONE>(hash, key, action, parameters),
         }
     }
 

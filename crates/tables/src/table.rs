@@ -17,10 +17,11 @@ use crate::layout::Layout;
 use crate::machine;
 use crate::memory;
 use crate::meter::DirectMeters;
+use crate::pair::Pair;
 use crate::quiescence::{Domain, Reclaim, Seat};
 use crate::region::Pages;
 use crate::store::Store;
-use crate::unit::{NewEntry, Pair, Shard, Unit, Units, lock_shard};
+use crate::unit::{NewEntry, Shard, Unit, Units, lock_shard};
 use crate::worker::Worker;
 pub use error::{EntryError, TableError, WorkerError};
 

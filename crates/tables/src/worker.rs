@@ -10,10 +10,11 @@ use crate::calm::{Calm, Seating, Standing};
 use crate::design::UpdateMethod;
 use crate::digest::Digest;
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
+use crate::pair::{Changes, Pair};
 use crate::quiescence::{Pin, Reclaim, Seat};
 use crate::store::{Aftermath, BATCH, CalmVisitor, Hit, Store, Visitor};
 use crate::table::{EntryError, Inner};
-use crate::unit::{Changes, NewEntry, Unit, Units, lock_shard};
+use crate::unit::{NewEntry, Unit, Units, lock_shard};
 
 /// What packets do with a table.
 ///
@@ -169,40 +170,23 @@ impl Worker {
     }
 
     /// Runs a batch whose updates do not happen in place: each action gets a copy of its entry, and what it writes is
-    /// changed in the table afterwards. Of two replicas, changes of different entries share a swap.
+    /// changed in the table afterwards.
     fn apply_each(&mut self, keys: &[u8], now: Tick, actions: &mut impl Actions) {
         let Self { inner, seat, shard, scratch, changes, .. } = self;
-        // What is left of a batch whose action panicked.
-        changes.clear();
         let width = inner.layout.key_bytes();
         let reclaim = Reclaim { seat: Some(seat), ..Reclaim::of(&inner.domain) };
-        let gathering = match &inner.units {
-            Units::Two(pair) if inner.design.update == UpdateMethod::Change => {
-                Some(&**pair).filter(|pair| pair.gathers())
-            }
-            _ => None,
-        };
+        if let Units::Two(pair) = &inner.units
+            && inner.design.update == UpdateMethod::Change
+            && pair.gathers()
+        {
+            let mut visitor = Gathered { inner, pair, reclaim, now, actions };
+            return pair.batch((reclaim, seat), keys, scratch, changes, &mut visitor);
+        }
         for (chunk, batch) in keys.chunks(BATCH * width).enumerate() {
             let _pin = Pin::new(&inner.domain, seat);
-            match &inner.units {
-                Units::Two(pair) => {
-                    // What leads to the entries of one replica comes while the other's is asked for.
-                    let ahead = pair.stores().each_ref().map(|store| (store, store.ahead(batch)));
-                    ahead.iter().for_each(|(store, ahead)| store.fetch_entries(ahead, batch));
-                }
-                _ => inner.with_store(*shard, |store, _| {
-                    store.fetch_entries(&store.ahead(batch), batch);
-                }),
-            }
+            inner.with_store(*shard, |store, _| store.fetch_entries(&store.ahead(batch), batch));
             for (index, key) in batch.chunks_exact(width).enumerate() {
                 let packet = chunk * BATCH + index;
-                // Both replicas have one hash.
-                let gathering = gathering.map(|pair| (pair, pair.stores()[0].hash(key)));
-                if let Some((pair, hash)) = gathering
-                    && changes.has(hash, key)
-                {
-                    pair.modify_all(reclaim, changes);
-                }
                 let found = inner.with_store(*shard, |store, alone| {
                     if alone {
                         store.read::<true>(key, scratch)
@@ -228,11 +212,10 @@ impl Worker {
                     continue;
                 }
                 if let Effect::Store(action) = effect {
-                    match (inner.design.update, inner.digests.get(), gathering) {
-                        (UpdateMethod::Digest, Some(digests), _) => {
+                    match (inner.design.update, inner.digests.get()) {
+                        (UpdateMethod::Digest, Some(digests)) => {
                             digests.send(&Digest::to_bytes(key, ActionId(action), scratch))
                         }
-                        (_, _, Some((_, hash))) => changes.add(hash, key, action, scratch),
                         _ => {
                             inner.modify(reclaim, *shard, key, action, scratch);
                         }
@@ -241,9 +224,6 @@ impl Worker {
                 if let Some(position) = aftermath.restart {
                     inner.restart(*shard, position, now);
                 }
-            }
-            if let Some(pair) = gathering {
-                pair.modify_all(reclaim, changes);
             }
         }
     }
@@ -423,6 +403,42 @@ impl<const ALONE: bool, A: Actions> CalmVisitor for InPlace<'_, ALONE, A> {
     }
 }
 
+/// Packets of two replicas whose changes share a swap.
+struct Gathered<'a, A> {
+    inner: &'a Inner,
+    pair: &'a Pair,
+    reclaim: Reclaim<'a>,
+    now: Tick,
+    actions: &'a mut A,
+}
+
+impl<A: Actions> Visitor for Gathered<'_, A> {
+    #[inline(always)]
+    fn hit(&mut self, packet: usize, hit: &mut Hit<'_>) {
+        self.actions.hit(packet, hit);
+    }
+
+    #[inline(always)]
+    fn after(&mut self, _: usize, key: &[u8], aftermath: Aftermath) {
+        if aftermath.delete {
+            self.pair.remove(self.reclaim, key);
+        } else if let Some(position) = aftermath.restart {
+            self.pair.restart(position, self.now);
+        }
+    }
+
+    fn miss(&mut self, packet: usize, key: &[u8]) {
+        let Self { inner, pair, reclaim, now, actions } = self;
+        let mut add = |action: ActionId, parameters: &[u8], profile| {
+            inner.add_entry(key, action, parameters, |parameters| {
+                let entry = NewEntry { key, action: action.0, parameters, profile };
+                pair.insert(*reclaim, entry, *now).is_ok()
+            })
+        };
+        actions.miss(packet, &mut Miss { key, add: &mut add });
+    }
+}
+
 /// Packets that only look.
 struct Look<'a, F> {
     visit: &'a mut F,
@@ -469,7 +485,7 @@ impl Inner {
         };
         match &self.units {
             Units::One(unit) => restart(&unit.ageing),
-            Units::Two(pair) => restart(&pair.ageing),
+            Units::Two(pair) => pair.restart(position, now),
             Units::Shards(shards) => restart(&lock_shard(&shards[shard]).ageing),
         }
     }

@@ -6,6 +6,7 @@
 mod contenders;
 #[cfg(feature = "dpdk")]
 #[path = "../benches/updates/dpdk.rs"]
+#[allow(dead_code, reason = "what only the benchmark needs")]
 mod dpdk;
 #[path = "../benches/updates/footprint.rs"]
 #[allow(dead_code, reason = "what only the benchmark needs")]

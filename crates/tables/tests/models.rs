@@ -56,6 +56,8 @@ mod region {
     /// Models have no cache.
     pub(crate) fn prefetch(_: *const u8) {}
 
+    pub(crate) fn prefetch_to_write(_: *const u8) {}
+
     pub(crate) struct Region {
         words: Vec<AtomicU64>,
         halves: Vec<AtomicU32>,

@@ -119,17 +119,8 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
         add(&|| Box::new(Ours::new(design, size, call, false).beside_another()));
     }
     add(&|| Box::new(Hashbrown::new(size, keys())));
-    add(&|| {
-        let hasher = KeyHash;
-        let map = papaya::HashMap::builder().capacity(room(size)).hasher(hasher).build();
-        keys().for_each(|key| _ = map.pin().insert(key, AtomicU32::new(key)));
-        Box::new(Papaya(map, hasher))
-    });
-    add(&|| {
-        let map = dashmap::DashMap::with_capacity_and_hasher(room(size), KeyHash);
-        keys().for_each(|key| _ = map.insert(key, key));
-        Box::new(Dashmap(map))
-    });
+    add(&|| Box::new(Papaya::new(size)));
+    add(&|| Box::new(Dashmap::new(size)));
     contenders
 }
 
@@ -290,22 +281,18 @@ impl Contender for Hashbrown {
 }
 
 /// With the hasher that it was built with, for it does not give it back.
-struct Papaya<S>(papaya::HashMap<u32, AtomicU32, S>, S);
+pub(crate) struct Papaya(papaya::HashMap<u32, AtomicU32, KeyHash>, KeyHash);
 
-impl<S: BuildHasher> Contender for Papaya<S> {
-    fn name(&self) -> &str {
-        "papaya, atomic values"
+impl Papaya {
+    pub(crate) fn new(size: u32) -> Self {
+        let hasher = KeyHash;
+        let map = papaya::HashMap::builder().capacity(room(size)).hasher(hasher).build();
+        (0..size).map(scatter).for_each(|key| _ = map.pin().insert(key, AtomicU32::new(key)));
+        Self(map, hasher)
     }
 
-    fn conditions(&self) -> Conditions {
-        Conditions::of(None, &self.1)
-    }
-
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Shared
-    }
-
-    fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
+    /// As [`Contender::update`], for any number of threads.
+    pub(crate) fn flip(&self, keys: &[u32], mask: u32) -> u64 {
         let mut sum = 0;
         for keys in keys.chunks(32) {
             let pinned = self.0.pin();
@@ -321,7 +308,45 @@ impl<S: BuildHasher> Contender for Papaya<S> {
     }
 }
 
-struct Dashmap(dashmap::DashMap<u32, u32, KeyHash>);
+impl Contender for Papaya {
+    fn name(&self) -> &str {
+        "papaya, atomic values"
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions::of(None, &self.1)
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Shared
+    }
+
+    fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
+        self.flip(keys, mask)
+    }
+}
+
+pub(crate) struct Dashmap(dashmap::DashMap<u32, u32, KeyHash>);
+
+impl Dashmap {
+    pub(crate) fn new(size: u32) -> Self {
+        let map = dashmap::DashMap::with_capacity_and_hasher(room(size), KeyHash);
+        (0..size).map(scatter).for_each(|key| _ = map.insert(key, key));
+        Self(map)
+    }
+
+    /// As [`Contender::update`], for any number of threads.
+    pub(crate) fn flip(&self, keys: &[u32], mask: u32) -> u64 {
+        let mut sum = 0;
+        for key in keys {
+            if let Some(mut value) = self.0.get_mut(key) {
+                sum += u64::from(*value);
+                *value ^= mask;
+            }
+        }
+        sum
+    }
+}
 
 impl Contender for Dashmap {
     fn name(&self) -> &str {
@@ -337,13 +362,6 @@ impl Contender for Dashmap {
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
-        let mut sum = 0;
-        for key in keys {
-            if let Some(mut value) = self.0.get_mut(key) {
-                sum += u64::from(*value);
-                *value ^= mask;
-            }
-        }
-        sum
+        self.flip(keys, mask)
     }
 }

@@ -19,27 +19,35 @@ unsafe extern "C" {
     fn shim_update_bulk(table: *mut c_void, keys: *const u32, count: usize, mask: u32) -> u64;
 }
 
-struct RteHash {
+pub(crate) struct RteHash {
     name: &'static str,
     table: *mut c_void,
     bulk: bool,
     lock_free: bool,
 }
 
-/// Contenders with the mapping that each lies in, which all of DPDK's memory shares.
-pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
+// SAFETY: the table was made for readers without locks beside a writer (`RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF`), or is used by
+// one thread; after it was filled nothing is added or taken out, and values are written by single stores.
+unsafe impl Sync for RteHash {}
+
+/// DPDK's environment with memory for tables of so many entries together.
+fn ready(entries: usize) -> bool {
     static READY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     // SAFETY: called once, before any other function of the shim, on the thread that uses it.
     if !READY.get_or_init(|| unsafe { shim_init() == 0 }) {
         eprintln!("SKIPPED: DPDK's environment did not start; rte_hash is not compared");
-        return Vec::new();
+        return false;
     }
-    // As much as all of them need together.
     // SAFETY: the environment is up.
-    if unsafe { shim_reserve((64 << 20) + 800 * size as usize) } != 0 {
-        eprintln!("SKIPPED: no memory for rte_hash with {size} entries");
-        return Vec::new();
+    if unsafe { shim_reserve((64 << 20) + 160 * entries) } != 0 {
+        eprintln!("SKIPPED: no memory for rte_hash with {entries} entries");
+        return false;
     }
+    true
+}
+
+/// Contenders with the mapping that each lies in, which all of DPDK's memory shares.
+pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     let contenders = [
         ("rte_hash original, scalar", 0, 0, false),
         ("rte_hash dynamic, lock-free, scalar", 1, 1, false),
@@ -47,30 +55,61 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
         ("rte_hash static, lock-free, bulk 32", 2, 1, true),
         ("rte_hash static, no concurrency, bulk 32", 2, 0, true),
     ];
+    if !ready(contenders.len() * size as usize) {
+        return Vec::new();
+    }
     contenders
         .into_iter()
         .filter_map(|(name, storage, lock_free, bulk)| {
-            // SAFETY: the environment is up; the result is checked for null.
-            let table = unsafe { shim_new(room(size) as u32, storage, lock_free) };
-            if table.is_null() {
-                eprintln!("SKIPPED: no {name} for {size} entries");
-                return None;
-            }
-            for key in (0..size).map(scatter) {
-                // SAFETY: the table is alive, and used by this thread alone.
-                if unsafe { shim_insert(table, key, key) } != 0 {
-                    eprintln!("SKIPPED: {name} is full before {size} entries");
-                    // SAFETY: the table is alive and not used again.
-                    unsafe { shim_free(table) };
-                    return None;
-                }
-            }
+            let contender = RteHash::filled(name, size, (storage, lock_free), bulk)?;
             // SAFETY: the table is alive.
-            let memory = Footprint::of_mapping(unsafe { shim_memory(table) });
-            let contender = RteHash { name, table, bulk, lock_free: lock_free == 1 };
+            let memory = Footprint::of_mapping(unsafe { shim_memory(contender.table) });
             Some((Box::new(contender) as Box<dyn Contender>, memory))
         })
         .collect()
+}
+
+impl RteHash {
+    /// The one that threads may share, by bulk lookups; nothing where DPDK does not start.
+    pub(crate) fn shared(size: u32) -> Option<Self> {
+        let filled = || Self::filled("rte_hash static, lock-free, bulk 32", size, (2, 1), true);
+        ready(size as usize).then(filled).flatten()
+    }
+
+    fn filled(
+        name: &'static str,
+        size: u32,
+        (storage, lock_free): (c_int, c_int),
+        bulk: bool,
+    ) -> Option<Self> {
+        // SAFETY: the environment is up; the result is checked for null.
+        let table = unsafe { shim_new(room(size) as u32, storage, lock_free) };
+        if table.is_null() {
+            eprintln!("SKIPPED: no {name} for {size} entries");
+            return None;
+        }
+        let contender = Self { name, table, bulk, lock_free: lock_free == 1 };
+        for key in (0..size).map(scatter) {
+            // SAFETY: the table is alive, and used by this thread alone.
+            if unsafe { shim_insert(table, key, key) } != 0 {
+                eprintln!("SKIPPED: {name} is full before {size} entries");
+                return None;
+            }
+        }
+        Some(contender)
+    }
+
+    /// As [`Contender::update`], for any number of threads where the table is one that they may share.
+    pub(crate) fn flip(&self, keys: &[u32], mask: u32) -> u64 {
+        // SAFETY: the table is alive, and the keys are as many as said.
+        unsafe {
+            if self.bulk {
+                shim_update_bulk(self.table, keys.as_ptr(), keys.len(), mask)
+            } else {
+                shim_update_scalar(self.table, keys.as_ptr(), keys.len(), mask)
+            }
+        }
+    }
 }
 
 impl Contender for RteHash {
@@ -88,14 +127,7 @@ impl Contender for RteHash {
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
-        // SAFETY: the table is alive, used by this thread alone, and the keys are as many as said.
-        unsafe {
-            if self.bulk {
-                shim_update_bulk(self.table, keys.as_ptr(), keys.len(), mask)
-            } else {
-                shim_update_scalar(self.table, keys.as_ptr(), keys.len(), mask)
-            }
-        }
+        self.flip(keys, mask)
     }
 }
 

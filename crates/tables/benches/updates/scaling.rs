@@ -18,14 +18,22 @@ use statistics::Estimate;
 const PASSES: usize = 8;
 
 /// A pass over the keys of one core.
-type Pass<'a> = Box<dyn FnMut() + 'a>;
+pub(crate) type Pass<'a> = Box<dyn FnMut() + 'a>;
 
 /// Makes the pass of a core, on the thread that runs it.
-type Passes<'a> = &'a (dyn Fn(usize) -> Pass<'a> + Sync);
+pub(crate) type Passes<'a, 'b> = &'b (dyn Fn(usize) -> Pass<'a> + Sync);
 
 /// Updates per second of one core and of `wanted` cores, in turns.
-pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: usize) {
+///
+/// Of the cases those are measured whose names have the text `only`.
+pub(crate) fn scale(
+    bits: u32,
+    repetitions: usize,
+    (available, wanted): (&[usize], usize),
+    only: &str,
+) {
     let cores = &available[..wanted.min(available.len())];
+    let cases = Cases { repetitions, cores, only };
     if cores.len() < 2 {
         println!("SKIPPED: scaling needs two cores");
         return;
@@ -35,8 +43,8 @@ pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: 
     );
     let size = 1_u32 << bits;
     let together = size * cores.len() as u32;
-    compare("control: arithmetic, no memory", repetitions, cores, &|_| Box::new(calculate));
-    compare("control: hashbrown, a map for each core", repetitions, cores, &|core| {
+    cases.compare("control: arithmetic, no memory", &|_| Box::new(calculate));
+    cases.compare("control: hashbrown, a map for each core", &|core| {
         let mut map = Hashbrown::new(size, (0..size).map(scatter));
         let keys = random_keys(bits, OPERATIONS, core as u64 + 7);
         Box::new(move || {
@@ -49,16 +57,16 @@ pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: 
     let (all_keys, part_keys) = (own_keys(&whole, size, 1), own_keys(&parts, size, cores.len()));
     for call in [32, 256] {
         let name = format!("inline, sharded, 2^n entries in all, bulk {call}");
-        let one: Passes<'_> = &|_| pass(&whole, &all_keys[0], 0, call);
-        let all: Passes<'_> = &|core| pass(&parts, &part_keys[core], core, call);
-        compare_two(&name, repetitions, cores, one, all);
+        let one: Passes<'_, '_> = &|_| pass(&whole, &all_keys[0], 0, call);
+        let all: Passes<'_, '_> = &|core| pass(&parts, &part_keys[core], core, call);
+        cases.compare_two(&name, one, all);
     }
     // A program that grows with its cores: together they need more of a cache that they share.
     let grown = filled(Design::sharded(cores.len()), together);
     let keys = own_keys(&grown, together, cores.len());
     for call in [32, 256] {
         let name = format!("inline, sharded, 2^n entries for each core, bulk {call}");
-        compare(&name, repetitions, cores, &|core| pass(&grown, &keys[core], core, call));
+        cases.compare(&name, &|core| pass(&grown, &keys[core], core, call));
     }
     let locked = Design::shared(Storage::Inline);
     for design in
@@ -68,7 +76,7 @@ pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: 
         let name = format!("{}, optimistic, {lock}, shared keys, bulk 32", design.storage);
         let table = filled(design, size);
         let keys = own_keys(&table, size, cores.len());
-        compare(&name, repetitions, cores, &|core| pass(&table, &keys[core], core, 32));
+        cases.compare(&name, &|core| pass(&table, &keys[core], core, 32));
     }
     // What actions that have their entries alone cost where they announce them, and where workers are too many for that.
     let table = filled(locked, size);
@@ -79,31 +87,47 @@ pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: 
             let _idle: Vec<_> =
                 (0..idle).map(|_| table.worker().expect("an idle worker")).collect();
             let name = format!("inline, locked, {name}, bulk 32, {way}");
-            compare(&name, repetitions, cores, &|core| pass(&table, &keys[core], core, 32));
+            cases.compare(&name, &|core| pass(&table, &keys[core], core, 32));
         }
     }
     println!();
 }
 
-fn compare<'a>(name: &str, repetitions: usize, cores: &[usize], passes: Passes<'a>) {
-    compare_two(name, repetitions, cores, passes, passes);
+/// How cases are measured, and which.
+struct Cases<'c> {
+    repetitions: usize,
+    cores: &'c [usize],
+    only: &'c str,
+}
+
+impl Cases<'_> {
+    fn compare<'a>(&self, name: &str, passes: Passes<'a, '_>) {
+        self.compare_two(name, passes, passes);
+    }
+
+    fn compare_two<'a>(&self, name: &str, single: Passes<'a, '_>, passes: Passes<'a, '_>) {
+        if name.contains(self.only) {
+            compare(name, self.repetitions, self.cores, (single, passes));
+        }
+    }
 }
 
 /// Each core alone with `single`, then all at once with `passes`, as often as asked; one line.
-fn compare_two<'a>(
+fn compare<'a>(
     name: &str,
     repetitions: usize,
     cores: &[usize],
-    single: Passes<'a>,
-    passes: Passes<'a>,
+    (single, passes): (Passes<'a, '_>, Passes<'a, '_>),
 ) {
     let (mut one, mut all) = (Vec::new(), Vec::new());
     for repetition in 0..=repetitions {
         // Cores differ: the least biased "one core" is the mean of each.
-        let alone: f64 = (0..cores.len()).map(|core| run(&[core], cores, single)).sum::<f64>()
+        let alone: f64 = (0..cores.len())
+            .map(|core| run(&[core], cores, (PASSES, OPERATIONS), single))
+            .sum::<f64>()
             / cores.len() as f64;
         let every: Vec<usize> = (0..cores.len()).collect();
-        let rate = run(&every, cores, passes);
+        let rate = run(&every, cores, (PASSES, OPERATIONS), passes);
         if repetition > 0 {
             one.push(alone);
             all.push(rate);
@@ -119,8 +143,14 @@ fn compare_two<'a>(
     );
 }
 
-/// Runs the passes of these cores at the same time; M updates/s of all together, over the time of the slowest.
-fn run(chosen: &[usize], cores: &[usize], passes: Passes<'_>) -> f64 {
+/// Runs so many passes of these cores at the same time, each of so many updates; M updates/s of all together, over the time of
+/// the slowest.
+pub(crate) fn run(
+    chosen: &[usize],
+    cores: &[usize],
+    (count, updates): (usize, usize),
+    passes: Passes<'_, '_>,
+) -> f64 {
     let start = Barrier::new(chosen.len());
     let times: Vec<f64> = thread::scope(|scope| {
         let threads: Vec<_> = chosen
@@ -135,7 +165,7 @@ fn run(chosen: &[usize], cores: &[usize], passes: Passes<'_>) -> f64 {
                     pass();
                     start.wait();
                     let begin = machine::thread_time();
-                    (0..PASSES).for_each(|_| pass());
+                    (0..count).for_each(|_| pass());
                     (machine::thread_time() - begin).as_secs_f64()
                 })
             })
@@ -143,11 +173,11 @@ fn run(chosen: &[usize], cores: &[usize], passes: Passes<'_>) -> f64 {
         threads.into_iter().map(|thread| thread.join().expect("a worker thread")).collect()
     });
     let slowest = times.into_iter().fold(0.0, f64::max);
-    (chosen.len() * PASSES * OPERATIONS) as f64 / slowest / 1e6
+    (chosen.len() * count * updates) as f64 / slowest / 1e6
 }
 
 /// For each core, random keys of its shard; of the whole table where it has no shards.
-fn own_keys(table: &Table, size: u32, cores: usize) -> Vec<Vec<[u8; 4]>> {
+pub(crate) fn own_keys(table: &Table, size: u32, cores: usize) -> Vec<Vec<[u8; 4]>> {
     let sharded = matches!(table.design().synchronisation, Synchronisation::Sharded { .. });
     (0..cores)
         .map(|core| {
@@ -162,7 +192,12 @@ fn own_keys(table: &Table, size: u32, cores: usize) -> Vec<Vec<[u8; 4]>> {
         .collect()
 }
 
-fn pass<'a>(table: &'a Table, keys: &'a [[u8; 4]], core: usize, call: usize) -> Pass<'a> {
+pub(crate) fn pass<'a>(
+    table: &'a Table,
+    keys: &'a [[u8; 4]],
+    core: usize,
+    call: usize,
+) -> Pass<'a> {
     let mut worker = table.worker_of_shard(core % table.shards()).expect("a worker for each core");
     Box::new(move || {
         for batch in keys.chunks(call) {
