@@ -372,6 +372,7 @@ fn ports_have_a_server_for_each_queue() {
     let delays = |more: &[&str]| -> Vec<f64> {
         let output = bound(&[&[file, "--json", "--no-simulation"], more].concat());
         let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        assert_eq!(json["arrival-aware"], !more.is_empty());
         let flows = json["flows"].as_array().expect("flows").iter();
         flows.filter_map(|flow| flow["bounds"][0]["delay"]["value"].as_f64()).collect()
     };
@@ -379,6 +380,8 @@ fn ports_have_a_server_for_each_queue() {
     assert_eq!(plain.len(), aware.len());
     assert!(plain.iter().zip(&aware).all(|(plain, aware)| aware <= plain), "{plain:?} {aware:?}");
     assert!(plain != aware, "{plain:?}");
+    let text = stdout(&bound(&[file, "--arrival-aware", "--no-simulation"]));
+    assert!(text.contains("turns counted with what other classes send"), "{text}");
     let output = bound(&[file, "--vary", "deficits.quantum[0]=1538..6152:2", "--csv"]);
     assert!(output.status.success(), "{}", stderr(&output));
 }

@@ -515,6 +515,7 @@ impl NetworkBuilder {
             data_unit: self.data_unit.unwrap_or_else(|| Unit::base("b")),
             outline: OnceLock::new(),
             is_outline: false,
+            is_arrival_aware: false,
         })
     }
 }
@@ -657,6 +658,8 @@ pub struct Network {
     outline: OnceLock<Box<Self>>,
     /// Whether this is the outline of another.
     is_outline: bool,
+    /// Whether services count what other classes send.
+    is_arrival_aware: bool,
 }
 
 impl Network {
@@ -690,6 +693,16 @@ impl Network {
             }
         }
         changed
+    }
+
+    /// The same, known to have services that count what other classes send.
+    pub(crate) fn known_as_arrival_aware(self) -> Self {
+        Self { is_arrival_aware: true, ..self }
+    }
+
+    /// Whether services were made to count what other classes send ([`Network::arrival_aware`]).
+    pub fn is_arrival_aware(&self) -> bool {
+        self.is_arrival_aware
     }
 
     /// Whether the traffic of some server has no common period that is short enough to compute with.

@@ -133,6 +133,26 @@ fn a_chain_by_priority_is_response_time_analysis() {
     }
 }
 
+/// Response times as they were published: work, period, and the longest response of each task, by priority.
+#[test]
+fn a_chain_by_priority_has_the_response_times_that_were_published() {
+    let published: [&[(i64, i64, i64)]; 3] = [
+        // Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990, example 3: the longest
+        // response is that of the fifth job of a busy period, beyond its period.
+        &[(26, 70, 26), (62, 100, 118)],
+        // Burns and Wellings, "Real-time systems and programming languages", response time analysis, process sets B and C.
+        &[(3, 7, 3), (3, 12, 6), (5, 20, 20)],
+        &[(5, 20, 5), (10, 40, 15), (40, 80, 80)],
+    ];
+    for tasks in published {
+        let streams: Vec<Stream> =
+            tasks.iter().map(|(work, period, _)| (*work, *period, 0)).collect();
+        for (processed, (work, period, response)) in chain(&streams).iter().zip(tasks) {
+            assert_eq!(processed.delay, number(*response), "{work} of {period}");
+        }
+    }
+}
+
 #[test]
 fn a_resource_that_is_full_has_nothing_left() {
     let all = process(&bounds((4, 4, 0)), &Bounds::exactly(Curve::line(0, 1))).expect("curves");

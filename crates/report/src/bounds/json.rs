@@ -72,6 +72,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             .map(|method| method.name()).collect::<Vec<_>>(),
         "capped-bursts": bounds.settings.cap_bursts,
         "prolonged": bounds.settings.prolong,
+        "arrival-aware": network.is_arrival_aware(),
         "flows": flows,
         "servers": servers,
         "contradictions": bounds.contradictions(),

@@ -34,7 +34,7 @@ pub struct Sweep<'a> {
     pub analyses: &'a [Analysis],
     /// Conventions.
     pub settings: &'a Settings,
-    /// Orders of service in the network, for words about it.
+    /// How the servers of the network serve, in words.
     pub orders: &'a str,
     /// Names of the flows that were asked for.
     pub flows: &'a [String],

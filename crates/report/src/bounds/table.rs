@@ -78,20 +78,24 @@ pub(super) fn conventions(bounds: &Bounds<'_>) -> String {
     conventions_of(&orders(bounds.network), bounds.analyses, bounds.settings)
 }
 
-/// Orders of service at the servers of a network, in words.
+/// How the servers of a network serve, in words.
 #[must_use]
 pub fn orders(network: &Network) -> String {
     let mut orders: Vec<String> =
         network.servers().map(|(_, server)| server.multiplexing.to_string()).collect();
     orders.sort();
     orders.dedup();
-    orders.join(" and ")
+    let aware = match network.is_arrival_aware() {
+        true => ", turns counted with what other classes send",
+        false => "",
+    };
+    format!("{} multiplexing{aware}", orders.join(" and "))
 }
 
 pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Settings) -> String {
     let multiplexing = match settings.multiplexing {
         Some(multiplexing) => format!("{multiplexing} multiplexing at all servers"),
-        None => format!("{orders} multiplexing"),
+        None => orders.to_owned(),
     };
     if analyses == [Analysis::Best] {
         return format!("{multiplexing}; best of all analyses that are proven for it");

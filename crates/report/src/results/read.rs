@@ -274,8 +274,11 @@ fn bounds(value: &Value) -> Recorded {
     for key in ["multiplexing", "flow-of-interest", "arrival-bounds", "capped-bursts"] {
         recorded.settings.insert(key.to_owned(), value[key].to_string());
     }
-    let prolonged = value["prolonged"].as_bool().unwrap_or(false);
-    recorded.settings.insert("prolonged".to_owned(), prolonged.to_string());
+    // Earlier results say nothing of these.
+    for key in ["prolonged", "arrival-aware"] {
+        let is_so = value[key].as_bool().unwrap_or(false);
+        recorded.settings.insert(key.to_owned(), is_so.to_string());
+    }
     for flow in list(&value["flows"]) {
         for bound in list(&flow["bounds"]) {
             let place = Place {

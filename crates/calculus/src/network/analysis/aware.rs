@@ -47,7 +47,7 @@ impl Network {
             }
             aware = aware.with_services(better);
         }
-        Ok(aware)
+        Ok(aware.known_as_arrival_aware())
     }
 }
 
