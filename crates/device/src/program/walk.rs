@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ir::{
-    BinaryOperator, Block, CompositeKind, ControlId, Expression, ExpressionKind, ExternCallee,
-    PackageValue, ParserId, Place, Program, StateId, Statement, StatementKind, TableId, Target,
-    Transition, Type, TypeId,
+    BinaryOperator, Block, CompositeKind, ControlId, Excerpts, Expression, ExpressionKind,
+    ExternCallee, PackageValue, ParserId, Place, Program, StateId, Statement, StatementKind,
+    TableId, Target, Transition, Type, TypeId,
 };
 
 use super::{Parts, Path, PathError};
@@ -42,7 +42,7 @@ enum Ended {
 type Ways = BTreeMap<Key, (Vec<String>, u64)>;
 
 pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
-    let walker = Walker { program };
+    let walker = Walker { program, excerpts: Excerpts::new(program) };
     let start = Key { parts: Parts::new(), valid: BTreeMap::new(), ended: Ended::No };
     let mut ways = Ways::from([(start, (Vec::new(), 1))]);
     ways = walker.package(&program.main, ways)?;
@@ -57,6 +57,7 @@ pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
 
 struct Walker<'p> {
     program: &'p Program,
+    excerpts: Excerpts<'p>,
 }
 
 impl Walker<'_> {
@@ -174,9 +175,19 @@ impl Walker<'_> {
             }
             StatementKind::Switch { cases, default, subject } => {
                 let ways = one(self.expression(subject, ways), "branch".to_owned());
-                let mut all = self.block(default, ways.clone())?;
+                let of = |labels: &str| {
+                    let decision =
+                        format!("switch {}: {labels}", self.excerpts.expression(subject));
+                    map_all(ways.clone(), |_, decisions| decisions.push(decision.clone()))
+                };
+                let mut all = self.block(default, of("default"))?;
                 for case in cases {
-                    merge(&mut all, self.block(&case.body, ways.clone())?);
+                    let labels: Vec<String> = case
+                        .values
+                        .iter()
+                        .map(|value| self.excerpts.value(subject.type_id, value))
+                        .collect();
+                    merge(&mut all, self.block(&case.body, of(&labels.join(", ")))?);
                 }
                 all
             }
@@ -236,9 +247,11 @@ impl Walker<'_> {
             }),
             StatementKind::Verify { condition, .. } => {
                 let ways = self.expression(condition, ways);
-                let failed = map(ways.clone(), |key| {
+                let decision = format!("{} fails", self.excerpts.expression(condition));
+                let failed = map_all(ways.clone(), |key, decisions| {
                     add(key, "verify".to_owned());
                     key.ended = Ended::Rejected;
+                    decisions.push(decision.clone());
                 });
                 let mut all = one(ways, "verify".to_owned());
                 merge(&mut all, failed);
@@ -276,9 +289,16 @@ impl Walker<'_> {
             match self.decided(condition, &key) {
                 Some(true) => insert(&mut yes, key, came),
                 Some(false) => insert(&mut no, key, came),
+                // The packet decides.
                 None => {
-                    insert(&mut yes, key.clone(), came.clone());
-                    insert(&mut no, key, came);
+                    let text = self.excerpts.expression(condition);
+                    let after = |decision: String| {
+                        let (mut decisions, count) = came.clone();
+                        decisions.push(decision);
+                        (decisions, count)
+                    };
+                    insert(&mut yes, key.clone(), after(format!("if {text}")));
+                    insert(&mut no, key, after(format!("if not ({text})")));
                 }
             }
         }
