@@ -11,7 +11,8 @@
 //!
 //! `update` exchanges a value of a random one of n entries with each packet, in batches of 32 packets that are copied in
 //! (with their key) and out. `limit` does the same by hand, without a program: it copies a packet in, parses it, updates
-//! its entry in the same kind of table (`tables`, one shard), and writes the packet back.
+//! its entry in the same kind of table (`tables`, one shard), and writes the packet back. Without `--entries` that is for
+//! 2^16 and 2^20 of them.
 //!
 //! Realistic programs follow (`programs`); `--only programs` runs those alone.
 
@@ -90,13 +91,17 @@ struct Arguments {
     repetitions: usize,
     packets: usize,
     entries: u32,
+    /// Of the programs that update an entry with each packet.
+    updated: Vec<u32>,
     /// The program that is run; all of them without it.
     only: Option<String>,
 }
 
 impl Arguments {
     fn parse() -> Result<Self, String> {
-        let mut found = Self { repetitions: 7, packets: 1 << 18, entries: 1 << 10, only: None };
+        let updated = vec![1 << 16, 1 << 20];
+        let (repetitions, packets, entries) = (7, 1 << 18, 1 << 10);
+        let mut found = Self { repetitions, packets, entries, updated, only: None };
         let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
         while let Some(word) = words.next() {
             if word == "--only" {
@@ -108,7 +113,10 @@ impl Arguments {
             match word.as_str() {
                 "--repetitions" => found.repetitions = number.max(1),
                 "--packets" => found.packets = number.max(1),
-                "--entries" => found.entries = u32::try_from(number).unwrap_or(1 << 20).max(1),
+                "--entries" => {
+                    found.entries = u32::try_from(number).unwrap_or(1 << 20).max(1);
+                    found.updated = vec![found.entries];
+                }
                 _ => return Err(format!("no option {word}")),
             }
         }
@@ -377,8 +385,8 @@ fn main() -> Result<(), String> {
             code.frame_size(),
         );
     }
-    for entries in [1 << 16, 1 << 20].into_iter().filter(|_| arguments.runs("update")) {
-        update(&arguments, entries)?;
+    for entries in arguments.updated.iter().filter(|_| arguments.runs("update")) {
+        update(&arguments, *entries)?;
     }
     programs::run(&arguments, 1 << 20)
 }

@@ -515,6 +515,8 @@ pub(crate) struct Key {
 #[derive(Clone, Debug)]
 pub(crate) struct TableAction {
     pub(crate) action: ActionId,
+    /// The control plane is refused entries with it.
+    pub(crate) is_default_only: bool,
     /// Where the control plane's parameters are.
     pub(crate) data: Vec<Field>,
     /// Positions in `data` that are written back.

@@ -51,6 +51,8 @@ pub struct Compiled {
     runs_alone: bool,
     /// Where the straight way finds things, or why there is none.
     straight: Result<straight::Straight, plan::Refusal>,
+    /// Bytes of tables up to which nobody asks the cache for their entries.
+    near: u64,
     /// Tells programs apart.
     number: u64,
 }
@@ -126,7 +128,8 @@ impl Compiled {
             Callee::Action(_) | Callee::Function(_) => false,
         });
         let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { bound, machine, runs_alone, straight, number })
+        let near = burst::NEAR;
+        Ok(Self { bound, machine, runs_alone, straight, near, number })
     }
 
     /// Steps that code leaves to the interpreter: where in the source, and what code lacks for it. They give the same

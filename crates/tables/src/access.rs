@@ -108,6 +108,12 @@ impl Access {
         }
     }
 
+    /// Asks the cache for buckets by their addresses; whatever else is there is not looked at.
+    #[inline]
+    pub fn ask_for_buckets(addresses: &[u64]) {
+        addresses.iter().for_each(|address| prefetch(*address as usize as *const u8));
+    }
+
     /// Asks the cache for memory that the values of the entry of a key name: `place` says where in them its address is, and
     /// `distances` how far behind that address is what will be wanted. Nothing happens where the entry is not in the bucket
     /// of its key.

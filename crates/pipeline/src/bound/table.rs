@@ -217,8 +217,10 @@ impl Binder<'_> {
                 references.push(position);
             }
         }
+        let has = |name: &str| reference.annotations.iter().any(|one| one.name == name);
         let action = TableAction {
             action: id,
+            is_default_only: has("defaultonly"),
             data: Vec::new(),
             references,
             before,

@@ -2,8 +2,9 @@
 //!
 //! A burst is parsed, each packet in a frame of its own, and the cache is asked for the entries that headers name; then
 //! packets come to their end one after the other, so that what one leaves in an entry the next one finds. Where entries are
-//! in the cache anyway, one function does all of that for one packet after the other. Packets leave
-//! from memory that the batch keeps, where the parser put them with room in front for headers that the program adds.
+//! in the cache anyway, or the cache can be asked for them before a packet is parsed, one function does all of that for one
+//! packet after the other. Packets leave from memory that the batch keeps, where the parser put them with room in front for
+//! headers that the program adds.
 
 use super::Compiled;
 use super::context::{Context, NEW_PACKET};
@@ -35,13 +36,14 @@ pub(super) const ASKED_IN_EGRESS: u64 = 1 << 34;
 /// Bytes behind a packet that a word which begins in it may reach.
 const SLACK: usize = 8;
 
-/// Packets lie at multiples of so many bytes from each other.
+/// Packets lie at multiples of so many bytes, a power of two, from each other.
 const CHUNK: usize = 16;
 
-/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead. With a cache of 2 MiB for
-/// each core, one function took 0.85 of the cycles of two for a table of 16 KiB, 0.93 for 256 KiB, 1.04 for 1 MiB and 1.32
-/// for 4 MiB.
-const NEAR: u64 = 512 << 10;
+/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead.
+pub(super) const NEAR: u64 = 512 << 10;
+
+/// Most tables for whose entries the cache is asked before the one function.
+pub(super) const MAXIMUM_ASKED: usize = 4;
 
 /// A packet that came in, as code finds it.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,8 @@ pub(super) struct Burst {
     pub(super) sent: *mut Sent,
     /// Position in the batch of the burst's first packet.
     pub(super) first: u64,
+    /// Where the addresses of buckets are left that its packets will want, one behind the other for each packet.
+    pub(super) asked: *mut u64,
 }
 
 /// A stage: of a burst, from the packet on with this number; gives the number of the packet that it came to.
@@ -134,6 +138,8 @@ pub(super) struct Stages {
     pub(super) parse: Stage,
     pub(super) pass: Stage,
     pub(super) whole: Option<Stage>,
+    /// What comes before that one if entries are not in the cache.
+    pub(super) ask: Option<Stage>,
 }
 
 /// Frames of a burst; what no packet writes is zero there.
@@ -175,21 +181,29 @@ impl Run<'_, '_> {
         }
         // Who wants to know what stages take has them one after the other.
         let whole = stages.whole.filter(|_| self.timed.is_none());
-        let whole = whole.filter(|_| inside.as_deref_mut().is_none_or(is_near));
+        let near = self.code.near;
+        let (whole, ask) = match inside.as_deref_mut().map(|inside| reach(inside, near)) {
+            None | Some(Reach::Near) => (whole, None),
+            // Between the stages, more is asked for than can be told before them.
+            Some(Reach::Far) if self.code.machine.owned.is_empty() => {
+                (whole.filter(|_| stages.ask.is_some()), stages.ask)
+            }
+            Some(Reach::Far | Reach::Calls) => (None, None),
+        };
+        let mut asked = [const { MaybeUninit::<u64>::uninit() }; MAXIMUM_ASKED * BURST];
+        let asked_of = self.code.machine.asked;
         let now = self.host.now.as_micros() as u64;
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
+        let tells = self.straight.tells_direction;
         // The first bytes are for what deparsers emit.
         let mut taken = emitted;
         for (round, packets) in packets.chunks(BURST).enumerate() {
             let mut records = [const { MaybeUninit::<Packet>::uninit() }; BURST];
             for (record, (port, packet)) in records.iter_mut().zip(packets) {
                 let output = (taken + in_front) as u64;
-                taken += in_front + (packet.len() + SLACK).next_multiple_of(CHUNK);
+                taken += in_front + ((packet.len() + SLACK + CHUNK - 1) & !(CHUNK - 1));
                 let (input, length) = (packet.as_ptr(), packet.len() as u64);
-                let direction = match self.straight.tells_direction {
-                    true => self.host.direction(*port) as u32,
-                    false => 0,
-                };
+                let direction = if tells { self.host.direction(*port) as u32 } else { 0 };
                 record.write(Packet { input, length, output, port: *port, direction });
             }
             self.batch.make_room(taken);
@@ -205,7 +219,17 @@ impl Run<'_, '_> {
                 bytes,
                 sent: std::ptr::null_mut(),
                 first: (round * BURST) as u64,
+                asked: asked.as_mut_ptr().cast(),
             };
+            if let (Some(_), Some(ask)) = (whole, ask) {
+                // SAFETY: the burst is as below, and code leaves as many addresses for each of its packets as it tells
+                // buckets of tables, for which there is room.
+                let buckets = unsafe {
+                    ask(&raw mut burst, 0);
+                    asked[..asked_of * packets.len()].assume_init_ref()
+                };
+                Access::ask_for_buckets(buckets);
+            }
             if let Some(whole) = whole {
                 self.passed(plan, whole, &mut burst, (inside.as_deref_mut(), packets));
                 continue;
@@ -408,16 +432,28 @@ impl Run<'_, '_> {
     }
 }
 
-/// Whether all entries are in the buckets of their tables, where nobody else writes more than a word of them, and are
-/// likely to be in the cache.
-fn is_near(inside: &mut Inside<'_>) -> bool {
+/// How far away entries are.
+enum Reach {
+    /// All are in the buckets of their tables, where nobody else writes more than a word of them, and likely to be in the
+    /// cache.
+    Near,
+    /// All are in the buckets.
+    Far,
+    /// Some are found by calls.
+    Calls,
+}
+
+fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
     let accesses = inside.accesses().iter().map(|table| &table.access);
     let mut bytes = accesses.map(|access| match access.in_place {
         1 => Some((access.mask + 1).saturating_mul(Probe::BUCKET as u64)),
         _ => None,
     });
-    let bytes = bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
-    bytes.is_some_and(|bytes| bytes <= NEAR)
+    match bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?))) {
+        Some(bytes) if bytes <= near => Reach::Near,
+        Some(_) => Reach::Far,
+        None => Reach::Calls,
+    }
 }
 
 /// The packet that code runs on.

@@ -6,6 +6,7 @@
 
 mod burst;
 mod checksum;
+mod cold;
 mod expression;
 mod memory;
 mod meters;
@@ -119,6 +120,8 @@ pub(super) struct Machine {
     pub(super) sought: Vec<Sought>,
     /// The native tables for whose counters and timers the cache is asked between both stages.
     pub(super) owned: Vec<Owned>,
+    /// Tables of whose buckets the cache is asked for before the one function comes to a burst.
+    pub(super) asked: usize,
     /// Bytes of code.
     pub(super) size: usize,
 }
@@ -181,11 +184,15 @@ impl Machine {
             size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
             module.clear_context(&mut context);
         }
+        size += cold::define(names.cold, &mut module, &mut context, &mut builders)?;
         let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
         let mut stages = Vec::new();
-        for name in ["parse", "pass", "whole"] {
+        for name in ["parse", "pass", "whole", "ask"] {
             let Some((straight, plan)) = planned else { break };
             if name == "whole" && !burst::whole::is_possible(plan) {
+                break;
+            }
+            if name == "ask" && burst::ask::asked(bound, straight, plan).is_empty() {
                 break;
             }
             let id = module.declare_function(name, Linkage::Local, &names.block).map_err(failed)?;
@@ -196,6 +203,7 @@ impl Machine {
             match name {
                 "parse" => function.parse_stage(straight, plan),
                 "pass" => function.pass_stage(straight, plan),
+                "ask" => function.ask_stage(straight, plan),
                 _ => function.whole_stage(straight, plan),
             }
             module.define_function(id, &mut context).map_err(failed)?;
@@ -221,10 +229,11 @@ impl Machine {
             unsafe { std::mem::transmute::<*const u8, Stage>(pointer) }
         };
         let stages = match stages.as_slice() {
-            [parse, pass, whole @ ..] => Some(Stages {
+            [parse, pass, others @ ..] => Some(Stages {
                 parse: stage(*parse),
                 pass: stage(*pass),
-                whole: whole.first().map(|whole| stage(*whole)),
+                whole: others.first().map(|whole| stage(*whole)),
+                ask: others.get(1).map(|ask| stage(*ask)),
             }),
             _ => None,
         };
@@ -232,7 +241,9 @@ impl Machine {
         let sought = sought.unwrap_or_default();
         let owned = planned.map(|(straight, plan)| burst::owned(bound, straight, plan));
         let owned = owned.unwrap_or_default();
-        Ok(Self { blocks, stages, sought, owned, module: Some(module), size })
+        let asked = planned.map(|(straight, plan)| burst::ask::asked(bound, straight, plan).len());
+        let asked = asked.unwrap_or(0);
+        Ok(Self { asked, blocks, stages, sought, owned, module: Some(module), size })
     }
 
     /// Runs a block of the package by its position there.
@@ -252,6 +263,8 @@ struct Names {
     block: Signature,
     bodies: HashMap<Callee, FuncId>,
     call_outs: Vec<FuncId>,
+    /// Makes calls from where packets seldom come.
+    cold: FuncId,
 }
 
 impl Names {
@@ -275,7 +288,8 @@ impl Names {
             let name = format!("planimeter_{name}");
             ids.push(module.declare_function(&name, Linkage::Import, &signature).map_err(failed)?);
         }
-        Ok(Self { block, bodies, call_outs: ids })
+        let cold = cold::declare(module)?;
+        Ok(Self { block, bodies, call_outs: ids, cold })
     }
 }
 

@@ -200,12 +200,13 @@ control D(packet_out p, in H h) { apply { p.emit(h); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;";
 
 #[test]
-fn bursts_read_nothing_beyond_their_packets() {
+fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
     let compiled =
         p4lang::compile_text("bursts.p4", BURSTS, &Options::default(), &MemoryFiles::default());
-    let switch = Switch::new(compiled.program.expect("a program")).expect("a switch");
-    let code = Compiled::new(&switch).expect("code");
+    let mut switch = Switch::new(compiled.program.expect("a program")).expect("a switch");
+    let mut code = Compiled::new(&switch).expect("code");
     assert_eq!(code.one_by_one(), None);
+    assert_eq!(code.machine.asked, 2);
     let mut worker = crate::switch::Processor::with_seed(1);
     let mut batch = super::Batch::default();
     for length in (0..140).chain([255, 256, 257, 300, 1500]) {
@@ -217,12 +218,19 @@ fn bursts_read_nothing_beyond_their_packets() {
             }
             let packets: Vec<(u32, &[u8])> =
                 inputs.iter_mut().map(|input| (0, &*input.bytes())).collect();
-            // All stages in one, then from stage to stage.
+            let expected = packets.iter().map(|(port, packet)| {
+                let outputs = switch.process(*port, packet, Duration::ZERO).expect("a packet");
+                outputs.into_iter().map(|output| output.packet).collect::<Vec<_>>()
+            });
+            let expected: Vec<Vec<u8>> = expected.flatten().collect();
+            // All stages in one, the same with entries asked for before it, then from stage to stage.
             let clock: fn() -> u64 = || 0;
-            for clock in [None, Some(clock)] {
+            for (near, clock) in [(u64::MAX, None), (0, None), (u64::MAX, Some(clock))] {
+                code.near = near;
                 worker.time_stages(clock);
                 code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, &mut batch);
-                assert_eq!(batch.sent().len(), packets.len());
+                let sent: Vec<&[u8]> = batch.sent().map(|(_, _, bytes)| bytes).collect();
+                assert_eq!(sent, expected, "packets of {length} bytes");
             }
         }
     }

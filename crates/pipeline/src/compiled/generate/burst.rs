@@ -4,6 +4,7 @@
 //! The parser copies each packet to where it leaves from. A deparser that emits the headers as they were extracted finds
 //! its output there already; only others put it together anew, in front of the payload.
 
+pub(super) mod ask;
 mod copy;
 mod deparse;
 mod psa;
@@ -33,6 +34,8 @@ struct Loop<'s> {
     straight: &'s Straight,
     burst: Value,
     index: Variable,
+    /// What is known of the packet.
+    record: Variable,
     /// Where the next packet that leaves is written down.
     sent: Variable,
     /// The memory that packets leave from.
@@ -146,7 +149,7 @@ impl<'m> Function<'_, 'm> {
         let (head, body, next, end, fault) = (block(), block(), block(), block(), block());
         self.builder.set_cold_block(fault);
         let mut variable = || self.builder.declare_var(types::I64);
-        let (index, sent) = (variable(), variable());
+        let (index, record, sent) = (variable(), variable(), variable());
         self.use_plan(plan, fault);
         let [context, count, packets, frames, bytes, next_sent] = [
             offset_of!(Burst, context),
@@ -160,6 +163,9 @@ impl<'m> Function<'_, 'm> {
         self.context = context;
         self.builder.def_var(index, first);
         self.builder.def_var(sent, next_sent);
+        let distance = self.builder.ins().imul_imm(first, size_of::<Packet>() as i64);
+        let first_record = self.builder.ins().iadd(packets, distance);
+        self.builder.def_var(record, first_record);
         // Where tables are found does not change while code runs.
         let tables = self.word(context, context_offset::TABLES);
         self.set_context_field(context_offset::TABLES, tables);
@@ -169,13 +175,10 @@ impl<'m> Function<'_, 'm> {
         let is_left = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, count);
         self.builder.ins().brif(is_left, body, &[], end, &[]);
         self.builder.switch_to_block(body);
-        let of_packet = |function: &mut Self, all: Value, size: i64| {
-            let distance = function.builder.ins().imul_imm(at, size);
-            function.builder.ins().iadd(all, distance)
-        };
-        self.frame = of_packet(self, frames, i64::from(plan.frame));
-        let packet = of_packet(self, packets, size_of::<Packet>() as i64);
-        Loop { straight, burst, index, sent, bytes, head, next, end, fault, packet }
+        let distance = self.builder.ins().imul_imm(at, i64::from(plan.frame));
+        self.frame = self.builder.ins().iadd(frames, distance);
+        let packet = self.builder.use_var(record);
+        Loop { straight, burst, index, record, sent, bytes, head, next, end, fault, packet }
     }
 
     fn end_loop(mut self, looped: Loop<'_>) {
@@ -183,6 +186,8 @@ impl<'m> Function<'_, 'm> {
         let at = self.builder.use_var(looped.index);
         let after = self.builder.ins().iadd_imm(at, 1);
         self.builder.def_var(looped.index, after);
+        let record = self.builder.ins().iadd_imm(looped.packet, size_of::<Packet>() as i64);
+        self.builder.def_var(looped.record, record);
         self.builder.ins().jump(looped.head, &[]);
         for block in [looped.end, looped.fault] {
             self.builder.switch_to_block(block);

@@ -44,10 +44,23 @@ struct Whole {
     written: BTreeSet<Offset>,
     /// Headers that were extracted, whichever way the packet came here.
     extracted: BTreeSet<Offset>,
+    /// Where headers lie in the packet, as long as that is known: nothing has touched them as a whole since.
+    known: BTreeMap<Offset, Known>,
+    /// Where the payload begins, if that is known.
+    payload: Option<u32>,
     /// The state of the outermost parser that is written out.
     state: Option<u32>,
     /// Where that parser accepts, and in which of its states.
     accepts: Vec<(Block, u32)>,
+}
+
+/// What is known of a header whichever way the packet came, without a look at the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It was extracted at this byte.
+    At(u32),
+    /// It was not extracted.
+    Absent,
 }
 
 /// Fields of the context that are variables.
@@ -122,16 +135,24 @@ impl<'m> Function<'_, 'm> {
         let Some(places) = &mut self.places else { return };
         let mut variables = || self.builder.declare_var(types::I64);
         let sources = places.pointers.keys().map(|flag| (*flag, variables())).collect();
-        let (written, extracted) = (BTreeSet::new(), BTreeSet::new());
-        let (state, accepts) = (None, Vec::new());
-        let output = Some(output);
-        places.whole = Some(Whole { output, sources, written, extracted, state, accepts });
+        places.whole = Some(Whole {
+            output: Some(output),
+            sources,
+            written: BTreeSet::new(),
+            extracted: BTreeSet::new(),
+            known: BTreeMap::new(),
+            payload: None,
+            state: None,
+            accepts: Vec::new(),
+        });
     }
 
     /// Says that the packet is parsed, from now on, where it leaves from.
     pub(super) fn parses_output(&mut self) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
             whole.output = None;
+            whole.known.clear();
+            whole.payload = None;
         }
     }
 
@@ -161,12 +182,29 @@ impl<'m> Function<'_, 'm> {
         std::mem::take(&mut whole.accepts)
     }
 
-    /// Goes on with a packet of which nothing was written in a header, and these headers were extracted.
-    pub(super) fn begin_way(&mut self, extracted: BTreeSet<Offset>) {
+    /// Goes on with a packet of which nothing was written in a header, and these headers were extracted; of some it is
+    /// known where they lie, and where the payload begins.
+    pub(super) fn begin_way(
+        &mut self,
+        extracted: BTreeSet<Offset>,
+        (known, payload): (BTreeMap<Offset, Known>, Option<u32>),
+    ) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
             whole.written.clear();
             whole.extracted = extracted;
+            (whole.known, whole.payload) = (known, payload);
         }
+    }
+
+    /// Where a header lies in the packet, if that is known without a look.
+    pub(super) fn known_place(&self, header: Address) -> Option<Known> {
+        let whole = self.whole().filter(|_| header.element.is_none())?;
+        whole.known.get(&header.offset).copied()
+    }
+
+    /// Where in the packet the payload begins, if that is known without a look.
+    pub(super) fn known_payload(&self) -> Option<u32> {
+        self.whole()?.payload
     }
 
     fn written_in(&mut self, flag: Offset) {
@@ -175,8 +213,16 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
+    /// A header may come to lie elsewhere from now on, or to be there no more.
+    fn moved(&mut self, flag: Offset) {
+        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
+            whole.known.remove(&flag);
+        }
+    }
+
     /// Says where the bits of a header are, and where they may be read.
     pub(super) fn point_to(&mut self, flag: Offset, at: Value, source: Value) {
+        self.moved(flag);
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places
             && at == source
         {
@@ -266,6 +312,7 @@ impl<'m> Function<'_, 'm> {
     /// A header as a whole, in which the caller may write.
     pub(super) fn header(&mut self, address: Address) -> HeaderPlace {
         self.written_in(address.offset);
+        self.moved(address.offset);
         match (self.slot(address.offset), self.header_pointer(address.offset)) {
             (Some(flag), Some(pointer)) => {
                 let data = Pointer { base: self.builder.use_var(pointer), offset: 0 };
@@ -376,6 +423,7 @@ impl<'m> Function<'_, 'm> {
                 let at = Pointer { base: self.frame, offset: (to.offset + DATA) as i32 };
                 let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
                 self.builder.def_var(pointer, at);
+                self.moved(to.offset);
                 Pointer { base: at, offset: 0 }
             }
             None => self.header(to).data,

@@ -48,17 +48,16 @@ impl Function<'_, '_> {
     }
 
     fn look_up_by_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
-        let (address, action) = self.find_by_call(lookup);
-        let is_there = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
-        self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
+        let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
+        let Lookup { access, low, high } = lookup;
+        if let [address, action] = *self.call_pointer(find, &[access, low, high], 2) {
+            self.go_to_found([address, action], (hit, miss));
+        }
     }
 
-    fn find_by_call(&mut self, Lookup { access, low, high }: Lookup) -> (Value, Value) {
-        let find = self.load(Pointer { base: access, offset: FIND }, 8);
-        match self.call_pointer(find, &[access, low, high], 2).as_slice() {
-            [address, action] => (*address, *action),
-            _ => (low, low),
-        }
+    fn go_to_found(&mut self, [address, action]: [Value; 2], (hit, miss): (Block, Block)) {
+        let is_there = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
+        self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
     }
 
     /// Asks the cache for the bucket of a key.
@@ -113,7 +112,13 @@ impl Function<'_, '_> {
         self.builder.ins().jump(miss, &[]);
 
         self.builder.switch_to_block(call);
-        self.look_up_by_call(lookup, (hit, miss));
+        if self.is_whole() {
+            let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
+            let found = self.call_cold(find, [lookup.access, lookup.low, lookup.high]);
+            self.go_to_found(found, (hit, miss));
+        } else {
+            self.look_up_by_call(lookup, (hit, miss));
+        }
     }
 
     fn count_lookup(&mut self, access: Value, offset: i32) {
@@ -124,7 +129,7 @@ impl Function<'_, '_> {
     }
 
     /// Address of the bucket of a key.
-    fn bucket(&mut self, probe: Probe, Lookup { access, low, high }: Lookup) -> Value {
+    pub(super) fn bucket(&mut self, probe: Probe, Lookup { access, low, high }: Lookup) -> Value {
         let mut state = self.number(Probe::SEED);
         let words = [low, high];
         let multiplier = self.number(Probe::MULTIPLIER);

@@ -34,6 +34,18 @@ const PACKED: u32 = 32;
 /// Actions that are compared one by one: a jump by a table waits for what it loads.
 const FEW_ACTIONS: usize = 4;
 
+/// Most statements of programs in which the actions of entries are written out for those alone.
+const SHORT: usize = 128;
+
+/// A table that is applied, and where what comes of the lookup goes.
+#[derive(Clone, Copy)]
+struct Applied<'t> {
+    id: u32,
+    table: &'t Table,
+    hit: Option<Field>,
+    action_run: Option<Field>,
+}
+
 /// An entry that was found natively.
 #[derive(Clone, Copy)]
 struct Entry<'l> {
@@ -43,6 +55,8 @@ struct Entry<'l> {
     /// Where the values are.
     values: Value,
     is_hit: Value,
+    /// It is known that this is an entry, and not the default action.
+    is_certain: bool,
     /// Address of the entry where the layout has it; zero where it has none, and if none was found.
     owner: Value,
     key: Lookup,
@@ -56,8 +70,10 @@ impl Function<'_, '_> {
         if table.general.is_some() {
             return self.apply_general((id, table), hit, action_run);
         }
+        let applied = Applied { id, table, hit, action_run };
+        let end = self.builder.create_block();
         let (position, is_hit, entry) = match &table.native {
-            Some((number, layout)) => self.find(id, *number, table, layout),
+            Some((number, layout)) => self.find(applied, *number, layout, end),
             None => {
                 let key = self.packed_key(table);
                 let number = self.number(u64::from(id));
@@ -67,35 +83,50 @@ impl Function<'_, '_> {
                 (self.masked(found, 32), is_hit, None)
             }
         };
-        let directs = entry.and(table.directs.as_ref());
-        if let (Some(directs), Some(Entry { owner, is_hit, .. })) = (directs, entry) {
+        self.begin_action(applied, entry);
+        if self.places.is_some() {
+            let (blocks, none) = self.chosen(table, position);
+            self.actions_written_out(applied, (&blocks, Some(none)), (position, is_hit), entry);
+        } else {
+            let how = self.action(id, table, position, entry);
+            self.end_action(applied, (position, is_hit), entry);
+            self.return_unless_next(how);
+        }
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    /// Says which entry's action runs.
+    fn begin_action(&mut self, applied: Applied<'_>, entry: Option<Entry<'_>>) {
+        let Some(Entry { layout, owner, is_hit, .. }) = entry else { return };
+        if let Some(directs) = &applied.table.directs {
             self.set_entry(directs, Some((owner, is_hit)));
         }
-        let timed = entry.filter(|entry| entry.layout.ageing != Ageing::None);
-        if let Some(Entry { owner, .. }) = timed {
+        if layout.ageing != Ageing::None {
             self.set_timed(owner);
         }
-        let mut store_results = |function: &mut Self| {
-            if timed.is_some() {
-                let none = function.number(0);
-                function.set_timed(none);
-            }
-            if let Some(directs) = directs {
-                function.set_entry(directs, None);
-            }
-            if let Some(field) = hit {
-                function.store_field(field, is_hit);
-            }
-            if let Some(field) = action_run {
-                function.store_field(field, position);
-            }
-        };
-        if self.places.is_some() {
-            return self.action_written_out(id, table, position, entry, &mut store_results);
+    }
+
+    /// The action is over: says what came of the lookup.
+    fn end_action(
+        &mut self,
+        Applied { table, hit, action_run, .. }: Applied<'_>,
+        (position, is_hit): (Value, Value),
+        entry: Option<Entry<'_>>,
+    ) {
+        if entry.is_some_and(|entry| entry.layout.ageing != Ageing::None) {
+            let none = self.number(0);
+            self.set_timed(none);
         }
-        let how = self.action(id, table, position, entry);
-        store_results(self);
-        self.return_unless_next(how);
+        if let (Some(directs), Some(_)) = (&table.directs, entry) {
+            self.set_entry(directs, None);
+        }
+        if let Some(field) = hit {
+            self.store_field(field, is_hit);
+        }
+        if let Some(field) = action_run {
+            self.store_field(field, position);
+        }
     }
 
     /// A table that the interpreter looks up.
@@ -164,8 +195,9 @@ impl Function<'_, '_> {
         };
         let none_given = Vec::new();
         let join = self.builder.create_block();
-        let (blocks, none) = self.choose(table, position);
+        let (blocks, none) = self.chosen(table, position);
         for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
+            let Some(block) = block else { continue };
             let data = general.data.get(index).unwrap_or(&none_given);
             self.builder.switch_to_block(block);
             data.iter().for_each(|(offset, shape)| self.fetch_shape(*offset, shape));
@@ -192,14 +224,16 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Position of the action, whether an entry was found, and where its values are.
+    /// Position of the action, whether an entry was found, and where its values are. The actions that entries have may be
+    /// written out for them alone; behind those, control goes to `end`.
     fn find<'l>(
         &mut self,
-        id: u32,
+        applied: Applied<'_>,
         number: u32,
-        table: &Table,
         layout: &'l EntryLayout,
+        end: Block,
     ) -> (Value, Value, Option<Entry<'l>>) {
+        let Applied { id, table, .. } = applied;
         let samples = self.bound.samples;
         let (key, lookup) = if samples {
             let key = self.key(number, table, layout);
@@ -245,6 +279,12 @@ impl Function<'_, '_> {
             }
             self.meter_hit(directs, found);
         }
+        let is_short = self.plan().is_some_and(|plan| plan.statements <= SHORT);
+        if self.is_whole() && is_short && !samples {
+            let (values, is_hit, owner) = (address, yes, found);
+            let entry = Entry { layout, access, values, is_hit, is_certain: true, owner, key };
+            self.usual_actions(applied, action, entry, end);
+        }
         let known = [address, action, yes, found].map(Into::into);
         self.builder.ins().jump(join, &known);
 
@@ -260,13 +300,35 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(fetch);
         self.builder.set_cold_block(fetch);
         let number = self.number(u64::from(id));
-        let fetched = self.call_out(CallOut::DefaultAction, &[self.context, number, access]);
+        let fetched = self.call_out_cold(CallOut::DefaultAction, [self.context, number, access]);
         let fetched = fetched.unwrap_or(default_action);
         let known = [default, fetched, no, no].map(Into::into);
         self.builder.ins().jump(join, &known);
 
         self.builder.switch_to_block(join);
-        (position, is_hit, Some(Entry { layout, access, values, is_hit, owner, key }))
+        let is_certain = false;
+        (position, is_hit, Some(Entry { layout, access, values, is_hit, is_certain, owner, key }))
+    }
+
+    /// The actions that entries of a table have, for one that was found: nobody asks behind them which of both it was. Control
+    /// goes on if it has none of them.
+    fn usual_actions(
+        &mut self,
+        applied: Applied<'_>,
+        position: Value,
+        entry: Entry<'_>,
+        end: Block,
+    ) {
+        let other = self.builder.create_block();
+        self.builder.set_cold_block(other);
+        let block =
+            |action: &TableAction| (!action.is_default_only).then(|| self.builder.create_block());
+        let blocks: Vec<Option<Block>> = applied.table.actions.iter().map(block).collect();
+        self.begin_action(applied, Some(entry));
+        self.choose(&blocks, position, other);
+        self.actions_written_out(applied, (&blocks, None), (position, entry.is_hit), Some(entry));
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(other);
     }
 
     /// Goes to `hit` with the entry that all packets get, if there is one.
@@ -439,7 +501,7 @@ impl Function<'_, '_> {
     }
 
     /// A packet's key.
-    fn key(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
+    pub(super) fn key(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
         let access = self.builder.ins().iadd_imm(accesses, distance);
@@ -519,8 +581,9 @@ impl Function<'_, '_> {
     ) -> Value {
         let join = self.builder.create_block();
         let how = self.builder.append_block_param(join, types::I64);
-        let (blocks, none) = self.choose(table, position);
+        let (blocks, none) = self.chosen(table, position);
         for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
+            let Some(block) = block else { continue };
             self.builder.switch_to_block(block);
             self.begin_look_up(id, entry, action);
             self.values_of(entry, index, action);
@@ -543,42 +606,49 @@ impl Function<'_, '_> {
         how
     }
 
-    /// Goes to a block for the action at a position of the table's actions; gives those, and one for none.
-    fn choose(&mut self, table: &Table, position: Value) -> (Vec<Block>, Block) {
-        let blocks: Vec<Block> =
-            table.actions.iter().map(|_| self.builder.create_block()).collect();
+    /// As [`Self::choose`] for all actions of a table: their blocks, and the one for none.
+    fn chosen(&mut self, table: &Table, position: Value) -> (Vec<Option<Block>>, Block) {
+        let block = |_| Some(self.builder.create_block());
+        let blocks: Vec<Option<Block>> = table.actions.iter().map(block).collect();
         let none = self.builder.create_block();
-        if blocks.len() > FEW_ACTIONS {
+        self.choose(&blocks, position, none);
+        (blocks, none)
+    }
+
+    /// Goes to the block for the action at a position of the table's actions, or to that for none.
+    fn choose(&mut self, blocks: &[Option<Block>], position: Value, none: Block) {
+        let targets =
+            blocks.iter().enumerate().filter_map(|(index, block)| Some((index, (*block)?)));
+        if blocks.iter().flatten().count() > FEW_ACTIONS {
             let mut switch = Switch::new();
-            let targets = blocks.iter().enumerate();
-            targets.for_each(|(index, block)| switch.set_entry(index as u128, *block));
+            targets.for_each(|(index, block)| switch.set_entry(index as u128, block));
             switch.emit(&mut self.builder, position, none);
         } else {
-            for (index, block) in blocks.iter().enumerate() {
+            for (index, block) in targets {
                 let next = self.builder.create_block();
                 let is_it = self.builder.ins().icmp_imm(IntCC::Equal, position, index as i64);
-                self.builder.ins().brif(is_it, *block, &[], next, &[]);
+                self.builder.ins().brif(is_it, block, &[], next, &[]);
                 self.builder.switch_to_block(next);
             }
             self.builder.ins().jump(none, &[]);
         }
-        debug_assert!(NO_ACTION > table.actions.len() as u64);
-        (blocks, none)
+        debug_assert!(NO_ACTION > blocks.len() as u64);
     }
 
-    /// As [`Self::action`] with the actions written out here; `store_results` comes after each that goes on, or exits.
-    fn action_written_out(
+    /// As [`Self::action`] with the actions written out, in the blocks that they have, and one for no action. Control goes on
+    /// behind all of them, with what came of the lookup.
+    fn actions_written_out(
         &mut self,
-        id: u32,
-        table: &Table,
-        position: Value,
+        applied: Applied<'_>,
+        (blocks, none): (&[Option<Block>], Option<Block>),
+        results: (Value, Value),
         entry: Option<Entry<'_>>,
-        store_results: &mut dyn FnMut(&mut Self),
     ) {
+        let Applied { id, table, .. } = applied;
         let join = self.builder.create_block();
         let mut exit = None;
-        let (blocks, none) = self.choose(table, position);
         for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
+            let Some(block) = *block else { continue };
             self.builder.switch_to_block(block);
             self.begin_look_up(id, entry, action);
             self.values_of(entry, index, action);
@@ -597,15 +667,17 @@ impl Function<'_, '_> {
                 self.builder.ins().jump(exit, &[]);
             }
         }
-        self.builder.switch_to_block(none);
-        self.builder.ins().jump(join, &[]);
+        if let Some(none) = none {
+            self.builder.switch_to_block(none);
+            self.builder.ins().jump(join, &[]);
+        }
         if let Some(exit) = exit {
             self.builder.switch_to_block(exit);
-            store_results(self);
+            self.end_action(applied, results, entry);
             self.leave(flow::EXIT);
         }
         self.builder.switch_to_block(join);
-        store_results(self);
+        self.end_action(applied, results, entry);
     }
 
     /// Puts an entry's values where the action has its parameters; a call-out puts them into the frame.
@@ -658,32 +730,40 @@ impl Function<'_, '_> {
             let at = Pointer { base: to.0, offset: to.1 + packed.offset as i32 };
             self.store(at, packed.bytes, value);
         }
+        if entry.is_certain {
+            return self.leave_in_entry(id, entry, index);
+        }
         let (of_entry, of_default) = (self.builder.create_block(), self.builder.create_block());
         let end = self.builder.create_block();
         self.builder.ins().brif(entry.is_hit, of_entry, &[], of_default, &[]);
         self.builder.switch_to_block(of_entry);
-        if self.bound.samples {
-            self.builder.ins().jump(end, &[]);
-        } else if defers {
-            let (id, position) = (self.number(u64::from(id)), self.number(index as u64));
-            let arguments = [self.context, id, entry.access, entry.values, position];
-            self.call_out(CallOut::Defer, &arguments);
-            self.builder.ins().jump(end, &[]);
-        } else if self.is_whole() {
-            self.builder.ins().jump(end, &[]);
-        } else {
-            let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
-            let call = self.builder.create_block();
-            self.builder.ins().brif(leave, call, &[], end, &[]);
-            self.builder.switch_to_block(call);
-            self.call_pointer(leave, &[entry.access], 0);
-            self.builder.ins().jump(end, &[]);
-        }
+        self.leave_in_entry(id, entry, index);
+        self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(of_default);
         self.builder.set_cold_block(of_default);
         self.leave_by_call_out(id, action);
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(end);
+    }
+
+    /// What an action wrote of the entry that was found has come to its place, or to where a call-out finds it.
+    fn leave_in_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize) {
+        if self.bound.samples {
+            return;
+        }
+        if entry.layout.defers {
+            let (id, position) = (self.number(u64::from(id)), self.number(index as u64));
+            let arguments = [self.context, id, entry.access, entry.values, position];
+            self.call_out(CallOut::Defer, &arguments);
+        } else if !self.is_whole() {
+            let (call, end) = (self.builder.create_block(), self.builder.create_block());
+            let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
+            self.builder.ins().brif(leave, call, &[], end, &[]);
+            self.builder.switch_to_block(call);
+            self.call_pointer(leave, &[entry.access], 0);
+            self.builder.ins().jump(end, &[]);
+            self.builder.switch_to_block(end);
+        }
     }
 
     fn leave_by_call_out(&mut self, id: u32, action: &TableAction) {
@@ -693,7 +773,7 @@ impl Function<'_, '_> {
         }
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
-        self.call_out(CallOut::Leave, &arguments);
+        self.call_out_cold(CallOut::Leave, arguments);
     }
 }
 

@@ -1,23 +1,23 @@
 //! A packet on its way to where it leaves from.
 
 use crate::compiled::generate::Function;
+use crate::compiled::generate::memory::Pointer;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlags, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
 
-/// Packets up to this length are copied without a call.
-const SHORT: i64 = 256;
 /// Lengths that are copied without a loop, from the least to the most: so many bytes from the beginning, and as many as may
 /// be left up to the end, of which some are copied twice.
 const USUAL: [(i64, i64); 3] = [(64, 96), (96, 128), (32, 64)];
 /// Bytes that are copied at once.
 const CHUNK: i64 = 16;
+/// As many of a longer packet.
+const MANY: i64 = 4 * CHUNK;
 
 impl Function<'_, '_> {
-    /// Copies a packet; both places are apart.
+    /// Copies a packet; both places are apart. Nothing is called: a call in the loop over packets takes their values out of
+    /// the registers.
     pub(super) fn copy_packet(&mut self, from: Value, to: Value, length: Value) {
-        let mut block = || self.builder.create_block();
-        let (short, long) = (block(), block());
-        let (body, last, end) = (block(), block(), block());
+        let end = self.builder.create_block();
         let fits = |function: &mut Self, least: i64, most: i64| {
             let above = function.builder.ins().iadd_imm(length, -least);
             function.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most - least)
@@ -41,33 +41,70 @@ impl Function<'_, '_> {
             self.builder.ins().jump(end, &[]);
             self.builder.switch_to_block(other);
         }
-        let is_short = fits(self, CHUNK, SHORT);
-        self.builder.ins().brif(is_short, short, &[], long, &[]);
-
-        self.builder.switch_to_block(long);
-        let config = self.config;
-        self.builder.call_memcpy(config, to, from, length);
+        let short = self.copy_chunks(from, to, length);
         self.builder.ins().jump(end, &[]);
-
-        // Whole chunks from the beginning, then one that ends where the packet does.
         self.builder.switch_to_block(short);
+        self.copy_bytes(from, to, length);
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    /// Whole chunks from the beginning, many at once as long as there are so many, then one that ends where the packet does.
+    /// Gives the block for packets that are shorter than a chunk.
+    fn copy_chunks(&mut self, from: Value, to: Value, length: Value) -> Block {
+        let mut block = || self.builder.create_block();
+        let (chunks, short) = (block(), block());
+        let (many, of_many, one, of_one, last) = (block(), block(), block(), block(), block());
         let at = self.builder.declare_var(types::I64);
         let zero = self.number(0);
         self.builder.def_var(at, zero);
+        let is_short = self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, length, CHUNK);
+        self.builder.ins().brif(is_short, short, &[], chunks, &[]);
+        self.builder.switch_to_block(chunks);
         let above = self.builder.ins().iadd_imm(length, -CHUNK);
-        self.builder.ins().brif(above, body, &[], last, &[]);
-        self.builder.switch_to_block(body);
-        let here = self.builder.use_var(at);
-        let part = (self.builder.ins().iadd(from, here), self.builder.ins().iadd(to, here));
-        self.copy_chunk(part, 0);
-        let there = self.builder.ins().iadd_imm(here, CHUNK);
-        self.builder.def_var(at, there);
-        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, there, above);
-        self.builder.ins().brif(goes_on, body, &[], last, &[]);
+        self.builder.ins().jump(many, &[]);
+        for (head, body, size, behind) in [(many, of_many, MANY, one), (one, of_one, CHUNK, last)] {
+            self.builder.switch_to_block(head);
+            let here = self.builder.use_var(at);
+            let there = self.builder.ins().iadd_imm(here, size);
+            // What is left behind them is at most a chunk, or the next loop's.
+            let fits = match size {
+                CHUNK => self.builder.ins().icmp(IntCC::UnsignedLessThan, here, above),
+                _ => self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, there, length),
+            };
+            self.builder.ins().brif(fits, body, &[], behind, &[]);
+            self.builder.switch_to_block(body);
+            let part = (self.builder.ins().iadd(from, here), self.builder.ins().iadd(to, here));
+            (0..size).step_by(CHUNK as usize).for_each(|at| self.copy_chunk(part, at as i32));
+            self.builder.def_var(at, there);
+            self.builder.ins().jump(head, &[]);
+        }
         self.builder.switch_to_block(last);
         let part = (self.builder.ins().iadd(from, above), self.builder.ins().iadd(to, above));
         self.copy_chunk(part, 0);
-        self.builder.ins().jump(end, &[]);
+        short
+    }
+
+    /// One byte after the other.
+    fn copy_bytes(&mut self, from: Value, to: Value, length: Value) {
+        let (head, body, end) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        let at = self.builder.declare_var(types::I64);
+        let zero = self.number(0);
+        self.builder.def_var(at, zero);
+        self.builder.ins().jump(head, &[]);
+        self.builder.switch_to_block(head);
+        let here = self.builder.use_var(at);
+        let is_left = self.builder.ins().icmp(IntCC::UnsignedLessThan, here, length);
+        self.builder.ins().brif(is_left, body, &[], end, &[]);
+        self.builder.switch_to_block(body);
+        let source = Pointer { base: self.builder.ins().iadd(from, here), offset: 0 };
+        let byte = self.load(source, 1);
+        let target = Pointer { base: self.builder.ins().iadd(to, here), offset: 0 };
+        self.store(target, 1, byte);
+        let there = self.builder.ins().iadd_imm(here, 1);
+        self.builder.def_var(at, there);
+        self.builder.ins().jump(head, &[]);
         self.builder.switch_to_block(end);
     }
 

@@ -4,6 +4,8 @@ use super::Loop;
 use crate::bound::{Address, Block as Statements, Body, Callee, Statement};
 use crate::compiled::burst::Burst;
 use crate::compiled::context::NOWHERE;
+use crate::compiled::generate::memory::Pointer;
+use crate::compiled::generate::places::Known;
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::{DEPARSER, Sent};
@@ -33,11 +35,15 @@ impl Function<'_, '_> {
 
     /// Runs a deparser for the packet at hand, which begins there; gives where it begins then.
     pub(super) fn emitted(&mut self, looped: Loop<'_>, deparser: Callee, packet: Value) -> Value {
+        let emits = self.only_emits(deparser);
+        if emits.as_ref().is_some_and(|emits| self.lie_in_place(emits)) {
+            return packet;
+        }
         let cursor = self.context_field(context_offset::CURSOR);
         let payload = self.builder.ins().iadd(packet, cursor);
         let join = self.builder.create_block();
         let start = self.builder.append_block_param(join, types::I64);
-        if let Some(emits) = self.only_emits(deparser) {
+        if let Some(emits) = emits {
             let differs = self.differs(&emits, packet, payload);
             let anew = self.builder.create_block();
             self.builder.ins().brif(differs, anew, &[], join, &[packet.into()]);
@@ -75,16 +81,19 @@ impl Function<'_, '_> {
         let first = self.word(looped.burst, offset_of!(Burst, first));
         let at = self.builder.use_var(looped.index);
         let packet = self.builder.ins().iadd(first, at);
+        // A value that lives through the whole loop is fetched from the stack for each use: this one is for all of them.
         let sent = self.builder.use_var(looped.sent);
+        let size = size_of::<Sent>();
+        let next = self.builder.ins().iadd_imm(sent, size as i64);
         for (field, value) in [
             (offset_of!(Sent, packet), packet),
             (offset_of!(Sent, start), start),
             (offset_of!(Sent, end), end),
             (offset_of!(Sent, port), port),
         ] {
-            self.set_word(sent, field, value);
+            let at = Pointer { base: next, offset: field as i32 - size as i32 };
+            self.store(at, 8, value);
         }
-        let next = self.builder.ins().iadd_imm(sent, size_of::<Sent>() as i64);
         self.builder.def_var(looped.sent, next);
     }
 
@@ -109,6 +118,20 @@ impl Function<'_, '_> {
             _ => None,
         });
         emits.collect()
+    }
+
+    /// Whether it is known without a look at the packet that what is emitted lies in it already, one behind the other up to
+    /// the payload.
+    fn lie_in_place(&self, emits: &[(Address, u32, u32)]) -> bool {
+        let mut expected = 0;
+        for (header, bytes, tail) in emits {
+            match self.known_place(*header) {
+                Some(Known::Absent) => {}
+                Some(Known::At(at)) if at == expected && *tail == 0 => expected += bytes,
+                _ => return false,
+            }
+        }
+        self.known_payload() == Some(expected)
     }
 
     /// Not zero if what is emitted does not lie in the packet already, one behind the other up to the payload.

@@ -7,13 +7,16 @@
 //! asks for them again.
 
 use super::Loop;
-use crate::bound::{Body, Callee, Offset, Parser, Statement, Target};
+use crate::bound::{
+    Address, Body, Bound, Callee, Expression, Offset, Parser, State, Statement, Target,
+};
 use crate::compiled::burst::Packet;
+use crate::compiled::generate::places::Known;
 use crate::compiled::generate::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::{PARSER, Straight};
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 /// Most statements of programs for which this is made.
@@ -36,10 +39,134 @@ pub(in crate::compiled) fn is_possible(plan: &Plan) -> bool {
         && plan.statements <= STATEMENTS
 }
 
-/// An end of the parser, and headers that are extracted on each way there.
+/// An end of the parser, and what is known there.
 struct Way {
     block: Block,
-    extracted: BTreeSet<Offset>,
+    parsed: Parsed,
+}
+
+/// What is known of a packet on all ways to some place of the parser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// Headers that are extracted, and at which byte if that is the same on all ways.
+    extracted: BTreeMap<Offset, Option<u32>>,
+    /// Headers that may be; nothing if that may be any.
+    possible: Option<BTreeSet<Offset>>,
+    /// Bytes that are parsed, if they are as many on all ways.
+    cursor: Option<u32>,
+}
+
+impl Parsed {
+    /// Of a packet of which nothing is parsed.
+    pub(super) fn nothing() -> Self {
+        Self { extracted: BTreeMap::new(), possible: Some(BTreeSet::new()), cursor: Some(0) }
+    }
+
+    /// Of a packet of which nothing is known.
+    fn unknown() -> Self {
+        Self { extracted: BTreeMap::new(), possible: None, cursor: None }
+    }
+
+    /// What holds on the ways of both.
+    fn and(mut self, other: &Self) -> Self {
+        self.extracted.retain(|header, at| match other.extracted.get(header) {
+            Some(there) => {
+                *at = at.filter(|at| *there == Some(*at));
+                true
+            }
+            None => false,
+        });
+        self.possible = match (self.possible, &other.possible) {
+            (Some(one), Some(other)) => Some(&one | other),
+            _ => None,
+        };
+        self.cursor = self.cursor.filter(|cursor| other.cursor == Some(*cursor));
+        self
+    }
+
+    /// Behind a state of the parser.
+    fn behind(mut self, state: &State) -> Self {
+        for statement in &state.body {
+            match statement {
+                Statement::Extract { header, bytes, .. } => {
+                    if let Some(header) = header {
+                        self.extract(*header);
+                    }
+                    self.advance(Some(*bytes));
+                }
+                Statement::ExtractWithTail { header, .. } => {
+                    self.extract(*header);
+                    self.advance(None);
+                }
+                Statement::Advance(Expression::Constant(bits)) => {
+                    self.advance(u32::try_from(bits / 8).ok().filter(|_| bits % 8 == 0));
+                }
+                Statement::Advance(_) => self.advance(None),
+                Statement::Store { .. }
+                | Statement::StoreSlice { .. }
+                | Statement::Lookahead { .. }
+                | Statement::Verify { .. }
+                | Statement::Charge(_) => {}
+                // There may be anything in it.
+                _ => {
+                    self.extracted.values_mut().for_each(|at| *at = None);
+                    (self.possible, self.cursor) = (None, None);
+                }
+            }
+        }
+        self
+    }
+
+    fn extract(&mut self, header: Address) {
+        if header.element.is_some() {
+            self.possible = None;
+            return;
+        }
+        self.extracted.insert(header.offset, self.cursor);
+        if let Some(possible) = &mut self.possible {
+            possible.insert(header.offset);
+        }
+    }
+
+    fn advance(&mut self, bytes: Option<u32>) {
+        self.cursor = self.cursor.zip(bytes).and_then(|(cursor, by)| cursor.checked_add(by));
+    }
+
+    /// Of packets that come to the end of the parser with most headers, if all of them lie where it is known.
+    pub(super) fn longest(bound: &Bound, straight: &Straight) -> Option<Self> {
+        let callee = straight.blocks[PARSER];
+        let (_, body) = bound.bodies.iter().find(|(known, _)| *known == callee)?;
+        let Body::Parser(parser) = body else { return None };
+        let accepts = |state: &State| {
+            let cases = state.cases.iter().map(|case| case.target);
+            cases.chain(state.otherwise.ok()).any(|target| matches!(target, Target::Accept))
+        };
+        let ends = parser.states.iter().zip(parsed(parser)).filter(|(state, _)| accepts(state));
+        let longest =
+            ends.filter_map(|(_, parsed)| parsed).max_by_key(|one| one.extracted.len())?;
+        longest.cursor.is_some().then_some(longest)
+    }
+
+    /// Headers that are extracted.
+    pub(super) fn headers(&self) -> BTreeSet<Offset> {
+        self.extracted.keys().copied().collect()
+    }
+
+    /// Bytes that are parsed, as far as that is known.
+    pub(super) fn bytes(&self) -> u32 {
+        self.cursor.unwrap_or(0)
+    }
+
+    /// Of a header, if anything is.
+    pub(super) fn known(&self, header: Offset) -> Option<Known> {
+        match self.extracted.get(&header) {
+            Some(at) => at.map(Known::At),
+            None => {
+                let possible = self.possible.as_ref()?;
+                (!possible.contains(&header)).then_some(Known::Absent)
+            }
+        }
+    }
 }
 
 impl<'m> Function<'_, 'm> {
@@ -85,10 +212,10 @@ impl<'m> Function<'_, 'm> {
         for way in ways {
             self.builder.switch_to_block(way.block);
             let none = self.number(0);
-            self.follow(looped, plan, way.extracted, (none, output, length));
+            self.follow(looped, plan, &way.parsed, (none, input, output, length));
         }
         self.builder.switch_to_block(join);
-        self.follow(looped, plan, BTreeSet::new(), (error, output, length));
+        self.follow(looped, plan, &Parsed::unknown(), (error, input, output, length));
         self.end_loop(looped);
     }
 
@@ -97,66 +224,95 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(to, &[none.into()]);
     }
 
-    /// All behind the parser for packets that have some headers.
+    /// All behind the parser for packets of which this is known.
     fn follow(
         &mut self,
         looped: Loop<'_>,
         plan: &Plan,
-        extracted: BTreeSet<Offset>,
-        (error, output, length): (Value, Value, Value),
+        parsed: &Parsed,
+        (error, input, output, length): (Value, Value, Value, Value),
     ) {
         // Nobody comes to where a header would lie that was extracted.
+        let extracted = parsed.headers();
         for (flag, header) in plan.headers.iter().filter(|(flag, _)| !extracted.contains(flag)) {
             self.clear_storage(*flag, header);
         }
-        self.begin_way(extracted);
+        let places = self.say_again(plan, parsed, (input, output));
+        self.begin_way(extracted, (places, parsed.cursor));
         self.behind_parser(looped, plan, error, (output, length));
+    }
+
+    /// Says what is known of headers, so that nobody asks the values that came through the parser; gives it.
+    pub(super) fn say_again(
+        &mut self,
+        plan: &Plan,
+        parsed: &Parsed,
+        (input, output): (Value, Value),
+    ) -> BTreeMap<Offset, Known> {
+        let mut places = BTreeMap::new();
+        for flag in plan.headers.keys().copied() {
+            let Some(known) = parsed.known(flag) else { continue };
+            let is_there = match known {
+                Known::At(at) => {
+                    let [at, source] = [output, input]
+                        .map(|from| self.builder.ins().iadd_imm(from, i64::from(at)));
+                    self.point_to(flag, at, source);
+                    self.number(1)
+                }
+                Known::Absent => {
+                    let at = self.storage(flag);
+                    self.point(flag, at);
+                    self.number(0)
+                }
+            };
+            if let Some(variable) = self.slot(flag) {
+                self.builder.def_var(variable, is_there);
+                places.insert(flag, known);
+            }
+        }
+        if let Some(cursor) = parsed.cursor {
+            let cursor = self.number(u64::from(cursor));
+            self.set_context_field(context_offset::CURSOR, cursor);
+        }
+        places
     }
 
     /// The ends of the parser: those with most headers, for which the rest is written out, and the others.
     fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
         let body = self.bound.bodies.iter().find(|(known, _)| *known == parser);
         let known = match body {
-            Some((_, Body::Parser(parser))) => extracted(parser),
+            Some((_, Body::Parser(parser))) => parsed(parser),
             _ => Vec::new(),
         };
         let ends = self.end_of_parser().into_iter().map(|(block, state)| {
-            let extracted = known.get(state as usize).cloned().unwrap_or_default();
-            Way { block, extracted }
+            let parsed = known.get(state as usize).cloned().flatten();
+            Way { block, parsed: parsed.unwrap_or_else(Parsed::unknown) }
         });
         let mut ends: Vec<Way> = ends.collect();
-        ends.sort_by_key(|way| std::cmp::Reverse(way.extracted.len()));
+        ends.sort_by_key(|way| std::cmp::Reverse(way.parsed.extracted.len()));
         let most = STATEMENTS_WRITTEN_OUT / plan.statements.max(1);
         let others = ends.split_off(ENDS.min(most).min(ends.len()));
         (ends, others)
     }
 }
 
-/// For each state, the headers that are extracted on every way to its end.
-fn extracted(parser: &Parser) -> Vec<BTreeSet<Offset>> {
-    let own = |state: &crate::bound::State| -> BTreeSet<Offset> {
-        let headers = state.body.iter().filter_map(|statement| match statement {
-            Statement::Extract { header: Some(header), .. }
-            | Statement::ExtractWithTail { header, .. } => Some(*header),
-            _ => None,
-        });
-        headers.filter(|header| header.element.is_none()).map(|header| header.offset).collect()
-    };
-    let own: Vec<_> = parser.states.iter().map(own).collect();
-    let all: BTreeSet<Offset> = own.iter().flatten().copied().collect();
-    let mut known = vec![all; own.len()];
-    loop {
-        let mut before: Vec<Option<BTreeSet<Offset>>> = vec![None; own.len()];
-        let mut comes_to = |state: u32, with: &BTreeSet<Offset>| {
+/// What is known behind each state; nothing of one that nobody comes to. Such a parser comes to no state twice.
+fn parsed(parser: &Parser) -> Vec<Option<Parsed>> {
+    let mut known: Vec<Option<Parsed>> = vec![None; parser.states.len()];
+    // The longest way goes through all states once.
+    for _ in 0..=parser.states.len() {
+        let mut before: Vec<Option<Parsed>> = vec![None; parser.states.len()];
+        let mut comes_to = |state: u32, with: &Parsed| {
             if let Some(before) = before.get_mut(state as usize) {
                 *before = Some(match before.take() {
-                    Some(other) => other.intersection(with).copied().collect(),
+                    Some(other) => other.and(with),
                     None => with.clone(),
                 });
             }
         };
-        comes_to(parser.start, &BTreeSet::new());
+        comes_to(parser.start, &Parsed::nothing());
         for (state, known) in parser.states.iter().zip(&known) {
+            let Some(known) = known else { continue };
             let cases = state.cases.iter().map(|case| case.target);
             for target in cases.chain(state.otherwise.ok()) {
                 if let Target::State(next) = target {
@@ -164,14 +320,13 @@ fn extracted(parser: &Parser) -> Vec<BTreeSet<Offset>> {
                 }
             }
         }
-        let now: Vec<BTreeSet<Offset>> = before
-            .into_iter()
-            .zip(&own)
-            .map(|(before, own)| before.unwrap_or_default().union(own).copied().collect())
-            .collect();
+        let behind = before.into_iter().zip(&parser.states);
+        let now: Vec<Option<Parsed>> =
+            behind.map(|(before, state)| before.map(|before| before.behind(state))).collect();
         if now == known {
-            return known;
+            break;
         }
         known = now;
     }
+    known
 }

@@ -1,0 +1,100 @@
+//! Before the one function comes to the packets of a burst: the buckets of the entries that they will want, as far as can be
+//! told from where fields lie in most packets. Whoever calls asks the cache for them.
+//!
+//! Nothing is decided here: a packet that has other headers, or is too short, gets some other bucket, and asking for that
+//! changes nothing.
+
+use super::known_tables;
+use super::whole::Parsed;
+use crate::bound::{Bound, Expression, Offset, Table};
+use crate::compiled::burst::{Burst, MAXIMUM_ASKED, Packet};
+use crate::compiled::generate::Function;
+use crate::compiled::generate::places::Known;
+use crate::compiled::plan::Plan;
+use crate::compiled::straight::Straight;
+use crate::table::EntryLayout;
+use cranelift_codegen::ir::InstBuilder;
+use cranelift_codegen::ir::condcodes::IntCC;
+use std::mem::offset_of;
+
+/// A table whose buckets are told, and its number.
+type Asked<'b> = (u32, &'b Table, &'b EntryLayout);
+
+/// The tables whose entries are asked for: all of which the two stages would do that, or none.
+pub(in crate::compiled) fn asked<'b>(
+    bound: &'b Bound,
+    straight: &Straight,
+    plan: &Plan,
+) -> Vec<Asked<'b>> {
+    let Some(parsed) = Parsed::longest(bound, straight) else { return Vec::new() };
+    let lies = |flag: Offset| matches!(parsed.known(flag), Some(Known::At(_)));
+    let tables: Vec<Asked<'b>> = known_tables(bound, straight, plan).collect();
+    let are_told = tables.iter().all(|(_, table, layout)| {
+        let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
+        layout.probe().is_some() && keys.all(|value| is_told(value, &lies))
+    });
+    if are_told && tables.len() <= MAXIMUM_ASKED { tables } else { Vec::new() }
+}
+
+impl<'m> Function<'_, 'm> {
+    /// Leaves the buckets that packets of a burst will want where the burst says.
+    pub(in crate::compiled::generate) fn ask_stage(mut self, straight: &Straight, plan: &'m Plan) {
+        let tables = asked(self.bound, straight, plan);
+        let looped = self.begin_loop(straight, plan);
+        let length = self.of_record(looped, offset_of!(Packet, length));
+        let input = self.of_record(looped, offset_of!(Packet, input));
+        let parsed = Parsed::longest(self.bound, straight).unwrap_or_else(Parsed::nothing);
+        let least = i64::from(parsed.bytes());
+        let all = self.word(looped.burst, offset_of!(Burst, asked));
+        let at = self.builder.use_var(looped.index);
+        let distance = self.builder.ins().imul_imm(at, 8 * tables.len() as i64);
+        let place = self.builder.ins().iadd(all, distance);
+        let (told, short) = (self.builder.create_block(), self.builder.create_block());
+        let fits = self.builder.ins().icmp_imm(IntCC::UnsignedGreaterThanOrEqual, length, least);
+        self.builder.ins().brif(fits, told, &[], short, &[]);
+        self.builder.switch_to_block(short);
+        self.builder.set_cold_block(short);
+        for position in 0..tables.len() {
+            self.set_word(place, 8 * position, looped.packet);
+        }
+        self.builder.ins().jump(looped.next, &[]);
+        self.builder.switch_to_block(told);
+        self.begin_packet(input, length);
+        self.begin_whole(input);
+        self.begin_values(plan);
+        self.received(looped, length);
+        let places = self.say_again(plan, &parsed, (input, input));
+        let extracted = parsed.headers();
+        self.begin_way(extracted, (places, None));
+        for (position, (number, table, layout)) in tables.into_iter().enumerate() {
+            let key = self.key(number, table, layout);
+            let bucket = match layout.probe() {
+                Some(probe) => self.bucket(probe, key),
+                None => looped.packet,
+            };
+            self.set_word(place, 8 * position, bucket);
+        }
+        self.builder.ins().jump(looped.next, &[]);
+        self.end_loop(looped);
+    }
+}
+
+/// Whether all that the value is made of lies in headers that do, or is constant.
+fn is_told(value: &Expression, lies: &dyn Fn(Offset) -> bool) -> bool {
+    match value {
+        Expression::Constant(_) => true,
+        Expression::Load(field) => {
+            let address = field.address;
+            address.element.is_none()
+                && address.offset.checked_sub(crate::bound::shape::DATA).is_some_and(lies)
+        }
+        Expression::LoadIfValid { header, value } => lies(header.offset) && is_told(value, lies),
+        Expression::Complement { operand, .. }
+        | Expression::Slice { operand, .. }
+        | Expression::Resize { operand, .. } => is_told(operand, lies),
+        Expression::Binary { left, right, .. } | Expression::Concatenate { left, right, .. } => {
+            is_told(left, lies) && is_told(right, lies)
+        }
+        _ => false,
+    }
+}

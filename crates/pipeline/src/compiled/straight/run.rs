@@ -1,0 +1,316 @@
+//! Packets one after the other, a block of code at a time over one frame, and copies for a group.
+
+use super::batch::{IN_BYTES, Sent};
+use super::{Batch, DEPARSER, EGRESS, INGRESS, PARSER, Straight, UPDATE, VERIFY};
+use crate::architecture::MAXIMUM_PASSES;
+use crate::architecture::decision::Fate;
+use crate::compiled::context::{Context, flow};
+use crate::compiled::engine::{MAXIMUM_STEPS, fault};
+use crate::compiled::host::{Host, read, write};
+use crate::compiled::tables::Inside;
+use crate::compiled::{Compiled, Timed};
+use crate::error::RunError;
+use crate::layout::MetadataField as Of;
+use crate::machine::{Effects, Machine};
+use crate::state::Replica;
+use crate::switch::Core;
+use std::sync::atomic::Ordering;
+
+/// `instance_type` of a packet that was replicated.
+const REPLICATED: u64 = 5;
+
+/// A batch on its way.
+pub(in crate::compiled) struct Run<'r, 'b> {
+    pub(in crate::compiled) code: &'r Compiled,
+    pub(in crate::compiled) core: &'r Core,
+    pub(in crate::compiled) straight: &'r Straight,
+    /// One frame behind the other.
+    pub(in crate::compiled) frames: &'b mut [u64],
+    /// Words of a frame.
+    pub(in crate::compiled) words: usize,
+    /// Which of them the packet is in.
+    pub(in crate::compiled) at: usize,
+    pub(super) saved: &'b mut Vec<u64>,
+    pub(in crate::compiled) context: Context,
+    pub(in crate::compiled) host: Host<'r>,
+    /// If the interpreter has steps.
+    pub(in crate::compiled) machine: Option<&'b mut Machine<'r>>,
+    pub(in crate::compiled) batch: &'b mut Batch,
+    /// Position in the batch.
+    pub(in crate::compiled) packet: usize,
+    pub(in crate::compiled) timed: &'b mut Option<Timed>,
+}
+
+/// What egress is told about a packet.
+#[derive(Clone, Copy)]
+struct Passing<'p> {
+    payload: &'p [u8],
+    /// Bytes as counted for `packet_length`.
+    length: u64,
+    truncated: u64,
+    /// Microseconds.
+    now: u64,
+}
+
+impl Run<'_, '_> {
+    /// One packet after the other, each from the parser to the deparser.
+    pub(super) fn packets(
+        &mut self,
+        mut inside: Option<&mut Inside<'_>>,
+        packets: &[(u32, &[u8])],
+    ) {
+        let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
+        for (position, packet) in packets.iter().enumerate() {
+            self.packet = position;
+            let before = self.batch.sent.len();
+            let outcome = self.parse(inside.as_deref_mut(), *packet);
+            if let Err(error) = outcome.and_then(|error| self.pass(packet.1, error, queues)) {
+                self.failed(inside.as_deref_mut(), before, error);
+            }
+        }
+    }
+
+    /// Nothing leaves of the packet, and what it wrote of an entry is not left there. So many left before it.
+    pub(in crate::compiled) fn failed(
+        &mut self,
+        inside: Option<&mut Inside<'_>>,
+        sent: usize,
+        error: RunError,
+    ) {
+        self.context.timed = 0;
+        self.host.found = None;
+        if let Some(machine) = &mut self.machine {
+            machine.effects = Effects::default();
+        }
+        if let Some(inside) = inside {
+            inside.abandon();
+        }
+        self.batch.sent.truncate(sent);
+        self.batch.errors.push((self.packet, error));
+    }
+
+    /// Takes a packet into the frame; gives the parser's error.
+    fn parse(
+        &mut self,
+        inside: Option<&mut Inside<'_>>,
+        (port, packet): (u32, &[u8]),
+    ) -> Result<u64, RunError> {
+        self.frame().fill(0);
+        let length = packet.len() as u64;
+        self.context = Context::new(MAXIMUM_STEPS, self.host.now);
+        if let Some(inside) = inside {
+            self.context.set_tables(inside);
+        }
+        self.context.received_length = length;
+        let now = self.host.now.as_micros() as u64;
+        self.set(Of::IngressPort, u64::from(port));
+        self.set(Of::PacketLength, length);
+        self.set(Of::IngressGlobalTimestamp, now);
+        self.load_packet(packet);
+        self.block(PARSER)
+    }
+
+    /// From what the parser left to the output.
+    fn pass(&mut self, packet: &[u8], parser_error: u64, queues: u64) -> Result<(), RunError> {
+        let now = self.host.now.as_micros() as u64;
+        self.set(Of::ParserError, parser_error);
+        self.block(VERIFY)?;
+        let is_wrong = std::mem::take(&mut self.context.checksum_error);
+        self.set(Of::ChecksumError, is_wrong);
+        self.block(INGRESS)?;
+
+        let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
+        let length = packet.len() as u64;
+        let passing = Passing {
+            payload: packet.get(start..).unwrap_or(&[]),
+            length: length.saturating_add_signed(std::mem::take(&mut self.context.length_change)),
+            truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
+            now,
+        };
+        match self.decided() {
+            Fate::Unicast { port } => {
+                self.set(Of::InstanceType, 0);
+                if self.get(Of::Priority) < queues {
+                    self.set(Of::EnqTimestamp, now);
+                    self.set(Of::EnqQdepth, self.behind(port));
+                    self.egress(port, passing, 0)?;
+                }
+            }
+            Fate::Multicast { group } => self.for_group(group, passing, queues)?,
+            Fate::Drop | Fate::Resubmit | Fate::Recirculate => {}
+        }
+        Ok(())
+    }
+
+    /// What a packet of the given length and payload becomes for the group that ingress left in the frame.
+    pub(in crate::compiled) fn multicast(
+        &mut self,
+        length: u64,
+        length_change: i64,
+        payload: &[u8],
+    ) -> Result<(), RunError> {
+        let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
+        let now = self.host.now.as_micros() as u64;
+        let length = length.saturating_add_signed(length_change);
+        let group = self.get(Of::McastGrp) as u32;
+        self.for_group(group, Passing { payload, length, truncated: u64::MAX, now }, queues)
+    }
+
+    fn for_group(&mut self, group: u32, passing: Passing<'_>, queues: u64) -> Result<(), RunError> {
+        self.set(Of::InstanceType, REPLICATED);
+        if self.get(Of::Priority) >= queues {
+            return Ok(());
+        }
+        let replicas = self.host.state.replicas(group);
+        // BMv2 keeps the length with the packet, and a replica is a new packet without it.
+        self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
+    }
+
+    /// The frame of the packet.
+    pub(in crate::compiled) fn frame(&mut self) -> &mut [u64] {
+        let begin = self.at * self.words;
+        &mut self.frames[begin..begin + self.words]
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let frame = self.frame();
+        let length = frame.len() * 8;
+        // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
+        unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) }
+    }
+
+    fn set(&mut self, field: Of, number: u64) {
+        if let Some(Some(field)) = self.straight.standard.get(field as usize) {
+            write(self.bytes(), *field, number);
+        }
+    }
+
+    /// A field of the standard metadata; zero if there is none.
+    fn get(&mut self, field: Of) -> u64 {
+        match self.straight.standard.get(field as usize) {
+            Some(Some(field)) => read(self.bytes(), *field),
+            _ => 0,
+        }
+    }
+
+    fn load_packet(&mut self, packet: &[u8]) {
+        self.context.packet = packet.as_ptr();
+        self.context.length = packet.len() as u64;
+        self.context.cursor = 0;
+    }
+
+    /// Says what call-outs work on.
+    pub(in crate::compiled) fn call_outs(&mut self) {
+        self.context.set_host(&mut self.host);
+        if let Some(machine) = &mut self.machine {
+            self.context.set_machine(machine);
+        }
+    }
+
+    /// Runs a block; gives the parser's error.
+    fn block(&mut self, block: usize) -> Result<u64, RunError> {
+        if !self.straight.runs.get(block).copied().unwrap_or(false) {
+            return Ok(0);
+        }
+        self.call_outs();
+        let frame = self.frame().as_mut_ptr().cast();
+        // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
+        // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
+        // block emits (the bound form refuses that); the host is this run's, and used by nobody but call-outs until the
+        // code returns; the accesses were given for the batch, in the gate.
+        let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
+        if self.context.steps < 0 {
+            return Err(RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs()));
+        }
+        match how {
+            flow::NEXT | flow::EXIT => Ok(0),
+            flow::REJECT if block == PARSER => Ok(self.context.error),
+            flow::REJECT => Err(RunError::Malformed("parser error in a control")),
+            _ => Err(fault(self.code, &self.context, &mut self.host)),
+        }
+    }
+
+    /// As simple_switch: multicast before unicast and drop.
+    fn decided(&mut self) -> Fate {
+        match (self.get(Of::McastGrp), self.get(Of::EgressSpec)) {
+            (0, port) if port == self.straight.drop_port => Fate::Drop,
+            (0, port) => Fate::Unicast { port: port as u32 },
+            (group, _) => Fate::Multicast { group: group as u32 },
+        }
+    }
+
+    /// Packets that wait for a port outside.
+    fn behind(&self, port: u32) -> u64 {
+        self.host.state.waiting(port).into()
+    }
+
+    fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
+        let begin = self.at * self.words;
+        self.saved.clear();
+        self.saved.extend_from_slice(&self.frames[begin..begin + self.words]);
+        for (position, replica) in replicas.iter().enumerate() {
+            if position as u64 + 1 >= MAXIMUM_PASSES {
+                return Err(RunError::PassLimit(MAXIMUM_PASSES));
+            }
+            self.frames[begin..begin + self.words].copy_from_slice(self.saved);
+            // All wait before the first leaves.
+            let (before, after) = replicas.split_at(position);
+            let depth = |others: &[Replica]| {
+                others.iter().filter(|other| other.port == replica.port).count() as u64
+            };
+            self.set(Of::EgressRid, u64::from(replica.instance));
+            self.set(Of::EnqTimestamp, passing.now);
+            let behind = self.behind(replica.port);
+            self.set(Of::EnqQdepth, depth(before) + behind);
+            let waiting = depth(after).saturating_sub(1);
+            self.egress(replica.port, passing, waiting)?;
+        }
+        Ok(())
+    }
+
+    /// Egress, checksum update and deparser for one port; `waiting` are left in its queue.
+    fn egress(&mut self, port: u32, passing: Passing<'_>, waiting: u64) -> Result<(), RunError> {
+        let locals = (self.code.bound.locals / 8) as usize;
+        if let Some(locals) = self.frame().get_mut(locals..) {
+            locals.fill(0);
+        }
+        self.load_packet(passing.payload);
+        let mut most = passing.truncated;
+        // Neither checksum update nor deparser see the standard metadata.
+        if self.straight.runs[EGRESS] {
+            self.set(Of::EgressGlobalTimestamp, passing.now);
+            self.set(Of::DeqTimedelta, 0);
+            self.set(Of::DeqQdepth, waiting + self.behind(port));
+            self.set(Of::EgressPort, u64::from(port));
+            self.set(Of::EgressSpec, 0);
+            self.set(Of::PacketLength, passing.length);
+            self.context.truncate = u64::MAX;
+            self.block(EGRESS)?;
+            most = most.min(self.context.truncate);
+            if self.get(Of::EgressSpec) == self.straight.drop_port {
+                return Ok(());
+            }
+        }
+        self.block(UPDATE)?;
+        self.deparse(port, passing.payload, most)
+    }
+
+    fn deparse(&mut self, port: u32, payload: &[u8], most: u64) -> Result<(), RunError> {
+        let room = self.code.bound.emitted as usize;
+        let start = self.batch.bytes.len();
+        self.batch.bytes.reserve(room + payload.len());
+        self.context.emitted = self.batch.bytes.spare_capacity_mut().as_mut_ptr().cast();
+        self.context.emitted_length = 0;
+        self.block(DEPARSER)?;
+        let emitted = usize::try_from(self.context.emitted_length).unwrap_or(0).min(room);
+        let bytes = &mut self.batch.bytes;
+        // SAFETY: code wrote the bytes up to `emitted_length`, which is at most the room that was reserved.
+        unsafe { bytes.set_len(start + emitted) };
+        bytes.extend_from_slice(payload);
+        bytes.truncate(start.saturating_add(usize::try_from(most).unwrap_or(usize::MAX)));
+        let end = bytes.len();
+        let port = u64::from(port) | IN_BYTES;
+        self.batch.sent.push(Sent { packet: self.packet, port, start, end });
+        Ok(())
+    }
+}

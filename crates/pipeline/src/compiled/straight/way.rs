@@ -1,0 +1,155 @@
+//! A batch from the outside: which way its packets go, the memory that is used again, the gate of the tables.
+
+use super::batch::GENERATION;
+use super::{Batch, Run, Straight};
+use crate::architecture::Output;
+use crate::compiled::burst::Stages;
+use crate::compiled::context::Context;
+use crate::compiled::engine::MAXIMUM_STEPS;
+use crate::compiled::host::Host;
+use crate::compiled::plan::Plan;
+use crate::compiled::tables::{Inside, Joined};
+use crate::compiled::{Compiled, Memory};
+use crate::error::RunError;
+use crate::machine::{Machine, Scratch};
+use crate::switch::{Core, Processor};
+use std::time::Duration;
+
+/// The straight way as it is now: in bursts, or one by one without the interpreter.
+#[derive(Clone, Copy)]
+pub(in crate::compiled) struct Way<'c> {
+    straight: &'c Straight,
+    bursts: Option<(&'c Plan, Stages)>,
+}
+
+impl Compiled {
+    /// Processes packets with the ports that they come from, in order, as [`Self::process`] does each; `batch` is given
+    /// what they became, and keeps nothing of before.
+    pub fn process_batch(
+        &self,
+        core: &Core,
+        worker: &mut Processor,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) {
+        self.run_batch(core, &mut worker.scratch, packets, now, batch);
+    }
+
+    pub(crate) fn run_batch(
+        &self,
+        core: &Core,
+        scratch: &mut Scratch,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) {
+        let Some(way) = self.straight_way(core) else {
+            batch.each(packets, |packet, outputs| self.run(core, scratch, packet, now, outputs));
+            return;
+        };
+        batch.clear();
+        if let Err(error) = self.straight(way, core, scratch, packets, now, batch) {
+            batch.clear();
+            batch.errors.extend((0..packets.len()).map(|position| (position, error.clone())));
+        }
+    }
+
+    /// How packets go straight at this moment, if they do.
+    pub(in crate::compiled) fn straight_way(&self, core: &Core) -> Option<Way<'_>> {
+        let straight = self.straight.as_ref().ok()?;
+        // In bursts, nobody waits for a port.
+        let waits = core.layout.reads_queue_depth && core.state.any_waits();
+        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages).filter(|_| !waits);
+        (bursts.is_some() || straight.is_codes_alone).then_some(Way { straight, bursts })
+    }
+
+    /// One packet of a program that goes straight.
+    pub(in crate::compiled) fn process_straight(
+        &self,
+        way: Way<'_>,
+        core: &Core,
+        scratch: &mut Scratch,
+        packet: (u32, &[u8]),
+        now: Duration,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let kept = &mut scratch.compiled.get_or_insert_default().batch;
+        let mut batch = std::mem::take(kept);
+        batch.clear();
+        let outcome = self.straight(way, core, scratch, &[packet], now, &mut batch);
+        outputs.extend(batch.sent().zip(&batch.sent).map(|((_, port, bytes), sent)| Output {
+            port,
+            packet: bytes.to_vec(),
+            generation: (sent.port >> GENERATION) as u32,
+        }));
+        let failed = batch.errors.pop();
+        scratch.compiled.get_or_insert_default().batch = batch;
+        outcome?;
+        failed.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Fails only before the first packet.
+    fn straight(
+        &self,
+        Way { straight, bursts }: Way<'_>,
+        core: &Core,
+        scratch: &mut Scratch,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) -> Result<(), RunError> {
+        let mut memory = scratch.compiled.take().unwrap_or_default();
+        let Memory { frame, frames, saved, key, data, joined, timed, .. } = &mut *memory;
+        let kept = (std::mem::take(key), std::mem::take(data));
+        let (words, frame_words): (usize, &mut [u64]) = match &bursts {
+            Some((plan, _)) => (plan.frame as usize / 8, frames.of(self, plan, packets.len())),
+            None => {
+                let words = (self.bound.frame as usize).div_ceil(8);
+                frame.resize(words, 0);
+                (words, frame)
+            }
+        };
+        // Taken before the gate: whoever closes that may be waited for here.
+        let _alone = self.runs_alone.then(|| core.state.alone());
+        // Most programs have no steps for it, and to make it takes longer than some packets.
+        let interprets = bursts.is_some_and(|(plan, _)| plan.interprets || straight.psa.is_some());
+        // What is large is made, and goes, where it is used.
+        let (outcome, kept) = {
+            let mut machine = match interprets {
+                true => Some(Machine::new(&core.layout, &core.state, scratch, None, now)?),
+                false => None,
+            };
+            let mut run = Run {
+                code: self,
+                core,
+                straight,
+                frames: frame_words,
+                words,
+                at: 0,
+                saved,
+                context: Context::new(MAXIMUM_STEPS, now),
+                host: Host::new(&self.bound, core, now, kept),
+                machine: machine.as_mut(),
+                batch,
+                packet: 0,
+                timed,
+            };
+            let mut all = |inside: Option<&mut Inside<'_>>| match bursts {
+                Some(bursts) => run.bursts(bursts, inside, packets),
+                None => run.packets(inside, packets),
+            };
+            let outcome = if self.bound.natives.is_empty() {
+                all(None);
+                Ok(())
+            } else {
+                Joined::of(joined, &self.bound, &core.state)
+                    .map(|joined| joined.inside(&core.state, |inside| all(Some(inside))))
+            };
+            (outcome, (run.host.key, run.host.data))
+        };
+        (memory.key, memory.data) = kept;
+        scratch.compiled = Some(memory);
+        outcome
+    }
+}
