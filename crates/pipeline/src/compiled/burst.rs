@@ -222,11 +222,12 @@ impl Run<'_, '_> {
                 asked: asked.as_mut_ptr().cast(),
             };
             if let (Some(_), Some(ask)) = (whole, ask) {
+                let told = asked_of * packets.len();
                 // SAFETY: the burst is as below, and code leaves as many addresses for each of its packets as it tells
-                // buckets of tables, for which there is room.
+                // buckets of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
                 let buckets = unsafe {
                     ask(&raw mut burst, 0);
-                    asked[..asked_of * packets.len()].assume_init_ref()
+                    std::slice::from_raw_parts(burst.asked.cast_const(), told)
                 };
                 Access::ask_for_buckets(buckets);
             }
