@@ -8,7 +8,7 @@ from pathlib import Path
 import finsy as fy
 
 ROOT = Path(__file__).resolve().parents[2]
-P4INFO, PROGRAM = ROOT / "crates/controllers/pipeline/l2.p4info.txtpb", ROOT / "programs/l2.p4"
+P4INFO, PROGRAM = ROOT / "programs/l2.p4info.txtpb", ROOT / "programs/l2.p4"
 
 
 async def ready(switch):

@@ -9,7 +9,7 @@ import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import SSLOptions
 
 ROOT = Path(__file__).resolve().parents[2]
-P4INFO, PROGRAM = ROOT / "crates/controllers/pipeline/l2.p4info.txtpb", ROOT / "programs/l2.p4"
+P4INFO, PROGRAM = ROOT / "programs/l2.p4info.txtpb", ROOT / "programs/l2.p4"
 address, device_id, authority, certificate, key = sys.argv[1:]
 files = sh.FwdPipeConfig(str(P4INFO), str(PROGRAM))
 tls = SSLOptions(False, authority, certificate, key)

@@ -22,6 +22,17 @@ fn how_much_a_controller_can_take() {
 }
 
 #[test]
+fn a_controller_over_p4runtime() {
+    if Peer::Finsy.command().is_none() {
+        return;
+    }
+    let folder = read_along("finsy.md");
+    for run in ["first", "known", "new", "entries", "limit"] {
+        assert!(folder.path().join("runs").join(run).join("report.html").is_file(), "{run}");
+    }
+}
+
+#[test]
 fn how_fast_a_program_is() {
     let folder = read_along("program.md");
     assert!(folder.path().join("router.p4info.txtpb").is_file());

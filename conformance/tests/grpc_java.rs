@@ -31,7 +31,7 @@ fn run(mode: &str, switches: u32, packets: u32) -> Option<Counts> {
     fs::write(&descriptors, p4runtime::proto::DESCRIPTORS).expect("a file");
     let serving = Serving::start(switches, switches, packets);
     command.args([mode, &serving.switches[0].1, &switches.to_string()]).arg(descriptors);
-    command.arg(repository().join("crates/controllers/pipeline/l2.p4info.txtpb"));
+    command.arg(repository().join("programs/l2.p4info.txtpb"));
     let mut peer = Running::start(command).expect("the interpreter starts");
     peer.wait_for("ready", PATIENCE);
     serving.run.wait_until_answered(u64::from(switches * packets), PATIENCE);

@@ -83,7 +83,7 @@ fn grpc_java_over_tls() {
     let descriptors = authority.folder.path().join("descriptors");
     fs::write(&descriptors, p4runtime::proto::DESCRIPTORS).expect("a file");
     command.args(["answer", &serving.switches[0].1, "1"]).arg(descriptors);
-    command.arg(repository().join("crates/controllers/pipeline/l2.p4info.txtpb"));
+    command.arg(repository().join("programs/l2.p4info.txtpb"));
     command.arg(authority.folder.path());
     assert_answered(command, serving);
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 import p4runtime_sh.shell as sh
 
 ROOT = Path(__file__).resolve().parents[2]
-P4INFO, PROGRAM = ROOT / "crates/controllers/pipeline/l2.p4info.txtpb", ROOT / "programs/l2.p4"
+P4INFO, PROGRAM = ROOT / "programs/l2.p4info.txtpb", ROOT / "programs/l2.p4"
 files = sh.FwdPipeConfig(str(P4INFO), str(PROGRAM))
 device_id = int((sys.argv[2:] or ["1"])[0])
 sh.setup(device_id, sys.argv[1], election_id=(0, 1), config=files)

@@ -1,6 +1,6 @@
 //! The pipeline that P4Runtime switches are given: Ethernet forwarding by rules.
 //!
-//! Its source is `programs/l2.p4`. The P4Info here is what a compiler makes of it, with the
+//! Its source is `programs/l2.p4`. Its P4Info there is what a compiler makes of it, with the
 //! identifiers that the program sets itself; a test holds them against [`ids`].
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use p4runtime::proto::v1::{ForwardingPipelineConfig, PacketMetadata};
 use crate::application::Port;
 
 /// The P4Info, in text format.
-pub const P4INFO: &str = include_str!("../pipeline/l2.p4info.txtpb");
+pub const P4INFO: &str = include_str!("../../../programs/l2.p4info.txtpb");
 
 /// The device configuration: the source of the program, which Planimeter's own switches compile. Others that execute
 /// programs need one that their own compiler makes of it.

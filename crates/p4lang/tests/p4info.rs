@@ -64,7 +64,7 @@ fn the_pipeline_of_the_controllers_is_that_of_its_program() {
             .unwrap();
     let program = compiled.program.unwrap();
     let kept =
-        std::fs::read_to_string(root.join("crates/controllers/pipeline/l2.p4info.txtpb")).unwrap();
+        std::fs::read_to_string(root.join("programs/l2.p4info.txtpb")).unwrap();
     assert_eq!(p4info::generate(&program).unwrap(), text::parse(&kept).unwrap());
 }
 

@@ -117,9 +117,7 @@ fn names(paths: &[&PathBuf]) -> Vec<String> {
 
 /// The result at a path: a file, or the directory that it is in.
 fn open(path: &Path, name: &str) -> Result<Recorded, Failure> {
-    let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
+    let (file, text) = output::result_at(path)?;
     read(name, &text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 

@@ -1,7 +1,7 @@
 //! What verbs that leave a result have in common: the flags of it, the run directory, and what they print.
 
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::io::{ErrorKind, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
@@ -30,6 +30,20 @@ pub(crate) fn runs() -> Arg {
         .required(true)
         .num_args(1..)
         .value_parser(value_parser!(PathBuf))
+}
+
+/// The text of a result, at its path or in the run directory there, and which file that is.
+pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
+    let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
+    let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::input(format!(
+            "{} {}; name a run directory that a verb left, or its result.json",
+            path.display(),
+            if path.is_dir() { "has no result.json" } else { "does not exist" }
+        )),
+        _ => Failure::input(format!("cannot read {}: {error}", file.display())),
+    })?;
+    Ok((file, text))
 }
 
 /// `--json`, the result in place of tables.

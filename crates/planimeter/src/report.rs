@@ -58,15 +58,23 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         true => paths.iter().map(|path| name_of(path)).collect(),
         false => given.into_iter().cloned().collect(),
     };
-    let texts = paths.iter().map(|path| text_of(path)).collect::<Result<Vec<_>, _>>()?;
+    let texts = paths.iter().map(|path| output::result_at(path)).collect::<Result<Vec<_>, _>>()?;
     if texts.iter().all(|(_, text)| rfc8456::is_result(text)) {
         return benchmarks(&names, &texts, matches);
     }
     let results = texts
         .iter()
         .map(|(file, text)| {
-            json::from_json(text)
-                .map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+            json::from_json(text).map_err(|error| {
+                let elsewhere = match error {
+                    json::ReadError::OtherSchema { .. } => {
+                        "; the report of another verb is report.html in its run directory, and `planimeter compare` holds \
+                         results of any verb against each other"
+                    }
+                    _ => "",
+                };
+                Failure::input(format!("{}: {error}{elsewhere}", file.display()))
+            })
         })
         .collect::<Result<Vec<_>, _>>()?;
     let candidates: Vec<Candidate<'_>> =
@@ -104,15 +112,8 @@ fn benchmarks(
     let text = || rfc8456::table(&candidates, layout());
     let write = |directory: &RunDirectory| directory.write_page(&rfc8456::page(&candidates), &[]);
     output::leave(&directory, false, String::new, text, write)?;
+    println!("Figures: {}", directory.path().join("figures").display());
     Ok(ExitCode::SUCCESS)
-}
-
-/// The result at a path, a file or the directory that it is in, and which file that is.
-fn text_of(path: &Path) -> Result<(PathBuf, String), Failure> {
-    let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
-    Ok((file, text))
 }
 
 /// The directory of a run.

@@ -36,8 +36,14 @@ fn probe(folder: &Path, paths: &str) -> Output {
     let file = folder.join("paths.toml");
     fs::write(&file, paths).expect("written");
     let (file, run) = (file.to_string_lossy(), folder.join("run"));
-    let run = run.to_string_lossy();
-    planimeter("probe", &[&SHORT[..], &[&file, "-o", &run]].concat())
+    let (run, port) = (run.to_string_lossy(), free_port());
+    planimeter("probe", &[&SHORT[..], &[&file, "-o", &run, "--first-port", &port]].concat())
+}
+
+/// Where the search for free ports begins: a place of this test's own.
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("its address").port().to_string()
 }
 
 /// `{marker}` is put in by the test.
@@ -118,7 +124,8 @@ start = "exit 7"
     let run = run.to_string_lossy();
     let mut arguments = SHORT.to_vec();
     arguments[16] = "300ms";
-    let output = planimeter("probe", &[&arguments[..], &[&file, "-o", &run]].concat());
+    let (last, port) = (["-o", &run, "--first-port"], free_port());
+    let output = planimeter("probe", &[&arguments[..], &[&file], &last, &[&port]].concat());
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("path P1: its controller ended with exit status: 7"), "{error}");

@@ -1,6 +1,7 @@
 //! What verbs leave for programs: results that follow the published schemas, and every figure and histogram in each of its
 //! formats. Reports of `demo`, `reproduce` and `probe --paths` are one document, whose tests are theirs.
 
+mod browser;
 mod command;
 
 use std::collections::BTreeSet;
@@ -189,4 +190,6 @@ fn controllers() {
     );
     follows(report::rfc8456::SCHEMA, &run(&words, &directory), "probe --plan rfc8456");
     follows(report::rfc8456::SCHEMA, &result(&directory), "probe --plan rfc8456");
+    has_figures(&directory, 1);
+    browser::check(&directory);
 }

@@ -51,17 +51,22 @@ pub enum ReadError {
     /// It is no JSON, or lacks a field.
     #[error("not a result of planimeter probe: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It is a result, but not one that this version reads.
+    /// It is the result of another verb, or something else.
+    #[error("not a result of planimeter probe: its schema is {schema:?}")]
+    OtherSchema {
+        /// The schema that it names, empty if none.
+        schema: String,
+    },
+    /// It is a result of the probe, but not one that this version reads.
     #[error(
-        "this is {schema} version {version}; this Planimeter reads {} version {}",
+        "this is {} version {}; this Planimeter reads version {}",
         probe::outcome::SCHEMA,
+        version.map_or_else(|| "unknown".to_owned(), |version| version.to_string()),
         probe::outcome::SCHEMA_VERSION
     )]
-    OtherSchema {
-        /// The schema that it names.
-        schema: String,
+    OtherVersion {
         /// The version that it names.
-        version: u32,
+        version: Option<u32>,
     },
 }
 
@@ -86,14 +91,16 @@ pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
     /// Read first, so that a later version is named as such and not as a missing field.
     #[derive(serde::Deserialize)]
     struct Head {
+        #[serde(default)]
         schema: String,
-        schema_version: u32,
+        schema_version: Option<u32>,
     }
     let head: Head = serde_json::from_str(text)?;
-    if head.schema != probe::outcome::SCHEMA
-        || head.schema_version != probe::outcome::SCHEMA_VERSION
-    {
-        return Err(ReadError::OtherSchema { schema: head.schema, version: head.schema_version });
+    if head.schema != probe::outcome::SCHEMA {
+        return Err(ReadError::OtherSchema { schema: head.schema });
+    }
+    if head.schema_version != Some(probe::outcome::SCHEMA_VERSION) {
+        return Err(ReadError::OtherVersion { version: head.schema_version });
     }
     Ok(serde_json::from_str(text)?)
 }
@@ -216,10 +223,9 @@ mod tests {
         assert!(error.expect_err("lacks fields").to_string().contains("missing field"));
         let error = from_json(r#"{"schema": "planimeter.probe.result", "schema_version": 7}"#);
         let error = error.expect_err("a later version").to_string();
-        assert!(
-            error.contains("version 7")
-                && error.contains("reads planimeter.probe.result version 1"),
-            "{error}"
-        );
+        assert!(error.contains("version 7") && error.contains("reads version 1"), "{error}");
+        let error = from_json(r#"{"schema": "planimeter-bench-result.v1"}"#);
+        let error = error.expect_err("of another verb").to_string();
+        assert!(error.contains("its schema is \"planimeter-bench-result.v1\""), "{error}");
     }
 }

@@ -26,8 +26,8 @@ pub(crate) use drawing::{Drawing, DrawingError};
 pub use heat::{HeatCell, HeatMap};
 pub(crate) use palette::style_sheet;
 pub(crate) use render::spans_decades;
-pub(crate) use scale::power_of_two;
 pub use scale::{Axis, Spacing};
+pub(crate) use scale::{Datum, power_of_two};
 
 /// What the values of an axis count.
 pub use statistics::Unit;
@@ -128,6 +128,19 @@ impl Line {
     pub fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
         let name = name.into();
         Self { legend: name.clone(), name, points, style, origin: Origin::Measured, aside: 0.0 }
+    }
+
+    /// The same with points that no line joins, beside those of others that stand at the same places: as the one of so
+    /// many, from 0.
+    #[must_use]
+    pub(crate) fn beside(mut self, number: usize, of: usize) -> Self {
+        /// How far apart lines are, in pixels.
+        const APART: f64 = 9.0;
+        // A point that is no number interrupts the line.
+        let with_gap = |point: Point| [Point::new(point.x, f64::NAN), point];
+        self.points = self.points.into_iter().flat_map(with_gap).collect();
+        self.aside = (number as f64 - (of.max(1) - 1) as f64 / 2.0) * APART;
+        self
     }
 
     /// Values against numbers. How it is drawn is decided beside the other lines of the document.

@@ -3,6 +3,7 @@
 //!
 //! What is reported and how it is named is that of the document, sections 4.8 and 5.
 
+mod figures;
 mod page;
 mod terminal;
 

@@ -1,5 +1,6 @@
 //! A campaign's files: written block by block, read as a whole.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -51,6 +52,14 @@ pub enum WriteError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
+    /// There is none.
+    #[error("{} {found}; name a run directory that `planimeter device measure` or `device import` left", directory.display())]
+    None {
+        /// Where it was looked for.
+        directory: PathBuf,
+        /// What is there instead.
+        found: Found,
+    },
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
@@ -85,6 +94,42 @@ pub enum ReadError {
         /// What is wrong.
         what: String,
     },
+}
+
+/// What is where a campaign was looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Found {
+    /// Neither file nor directory.
+    Nothing,
+    /// A file.
+    File,
+    /// A directory with the result of something else.
+    OtherResult,
+    /// A directory.
+    Directory,
+}
+
+impl Found {
+    fn at(path: &Path) -> Self {
+        match path.metadata() {
+            Err(_) => Self::Nothing,
+            Ok(data) if !data.is_dir() => Self::File,
+            Ok(_) if path.join("result.json").exists() => Self::OtherResult,
+            Ok(_) => Self::Directory,
+        }
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "does not exist",
+            Self::File => "is a file, and a campaign is a directory",
+            Self::OtherResult => "has a result, and no campaign (campaign.json) that it came from",
+            Self::Directory => "has no campaign (campaign.json)",
+        })
+    }
 }
 
 /// A block that is handed in: [`Block`] without what the writer adds.
@@ -245,7 +290,12 @@ impl Campaign {
 
 /// The campaign, and how many bytes of its journal are whole lines.
 fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
-    let description = read_description(&directory.join(DESCRIPTION))?;
+    let path = directory.join(DESCRIPTION);
+    if !path.exists() {
+        let found = Found::at(directory);
+        return Err(ReadError::None { directory: directory.to_owned(), found });
+    }
+    let description = read_description(&path)?;
     let path = directory.join(JOURNAL);
     let journal = fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
     let whole = journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);

@@ -7,6 +7,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 #[path = "../pages/mod.rs"]
 mod pages;
@@ -54,9 +56,24 @@ fn every_command_of_the_book_runs() {
     }
     let count: usize = scripts.iter().map(|(_, script)| script.matches("\nrun ").count()).sum();
     assert!(count >= 60, "the pages have moved: {count} commands were found");
-    let failures: Vec<String> =
-        scripts.iter().filter_map(|(name, script)| read_along(name, script).err()).collect();
+    let failures = read_side_by_side(&mut scripts);
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// Reads pages, several at a time, since many commands wait for time to pass: what of them failed.
+fn read_side_by_side(scripts: &mut [(String, String)]) -> Vec<String> {
+    const AT_A_TIME: usize = 4;
+    // Those that take longest first, so that none of them is alone at the end.
+    scripts.sort_by_key(|(_, script)| std::cmp::Reverse(script.matches("\nrun ").count()));
+    let next = AtomicUsize::new(0);
+    let reader = || {
+        let pages = std::iter::from_fn(|| scripts.get(next.fetch_add(1, Ordering::Relaxed)));
+        pages.filter_map(|(name, script)| read_along(name, script).err()).collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(reader)).collect();
+        readers.into_iter().flat_map(|reader| reader.join().expect("a reader ends")).collect()
+    })
 }
 
 /// A command that cannot succeed is found out, so that the test above can fail.

@@ -108,7 +108,7 @@ enum Behaviour {
 }
 
 const P4INFO: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../controllers/pipeline/l2.p4info.txtpb");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/l2.p4info.txtpb");
 
 /// Runs a trial of one switch that sends 30 packet-ins in 300 ms and has a pipeline from the
 /// start, with a controller.

@@ -144,14 +144,6 @@ fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row
     comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
 }
 
-/// How far apart results are drawn at one place, in pixels.
-const APART: f64 = 9.0;
-
-/// How far aside the one of so many is drawn.
-fn aside(number: usize, of: usize) -> f64 {
-    (number as f64 - (of - 1) as f64 / 2.0) * APART
-}
-
 /// The differences of metrics of which there is one figure each, beside each other.
 fn differences(comparison: &Comparison<'_>, metrics: &[&str]) -> Option<Figure> {
     if metrics.is_empty() {
@@ -171,7 +163,7 @@ fn differences(comparison: &Comparison<'_>, metrics: &[&str]) -> Option<Figure> 
             };
             Some(point)
         });
-        apart(points)
+        points.collect()
     };
     let count = comparison.others.len();
     let mut lines: Vec<Line> = comparison
@@ -180,18 +172,11 @@ fn differences(comparison: &Comparison<'_>, metrics: &[&str]) -> Option<Figure> 
         .enumerate()
         .map(|(number, against)| {
             let style = Style::series(number).filled();
-            let name = against.other.name.as_str();
-            Line { aside: aside(number, count), ..Line::new(name, points(against), style) }
+            Line::new(against.other.name.as_str(), points(against), style).beside(number, count)
         })
         .collect();
     let ends = [0.0, metrics.len() as f64 + 1.0].map(|x| Point::new(x, 0.0));
     lines.push(Line::new("as the base", ends.into(), Style::guide()));
-    let plot = Plot::new(
-        format!("Differences to {}", comparison.base.name),
-        "A point for each metric, in percent of the base; bars are confidence intervals.",
-        Axis::linear("metric, by its number", Unit::Count),
-        Axis::linear("difference, of the base", Unit::Fraction),
-    );
     let places = distinct(
         shown(comparison)
             .filter(|row| metrics.contains(&row.base.metric.as_str()))
@@ -202,18 +187,14 @@ fn differences(comparison: &Comparison<'_>, metrics: &[&str]) -> Option<Figure> 
         let at = row.map(place).filter(|at| places.len() > 1 && !at.is_empty());
         at.map_or_else(|| (*metric).to_owned(), |at| format!("{metric} ({at})"))
     });
-    let named: Vec<String> = named.collect();
-    let named: Vec<&str> = named.iter().map(String::as_str).collect();
-    Some(Figure::plot(Plot { lines, ..plot }, numbered(&named)))
-}
-
-/// Points that no line joins: one that is no number interrupts it.
-fn apart(points: impl Iterator<Item = Point>) -> Vec<Point> {
-    let with_gap = |point: Point| {
-        let gap = Point::new(point.x, f64::NAN);
-        [point, gap]
-    };
-    points.flat_map(with_gap).collect()
+    let plot = Plot::new(
+        format!("Differences to {}", comparison.base.name),
+        "A point for each metric, in percent of the base; bars are confidence intervals.",
+        Axis::named("metric", named.collect()),
+        Axis::linear("difference, of the base", Unit::Fraction),
+    );
+    let key = plot.x.key();
+    Some(Figure::plot(Plot { lines, ..plot }, key))
 }
 
 fn conditions(page: &mut Page, outcomes: &[Outcome]) {
@@ -247,16 +228,11 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
                 at.map_or(f64::NAN, |at| at as f64 + 1.0)
             }
         };
-        let (mut lines, about) = lines(comparison, metric, varies, &x_of);
+        let (lines, about) = lines(comparison, metric, varies, &x_of);
         let x = match (varies, label) {
             (true, Some("entries")) => Axis::binary("entries"),
             (true, Some(label)) => Axis::linear(label, Unit::PerSecond),
-            _ => {
-                // Places at the ends stand within the axes.
-                let ends = [0.0, places.len() as f64 + 1.0].map(|x| Point::new(x, f64::NAN));
-                lines.iter_mut().take(1).for_each(|line| line.points.extend(ends.clone()));
-                Axis::linear("place, by its number in the table below", Unit::Count)
-            }
+            _ => Axis::named("place", places.iter().map(|place| (*place).to_owned()).collect()),
         };
         let values = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.y));
         let name = metric.replace(['_', '.'], " ");
@@ -265,7 +241,7 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
             false => Axis::linear(name, unit),
         };
         let description = "A line for each result; bars are confidence intervals.";
-        let remark = if varies { description.to_owned() } else { numbered(&places) };
+        let remark = if varies { description.to_owned() } else { x.key() };
         let plot = Plot::new(format!("{metric} of each result"), description, x, y);
         Figure::plot(Plot { lines, ..plot }, format!("{remark}{about}"))
     });
@@ -338,11 +314,10 @@ fn lines(
             let style = Style::series(hue);
             let style = if number == 0 { style.filled() } else { style.hollow() };
             let points = figures.into_iter().map(|(x, figure)| point(figure, x));
-            lines.push(if varies {
-                Line::new(name, points.collect(), style)
-            } else {
-                let aside = aside(lines.len(), keys.len() * results.len());
-                Line { aside, ..Line::new(name, apart(points), style) }
+            let line = Line::new(name, points.collect(), style);
+            lines.push(match varies {
+                true => line,
+                false => line.beside(lines.len(), keys.len() * results.len()),
             });
         }
     }
@@ -373,12 +348,4 @@ fn point(figure: &Quantity, x: f64) -> Point {
         figure.interval().map(|(low, high)| (high - low) / 2.0).filter(|half| *half > 0.0);
     let tip = Some(format!("{}: {}", figure.place, stated(figure)));
     Point { x, y: figure.value, spread: interval.into(), tip }
-}
-
-/// Places by their numbers.
-fn numbered(places: &[&str]) -> String {
-    let named: Vec<String> =
-        (1..).zip(places).take(12).map(|(number, place)| format!("{number}: {place}")).collect();
-    let more = if places.len() > 12 { "; and more in the data" } else { "" };
-    format!("{}{more}.", named.join("; "))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::figure::Graphic;
 use crate::csv::{Cell, Text};
-use crate::plot::{HeatMap, Plot};
+use crate::plot::{Axis, Datum, HeatMap, Plot};
 
 /// The rows of a figure.
 pub(super) fn of(graphic: &Graphic) -> String {
@@ -18,13 +18,13 @@ pub(super) fn of(graphic: &Graphic) -> String {
 fn of_plot(plot: &Plot) -> String {
     let (x, y) = (plot.x.name(), plot.y.name());
     let mut out = format!("series,{},{},ci95,low,high\n", Text(&x), Text(&y));
-    for line in &plot.lines {
+    for line in plot.lines.iter().filter(|line| !line.style.is_guide()) {
         for point in line.points.iter().filter(|point| point.y.is_finite()) {
             let _ = writeln!(
                 out,
                 "{},{},{},{},,",
                 Text(&line.name),
-                Cell(Some(plot.x.data(point.x))),
+                across(&plot.x, point.x),
                 Cell(Some(point.y)),
                 Cell(point.spread.confidence())
             );
@@ -33,11 +33,19 @@ fn of_plot(plot: &Plot) -> String {
     for area in &plot.areas {
         for (x, low, high) in &area.points {
             let (low, high) = (Cell(Some(*low)), Cell(Some(*high)));
-            let x = Cell(Some(plot.x.data(*x)));
+            let x = across(&plot.x, *x);
             let _ = writeln!(out, "{},{x},,,{low},{high}", Text(&area.name));
         }
     }
     out
+}
+
+/// A cell of the horizontal axis.
+fn across(axis: &Axis, value: f64) -> String {
+    match axis.data(value) {
+        Datum::Number(number) => Cell(Some(number)).to_string(),
+        Datum::Name(name) => Text(name).to_string(),
+    }
 }
 
 fn of_heat_map(map: &HeatMap) -> String {

@@ -2,6 +2,7 @@
 
 use statistics::Unit;
 
+use super::render::{LETTER, WIDTH};
 use crate::format::{figure, scaling, trim_zeros, whole};
 
 /// How values are spread over an axis.
@@ -16,6 +17,9 @@ pub enum Spacing {
     /// Quantiles as HDR plots show them: the value is 1 / (1 - quantile), spread by its logarithm,
     /// so that each further nine takes the same room.
     Quantile,
+    /// Names side by side: the value is the number of the name, from 1. Names too long to stand there are numbers in the
+    /// drawing.
+    Named,
 }
 
 /// An axis: label, unit and spread.
@@ -31,13 +35,22 @@ pub struct Axis {
     pub from_zero: bool,
     /// Values that a line across the plot marks, with what stands on it.
     pub levels: Vec<(f64, String)>,
+    /// What stands beside 1, 2 and so on, where names are spread.
+    #[serde(default)]
+    pub names: Vec<String>,
 }
 
 impl Axis {
     /// A linear axis that starts at zero.
     pub fn linear(label: impl Into<String>, unit: Unit) -> Self {
-        let levels = Vec::new();
-        Self { label: label.into(), unit, spacing: Spacing::Linear, from_zero: true, levels }
+        let label = label.into();
+        let (levels, names) = (Vec::new(), Vec::new());
+        Self { label, unit, spacing: Spacing::Linear, from_zero: true, levels, names }
+    }
+
+    /// An axis of names, side by side in their order.
+    pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
+        Self { spacing: Spacing::Named, names, ..Self::linear(label, Unit::Index) }
     }
 
     /// A logarithmic axis.
@@ -60,16 +73,35 @@ impl Axis {
     pub(crate) fn value(&self, value: f64) -> String {
         match self.spacing {
             Spacing::Binary => power_of_two(value).unwrap_or_else(|| figure(value, self.unit)),
+            Spacing::Named => self.called(value).unwrap_or_default().to_owned(),
             _ => figure(value, self.unit),
         }
     }
 
-    /// A value of this axis as files hold it: the quantile where the axis spreads those.
-    pub(crate) fn data(&self, value: f64) -> f64 {
+    /// A value of this axis as files hold it: the quantile or the name where the axis spreads those.
+    pub(crate) fn data(&self, value: f64) -> Datum<'_> {
         match self.spacing {
-            Spacing::Quantile => 1.0 - 1.0 / value,
-            _ => value,
+            Spacing::Quantile => Datum::Number(1.0 - 1.0 / value),
+            Spacing::Named => Datum::Name(self.called(value).unwrap_or_default()),
+            _ => Datum::Number(value),
         }
+    }
+
+    /// Which name each number stands for; nothing where the names themselves stand on the axis.
+    pub(crate) fn key(&self) -> String {
+        if self.spacing != Spacing::Named || fit(&self.names) {
+            return String::new();
+        }
+        let named =
+            (1..).zip(&self.names).take(KEYS).map(|(number, name)| format!("{number}: {name}"));
+        let more = if self.names.len() > KEYS { "; and more in the data" } else { "" };
+        format!("{}{more}.", named.collect::<Vec<_>>().join("; "))
+    }
+
+    /// The name at a place.
+    fn called(&self, value: f64) -> Option<&str> {
+        let place = (value.round() as usize).checked_sub(1)?;
+        self.names.get(place).map(String::as_str)
     }
 
     /// The label with the unit of the values in files.
@@ -86,6 +118,24 @@ impl Axis {
     pub fn quantile(label: impl Into<String>) -> Self {
         Self { spacing: Spacing::Quantile, ..Self::logarithmic(label, Unit::Index) }
     }
+}
+
+/// Names that a key explains, at most.
+const KEYS: usize = 12;
+
+/// Whether names stand side by side without running into each other.
+fn fit(names: &[String]) -> bool {
+    let room = (WIDTH - 100.0) / names.len().max(1) as f64;
+    names.iter().all(|name| name.chars().count() as f64 * LETTER + 6.0 <= room)
+}
+
+/// A value of an axis in a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Datum<'a> {
+    /// In the unit of the axis.
+    Number(f64),
+    /// Where the axis has names.
+    Name(&'a str),
 }
 
 /// An axis fitted to data.
@@ -113,7 +163,7 @@ pub(crate) struct Tick {
 impl Scale {
     /// Fits an axis to the values that it must show, with about `wanted` labelled ticks.
     pub(crate) fn fit(axis: &Axis, values: impl Iterator<Item = f64>, wanted: usize) -> Self {
-        let positive = axis.spacing != Spacing::Linear;
+        let positive = !matches!(axis.spacing, Spacing::Linear | Spacing::Named);
         let usable = values.filter(|v| v.is_finite() && (!positive || *v > 0.0));
         let (mut low, mut high) = usable
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
@@ -134,6 +184,7 @@ impl Scale {
             Spacing::Logarithmic => scale.fit_logarithmic(wanted),
             Spacing::Binary => scale.fit_binary(wanted),
             Spacing::Quantile => scale.fit_quantile(),
+            Spacing::Named => scale.fit_names(&axis.names),
         }
         scale
     }
@@ -141,7 +192,7 @@ impl Scale {
     /// Position from 0 (low end) to 1 (high end). Values beyond the ends sit on them.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let position = match self.spacing {
-            Spacing::Linear => (value - self.low) / (self.high - self.low),
+            Spacing::Linear | Spacing::Named => (value - self.low) / (self.high - self.low),
             Spacing::Logarithmic | Spacing::Binary | Spacing::Quantile => {
                 (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
             }
@@ -277,6 +328,20 @@ impl Scale {
             .map(|step| (from + step as f64 * stride).exp2())
             .map(|value| Tick { value, label: power_of_two(value).unwrap_or_default() })
             .collect();
+    }
+
+    /// Each name has the same room.
+    fn fit_names(&mut self, names: &[String]) {
+        (self.low, self.high) = (0.5, names.len().max(1) as f64 + 0.5);
+        let are_there = fit(names);
+        if !are_there {
+            self.label.push_str(", by its number");
+        }
+        let tick = |(number, name): (u32, &String)| Tick {
+            value: f64::from(number),
+            label: if are_there { name.clone() } else { number.to_string() },
+        };
+        self.ticks = (1..).zip(names).map(tick).collect();
     }
 
     fn fit_quantile(&mut self) {
@@ -418,6 +483,21 @@ mod tests {
         let labels: Vec<_> = scale.ticks().iter().map(|t| t.label.as_str()).collect();
         assert_eq!(labels, ["", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
         assert!((scale.position(100.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn names_stand_side_by_side_in_the_drawing_and_in_files() {
+        let axis = Axis::named("test", vec!["5.1.1".to_owned(), "5.1.4".to_owned()]);
+        let scale = Scale::fit(&axis, [2.0].into_iter(), 6);
+        assert_eq!([1.0, 2.0].map(|place| scale.position(place)), [0.25, 0.75]);
+        assert_eq!(labels(&axis, &[1.0]), ["5.1.1", "5.1.4"]);
+        assert_eq!((axis.value(2.0), axis.data(1.0)), ("5.1.4".to_owned(), Datum::Name("5.1.1")));
+        assert_eq!((axis.value(3.0), axis.data(0.0)), (String::new(), Datum::Name("")));
+        assert_eq!((axis.key(), scale.label()), (String::new(), "test".to_owned()));
+        let long = Axis::named("test", vec!["a name of ".repeat(9), "b".to_owned()]);
+        assert_eq!(labels(&long, &[1.0]), ["1", "2"]);
+        assert!(long.key().ends_with("; 2: b."), "{}", long.key());
+        assert_eq!(Scale::fit(&long, [1.0].into_iter(), 6).label(), "test, by its number");
     }
 
     #[test]

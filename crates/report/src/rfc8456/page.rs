@@ -4,10 +4,11 @@ use probe::rfc8456::Test;
 use probe::rfc8456::outcome::TestOutcome;
 use statistics::Unit;
 
+use super::figures::figures;
 use super::{Candidate, deviation, name, parameters, remarks, trials, value};
 use crate::describe::{self, distinct};
 use crate::format::{command_line, figure, printable};
-use crate::page::{Block, Column, Note, Page, Table, Tone};
+use crate::page::{Block, Column, FIGURE_FILES, Note, Page, Table, Tone};
 
 const DEFINITIONS: [(&str, &str); 5] = [
     (
@@ -56,7 +57,11 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
     }
     let notes = candidates.iter().flat_map(|one| &one.result.notes);
     page.lead(Block::Notes(notes.map(|note| Note::plain(printable(note))).collect()));
-    page.section("summary", "All tests", vec![summary(candidates)]);
+    page.section(
+        "summary",
+        "All tests",
+        vec![summary(candidates), Block::Figures(figures(candidates))],
+    );
     for test in Test::ALL {
         let blocks = section(candidates, test);
         if !blocks.is_empty() {
@@ -70,6 +75,7 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
     let files = [
         ("result.json", "everything here, by a versioned schema"),
         ("trials.csv", "a row for each trial"),
+        FIGURE_FILES,
     ];
     page.method(parameters_of_all(candidates), None, DEFINITIONS, files);
     page
@@ -91,7 +97,7 @@ fn summary(candidates: &[Candidate<'_>]) -> Block {
 }
 
 /// Sections and names of the tests of any controller.
-fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
+pub(super) fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
     let mut rows = distinct(candidates.iter().flat_map(|one| {
         one.result.tests.iter().map(|outcome| (outcome.section.clone(), name(outcome)))
     }));
@@ -99,7 +105,11 @@ fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
     rows
 }
 
-fn find<'a>(candidate: &Candidate<'a>, section: &str, called: &str) -> Option<&'a TestOutcome> {
+pub(super) fn find<'a>(
+    candidate: &Candidate<'a>,
+    section: &str,
+    called: &str,
+) -> Option<&'a TestOutcome> {
     let mut tests = candidate.result.tests.iter();
     tests.find(|outcome| outcome.section == section && name(outcome) == called)
 }

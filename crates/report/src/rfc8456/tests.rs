@@ -81,7 +81,26 @@ fn controllers_stand_side_by_side() {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     let html = page(&candidates).html();
-    for wanted in ["5.1.1", "2 controllers", "4.00 ms", "variance"] {
+    for wanted in ["5.1.1", "2 controllers", "4.00 ms", "variance", "Times by test"] {
         assert!(html.contains(wanted), "{wanted}");
     }
+}
+
+#[test]
+fn tests_of_one_unit_share_a_figure_and_what_was_not_measured_has_none() {
+    let one = result(&[0.001, 0.002, 0.003]);
+    let drawn = figures::figures(&[Candidate { name: "one", result: &one }]);
+    let [times] = drawn.as_slice() else { panic!("{drawn:?}") };
+    let crate::page::Graphic::Plot(plot) = &times.graphic else { panic!("a plot") };
+    assert_eq!(plot.x.names, ["5.1.1"]);
+    assert!(times.remark.ends_with("5.1.1: Network Topology Discovery Time."), "{}", times.remark);
+    let finite = |line: &crate::plot::Line| -> Vec<f64> {
+        line.points.iter().map(|point| point.y).filter(|y| y.is_finite()).collect()
+    };
+    let found: Vec<_> =
+        plot.lines.iter().map(|line| (line.legend.as_str(), finite(line))).collect();
+    assert_eq!(
+        found,
+        [("a trial", vec![0.001, 0.002, 0.003]), ("mean over the trials", vec![0.002])]
+    );
 }

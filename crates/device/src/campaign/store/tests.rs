@@ -160,3 +160,17 @@ fn a_campaign_is_not_written_over() {
     let mut writer = Writer::resume(directory.path()).unwrap().unwrap().0;
     assert!(writer.block(&plan(4), &[]).is_err());
 }
+
+#[test]
+fn where_no_campaign_is_it_is_said_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |path: &Path| Campaign::read(path).unwrap_err().to_string();
+    let said = read(folder.path());
+    assert!(said.contains("has no campaign (campaign.json)"), "{said}");
+    assert!(said.ends_with("`device import` left"), "{said}");
+    let file = folder.path().join("result.json");
+    fs::write(&file, "{}").unwrap();
+    assert!(read(folder.path()).contains("has a result, and no campaign"));
+    assert!(read(&file).contains("is a file"));
+    assert!(read(&folder.path().join("nowhere")).contains("does not exist"));
+}

@@ -1,0 +1,106 @@
+//! Every test in its place, with its mean, interval and trials: those of one unit in one figure, so that controllers, and what
+//! faults and attacks change, stand beside each other.
+
+use probe::rfc8456::outcome::TestOutcome;
+use statistics::Unit;
+
+use super::page::{find, rows};
+use super::{Candidate, value};
+use crate::describe::distinct;
+use crate::format::{figure, printable};
+use crate::page::{Data, Figure};
+use crate::plot::{Axis, Line, Plot, Point, Style};
+
+/// Figures of tests: title, section or how it begins, unit, and what is on the upright axis.
+const FIGURES: [(&str, &[&str], Unit, &str); 5] = [
+    ("Times", &["5.1", "5.4"], Unit::Seconds, "time"),
+    ("Rates", &["5.1"], Unit::PerSecond, "rate"),
+    ("Capacities", &["5.2"], Unit::Count, "sessions, switches or entries"),
+    ("Times under faults and attacks", &["5.3"], Unit::Seconds, "time"),
+    ("Rates under faults and attacks", &["5.3"], Unit::PerSecond, "rate"),
+];
+
+/// A figure for each unit that was measured.
+pub(super) fn figures(candidates: &[Candidate<'_>]) -> Vec<Figure> {
+    FIGURES.into_iter().filter_map(|one| of_unit(candidates, one)).collect()
+}
+
+fn of_unit(
+    candidates: &[Candidate<'_>],
+    (title, sections, unit, label): (&str, &[&str], Unit, &str),
+) -> Option<Figure> {
+    let is_shown = |(section, name): &(String, String)| {
+        let mut outcomes = candidates.iter().filter_map(|one| find(one, section, name));
+        sections.iter().any(|start| section.starts_with(start))
+            && outcomes.any(|one| one.unit == unit && one.is_measured())
+    };
+    let tests: Vec<(String, String)> = rows(candidates).into_iter().filter(is_shown).collect();
+    if tests.is_empty() {
+        return None;
+    }
+    let (places, key) = places(&tests);
+    let mut lines = Vec::new();
+    let count = candidates.len();
+    for (number, candidate) in candidates.iter().enumerate() {
+        let measured = || {
+            let found = tests.iter().map(|(section, name)| find(candidate, section, name));
+            (1..).zip(found).filter_map(|(place, outcome)| Some((f64::from(place), outcome?)))
+        };
+        let name = printable(candidate.name);
+        let style = Style::series(number);
+        // Left of the mean, which would hide them.
+        let trials = measured().filter(|(_, outcome)| outcome.trials.len() > 1);
+        let trials: Vec<Point> = trials.flat_map(|(x, outcome)| trials_of(outcome, x)).collect();
+        if !trials.is_empty() {
+            let line = Line::new(format!("{name}, each trial"), trials, style.dots());
+            let legend = if count == 1 { "a trial" } else { "" };
+            let line = Line { legend: legend.to_owned(), ..line };
+            lines.push(line.beside(2 * number, 2 * count));
+        }
+        let means = measured().filter_map(|(x, outcome)| mean_of(outcome, x, &name)).collect();
+        let line = Line::new(name.clone(), means, style.filled());
+        let legend = if count == 1 { "mean over the trials".to_owned() } else { name };
+        lines.push(Line { legend, ..line.beside(2 * number + 1, 2 * count) });
+    }
+    let values = lines.iter().flat_map(|line| &line.points).map(|point| point.y);
+    let y = Axis::fitting(label, unit, values.filter(|y| y.is_finite()));
+    let description = "A place for each test: means with intervals, and the trials as dots.";
+    let remark = format!("Dots are trials, bars 95 % confidence intervals of the mean. {key}");
+    let plot = Plot::new(format!("{title} by test"), description, Axis::named("test", places), y);
+    // The table above has the means, those below the trials.
+    Some(Figure::plot(Plot { lines, ..plot }, remark).with_data(Data::Elsewhere))
+}
+
+/// What stands on the axis for each test, its section and a letter where that has several, and what each is.
+fn places(tests: &[(String, String)]) -> (Vec<String>, String) {
+    let mut places = Vec::new();
+    let mut key = Vec::new();
+    for section in distinct(tests.iter().map(|(section, _)| section.as_str())) {
+        let own: Vec<&str> =
+            tests.iter().filter(|(own, _)| own == section).map(|(_, name)| name.as_str()).collect();
+        for (letter, name) in ('a'..='z').zip(&own) {
+            let place = match own.len() {
+                1 => section.to_owned(),
+                _ => format!("{section}{letter}"),
+            };
+            key.push(format!("{place}: {}", printable(name)));
+            places.push(place);
+        }
+    }
+    (places, format!("{}.", key.join("; ")))
+}
+
+fn trials_of(outcome: &TestOutcome, x: f64) -> impl Iterator<Item = Point> + '_ {
+    let values = outcome.trials.iter().filter_map(|trial| trial.value);
+    values
+        .map(move |value| Point { tip: Some(figure(value, outcome.unit)), ..Point::new(x, value) })
+}
+
+fn mean_of(outcome: &TestOutcome, x: f64, name: &str) -> Option<Point> {
+    let found = outcome.value.as_ref()?;
+    Some(Point {
+        spread: found.ci95.into(),
+        tip: Some(format!("{name}: {}", value(outcome))),
+        ..Point::new(x, found.mean)
+    })
+}
