@@ -63,8 +63,7 @@ fn the_pipeline_of_the_controllers_is_that_of_its_program() {
         p4lang::compile_file(&root.join("programs/l2.p4"), &Options::default(), &DiskFiles)
             .unwrap();
     let program = compiled.program.unwrap();
-    let kept =
-        std::fs::read_to_string(root.join("programs/l2.p4info.txtpb")).unwrap();
+    let kept = std::fs::read_to_string(root.join("programs/l2.p4info.txtpb")).unwrap();
     assert_eq!(p4info::generate(&program).unwrap(), text::parse(&kept).unwrap());
 }
 

@@ -88,7 +88,7 @@ pub enum Agreement {
 #[non_exhaustive]
 pub enum CompareError {
     /// Their figures have nothing in common.
-    #[error("{other} is a {}, {base} a {}; compare results of one verb", .other_kind.words(), .base_kind.words())]
+    #[error("{other} is of another kind ({}) than {base} ({}); compare results of one verb", .other_kind.words(), .base_kind.words())]
     Kinds {
         /// The base.
         base: String,

@@ -90,6 +90,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 pub(super) fn read(path: &Path) -> Result<Model, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
+    if path.is_dir() {
+        let made = format!("`planimeter device model {} -o model.json`", path.display());
+        return Err(wrong(&format!(
+            "is a directory, and a model is a file: {made} makes that of a campaign"
+        )));
+    }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let model: Model = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     model.check().map_err(|error| wrong(&error))?;

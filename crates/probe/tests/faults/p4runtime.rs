@@ -107,8 +107,7 @@ enum Behaviour {
     SpeakTooEarly,
 }
 
-const P4INFO: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/l2.p4info.txtpb");
+const P4INFO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/l2.p4info.txtpb");
 
 /// Runs a trial of one switch that sends 30 packet-ins in 300 ms and has a pipeline from the
 /// start, with a controller.

@@ -96,7 +96,14 @@ fn found(against: &Against<'_>, base: &str) -> Block {
     let all = plural(shown.len() as u64, "figure", "figures");
     let name = &against.other.name;
     if count == 0 {
-        let text = format!("{name}: no difference to {base} is shown in {all}.");
+        let apart = |row: &&&Row<'_>| row.change.value != 0.0 && row.change.interval.is_none();
+        let text = match shown.iter().filter(apart).count() {
+            0 => format!("{name}: no difference to {base} is shown in {all}."),
+            untold => format!(
+                "{name}: no difference to {base} is shown, and {untold} of {all} could not show one: they have no interval, \
+                 since they are of one measurement each. Repeat it (--repetitions 5) to tell a difference from chance."
+            ),
+        };
         return Block::card(Tone::Plain, text);
     }
     let several = distinct(shown.iter().map(|row| place(row))).len() > 1;
