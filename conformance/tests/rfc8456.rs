@@ -34,9 +34,11 @@ fn mean(outcome: &TestOutcome) -> f64 {
     outcome.value.as_ref().unwrap_or_else(|| panic!("{outcome:?}")).mean
 }
 
-/// os-ken in so many tests that need one controller, each of which has a figure.
-fn os_ken(tests: &str) -> Option<BenchmarkResult> {
-    Peer::OsKen.command()?;
+#[test]
+fn os_ken_is_measured_in_every_test_that_needs_one_controller() {
+    if Peer::OsKen.command().is_none() {
+        return;
+    }
     let rest = free_port();
     let (mut controller, address) = Running::start_listening(|port| {
         let mut command = Peer::OsKen.command().unwrap_or_else(|| Command::new("false"));
@@ -45,6 +47,7 @@ fn os_ken(tests: &str) -> Option<BenchmarkResult> {
         command
     });
     let (address, northbound) = (address.to_string(), format!("ofctl:http://127.0.0.1:{rest}"));
+    let tests = "rfc8456:5.1.1,5.1.2,5.1.4,5.1.5,5.1.6,5.1.7,5.1.8,5.2.1,5.2.3,5.4.2";
     let own = [
         ("plan.kind", tests),
         ("controller.address", address.as_str()),
@@ -58,35 +61,17 @@ fn os_ken(tests: &str) -> Option<BenchmarkResult> {
     for outcome in &result.tests {
         assert!(outcome.is_measured(), "{outcome:?}\n{}", controller.output());
     }
-    assert!(controller.try_wait().is_none() && !controller.output().contains("Traceback"));
-    Some(result)
-}
-
-// Three tests, so that the times that os-ken needs to find a topology pass side by side.
-
-#[test]
-fn os_ken_finds_the_topology_and_provisions_paths() {
-    let Some(result) = os_ken("rfc8456:5.1.1,5.1.2,5.1.4,5.1.5") else { return };
     // Two spines and three leaves; what its northbound interface says is what there is.
     assert_eq!(figure(of(&result, Test::TopologyDiscoveryTime), "links"), 6.0);
     for test in [Test::ReactivePathTime, Test::ProactivePathTime] {
         assert_eq!(figure(of(&result, test), "paths that failed"), 0.0, "{:?}", of(&result, test));
     }
-}
-
-#[test]
-fn os_ken_has_rates_and_notices_changes() {
-    let Some(result) = os_ken("rfc8456:5.1.6,5.1.7,5.1.8") else { return };
-    assert_eq!(figure(of(&result, Test::TopologyChangeTime), "notified"), 1.0);
-}
-
-#[test]
-fn os_ken_has_capacities_and_provisions_again() {
-    let Some(result) = os_ken("rfc8456:5.2.1,5.2.3,5.4.2") else { return };
     assert_eq!(mean(of(&result, Test::ControlSessions)), 12.0);
+    assert_eq!(figure(of(&result, Test::TopologyChangeTime), "notified"), 1.0);
     // Each of 20 flows has a rule at two switches at least and at three at most; its table-miss rules are not counted.
     let entries = mean(of(&result, Test::ForwardingTable));
     assert!((40.0..=60.0).contains(&entries), "{:?}", of(&result, Test::ForwardingTable));
+    assert!(controller.try_wait().is_none() && !controller.output().contains("Traceback"));
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn what_cannot_be_compared_is_status_2_with_the_reason() {
         (vec!["before", "capped"], "capped-bursts is false in before and true in capped"),
         (vec!["before", "nothing.json"], "its schema is"),
         (vec!["before"], "one result alone"),
-        (vec!["before", "absent"], "cannot read absent"),
+        (vec!["before", "absent"], "absent does not exist"),
         (vec!["before", "after", "-t", "delay < +10"], "in percent"),
         (
             vec!["before", "after", "-t", "speed < +10%"],

@@ -288,7 +288,11 @@ fn lines(
     // What all names have in common is said once.
     let parts = |key: &str| -> Vec<String> { key.split(", ").map(str::to_owned).collect() };
     let first = keys.first().map(|key| parts(key)).unwrap_or_default();
-    let in_all = |part: &String| keys.iter().all(|key| parts(key).contains(part));
+    // Of the others too, whose designs may differ from the base's.
+    let other = |row: &Row<'_>| kept(row.other, varies);
+    let others: Vec<String> =
+        distinct(own().filter(|row| keys.contains(&kept(row.base, varies))).map(other));
+    let in_all = |part: &String| keys.iter().chain(&others).all(|key| parts(key).contains(part));
     let common: Vec<String> =
         first.into_iter().filter(|part| !part.is_empty() && in_all(part)).collect();
     if !common.is_empty() {

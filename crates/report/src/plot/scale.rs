@@ -273,8 +273,9 @@ impl Scale {
             let text = format!("{:.3}", value / divisor);
             return format!("{} {suffix}", trim_zeros(&text));
         }
-        if decimals == 0 && value >= 0.0 {
-            whole(value.round() as u64)
+        if decimals == 0 {
+            let sign = if value < 0.0 { "-" } else { "" };
+            format!("{sign}{}", whole(value.abs().round() as u64))
         } else {
             format!("{value:.decimals$}")
         }
@@ -442,6 +443,8 @@ mod tests {
             labels(&Axis::linear("rate", Unit::PerSecond), &[42_000.0]),
             ["0", "10 k", "20 k", "30 k", "40 k", "50 k"]
         );
+        let both = labels(&Axis::linear("difference", Unit::Count), &[-1900.0, 1900.0]);
+        assert_eq!(both, ["-2,000", "-1,000", "0", "1,000", "2,000"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use statistics::Unit;
 
 use super::page::{find, rows};
 use super::{Candidate, value};
-use crate::describe::distinct;
+use crate::describe::{distinct, range};
 use crate::format::{figure, printable};
 use crate::page::{Data, Figure};
 use crate::plot::{Axis, Line, Plot, Point, Style};
@@ -63,7 +63,12 @@ fn of_unit(
         lines.push(Line { legend, ..line.beside(2 * number + 1, 2 * count) });
     }
     let values = lines.iter().flat_map(|line| &line.points).map(|point| point.y);
-    let y = Axis::fitting(label, unit, values.filter(|y| y.is_finite()));
+    let (low, high) = range(values.filter(|y| y.is_finite()));
+    // Tests differ in what they time and count: the least of them is to be seen beside the greatest.
+    let y = match low > 0.0 && high / low > 10.0 {
+        true => Axis::logarithmic(label, unit),
+        false => Axis::linear(label, unit),
+    };
     let description = "A place for each test: means with intervals, and the trials as dots.";
     let remark = format!("Dots are trials, bars 95 % confidence intervals of the mean. {key}");
     let plot = Plot::new(format!("{title} by test"), description, Axis::named("test", places), y);
