@@ -82,12 +82,6 @@ fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
         let (major, minor) = meta.version;
         return Err(Bmv2Error::Version { major, minor });
     }
-    if document.meta.is_none() && document.parsers.is_empty() && document.pipelines.is_empty() {
-        return Err(content(
-            "the document",
-            "it has neither `__meta__` nor parsers nor pipelines, so that it is not what p4c writes for BMv2",
-        ));
-    }
     if let Some(object) = document.extern_instances.first() {
         return Err(content(
             format!("extern `{}`", object.name),
