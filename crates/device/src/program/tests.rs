@@ -41,6 +41,29 @@ fn parts(parts: &[(&str, u32)]) -> Parts {
 }
 
 #[test]
+fn what_decides_a_way_is_named() {
+    let text = ROUTER.replace(
+        "apply { if (h.ipv4.isValid()) { routes.apply(); } else { drop(); } }",
+        "apply { if (h.ipv4.ttl == 0 || h.ipv4.b == 1) { drop(); }
+            else { switch (routes.apply().action_run) { drop: { h.ipv4.b = 2; } default: {} } }
+            switch (h.ipv4.a) { 1: { h.ipv4.a = 3; } default: {} } }",
+    );
+    let compiled = compile_text("router.p4", &text, &Options::default(), &DiskFiles);
+    let found = paths(&compiled.program.expect("a program")).expect("paths");
+    let all: Vec<&str> =
+        found.iter().flat_map(|path| &path.decisions).map(String::as_str).collect();
+    for decision in [
+        "if (h.ipv4.ttl == 8w0) || (h.ipv4.b == 24w1)",
+        "if not ((h.ipv4.ttl == 8w0) || (h.ipv4.b == 24w1))",
+        "switch: I.drop",
+        "switch h.ipv4.a: 64w1",
+        "switch h.ipv4.a: default",
+    ] {
+        assert!(all.contains(&decision), "{decision} is not in {all:#?}");
+    }
+}
+
+#[test]
 fn a_router_has_three_paths() {
     let mut found: Vec<Parts> = routes().into_iter().map(|path| path.parts).collect();
     let mut expected = vec![

@@ -176,8 +176,11 @@ impl Walker<'_> {
             StatementKind::Switch { cases, default, subject } => {
                 let ways = one(self.expression(subject, ways), "branch".to_owned());
                 let of = |labels: &str| {
-                    let decision =
-                        format!("switch {}: {labels}", self.excerpts.expression(subject));
+                    // What ran is told by the labels.
+                    let decision = match self.program.types.get(subject.type_id) {
+                        Type::ActionRun(_) => format!("switch: {labels}"),
+                        _ => format!("switch {}: {labels}", self.excerpts.expression(subject)),
+                    };
                     map_all(ways.clone(), |_, decisions| decisions.push(decision.clone()))
                 };
                 let mut all = self.block(default, of("default"))?;
@@ -297,8 +300,16 @@ impl Walker<'_> {
                         decisions.push(decision);
                         (decisions, count)
                     };
-                    insert(&mut yes, key.clone(), after(format!("if {text}")));
-                    insert(&mut no, key, after(format!("if not ({text})")));
+                    // Operations stand in parentheses.
+                    let bare = match condition.kind {
+                        ExpressionKind::Binary(..) => {
+                            text.strip_prefix('(').and_then(|text| text.strip_suffix(')'))
+                        }
+                        _ => None,
+                    };
+                    let bare = bare.unwrap_or(&text);
+                    insert(&mut yes, key.clone(), after(format!("if {bare}")));
+                    insert(&mut no, key, after(format!("if not {text}")));
                 }
             }
         }
