@@ -16,9 +16,11 @@ use thiserror::Error;
 
 use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
 use crate::quiescence::Domain;
-use crate::search::{Link, Search, SearchWriter, has_priorities};
+use crate::search::{Link, Processor, Search, SearchWriter, has_priorities};
 use crate::store::BATCH;
-use crate::ternary_tree::Waiting;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::ternary_tree::{Eight, Four};
+use crate::ternary_tree::{Lanes, OneByOne, Together, Waiting};
 
 /// Most bits of a packed key.
 const MAXIMUM_KEY: u32 = 128;
@@ -45,6 +47,7 @@ pub struct Searcher {
     all: FindAll,
     body: *const c_void,
     stack: Vec<Waiting>,
+    together: Together,
 }
 
 // SAFETY: the pointer is to a search that threads may share; whoever uses a searcher keeps the finder alive.
@@ -166,7 +169,7 @@ impl Finder {
     #[must_use]
     pub fn searcher(&self) -> Searcher {
         let (find, all) = self.search.way();
-        Searcher { find, all, body: ptr::from_ref(&*self.search).cast(), stack: Vec::new() }
+        Searcher { find, all, body: ptr::from_ref(&*self.search).cast(), ..Searcher::none() }
     }
 }
 
@@ -182,11 +185,17 @@ impl Searcher {
     /// Finds nothing; for tables whose keys are exact.
     #[must_use]
     pub fn none() -> Self {
-        Self { find: nothing, all: nothing_at_all, body: ptr::null(), stack: Vec::new() }
+        Self {
+            find: nothing,
+            all: nothing_at_all,
+            body: ptr::null(),
+            stack: Vec::new(),
+            together: Together::default(),
+        }
     }
 
-    /// What `find` gives for each key, the low word first, with the searches side by side where entries are prefixes, so
-    /// that the memory which one waits for does not keep the others.
+    /// What `find` gives for each key, the low word first, with the searches side by side, so that the memory which one waits
+    /// for does not keep the others.
     ///
     /// # Safety
     /// As for `find`: the finder is alive, and nobody changes it.
@@ -211,22 +220,18 @@ impl Search {
             Self::Prefix { packing, .. } => packing.bits(),
             Self::Ternary(_) => 0,
         };
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-        {
-            return match bits {
-                0 => (counting::<RULES>, all_counting::<RULES>),
-                1..=64 => (counting::<SHORT>, all_counting::<SHORT>),
-                _ => (counting::<MEDIUM>, all_counting::<MEDIUM>),
-            };
-        }
-        match bits {
-            0 => (plain::<RULES>, all_plain::<RULES>),
-            1..=64 => (plain::<SHORT>, all_plain::<SHORT>),
-            _ => (plain::<MEDIUM>, all_plain::<MEDIUM>),
+        match (Processor::here(), bits) {
+            (Processor::Any, 0) => (plain::<RULES>, all_plain::<RULES>),
+            (Processor::Any, 1..=64) => (plain::<SHORT>, all_plain::<SHORT>),
+            (Processor::Any, _) => (plain::<MEDIUM>, all_plain::<MEDIUM>),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            (Processor::Eight, 0) => (eight::<RULES>, all_eight::<RULES>),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            (Processor::Four, 0) => (four::<RULES>, all_four::<RULES>),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            (Processor::Four | Processor::Eight, 1..=64) => (four::<SHORT>, all_four::<SHORT>),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            (Processor::Four | Processor::Eight, _) => (four::<MEDIUM>, all_four::<MEDIUM>),
         }
     }
 }
@@ -240,45 +245,60 @@ unsafe extern "C" fn nothing(_: *mut Searcher, _: u64, _: u64) -> u64 {
     0
 }
 
-unsafe extern "C" fn plain<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
-    // SAFETY: as promised to this function.
-    unsafe { find::<HOW>(searcher, low, high) }
-}
-
-/// With the instructions that count bits, of which nodes need several for each step.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
-unsafe extern "C" fn counting<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
-    // SAFETY: as promised to this function.
-    unsafe { find::<HOW>(searcher, low, high) }
-}
-
 unsafe fn nothing_at_all(_: &mut Searcher, _: &[[u64; 2]], found: &mut [u32]) {
     found.fill(0);
 }
 
+unsafe extern "C" fn plain<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
+    // SAFETY: as promised to this function.
+    unsafe { find::<HOW>(OneByOne, searcher, low, high) }
+}
+
 unsafe fn all_plain<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
     // SAFETY: as promised to this function.
-    unsafe { find_all::<HOW>(searcher, keys, found) }
+    unsafe { find_all::<HOW>(OneByOne, searcher, keys, found) }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
-unsafe fn all_counting<const HOW: u8>(
+#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2")]
+unsafe extern "C" fn four<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
+    // SAFETY: as promised to this function, which has AVX2.
+    unsafe { find::<HOW>(Four::known(), searcher, low, high) }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2")]
+unsafe fn all_four<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
+    // SAFETY: as promised to this function, which has AVX2.
+    unsafe { find_all::<HOW>(Four::known(), searcher, keys, found) }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2,avx512f")]
+unsafe extern "C" fn eight<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
+    // SAFETY: as promised to this function, which has AVX-512 F.
+    unsafe { find::<HOW>(Eight::known(), searcher, low, high) }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2,avx512f")]
+unsafe fn all_eight<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
+    // SAFETY: as promised to this function, which has AVX-512 F.
+    unsafe { find_all::<HOW>(Eight::known(), searcher, keys, found) }
+}
+
+/// # Safety
+/// As for [`find`], and nobody changes the finder.
+#[inline(always)]
+unsafe fn find_all<const HOW: u8>(
+    lanes: impl Lanes,
     searcher: &mut Searcher,
     keys: &[[u64; 2]],
     found: &mut [u32],
 ) {
-    // SAFETY: as promised to this function.
-    unsafe { find_all::<HOW>(searcher, keys, found) }
-}
-
-/// # Safety
-/// As for [`find`].
-#[inline(always)]
-unsafe fn find_all<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], found: &mut [u32]) {
+    let Searcher { together, body, .. } = searcher;
     // SAFETY: as in `find`.
-    let search = unsafe { &*searcher.body.cast::<Search>() };
+    let search = unsafe { &*body.cast::<Search>() };
     for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
         match search {
             Search::Prefix { trie, .. } if HOW == SHORT => {
@@ -292,12 +312,20 @@ unsafe fn find_all<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], fo
                 medium.iter_mut().zip(keys).for_each(|(to, key)| *to = wide(key));
                 trie.find(&medium[..keys.len()], found);
             }
-            _ => {
-                for ([low, high], found) in keys.iter().zip(found) {
-                    // SAFETY: as promised to this function.
-                    *found = unsafe { find::<HOW>(searcher, *low, *high) } as u32;
+            Search::Ternary(tree) if HOW == RULES => {
+                // Each with a word of zeros behind.
+                let mut words = [0; 3 * BATCH];
+                let stride = tree.key_words() + 1;
+                for (to, [low, high]) in words.chunks_exact_mut(stride).zip(keys) {
+                    match to {
+                        [one, _] => *one = *low,
+                        [one, two, _] => (*one, *two) = (*high, *low),
+                        _ => {}
+                    }
                 }
+                tree.find_all(lanes, tree.now(), &words[..stride * keys.len()], found, together);
             }
+            _ => found.fill(0),
         }
     }
 }
@@ -305,7 +333,12 @@ unsafe fn find_all<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], fo
 /// # Safety
 /// `searcher` was made by [`Finder::searcher`] of a finder that is alive, and nobody else uses it.
 #[inline(always)]
-unsafe fn find<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
+unsafe fn find<const HOW: u8>(
+    lanes: impl Lanes,
+    searcher: *mut Searcher,
+    low: u64,
+    high: u64,
+) -> u64 {
     // SAFETY: as promised to this function; the body of a searcher is the search of its finder, in a box of its own.
     let (Searcher { stack, body, .. }, search) =
         unsafe { (&mut *searcher, &*(*searcher).body.cast::<Search>()) };
@@ -317,7 +350,7 @@ unsafe fn find<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u
         }
         Search::Ternary(tree) if HOW == RULES => {
             let key = if tree.key_words() > 1 { [high, low, 0] } else { [low, 0, 0] };
-            tree.find(tree.now(), &key[..=tree.key_words()], stack)
+            tree.find(lanes, tree.now(), &key[..=tree.key_words()], stack)
                 .map_or(0, |(.., number)| number + 1)
         }
         _ => 0,

@@ -8,7 +8,9 @@ use crate::match_key::{MatchField, MatchKind, Pattern};
 use crate::packing::{Packed, Packing};
 use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::Domain;
-use crate::ternary_tree::{FieldRange, Rule, TernaryTree, Waiting, key_words};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::ternary_tree::{Eight, Four};
+use crate::ternary_tree::{FieldRange, Lanes, OneByOne, Rule, TernaryTree, Together, key_words};
 
 /// See the module.
 pub(crate) enum Search {
@@ -36,7 +38,36 @@ pub(crate) struct Scratch {
     short: Vec<u64>,
     medium: Vec<u128>,
     bytes: Vec<u8>,
-    stack: Vec<Waiting>,
+    together: Together,
+}
+
+/// What the processor has that searches gain by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Processor {
+    /// Nothing that is known.
+    Any,
+    /// Instructions that count bits, of which nodes need several for each step, and AVX2.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Four,
+    /// AVX-512 too.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Eight,
+}
+
+impl Processor {
+    /// Of this machine.
+    pub(crate) fn here() -> Self {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("avx2")
+        {
+            return if is_x86_feature_detected!("avx512f") { Self::Eight } else { Self::Four };
+        }
+        Self::Any
+    }
 }
 
 /// Whether entries have a priority of their own.
@@ -139,28 +170,34 @@ impl Search {
 
     /// The names of the best entries for these keys, each of `width` bytes, into `scratch.found`.
     pub(crate) fn find(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-        {
-            // SAFETY: the processor has the instructions, as just found out.
-            return unsafe { self.find_counting(keys, width, scratch) };
+        match Processor::here() {
+            Processor::Any => self.find_by(OneByOne, keys, width, scratch),
+            // SAFETY: the processor has the instructions.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Processor::Four => unsafe { self.find_by_four(keys, width, scratch) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Processor::Eight => unsafe { self.find_by_eight(keys, width, scratch) },
         }
-        self.find_by_any_means(keys, width, scratch);
     }
 
-    /// With the instructions that count bits, of which nodes need several for each step.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
-    fn find_counting(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        self.find_by_any_means(keys, width, scratch);
+    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2")]
+    fn find_by_four(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        // SAFETY: this function has AVX2.
+        self.find_by(unsafe { Four::known() }, keys, width, scratch);
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2,avx2,avx512f")]
+    fn find_by_eight(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        // SAFETY: this function has AVX-512 F.
+        self.find_by(unsafe { Eight::known() }, keys, width, scratch);
     }
 
     #[inline(always)]
-    fn find_by_any_means(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        let Scratch { found, short, medium, bytes, stack } = scratch;
+    fn find_by(&self, lanes: impl Lanes, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        let Scratch { found, short, medium, bytes, together } = scratch;
         found.clear();
         let packets = keys.chunks_exact(width);
         match self {
@@ -185,11 +222,10 @@ impl Search {
                 }
             }
             Self::Ternary(tree) => {
-                let now = tree.now();
-                for key in packets {
-                    key_words(key, short);
-                    found.push(tree.find(now, short, stack).map_or(0, |(.., number)| number + 1));
-                }
+                found.resize(packets.len(), 0);
+                short.clear();
+                packets.for_each(|key| key_words(key, short));
+                tree.find_all(lanes, tree.now(), short, found, together);
             }
         }
     }

@@ -12,21 +12,27 @@
 //! to a quarter, is built anew: in the mean that costs an insertion as much as the tree is deep.
 
 mod cut;
+#[allow(unsafe_code, reason = "instructions that not every processor has")]
+mod lanes;
 mod rule;
+mod together;
 
 use crate::arena::{Arena, Block, Root, Writer, half, halves};
 use crate::quiescence::Domain;
 use crate::sync::{AtomicU64, Ordering};
 use cut::{Cut, Window, choose};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) use lanes::{Eight, Four};
+pub(crate) use lanes::{Lanes, OneByOne};
 pub(crate) use rule::{FieldRange, Rule};
 use rule::{Rules, encode, words_of};
+pub(crate) use together::Together;
 
 /// Entries of a leaf that is not divided.
 const LEAF: usize = 8;
 
-/// A key in words, most significant byte first, and a word of zeros behind.
+/// Appends a key in words, most significant byte first, and a word of zeros behind.
 pub(crate) fn key_words(key: &[u8], words: &mut Vec<u64>) {
-    words.clear();
     for chunk in key.chunks(8) {
         let mut bytes = [0; 8];
         bytes[..chunk.len()].copy_from_slice(chunk);
@@ -111,7 +117,13 @@ impl TernaryTree {
 
     /// The best entry for a key in words. `stack` is scratch memory.
     #[inline(always)]
-    pub(crate) fn find(&self, tree: Block, key: &[u64], stack: &mut Vec<Waiting>) -> Best {
+    pub(crate) fn find(
+        &self,
+        lanes: impl Lanes,
+        tree: Block,
+        key: &[u64],
+        stack: &mut Vec<Waiting>,
+    ) -> Best {
         let mut best: Best = None;
         stack.clear();
         let mut next = tree;
@@ -123,19 +135,11 @@ impl TernaryTree {
                     (Block::NONE, Block::NONE)
                 }
                 Kind::Leaf => {
-                    self.look(words, key, &mut best);
+                    self.look(lanes, words, key, &mut best);
                     (Block::NONE, Block::NONE)
                 }
-                Kind::Byte => {
-                    let byte = number_at(key, head.at, 1) as usize;
-                    (byte_child(words, byte), Block::from_bits(half(words, BYTE_OPEN)))
-                }
-                Kind::Number => {
-                    let threshold = words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
-                    let side = usize::from(number_at(key, head.at, head.length) >= threshold);
-                    let child = Block::from_bits(half(words, NUMBER_SIDES + side));
-                    (child, Block::from_bits(half(words, NUMBER_OPEN)))
-                }
+                Kind::Byte => at_byte(&head, words, key),
+                Kind::Number => at_number(&head, words, key),
             };
             next = match (side.is_none(), open.is_none()) {
                 (false, true) => side,
@@ -164,8 +168,8 @@ impl TernaryTree {
 
     /// Compares the entries of a leaf, of which the best come first.
     #[inline(always)]
-    fn look(&self, words: &[AtomicU64], key: &[u64], best: &mut Best) {
-        let Some(rule) = self.rules(words).first_match(key) else { return };
+    fn look(&self, lanes: impl Lanes, words: &[AtomicU64], key: &[u64], best: &mut Best) {
+        let Some(rule) = self.rules(words).first_match(lanes, key) else { return };
         let (priority, order) = (rule.priority(), rule.order());
         if best.is_none_or(|(other, first, _)| (other, !first) < (priority, !order)) {
             *best = Some((priority, order, rule.number()));
@@ -311,12 +315,12 @@ impl TernaryTree {
             Head { kind: Kind::Leaf, at: 0, length: 0, highest: rules[0].priority }.encode(),
             self.leaf_words(&rules) as u64 | (rules.len() as u64) << 32,
         ];
-        encode(&rules, &mut words);
+        encode(&rules, self.words, &mut words);
         writer.make(&self.arena, &words)
     }
 
     fn leaf_words(&self, rules: &[Rule]) -> usize {
-        2 + words_of(rules)
+        2 + words_of(rules, self.words)
     }
 
     /// A block as the writer changes it.
@@ -406,16 +410,38 @@ const BYTE_OPEN: usize = 12;
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
 
+/// Where a key goes on from a node that divides by a byte, and the child for rules that leave it open.
+#[inline(always)]
+fn at_byte(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
+    let byte = number_at(key, head.at, 1) as usize;
+    (byte_child(words, byte), Block::from_bits(half(words, BYTE_OPEN)))
+}
+
+/// The same where a number divides.
+#[inline(always)]
+fn at_number(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
+    let threshold = words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
+    let side = usize::from(number_at(key, head.at, head.length) >= threshold);
+    let child = Block::from_bits(half(words, NUMBER_SIDES + side));
+    (child, Block::from_bits(half(words, NUMBER_OPEN)))
+}
+
 #[inline(always)]
 fn byte_child(words: &[AtomicU64], byte: usize) -> Block {
-    let values = |at: usize| words.get(2 + at).map_or(0, |word| word.load(Ordering::Relaxed));
+    let Some(values) = words.get(2..BYTE_OPEN / 2) else { return Block::NONE };
     let (word, bit) = (byte / 64, byte % 64);
-    let own = values(word);
-    if own >> bit & 1 == 0 {
+    // Of the words before it all bits count, of its own those below it: without a branch, as bytes cannot be foretold.
+    let mut before = 0;
+    let mut is_there = false;
+    for (at, values) in values.iter().enumerate() {
+        let values = values.load(Ordering::Relaxed);
+        let below = if at == word { (1 << bit) - 1 } else { u64::from(at > word).wrapping_sub(1) };
+        before += (values & below).count_ones();
+        is_there |= at == word && values >> bit & 1 == 1;
+    }
+    if !is_there {
         return Block::NONE;
     }
-    let before: u32 = (0..word).map(|at| values(at).count_ones()).sum::<u32>()
-        + (own & ((1 << bit) - 1)).count_ones();
     Block::from_bits(half(words, BYTE_OPEN + 1 + before as usize))
 }
 

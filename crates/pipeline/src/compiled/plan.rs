@@ -61,7 +61,7 @@ pub(super) struct Plan {
     pub(super) error: Offset,
     pub(super) length_change: Offset,
     pub(super) steps: Offset,
-    /// Where the parser's stage leaves, for native tables with prefixes, the two words of the key and what it found.
+    /// Where the parser's stage leaves, for native tables whose keys are not exact, the two words of the key and what it found.
     pub(super) ahead: BTreeMap<u32, Offset>,
     /// Where it leaves, for native tables of exact keys whose entries have counters or timers, the two words of the key.
     pub(super) keys: BTreeMap<u32, Offset>,
@@ -819,7 +819,7 @@ impl Walk<'_> {
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
             // What is found ahead stands as long as no packet changes a table.
             let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
-            if layout.is_prefix() && !adds && !leaves_gate {
+            if layout.fields().is_some() && !adds && !leaves_gate {
                 let [first, ..] = [place(), place(), place()];
                 plan.ahead.insert(*number, first);
             }

@@ -1,14 +1,16 @@
 //! An entry as the tree has it: a value under a mask, ranges, a priority; and the entries of a leaf in words.
 //!
 //! ```text
-//! for each entry: mask ... value ...
+//! for each eight entries and each word of a key: mask ... value ...
 //! for each entry: number and priority, order, place and number of its ranges
 //! for each range: place, low ..., high ...
 //! ```
 //!
-//! So masks and values lie one behind the other, all of one length, and are compared without a branch for each: which of
-//! them matches cannot be foretold, and a wrong guess takes longer than several comparisons.
+//! So eight masks lie one behind the other, and eight values, and are compared together ([`super::lanes`]): which of them
+//! matches cannot be foretold, and a wrong guess takes longer than several comparisons. What is no entry behind the last
+//! matches nothing.
 
+use super::lanes::{GROUP, Lanes, TOGETHER};
 use super::number_at;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -49,33 +51,42 @@ impl FieldRange {
 /// Words of an entry behind all masks and values.
 const HEAD: usize = 3;
 
-/// Entries whose masks and values are compared together.
-const TOGETHER: usize = 8;
-
 impl Rule {
+    /// Of its ranges.
     fn words(&self) -> usize {
-        let ranges = self.ranges.iter().map(|range| 1 + 2 * range.low.len()).sum::<usize>();
-        HEAD + 2 * self.mask.len() + ranges
+        self.ranges.iter().map(|range| 1 + 2 * range.low.len()).sum()
     }
 }
 
-/// As many words as entries take.
-pub(super) fn words_of(rules: &[Rule]) -> usize {
-    rules.iter().map(Rule::words).sum()
+/// Words of the masks and values of so many entries, for keys of so many words.
+#[inline(always)]
+fn compared(count: usize, key: usize) -> usize {
+    count.div_ceil(TOGETHER) * GROUP * key
 }
 
-/// Appends entries in words.
-pub(super) fn encode(rules: &[Rule], words: &mut Vec<u64>) {
-    for rule in rules {
-        words.extend(&rule.mask);
-        words.extend(&rule.value);
+/// As many words as entries take, for keys of so many.
+pub(super) fn words_of(rules: &[Rule], key: usize) -> usize {
+    compared(rules.len(), key) + rules.iter().map(|rule| HEAD + rule.words()).sum::<usize>()
+}
+
+/// Appends entries in words, for keys of so many.
+pub(super) fn encode(rules: &[Rule], key: usize, words: &mut Vec<u64>) {
+    for group in rules.chunks(TOGETHER) {
+        for word in 0..key {
+            let of = |rule: usize, part: fn(&Rule) -> &[u64], none| {
+                group.get(rule).map_or(none, |rule| part(rule).get(word).copied().unwrap_or(0))
+            };
+            words.extend((0..TOGETHER).map(|rule| of(rule, |rule| &rule.mask, 0)));
+            // No word has this under a mask of zeros.
+            words.extend((0..TOGETHER).map(|rule| of(rule, |rule| &rule.value, u64::MAX)));
+        }
     }
-    let mut at = rules.iter().map(|rule| HEAD + 2 * rule.mask.len()).sum::<usize>();
+    let mut at = compared(rules.len(), key) + HEAD * rules.len();
     for rule in rules {
         words.push(u64::from(rule.number) | u64::from(rule.priority) << 32);
         words.push(rule.order);
         words.push(at as u64 | (rule.ranges.len() as u64) << 32);
-        at += rule.words() - HEAD - 2 * rule.mask.len();
+        at += rule.words();
     }
     for range in rules.iter().flat_map(|rule| &rule.ranges) {
         words.push(range.at as u64 | (range.bytes as u64) << 32);
@@ -112,33 +123,18 @@ impl<'a> Rules<'a> {
     #[inline(always)]
     pub(super) fn get(self, index: usize) -> Option<RuleWords<'a>> {
         let Self { words, count, key } = self;
-        let heads = 2 * key * count + HEAD * index;
+        let heads = compared(count, key) + HEAD * index;
         Some(RuleWords { words, index, key, head: words.get(heads..heads + HEAD)? })
     }
 
     /// The first that matches a key in words, given that the key has as many words as is said.
     #[inline(always)]
-    pub(super) fn first_match(self, key: &[u64]) -> Option<RuleWords<'a>> {
-        match self.key {
-            1 => self.first_of::<1>(key),
-            2 => self.first_of::<2>(key),
-            3 => self.first_of::<3>(key),
-            _ => self.iter().find(|rule| rule.fits(key) && rule.is_within(key)),
-        }
-    }
-
-    #[inline(always)]
-    fn first_of<const WORDS: usize>(self, key: &[u64]) -> Option<RuleWords<'a>> {
-        let key_words: &[u64; WORDS] = key.first_chunk()?;
-        let compared = self.words.get(..2 * WORDS * self.count)?;
-        for (round, together) in compared.chunks(2 * WORDS * TOGETHER).enumerate() {
-            let mut fits = 0_u32;
-            for (place, rule) in together.chunks_exact(2 * WORDS).enumerate() {
-                let mut differs = 0;
-                for (word, key) in key_words.iter().enumerate() {
-                    differs |= key & load(&rule[word]) ^ load(&rule[WORDS + word]);
-                }
-                fits |= u32::from(differs == 0) << place;
+    pub(super) fn first_match(self, lanes: impl Lanes, key: &[u64]) -> Option<RuleWords<'a>> {
+        let (groups, _) = self.words.get(..compared(self.count, self.key))?.as_chunks::<GROUP>();
+        for (round, group) in groups.chunks_exact(self.key.max(1)).enumerate() {
+            let mut fits = u8::MAX;
+            for (group, word) in group.iter().zip(key) {
+                fits = lanes.fits(group, *word, fits);
             }
             while fits != 0 {
                 let rule = self.get(round * TOGETHER + fits.trailing_zeros() as usize)?;
@@ -178,11 +174,14 @@ impl<'a> RuleWords<'a> {
         load(&self.head[1])
     }
 
-    /// Mask and value.
-    fn compared(&self) -> (&'a [AtomicU64], &'a [AtomicU64]) {
-        let own = self.words.get(2 * self.key * self.index..).unwrap_or_default();
-        let (mask, rest) = own.split_at_checked(self.key).unwrap_or_default();
-        (mask, rest.get(..self.key).unwrap_or_default())
+    /// Mask and value of each word of a key.
+    fn compared(&self) -> impl Iterator<Item = (u64, u64)> {
+        let Self { words, index, key, .. } = *self;
+        let (group, place) = (index / TOGETHER * key * GROUP, index % TOGETHER);
+        let at = move |at: usize| words.get(at).map_or(0, load);
+        (0..key)
+            .map(move |word| group + word * GROUP + place)
+            .map(move |mask| (at(mask), at(mask + TOGETHER)))
     }
 
     #[inline(always)]
@@ -199,7 +198,7 @@ impl<'a> RuleWords<'a> {
 
     pub(super) fn decode(&self) -> Rule {
         let all = |words: &[AtomicU64]| words.iter().map(load).collect::<Vec<u64>>();
-        let (mask, value) = self.compared();
+        let (mask, value) = self.compared().unzip();
         let ranges = self.ranges().map(|range| {
             let (low, high) = (all(range.low), all(range.high));
             FieldRange { at: range.at, bytes: range.bytes, low, high }
@@ -208,16 +207,10 @@ impl<'a> RuleWords<'a> {
             number: self.number(),
             priority: self.priority(),
             order: self.order(),
-            mask: all(mask),
-            value: all(value),
+            mask,
+            value,
             ranges: ranges.collect(),
         }
-    }
-
-    /// Whether a key has the value under the mask.
-    fn fits(&self, key: &[u64]) -> bool {
-        let (mask, value) = self.compared();
-        mask.iter().zip(value).zip(key).all(|((mask, value), key)| key & load(mask) == load(value))
     }
 
     /// Whether all ranges hold a key.

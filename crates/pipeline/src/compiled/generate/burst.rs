@@ -587,7 +587,7 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
-/// The native tables with prefixes whose keys are known behind the parser.
+/// The native tables with prefixes or rules whose keys are known behind the parser.
 pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sought> {
     let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
         let place = *plan.ahead.get(&table)?;

@@ -47,6 +47,16 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Goes to `miss` where the number of an entry is sought and none was found, which is 0; control goes on with a number.
+    pub(super) fn miss_if_none(&mut self, lookup: Lookup, miss: Block) {
+        let (goes_on, none) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(lookup.low, goes_on, &[], none, &[]);
+        self.builder.switch_to_block(none);
+        self.count_lookup(lookup.access, MISSES);
+        self.builder.ins().jump(miss, &[]);
+        self.builder.switch_to_block(goes_on);
+    }
+
     fn look_up_by_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
         let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
         let Lookup { access, low, high } = lookup;

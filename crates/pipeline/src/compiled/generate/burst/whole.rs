@@ -28,7 +28,7 @@ const ENDS: usize = 3;
 
 /// Whether a program's packets may be parsed and brought to their end one after the other.
 pub(in crate::compiled) fn is_possible(plan: &Plan) -> bool {
-    // The interpreter's steps change tables, as entries do that are not written in place; what is sought by a prefix is
+    // The interpreter's steps change tables, as entries do that are not written in place; what is sought by prefixes or rules is
     // sought for a whole burst.
     !plan.interprets
         && !plan.ages
