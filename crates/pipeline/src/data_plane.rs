@@ -224,7 +224,7 @@ impl Shared {
         let state = self.core.state.tables.get(bound.id.index())?;
         let mut next = None::<Duration>;
         for stored in state.iter() {
-            let timer = &stored.timer;
+            let timer = stored.timer();
             let Some(timeout) = timer.timeout() else { continue };
             let mut quiet_since = timer.restarted().max(timer.told().unwrap_or_default());
             if quiet_since.saturating_add(timeout) <= now {

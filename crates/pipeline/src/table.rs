@@ -25,12 +25,13 @@ pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
 pub(crate) use stored::{
-    ActionCell, Direct, Directs, EntryState, GroupCell, Note, Runs, Stored, Tally, counter_in,
-    meter_in,
+    Account, ActionCell, Direct, Directs, EntryState, GroupCell, Note, Runs, Stored, Tally,
+    counter_in, meter_in,
 };
 pub(crate) use timer::Timer;
 
 use self::search::Search;
+use self::stored::MeterCell;
 use crate::error::{ControlError, RunError};
 use crate::externs::meter::MeterConfig;
 use crate::layout::Layout;
@@ -42,6 +43,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
+use tables::Slab;
 
 /// Names an entry of a table as long as it is there; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,6 +164,7 @@ struct Entries {
     next_handle: u64,
     /// Counters and meters of an entry that is added.
     shape: Directs,
+    accounts: Arc<Slab<Account>>,
     one_shots: OneShots,
     /// Where the actions of all entries are, once machine code uses them.
     native: Option<Arc<NativeTable>>,
@@ -191,6 +194,7 @@ impl TableState {
         };
         let needs_priority = keys.iter().any(KeyShape::needs_priority);
         let ageing = Ageing::of(table);
+        let meters = Slab::new();
         let shape = table
             .direct_externs
             .iter()
@@ -200,7 +204,7 @@ impl TableState {
                         Direct::Counter(CounterValue::default())
                     }
                     ExternType::V1DirectMeter | ExternType::DirectMeter => {
-                        Direct::Meter(Arc::default())
+                        Direct::Meter(MeterCell::new(&meters))
                     }
                     _ => Direct::Other,
                 };
@@ -229,6 +233,7 @@ impl TableState {
                 search: Search::new(!needs_priority),
                 next_handle: 1,
                 shape,
+                accounts: Slab::new(),
                 one_shots: OneShots::default(),
                 native: None,
             }),
@@ -543,7 +548,7 @@ impl TableState {
     /// Whether an entry has timed out in a table that deletes such entries: it is there no more,
     /// though it may not have been taken out yet.
     pub(crate) fn is_gone(&self, entry: &Stored, now: Duration) -> bool {
-        self.ageing == Ageing::Delete && entry.timer.is_idle(now)
+        self.ageing == Ageing::Delete && entry.timer().is_idle(now)
     }
 
     /// Entries whose timers ran out by `now`: each is reported once per timeout, or removed.
@@ -553,8 +558,8 @@ impl TableState {
             return reported;
         }
         for entry in self.iter() {
-            if entry.timer.told().is_none() && entry.timer.is_idle(now) {
-                entry.timer.tell(now);
+            if entry.timer().told().is_none() && entry.timer().is_idle(now) {
+                entry.timer().tell(now);
                 let deletes = self.ageing == Ageing::Delete;
                 if deletes {
                     self.unlink(&entry);
@@ -601,7 +606,8 @@ impl Entries {
         let handle = EntryHandle(self.next_handle);
         self.next_handle += 1;
         let state = EntryState { runs, directs: self.shape.clone(), note: None };
-        Stored::new(handle, key, is_const, Timer::new(idle_timeout, now), state)
+        let account = self.accounts.keep(Account::new(Timer::new(idle_timeout, now)));
+        Stored::new(handle, key, is_const, account, state)
     }
 
     /// Whether there was room for it where machine code has it.

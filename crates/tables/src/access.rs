@@ -114,23 +114,17 @@ impl Access {
         addresses.iter().for_each(|address| prefetch(*address as usize as *const u8));
     }
 
-    /// Asks the cache for memory that the values of the entry of a key name: `place` says where in them its address is, and
-    /// `distances` how far behind that address is what will be wanted. Nothing happens where the entry is not in the bucket
-    /// of its key.
+    /// Asks the cache for the line of memory whose address is at a `place` in the values of the entry of a key, and gives that
+    /// address. Nothing happens where there is no such entry, or it is not in the bucket of its key.
     ///
     /// # Safety
     /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The probe is
     /// that of its shape.
     #[inline]
-    pub unsafe fn ask_for_named(
-        &self,
-        key: [u64; 2],
-        probe: &Probe,
-        (place, distances): (usize, &[usize]),
-    ) {
+    pub unsafe fn ask_for_named(&self, key: [u64; 2], probe: &Probe, place: usize) -> Option<u64> {
         let (values, size) = probe.values();
         if self.in_place != 1 || place + 8 > size {
-            return;
+            return None;
         }
         let words = probe.key_words();
         let key = &key[..words.unwrap_or(1).min(2)];
@@ -147,13 +141,17 @@ impl Access {
                 u64::from_le_bytes(stored.load(Ordering::Relaxed).to_ne_bytes()) == *wanted
             }),
         };
-        if let Some(slot) = (0..probe.slots()).find(is_here) {
-            let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
-            for distance in distances {
-                // Whatever it is, it is not looked at.
-                prefetch((named as usize).wrapping_add(*distance) as *const u8);
-            }
-        }
+        let header = bucket.word64(0).load(Ordering::Relaxed);
+        // A slot without an entry keeps its last key, and what that named.
+        let is_taken = |slot: &usize| {
+            let above = Probe::ACTIONS + *slot as u32 * probe.action_bits();
+            header >> above & ((1 << probe.action_bits()) - 1) != 0
+        };
+        let slot = (0..probe.slots()).find(|slot| is_here(slot) && is_taken(slot))?;
+        let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
+        // Whatever it is, it is not looked at.
+        prefetch(named as usize as *const u8);
+        Some(named)
     }
 
     #[inline(always)]

@@ -544,6 +544,25 @@ mod tests {
     }
 
     #[test]
+    fn what_an_entry_names_is_asked_for_and_what_one_named_that_is_gone_is_not() {
+        let named = 0x1234_5678_u64;
+        let mut values = [0; 16];
+        values[8..].copy_from_slice(&named.to_ne_bytes());
+        for key_bits in [32, 64, 128] {
+            let mut table = ExactTable::new(key_bits, 16, 2).unwrap();
+            let probe = crate::Probe::of(key_bits, 16, 2).unwrap();
+            table.insert(7, ActionId(0), &values).unwrap();
+            // SAFETY: the table is alive, and as it is when the access is made.
+            let ask = |table: &ExactTable, key| unsafe {
+                table.access(Sharing::Alone, 0).ask_for_named([key, 0], &probe, 8)
+            };
+            assert_eq!((ask(&table, 7), ask(&table, 8)), (Some(named), None), "{key_bits}");
+            assert!(table.remove(7));
+            assert_eq!((ask(&table, 7), ask(&table, 0)), (None, None), "{key_bits}");
+        }
+    }
+
+    #[test]
     fn what_fits_no_line_is_refused() {
         let wide = |key_bits, bytes, actions| ExactTable::new(key_bits, bytes, actions).is_err();
         assert!(wide(129, 4, 1) && wide(32, 33, 1) && !wide(128, 32, 60));

@@ -27,9 +27,9 @@
 //! How it works inside: [`Storage::Inline`] is an array of one-line buckets that hold keys and values; the paper's
 //! storages use the same buckets as an index. Readers check a bucket's or an entry's version instead of taking a
 //! lock; workers whose actions have entries alone lock them, or announce windows of them. What a deletion unlinks is used
-//! again only when no worker can see it any more, which epochs tell. All shared memory is reached by atomics, so that no call,
-//! in whatever order, is a data race. Keys that are not matched exactly are found through trees whose nodes never change: a
-//! new way to an entry is published by one store.
+//! again only when no worker can see it any more, which epochs tell. All memory that changes while it is shared is reached by
+//! atomics, so that no call, in whatever order, is a data race. Keys that are not matched exactly are found through trees whose
+//! nodes never change: a new way to an entry is published by one store.
 
 #[allow(unsafe_code, reason = "what machine code calls")]
 mod access;
@@ -70,6 +70,8 @@ mod region;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod search;
 mod selector;
+#[allow(unsafe_code, reason = "values are written and dropped where they are kept")]
+mod slab;
 mod store;
 mod sync;
 mod table;
@@ -99,6 +101,7 @@ pub use region::Pages;
 pub use selector::{
     ActionSelector, GroupId, Limits, Member, MemberId, SelectorError, SelectorReader,
 };
+pub use slab::{Kept, Slab};
 pub use store::{BATCH, Hit};
 pub use table::{Entry, EntryError, MemoryUse, Options, Table, TableError, WorkerError};
 pub use worker::{Actions, BatchError, Miss, Worker};

@@ -7,7 +7,7 @@
 //! headers that the program adds.
 
 use super::Compiled;
-use super::context::{Context, NEW_PACKET};
+use super::context::{Context, NEW_PACKET, account};
 use super::engine::{self, Image, fault};
 use super::plan::Plan;
 use super::step::Steps;
@@ -16,7 +16,7 @@ use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
 use crate::bound::Offset;
 use crate::error::RunError;
-use crate::table::{Ageing, EntryLayout, Tally, Timer};
+use crate::table::{Account, Ageing, EntryLayout};
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use tables::{Access, Probe};
@@ -86,7 +86,7 @@ pub(super) struct Burst {
 /// A stage: of a burst, from the packet on with this number; gives the number of the packet that it came to.
 pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 
-/// A native table with prefixes, in which a whole burst is sought between both stages.
+/// A native table whose keys are not exact, in which a whole burst is sought between both stages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sought {
     pub(super) table: u32,
@@ -111,6 +111,8 @@ pub(super) struct Owner {
     probe: Probe,
     /// Where in its values an entry has the address.
     place: u32,
+    /// It leads to a meter.
+    meters: bool,
 }
 
 impl Owner {
@@ -118,17 +120,30 @@ impl Owner {
     pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
         let is_used = layout.counts || layout.meters || layout.ageing != Ageing::None;
         let place = layout.owner.filter(|_| is_used)?;
-        Some(Self { probe: layout.probe()?, place })
+        Some(Self { probe: layout.probe()?, place, meters: layout.meters })
     }
 
-    /// Asks the cache for that of the entry with this key.
+    /// Asks the cache for that of the entries with these keys.
     ///
     /// # Safety
     /// The access is of such a table, given for the batch at hand, in the gate.
-    unsafe fn ask_for(&self, access: &Access, key: [u64; 2]) {
-        let wanted = [Tally::PACKETS, Timer::RESTARTED];
-        // SAFETY: as promised to this function; the probe is that of the table's layout.
-        unsafe { access.ask_for_named(key, &self.probe, (self.place as usize, &wanted)) };
+    unsafe fn ask_for(&self, access: &Access, keys: &[[u64; 2]]) {
+        let mut accounts = [0; BURST];
+        for (account, key) in accounts.iter_mut().zip(keys) {
+            // SAFETY: as promised to this function; the probe is that of the table's layout.
+            let named = unsafe { access.ask_for_named(*key, &self.probe, self.place as usize) };
+            *account = named.unwrap_or(0);
+        }
+        if !self.meters {
+            return;
+        }
+        for address in &accounts[..keys.len().min(BURST)] {
+            // SAFETY: as promised to this function: what an entry has there is the address of its account, or zero.
+            let meter = unsafe { account(*address) }.map(Account::meter);
+            for line in meter.into_iter().flat_map(lines) {
+                (access.prefetch)(line);
+            }
+        }
     }
 }
 
@@ -257,28 +272,25 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Finds for all packets of a burst what they seek by a prefix, and asks the cache for the entries.
+    /// Finds for all packets of a burst what they seek by prefixes or rules, and asks the cache for the entries.
     fn seek(&mut self, accesses: &mut [TableAccess], packets: usize) {
         for sought in &self.code.machine.sought {
             let Some(table) = accesses.get_mut(sought.table as usize) else { continue };
-            let place = sought.place as usize / 8;
             let mut keys = [[0; 2]; BURST];
-            let frames = self.frames.chunks_exact(self.words).take(packets);
-            for (key, frame) in keys.iter_mut().zip(frames) {
-                key.copy_from_slice(&frame[place..place + 2]);
+            for (key, frame) in keys.iter_mut().zip(self.frames_with(sought.place).take(packets)) {
+                key.copy_from_slice(&frame[..2]);
             }
             let mut found = [0; BURST];
             // SAFETY: the accesses were given for the batch, in the gate.
             unsafe { table.searcher.find_all(&keys[..packets], &mut found[..packets]) };
             for (found, frame) in found.iter().zip(self.frames.chunks_exact_mut(self.words)) {
-                frame[place + 2] = u64::from(*found);
+                frame[sought.place as usize / 8 + 2] = u64::from(*found);
                 table.access.ask_for(*found);
             }
             if let Some(owner) = &sought.owner {
-                for found in &found[..packets] {
-                    // SAFETY: as above.
-                    unsafe { owner.ask_for(&table.access, [u64::from(*found), 0]) };
-                }
+                let keys = found.map(|found| [u64::from(found), 0]);
+                // SAFETY: as above.
+                unsafe { owner.ask_for(&table.access, &keys[..packets]) };
             }
         }
     }
@@ -287,12 +299,18 @@ impl Run<'_, '_> {
     fn ask_for_owners(&self, accesses: &[TableAccess], packets: usize) {
         for Owned { table, place, owner } in &self.code.machine.owned {
             let Some(table) = accesses.get(*table as usize) else { continue };
-            let place = *place as usize / 8;
-            for frame in self.frames.chunks_exact(self.words).take(packets) {
-                // SAFETY: the accesses were given for the batch, in the gate.
-                unsafe { owner.ask_for(&table.access, [frame[place], frame[place + 1]]) };
+            let mut keys = [[0; 2]; BURST];
+            for (key, frame) in keys.iter_mut().zip(self.frames_with(*place).take(packets)) {
+                key.copy_from_slice(&frame[..2]);
             }
+            // SAFETY: the accesses were given for the batch, in the gate.
+            unsafe { owner.ask_for(&table.access, &keys[..packets]) };
         }
+    }
+
+    /// What frames have from a place on.
+    fn frames_with(&self, place: Offset) -> impl Iterator<Item = &[u64]> {
+        self.frames.chunks_exact(self.words).map(move |frame| &frame[place as usize / 8..])
     }
 
     /// Zero if nobody wants to know.
@@ -473,4 +491,15 @@ unsafe fn passed_packet<'p>(context: &Context) -> &'p [u8] {
 /// How many packets were written down before those that came of this one.
 fn before_packet(sent: &[Sent], packet: usize) -> usize {
     sent.iter().take_while(|sent| sent.packet < packet).count()
+}
+
+/// The lines of memory that a value lies on.
+fn lines<T>(value: *const T) -> impl Iterator<Item = *const u8> {
+    /// Bytes of a line of the cache.
+    const LINE: usize = 64;
+    let start = value.cast::<u8>();
+    let inside = start.addr() % LINE;
+    (0..size_of::<T>() + inside)
+        .step_by(LINE)
+        .map(move |at| start.wrapping_sub(inside).wrapping_add(at))
 }

@@ -8,7 +8,7 @@ use super::host::Host;
 use super::step::Steps;
 use super::tables::{Inside, TableAccess};
 use crate::machine::Machine;
-use crate::table::{Stored, Timer};
+use crate::table::{Account, Stored, Timer};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,28 +174,37 @@ pub(super) unsafe fn inside<'i>(context: *mut Context) -> Option<&'i mut Inside<
     unsafe { (*context).inside.cast::<Inside<'i>>().as_mut() }
 }
 
-/// The entry with an address that code took from a table.
+/// The account with an address that code took from an entry.
 ///
 /// # Safety
 /// The worker has been inside of the gate since code took it, so that the entry is still in its table; or zero.
+pub(super) unsafe fn account<'a>(address: u64) -> Option<&'a Account> {
+    // SAFETY: by the contract; whoever takes an entry out of its table closes the gate before it is dropped, and its account
+    // with it.
+    unsafe { std::ptr::with_exposed_provenance::<Account>(address as usize).as_ref() }
+}
+
+/// The entry that an account belongs to.
+///
+/// # Safety
+/// As [`account`].
 pub(super) unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
-    // SAFETY: by the contract; whoever takes an entry out of its table closes the gate before it is dropped.
-    unsafe { std::ptr::with_exposed_provenance::<Stored>(address as usize).as_ref() }
+    // SAFETY: by the contract; an account has the address of its entry from the beginning.
+    unsafe { account(address)?.entry().as_ref() }
 }
 
 /// As [`entry`], to be kept.
 ///
 /// # Safety
-/// As [`entry`].
+/// As [`account`].
 unsafe fn owned(address: u64) -> Option<Arc<Stored>> {
-    let pointer = std::ptr::with_exposed_provenance::<Stored>(address as usize);
-    (!pointer.is_null()).then(|| {
-        // SAFETY: the address is what `Arc::as_ptr` gave, and by the contract the table has the entry, which it counts.
-        unsafe {
-            Arc::increment_strong_count(pointer);
-            Arc::from_raw(pointer)
-        }
-    })
+    // SAFETY: by the contract.
+    let pointer = unsafe { account(address) }?.entry();
+    // SAFETY: the address is what `Arc::as_ptr` gave, and by the contract the table has the entry, which it counts.
+    unsafe {
+        Arc::increment_strong_count(pointer);
+        Some(Arc::from_raw(pointer))
+    }
 }
 
 /// A packet found an entry that has timed out: it goes, and was not found.

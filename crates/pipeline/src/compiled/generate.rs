@@ -15,6 +15,7 @@ mod places;
 mod probe;
 mod statement;
 mod table;
+mod timers;
 
 use self::places::Places;
 use super::added;

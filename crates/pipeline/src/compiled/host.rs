@@ -188,7 +188,7 @@ impl<'s> Host<'s> {
     /// Idle timer and counters of a hit; gives what the entry runs.
     fn hit(&self, entry: &Stored, restarts: bool) -> Option<Arc<ActionCell>> {
         if restarts {
-            entry.timer.restart(self.now);
+            entry.timer().restart(self.now);
         }
         let mut stored = entry.state();
         // BMv2 counts each hit, and only its architecture is compiled.

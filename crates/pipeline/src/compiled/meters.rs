@@ -1,11 +1,12 @@
 //! Meters that code runs, and counters and meters of entries, wherever the entry is.
 
-use super::context::{Context, entry, host, steps};
+use super::context::{Context, account, entry, host, steps};
 use super::host::Host;
 use crate::bound::DEFAULT_ENTRY;
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
 use crate::externs::meter::Color;
+use crate::sync::lock;
 use crate::table::{TableState, counter_in, meter_in};
 use ir::ExternId;
 
@@ -65,10 +66,16 @@ pub(super) unsafe extern "C" fn entry_meter(
             let default = table.default();
             meter_in(&default.directs, id).map(|mut meter| meter.execute(size, before, now))
         }),
-        // SAFETY: code took the address in this packet's time inside of the gate. Who holds a meter waits for nobody.
-        address => unsafe { entry(address) }
-            .and_then(|entry| entry.meter(id))
-            .map(|mut meter| meter.execute(size, before, now)),
+        address => {
+            // SAFETY: code took the address in this packet's time inside of the gate. Who holds a meter waits for nobody.
+            let meter = unsafe {
+                match account(address).and_then(|account| account.meter().as_ref()) {
+                    Some(only) => Some(lock(only)),
+                    None => entry(address).and_then(|entry| entry.meter(id)),
+                }
+            };
+            meter.map(|mut meter| meter.execute(size, before, now))
+        }
     };
     // SAFETY: as above.
     let host = unsafe { self::host(context) };

@@ -89,8 +89,8 @@ impl Core {
         let stored = state.changeable(&matches, entry.priority)?;
         state.change(&stored, |state| {
             state.runs = runs;
-            stored.timer.set_timeout(entry.idle_timeout);
-            stored.timer.restart(now);
+            stored.timer().set_timeout(entry.idle_timeout);
+            stored.timer().restart(now);
         });
         Ok(stored.handle)
     }

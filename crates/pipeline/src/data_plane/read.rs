@@ -191,8 +191,8 @@ impl Entries<'_> {
             Runs::Group(id, _) => Some(TableAction::Group(GroupId(*id))),
             Runs::OneShot(_) => note.one_shot.clone().map(TableAction::OneShot),
         };
-        let idle = stored.timer.timeout().unwrap_or_default();
-        let elapsed = self.time.saturating_sub(stored.timer.restarted());
+        let idle = stored.timer().timeout().unwrap_or_default();
+        let elapsed = self.time.saturating_sub(stored.timer().restarted());
         let since_last_hit = self.table.idle_timeout.then_some(elapsed);
         let shown = TableEntry {
             action,

@@ -181,10 +181,10 @@ impl<'a> Writer<'a> {
         let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
         let mut before = None;
         self.state(bound)?.change(&stored, |state| {
-            let old = (state.runs.clone(), stored.timer.timeout(), state.note.clone());
+            let old = (state.runs.clone(), stored.timer().timeout(), state.note.clone());
             if let Some(runs) = runs {
                 state.runs = runs;
-                stored.timer.set_timeout(timeout(entry.idle_timeout_ns));
+                stored.timer().set_timeout(timeout(entry.idle_timeout_ns));
                 state.note = note(&entry);
             }
             before = Some((old, direct.set(&mut state.directs, now)));
@@ -197,7 +197,7 @@ impl<'a> Writer<'a> {
             };
             state.change(&stored, |state| {
                 (state.runs, state.note) = (runs, note);
-                stored.timer.set_timeout(idle_timeout);
+                stored.timer().set_timeout(idle_timeout);
                 direct.restore(&mut state.directs);
             });
         });

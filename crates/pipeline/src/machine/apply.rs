@@ -139,7 +139,7 @@ impl<'p> Machine<'p> {
         let counts_every_hit = self.layout.dialect.is_bmv2();
         let runs = {
             if state.ageing == Ageing::Notify {
-                entry.timer.restart(self.now);
+                entry.timer().restart(self.now);
             }
             let mut stored = entry.state();
             if counts_every_hit {

@@ -320,9 +320,9 @@ impl NativeTable {
     /// Adds what code counted of an entry since the last time to its counters.
     pub(super) fn settle(&self, entry: &Stored, state: &mut EntryState) {
         // Most entries of a large table have counted nothing since they were read last: packets need not wait for those.
-        if self.layout.counts && !entry.tally.is_empty() {
+        if self.layout.counts && !entry.account().tally.is_empty() {
             let _closed = self.natives.close();
-            entry.tally.settle(&mut state.directs);
+            entry.account().tally.settle(&mut state.directs);
         }
     }
 

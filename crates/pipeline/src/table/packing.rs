@@ -3,12 +3,11 @@
 //! Where a key is not matched exactly, the number of the best entry is found first, and that is the key of the entry.
 //! Machine code and the store of entries that it shares with the interpreter ([`super::native`]) read the same layout.
 
-use super::{ActionCall, Ageing, FieldMatch, KeyShape, Stored, entry};
+use super::{Account, ActionCall, Ageing, FieldMatch, KeyShape, Stored, entry};
 use crate::layout::Layout;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ActionId, ExternId, ExternType, MatchKind, UpdateMethod};
-use std::sync::Arc;
 use tables::{Finder, MatchField};
 
 /// Most bits of a packed key.
@@ -20,7 +19,7 @@ const MAXIMUM_PARAMETERS: u32 = 32;
 /// Most bits of a parameter.
 const MAXIMUM_NUMBER: u32 = 128;
 /// Bytes of an address.
-const ADDRESS: u32 = size_of::<*const Stored>() as u32;
+const ADDRESS: u32 = size_of::<*const Account>() as u32;
 /// Most actions: each has a bit in a word.
 const MAXIMUM_ACTIONS: usize = 63;
 
@@ -36,7 +35,7 @@ pub(crate) struct EntryLayout {
     pub(crate) parameter_bytes: u32,
     /// By position in the table's actions.
     pub(crate) actions: Vec<ActionLayout>,
-    /// Where an entry that code counts, times or speaks of has its owner's address, behind all parameters.
+    /// Where an entry that code counts, times or speaks of has the address of its account, behind all parameters.
     pub(crate) owner: Option<u32>,
     /// Some action writes its entry, and not in place.
     pub(crate) defers: bool,
@@ -220,14 +219,6 @@ impl EntryLayout {
         self.fields.as_deref()
     }
 
-    /// Whether the best entry is found by a prefix alone.
-    pub(crate) fn is_prefix(&self) -> bool {
-        let exact = |field: &MatchField| {
-            matches!(field.kind, tables::MatchKind::Exact | tables::MatchKind::Lpm)
-        };
-        self.fields.as_ref().is_some_and(|fields| fields.iter().all(exact))
-    }
-
     /// What an entry asks of the keys, where not all are matched exactly.
     pub(crate) fn field_matches(&self, matches: &[FieldMatch]) -> Option<Vec<tables::FieldMatch>> {
         let fields = self.fields.as_ref()?;
@@ -256,12 +247,12 @@ impl EntryLayout {
         Some((u16::try_from(position).ok()?, bytes))
     }
 
-    /// Gives what was packed its owner where code wants to know it: the entry keeps its place in memory while it is in a
-    /// table.
-    pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Arc<Stored>) {
+    /// Gives what was packed its owner where code wants to know it, the account of the entry, which keeps its place in memory.
+    pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Stored) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
         if let Some(place) = place {
-            place.copy_from_slice(&Arc::as_ptr(entry).expose_provenance().to_ne_bytes());
+            let account = std::ptr::from_ref(entry.account());
+            place.copy_from_slice(&account.expose_provenance().to_ne_bytes());
         }
     }
 

@@ -20,9 +20,11 @@ use crate::value::Value;
 use entities::OneShot;
 use ir::{ActionId, ExternId};
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+use tables::{Kept, Slab};
 
 /// An action with arguments that entries run and packets may write.
 #[derive(Debug)]
@@ -231,23 +233,60 @@ impl Clone for Direct {
     fn clone(&self) -> Self {
         match self {
             Self::Counter(value) => Self::Counter(*value),
-            Self::Meter(cell) => Self::Meter(Arc::new(MeterCell::new(*cell.hold()))),
+            Self::Meter(cell) => Self::Meter(cell.copied()),
             Self::Other => Self::Other,
         }
     }
 }
 
 /// The meter of an entry. Machine code runs it inside of the gate, so whoever holds it waits for nobody.
-#[derive(Debug, Default)]
-pub(crate) struct MeterCell(Mutex<Meter>);
+#[derive(Debug)]
+pub(crate) struct MeterCell(Kept<Mutex<Meter>>);
 
 impl MeterCell {
-    fn new(meter: Meter) -> Self {
-        Self(Mutex::new(meter))
+    /// One that is not configured.
+    pub(super) fn new(meters: &Arc<Slab<Mutex<Meter>>>) -> Arc<Self> {
+        Arc::new(Self(meters.keep(Mutex::default())))
+    }
+
+    /// Another one that is as this one now.
+    fn copied(&self) -> Arc<Self> {
+        let meter = *self.hold();
+        Arc::new(Self(self.0.slab().keep(Mutex::new(meter))))
     }
 
     pub(crate) fn hold(&self) -> MutexGuard<'_, Meter> {
         lock(&self.0)
+    }
+}
+
+/// What packets touch of an entry beside its action, in memory of its own: among all that the control plane knows of entries,
+/// each packet would miss the cache for it, and the processor's knowledge of pages.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Account {
+    /// Where machine code counts.
+    pub(super) tally: Tally,
+    pub(crate) timer: Timer,
+    entry: AtomicPtr<Stored>,
+    /// The meter of the entry, if it has one and no other.
+    meter: AtomicPtr<Mutex<Meter>>,
+}
+
+impl Account {
+    pub(super) fn new(timer: Timer) -> Self {
+        let (entry, meter) = (AtomicPtr::default(), AtomicPtr::default());
+        Self { tally: Tally::default(), timer, entry, meter }
+    }
+
+    /// The address of the entry's meter, in whose time this is used, if it has one and no other.
+    pub(crate) fn meter(&self) -> *const Mutex<Meter> {
+        self.meter.load(Ordering::Relaxed)
+    }
+
+    /// The address of the entry, in whose time this is used.
+    pub(crate) fn entry(&self) -> *const Stored {
+        self.entry.load(Ordering::Relaxed)
     }
 }
 
@@ -261,8 +300,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) const PACKETS: usize = offset_of!(Stored, tally) + offset_of!(Self, packets);
-    pub(crate) const BYTES: usize = offset_of!(Stored, tally) + offset_of!(Self, bytes);
+    pub(crate) const PACKETS: usize = offset_of!(Account, tally) + offset_of!(Self, packets);
+    pub(crate) const BYTES: usize = offset_of!(Account, tally) + offset_of!(Self, bytes);
 
     pub(super) fn is_empty(&self) -> bool {
         self.packets.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
@@ -316,9 +355,7 @@ pub(crate) struct Stored {
     pub(crate) matches: Vec<FieldMatch>,
     pub(crate) priority: u32,
     pub(crate) is_const: bool,
-    /// Where machine code counts.
-    pub(super) tally: Tally,
-    pub(crate) timer: Timer,
+    account: Kept<Account>,
     /// Those of its state, for code.
     meters: Box<[(ExternId, Arc<MeterCell>)]>,
     state: Mutex<EntryState>,
@@ -337,16 +374,30 @@ impl Stored {
         handle: EntryHandle,
         (matches, priority): (Vec<FieldMatch>, u32),
         is_const: bool,
-        timer: Timer,
+        account: Kept<Account>,
         state: EntryState,
     ) -> Arc<Self> {
         let meters = state.directs.iter().filter_map(|(id, direct)| match direct {
             Direct::Meter(cell) => Some((*id, Arc::clone(cell))),
             Direct::Counter(_) | Direct::Other => None,
         });
-        let meters = meters.collect();
-        let (tally, state) = (Tally::default(), Mutex::new(state));
-        Arc::new(Self { handle, matches, priority, is_const, tally, timer, meters, state })
+        let (meters, state) = (meters.collect(), Mutex::new(state));
+        let stored = Arc::new(Self { handle, matches, priority, is_const, account, meters, state });
+        let Account { entry, meter, .. } = &*stored.account;
+        entry.store(Arc::as_ptr(&stored).cast_mut(), Ordering::Relaxed);
+        if let [(_, only)] = &*stored.meters {
+            meter.store(ptr::from_ref(&*only.0).cast_mut(), Ordering::Relaxed);
+        }
+        stored
+    }
+
+    /// Where code counts and keeps time.
+    pub(super) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    pub(crate) fn timer(&self) -> &Timer {
+        &self.account.timer
     }
 
     /// A meter of the entry, for code too.
@@ -371,9 +422,9 @@ impl Stored {
 
     /// Restarts the timer, with another timeout if there is one.
     pub(crate) fn restart_timer(&self, now: Duration, timeout: Option<Option<Duration>>) {
-        self.timer.restart(now);
+        self.timer().restart(now);
         if let Some(timeout) = timeout {
-            self.timer.set_timeout(timeout);
+            self.timer().set_timeout(timeout);
         }
     }
 
@@ -383,7 +434,7 @@ impl Stored {
             matches: self.matches.clone(),
             priority: self.priority,
             action: runs.shown(),
-            idle_timeout: self.timer.timeout(),
+            idle_timeout: self.timer().timeout(),
         }
     }
 }

@@ -3,13 +3,10 @@
 //! Machine code looks at timers and restarts them inside of the gate, where it may wait for no lock; so there is none, and
 //! each number is whole by itself. All are nanoseconds.
 
-use super::Stored;
+use super::Account;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// What stands for no time.
-const NONE: u64 = u64::MAX;
 
 /// See the module.
 #[derive(Debug)]
@@ -23,9 +20,12 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// Where code finds the parts, from the entry on.
-    pub(crate) const RESTARTED: usize = offset_of!(Stored, timer) + offset_of!(Self, restarted);
-    pub(crate) const TIMEOUT: usize = offset_of!(Stored, timer) + offset_of!(Self, timeout);
+    /// Where code finds the parts, from the entry's account on.
+    pub(crate) const RESTARTED: usize = offset_of!(Account, timer) + offset_of!(Self, restarted);
+    pub(crate) const TIMEOUT: usize = offset_of!(Account, timer) + offset_of!(Self, timeout);
+    pub(crate) const TOLD: usize = offset_of!(Account, timer) + offset_of!(Self, told);
+    /// What stands for no time.
+    pub(crate) const NONE: u64 = u64::MAX;
 
     /// A moment as timers have it.
     pub(crate) fn moment(now: Duration) -> u64 {
@@ -35,8 +35,8 @@ impl Timer {
     pub(super) fn new(timeout: Option<Duration>, now: Duration) -> Self {
         Self {
             restarted: AtomicU64::new(nanoseconds(now)),
-            timeout: AtomicU64::new(timeout.map_or(NONE, nanoseconds)),
-            told: AtomicU64::new(NONE),
+            timeout: AtomicU64::new(timeout.map_or(Self::NONE, nanoseconds)),
+            told: AtomicU64::new(Self::NONE),
         }
     }
 
@@ -45,7 +45,7 @@ impl Timer {
     }
 
     pub(crate) fn set_timeout(&self, timeout: Option<Duration>) {
-        self.timeout.store(timeout.map_or(NONE, nanoseconds), Ordering::Relaxed);
+        self.timeout.store(timeout.map_or(Self::NONE, nanoseconds), Ordering::Relaxed);
     }
 
     /// When it started last.
@@ -56,7 +56,7 @@ impl Timer {
     pub(crate) fn restart(&self, now: Duration) {
         // Workers do not read one clock at one time.
         self.restarted.fetch_max(nanoseconds(now), Ordering::Relaxed);
-        self.told.store(NONE, Ordering::Relaxed);
+        self.told.store(Self::NONE, Ordering::Relaxed);
     }
 
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
@@ -74,9 +74,9 @@ impl Timer {
 }
 
 fn time(nanoseconds: u64) -> Option<Duration> {
-    (nanoseconds != NONE).then(|| Duration::from_nanos(nanoseconds))
+    (nanoseconds != Timer::NONE).then(|| Duration::from_nanos(nanoseconds))
 }
 
 fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(NONE).min(NONE - 1)
+    u64::try_from(time.as_nanos()).unwrap_or(Timer::NONE).min(Timer::NONE - 1)
 }

@@ -194,13 +194,7 @@ impl Function<'_, '_> {
                 self.set_context_field(context_offset::DESTINATION, to);
             }
             Statement::AddEntry(added) => self.add_entry(added),
-            Statement::RestartTimer(profile) => {
-                let profile = match profile {
-                    Some(profile) => self.expression(profile),
-                    None => self.number(u64::MAX),
-                };
-                self.call_out(CallOut::RestartTimer, &[self.context, profile]);
-            }
+            Statement::RestartTimer(profile) => self.restart_timer(profile.as_ref()),
             Statement::Assert { condition, fault } => {
                 let condition = self.expression(condition);
                 self.fault_unless(condition, u64::from(*fault));

@@ -12,7 +12,7 @@ use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
 use crate::compiled::added::NO_PROFILE;
 use crate::compiled::context::{HIT, NO_ACTION};
 use crate::compiled::tables::{BY_CALL_OUT, SAMPLE, TableAccess};
-use crate::table::{Ageing, EntryLayout, Tally, Timer};
+use crate::table::{Ageing, EntryLayout, Tally};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, AtomicRmwOp, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
@@ -255,6 +255,9 @@ impl Function<'_, '_> {
         if samples {
             self.sample(access, (hit, miss));
         } else {
+            if layout.fields().is_some() {
+                self.miss_if_none(lookup, miss);
+            }
             self.look_up(layout.probe(), lookup, (hit, miss));
         }
 
@@ -267,9 +270,7 @@ impl Function<'_, '_> {
             Ageing::None => {}
             Ageing::Delete => self.expire_if_idle(id, (access, found), miss),
             Ageing::Notify => {
-                self.set_timed(found);
-                let none = self.number(u64::MAX);
-                self.call_out(CallOut::RestartTimer, &[self.context, none]);
+                self.restart(found);
             }
         }
         if let Some(directs) = &table.directs {
@@ -338,29 +339,6 @@ impl Function<'_, '_> {
         let is_there = self.builder.ins().band_imm(action, SAMPLE.cast_signed());
         let action = self.masked(action, 32);
         self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
-    }
-
-    /// Goes to `miss` with an entry that has timed out.
-    fn expire_if_idle(&mut self, id: u32, (access, entry): (Value, Value), miss: Block) {
-        let [restarted, timeout] = [Timer::RESTARTED, Timer::TIMEOUT]
-            .map(|part| self.load(Pointer { base: entry, offset: part as i32 }, 8));
-        let now = self.context_field(context_offset::NOW);
-        // Workers do not read one clock at one time.
-        let now = self.builder.ins().umax(now, restarted);
-        let idle = self.builder.ins().isub(now, restarted);
-        let is_alive = self.builder.ins().icmp(IntCC::UnsignedLessThan, idle, timeout);
-        self.unless(is_alive, |function| {
-            let number = function.number(u64::from(id));
-            let arguments = [function.context, number, entry, access];
-            function.call_out(CallOut::Expire, &arguments);
-            function.builder.ins().jump(miss, &[]);
-        });
-    }
-
-    /// Says which entry's timer an action restarts.
-    fn set_timed(&mut self, entry: Value) {
-        let at = Pointer { base: self.context, offset: context_offset::TIMED as i32 };
-        self.store(at, 8, entry);
     }
 
     /// The interpreter's externs in an action ask for the lookup.
@@ -444,7 +422,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(counted);
     }
 
-    /// Asks the cache for the entry of a table that a packet will want. What is sought by a prefix is left for the search
+    /// Asks the cache for the entry of a table that a packet will want. What is sought by prefixes or rules is left for the search
     /// of the whole burst.
     pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
         let Some(probe) = layout.probe() else { return };

@@ -1,0 +1,97 @@
+//! Timers of entries, which packets restart and find run out.
+
+use super::memory::Pointer;
+use super::probe::IS_ALONE;
+use super::{CallOut, Function, context_offset};
+use crate::bound::Expression;
+use crate::table::Timer;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlags, Value, types};
+
+impl Function<'_, '_> {
+    /// Goes to `miss` with an entry that has timed out.
+    pub(super) fn expire_if_idle(&mut self, id: u32, (access, entry): (Value, Value), miss: Block) {
+        let [restarted, timeout] = [Timer::RESTARTED, Timer::TIMEOUT]
+            .map(|part| self.load(Pointer { base: entry, offset: part as i32 }, 8));
+        let now = self.context_field(context_offset::NOW);
+        // Workers do not read one clock at one time.
+        let now = self.builder.ins().umax(now, restarted);
+        let idle = self.builder.ins().isub(now, restarted);
+        let is_alive = self.builder.ins().icmp(IntCC::UnsignedLessThan, idle, timeout);
+        self.unless(is_alive, |function| {
+            let number = function.number(u64::from(id));
+            let arguments = [function.context, number, entry, access];
+            function.call_out(CallOut::Expire, &arguments);
+            function.builder.ins().jump(miss, &[]);
+        });
+    }
+
+    /// Says which entry's timer an action restarts.
+    pub(super) fn set_timed(&mut self, entry: Value) {
+        let at = Pointer { base: self.context, offset: context_offset::TIMED as i32 };
+        self.store(at, 8, entry);
+    }
+
+    /// Restarts the timer of the entry whose action runs, with another timeout if there is a profile.
+    pub(super) fn restart_timer(&mut self, profile: Option<&Expression>) {
+        if let Some(profile) = profile {
+            let profile = self.expression(profile);
+            self.call_out(CallOut::RestartTimer, &[self.context, profile]);
+            return;
+        }
+        let at = Pointer { base: self.context, offset: context_offset::TIMED as i32 };
+        let account = self.load(at, 8);
+        let mut block = || self.builder.create_block();
+        let (own, other, join) = (block(), block(), block());
+        self.builder.set_cold_block(other);
+        self.builder.ins().brif(account, own, &[], other, &[]);
+        self.builder.switch_to_block(own);
+        self.restart(account);
+        self.builder.ins().jump(join, &[]);
+        // The interpreter may have looked the table up.
+        self.builder.switch_to_block(other);
+        let none = self.number(u64::MAX);
+        self.call_out(CallOut::RestartTimer, &[self.context, none]);
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(join);
+    }
+
+    /// As [`Timer::restart`], without writing what is there already.
+    pub(super) fn restart(&mut self, account: Value) {
+        let [restarted, told] = [Timer::RESTARTED, Timer::TOLD]
+            .map(|part| Pointer { base: account, offset: part as i32 });
+        let now = self.context_field(context_offset::NOW);
+        let mut block = || self.builder.create_block();
+        let (later, alone, shared) = (block(), block(), block());
+        let (restarts, was_told, join) = (block(), block(), block());
+        self.builder.set_cold_block(was_told);
+        let before = self.load(restarted, 8);
+        let is_later = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, now, before);
+        self.builder.ins().brif(is_later, later, &[], restarts, &[]);
+
+        self.builder.switch_to_block(later);
+        // Of all tables alike.
+        let accesses = self.context_field(context_offset::TABLES);
+        let is_alone = self.load(Pointer { base: accesses, offset: IS_ALONE }, 8);
+        self.builder.ins().brif(is_alone, alone, &[], shared, &[]);
+        self.builder.switch_to_block(alone);
+        self.store(restarted, 8, now);
+        self.builder.ins().jump(restarts, &[]);
+        self.builder.switch_to_block(shared);
+        let at = self.builder.ins().iadd_imm(account, Timer::RESTARTED as i64);
+        let flags = MemFlags::new().with_notrap();
+        self.builder.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umax, at, now);
+        self.builder.ins().jump(restarts, &[]);
+
+        self.builder.switch_to_block(restarts);
+        let idle_since = self.load(told, 8);
+        let is_told =
+            self.builder.ins().icmp_imm(IntCC::NotEqual, idle_since, Timer::NONE.cast_signed());
+        self.builder.ins().brif(is_told, was_told, &[], join, &[]);
+        self.builder.switch_to_block(was_told);
+        let none = self.number(Timer::NONE);
+        self.store(told, 8, none);
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(join);
+    }
+}

@@ -1,0 +1,175 @@
+//! Many values of one type in memory of their own, on huge pages once there are thousands, each at an address that it keeps.
+//!
+//! What packets touch of an entry beside the entry itself (its counters, when it was used last) lies here: among all else that
+//! the control plane knows of entries, on pages of 4 KiB, each packet would miss the cache and the translation buffer.
+
+use std::alloc::{Layout, handle_alloc_error};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+use crate::region::{LINE, Region};
+use crate::sync::lock;
+
+/// Bytes of the first region; each further one is twice as large as the one before, up to the most.
+const FIRST: usize = 4096;
+const MOST: usize = 2 << 20;
+
+/// See the module.
+pub struct Slab<T> {
+    places: Mutex<Places>,
+    values: PhantomData<T>,
+}
+
+struct Places {
+    regions: Vec<Region>,
+    /// Values in the last region that ever had a place.
+    taken: usize,
+    /// Places that no value has any more.
+    free: Vec<NonNull<u8>>,
+}
+
+// SAFETY: the addresses are of regions that belong to this, and tied to no thread.
+unsafe impl Send for Places {}
+
+/// A value in a [`Slab`], which gets its place back when this is dropped.
+pub struct Kept<T> {
+    slab: Arc<Slab<T>>,
+    place: NonNull<T>,
+}
+
+// SAFETY: it owns the value, as a box does.
+unsafe impl<T: Send> Send for Kept<T> {}
+// SAFETY: it gives nothing but references to the value.
+unsafe impl<T: Sync> Sync for Kept<T> {}
+
+impl<T> Slab<T> {
+    /// Bytes from a value to the next: no more lines than needed.
+    const STRIDE: usize = {
+        assert!(align_of::<T>() <= LINE && size_of::<T>() > 0 && size_of::<T>() <= FIRST);
+        size_of::<T>().next_multiple_of(LINE)
+    };
+
+    /// No values yet, and no memory.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        let places = Places { regions: Vec::new(), taken: 0, free: Vec::new() };
+        Arc::new(Self { places: Mutex::new(places), values: PhantomData })
+    }
+
+    /// Keeps a value. Where memory does not suffice the program ends, as it does where a box is made.
+    #[must_use]
+    pub fn keep(self: &Arc<Self>, value: T) -> Kept<T> {
+        let place = lock(&self.places).place(Self::STRIDE);
+        let place = place.unwrap_or_else(|| handle_alloc_error(Layout::new::<T>())).cast::<T>();
+        // SAFETY: the place is in a region of this slab, at a multiple of a line's length, with room for a value, and nobody
+        // else has it.
+        unsafe { place.write(value) };
+        Kept { slab: Arc::clone(self), place }
+    }
+
+    /// Bytes reserved.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        lock(&self.places).regions.iter().map(Region::bytes).sum()
+    }
+}
+
+impl Places {
+    /// A place that nobody has.
+    fn place(&mut self, stride: usize) -> Option<NonNull<u8>> {
+        if let Some(place) = self.free.pop() {
+            return Some(place);
+        }
+        let bytes = self.regions.last().map_or(0, Region::bytes);
+        if (self.taken + 1) * stride > bytes {
+            self.regions.push(Region::new((2 * bytes).clamp(FIRST, MOST))?);
+            self.taken = 0;
+        }
+        let place = self.regions.last()?.at(self.taken * stride);
+        self.taken += 1;
+        NonNull::new(place)
+    }
+}
+
+impl<T> Kept<T> {
+    /// Where it is kept.
+    #[must_use]
+    pub fn slab(&self) -> &Arc<Slab<T>> {
+        &self.slab
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the value was written there, and stays until this is dropped.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        // SAFETY: the value is there, and nobody has a reference to it any more.
+        unsafe { self.place.drop_in_place() };
+        lock(&self.slab.places).free.push(self.place.cast());
+    }
+}
+
+impl<T> fmt::Debug for Slab<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slab").finish_non_exhaustive()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Kept<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn values_keep_their_places_and_give_them_back() {
+        let slab = Slab::new();
+        let count = if cfg!(miri) { 200 } else { 100_000 };
+        let kept: Vec<Kept<[usize; 9]>> = (0..count).map(|number| slab.keep([number; 9])).collect();
+        let mut places: Vec<usize> = kept.iter().map(|kept| kept.as_ptr().addr()).collect();
+        assert!(kept.iter().enumerate().all(|(number, kept)| **kept == [number; 9]));
+        assert!(places.iter().all(|place| place % LINE == 0));
+        places.sort_unstable();
+        assert!(places.is_sorted_by(|one, next| next - one >= size_of::<[usize; 9]>()));
+        let bytes = slab.bytes();
+        drop(kept);
+        let again: Vec<_> = (0..count).map(|number| slab.keep([number; 9])).collect();
+        assert!(slab.bytes() == bytes && again.len() == count);
+    }
+
+    #[test]
+    fn a_value_is_dropped_once() {
+        struct Counts<'c>(&'c AtomicUsize);
+        impl Drop for Counts<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let dropped = AtomicUsize::new(0);
+        let slab = Slab::new();
+        let one = Some(slab.keep(Counts(&dropped)));
+        let other = Some(slab.keep(Counts(&dropped)));
+        drop(one);
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        // The memory is there as long as a value is.
+        drop(slab);
+        assert!(other.is_some_and(|other| other.0.load(Ordering::Relaxed) == 1));
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
+    }
+}
