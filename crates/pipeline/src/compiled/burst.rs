@@ -199,10 +199,7 @@ impl Run<'_, '_> {
         let near = self.code.near;
         let (whole, ask) = match inside.as_deref_mut().map(|inside| reach(inside, near)) {
             None | Some(Reach::Near) => (whole, None),
-            // Between the stages, more is asked for than can be told before them.
-            Some(Reach::Far) if self.code.machine.owned.is_empty() => {
-                (whole.filter(|_| stages.ask.is_some()), stages.ask)
-            }
+            Some(Reach::Far) if self.code.machine.asked > 0 => (whole, stages.ask),
             Some(Reach::Far | Reach::Calls) => (None, None),
         };
         let mut asked = [const { MaybeUninit::<u64>::uninit() }; MAXIMUM_ASKED * BURST];

@@ -187,13 +187,15 @@ impl Machine {
         }
         size += cold::define(names.cold, &mut module, &mut context, &mut builders)?;
         let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
+        let asked = planned.map(|(straight, plan)| burst::ask::asked(bound, straight, plan).len());
+        let asked = asked.unwrap_or(0);
         let mut stages = Vec::new();
         for name in ["parse", "pass", "whole", "ask"] {
             let Some((straight, plan)) = planned else { break };
             if name == "whole" && !burst::whole::is_possible(plan) {
                 break;
             }
-            if name == "ask" && burst::ask::asked(bound, straight, plan).is_empty() {
+            if name == "ask" && (bound.samples || asked == 0) {
                 break;
             }
             let id = module.declare_function(name, Linkage::Local, &names.block).map_err(failed)?;
@@ -242,8 +244,6 @@ impl Machine {
         let sought = sought.unwrap_or_default();
         let owned = planned.map(|(straight, plan)| burst::owned(bound, straight, plan));
         let owned = owned.unwrap_or_default();
-        let asked = planned.map(|(straight, plan)| burst::ask::asked(bound, straight, plan).len());
-        let asked = asked.unwrap_or(0);
         Ok(Self { asked, blocks, stages, sought, owned, module: Some(module), size })
     }
 

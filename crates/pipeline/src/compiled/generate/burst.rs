@@ -611,12 +611,21 @@ fn known_tables<'b>(
     straight: &Straight,
     plan: &Plan,
 ) -> impl Iterator<Item = (u32, &'b Table, &'b EntryLayout)> {
+    tables_with_known_keys(bound, straight, plan).filter(|_| !bound.samples)
+}
+
+/// As [`known_tables`], also where packets do not look for their entries.
+fn tables_with_known_keys<'b>(
+    bound: &'b Bound,
+    straight: &Straight,
+    plan: &Plan,
+) -> impl Iterator<Item = (u32, &'b Table, &'b EntryLayout)> {
     bound.tables.iter().filter_map(move |table| {
         let (number, layout) = table.native.as_ref()?;
         let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
         let are_known =
             table.before_keys.is_empty() && keys.all(|value| is_parsed(value, straight, plan));
-        (are_known && !bound.samples).then_some((*number, table, &**layout))
+        are_known.then_some((*number, table, &**layout))
     })
 }
 

@@ -281,7 +281,7 @@ impl Function<'_, '_> {
             self.meter_hit(directs, found);
         }
         let is_short = self.plan().is_some_and(|plan| plan.statements <= SHORT);
-        if self.is_whole() && is_short && !samples {
+        if self.is_whole() && is_short {
             let (values, is_hit, owner) = (address, yes, found);
             let entry = Entry { layout, access, values, is_hit, is_certain: true, owner, key };
             self.usual_actions(applied, action, entry, end);

@@ -4,10 +4,10 @@
 //! Nothing is decided here: a packet that has other headers, or is too short, gets some other bucket, and asking for that
 //! changes nothing.
 
-use super::known_tables;
+use super::tables_with_known_keys;
 use super::whole::Parsed;
 use crate::bound::{Bound, Expression, Offset, Table};
-use crate::compiled::burst::{Burst, MAXIMUM_ASKED, Packet};
+use crate::compiled::burst::{Burst, MAXIMUM_ASKED, Owner, Packet};
 use crate::compiled::generate::Function;
 use crate::compiled::generate::places::Known;
 use crate::compiled::plan::Plan;
@@ -20,7 +20,8 @@ use std::mem::offset_of;
 /// A table whose buckets are told, and its number.
 type Asked<'b> = (u32, &'b Table, &'b EntryLayout);
 
-/// The tables whose entries are asked for: all of which the two stages would do that, or none.
+/// The tables whose entries are asked for: all of which the two stages would do that, or none. They are told for a program
+/// without lookups too, which has the same stages as the one that it is compared with.
 pub(in crate::compiled) fn asked<'b>(
     bound: &'b Bound,
     straight: &Straight,
@@ -28,10 +29,16 @@ pub(in crate::compiled) fn asked<'b>(
 ) -> Vec<Asked<'b>> {
     let Some(parsed) = Parsed::longest(bound, straight) else { return Vec::new() };
     let lies = |flag: Offset| matches!(parsed.known(flag), Some(Known::At(_)));
-    let tables: Vec<Asked<'b>> = known_tables(bound, straight, plan).collect();
+    // An entry that is sought by other than its key has a number, which is not known yet.
+    let tables: Vec<Asked<'b>> = tables_with_known_keys(bound, straight, plan)
+        .filter(|(_, _, layout)| layout.fields().is_none())
+        .collect();
     let are_told = tables.iter().all(|(_, table, layout)| {
         let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
-        layout.probe().is_some() && keys.all(|value| is_told(value, &lies))
+        // Between the stages, memory that entries name is asked for too.
+        layout.probe().is_some()
+            && Owner::of(layout).is_none()
+            && keys.all(|value| is_told(value, &lies))
     });
     if are_told && tables.len() <= MAXIMUM_ASKED { tables } else { Vec::new() }
 }
