@@ -7,6 +7,9 @@
 //!
 //! Every `bytes` field is a [`bytes::Bytes`]: a packet-in decoded from a received frame shares
 //! the frame's memory. Maps are ordered, so that encoding is deterministic.
+//!
+//! The code was generated from `proto/` and is kept in the tree, which saves every build the compiler of protos;
+//! `tests/generated.rs` holds it against them and writes it anew.
 
 use std::sync::OnceLock;
 
@@ -21,7 +24,7 @@ pub use self::packages::p4::v1;
 
 /// A serialised `google.protobuf.FileDescriptorSet` of all protos above and their imports, as
 /// server reflection and [`prost_reflect::DescriptorPool`] want it.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const DESCRIPTORS: &[u8] = include_bytes!("proto/descriptors.bin");
 
 /// The descriptors, to look things up in; none if they could not be read, which a test rules out.
 pub(crate) fn pool() -> Option<&'static DescriptorPool> {
@@ -35,18 +38,18 @@ mod packages {
 
     pub mod google {
         pub mod rpc {
-            tonic::include_proto!("google.rpc");
+            include!("proto/google.rpc.rs");
         }
     }
 
     pub mod p4 {
         pub mod v1 {
-            tonic::include_proto!("p4.v1");
+            include!("proto/p4.v1.rs");
         }
 
         pub mod config {
             pub mod v1 {
-                tonic::include_proto!("p4.config.v1");
+                include!("proto/p4.config.v1.rs");
             }
         }
     }

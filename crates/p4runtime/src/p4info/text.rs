@@ -1,9 +1,8 @@
 //! P4Info in protobuf text format, the form that compilers write (`prog.p4info.txtpb`).
 //!
 //! The reader is prost-reflect's, over the descriptors of our own protos. It covers what text
-//! format allows beyond what compilers write today (comments, lists, nested `Any`), it is already
-//! part of the build through protox, by the same author, and it brings no protobuf runtime
-//! besides prost. What it lacks is added here: errors say line and column, and nesting is bounded
+//! format allows beyond what compilers write today (comments, lists, nested `Any`), and it brings no
+//! protobuf runtime besides prost. What it lacks is added here: errors say line and column, and nesting is bounded
 //! before the recursive parser sees it. The printer is ours, so that the layout is protobuf's.
 
 use miette::Diagnostic as _;

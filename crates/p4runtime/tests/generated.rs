@@ -1,0 +1,79 @@
+//! The code and the descriptors in `src/proto` are those of the protos in `proto`.
+//!
+//! They are kept in the tree, so that a build needs no compiler of protos.
+//! `PLANIMETER_UPDATE_PROTO=1 cargo test -p p4runtime --test generated` writes them anew.
+//!
+//! The descriptors are those of the protos as they are; for the generated code the `deprecated` marks are taken off,
+//! because a server has to serve the deprecated forms too and would otherwise need an `#[allow]` at every use.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{env, fs};
+
+use prost::Message as _;
+use prost_types::{DescriptorProto, FileDescriptorSet};
+
+#[test]
+fn what_is_generated_is_that_of_the_protos() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let generated = generate(&package.join("proto"));
+    let kept = package.join("src/proto");
+    if env::var_os("PLANIMETER_UPDATE_PROTO").is_some() {
+        for (name, content) in &generated {
+            fs::write(kept.join(name), content).unwrap();
+        }
+    }
+    let stale: Vec<&str> = generated
+        .iter()
+        .filter(|(name, content)| fs::read(kept.join(name)).ok().as_ref() != Some(content))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(generated.len(), 4, "a module for each package and the descriptors");
+    assert!(
+        stale.is_empty(),
+        "{stale:?} in src/proto are stale; \
+         run PLANIMETER_UPDATE_PROTO=1 cargo test -p p4runtime --test generated"
+    );
+}
+
+/// The files by their names.
+fn generate(protos: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut descriptors =
+        protox::compile([protos.join("p4/v1/p4runtime.proto")], [protos]).unwrap();
+    let mut files = BTreeMap::new();
+
+    let mut without_comments = descriptors.clone();
+    without_comments.file.iter_mut().for_each(|file| file.source_code_info = None);
+    files.insert("descriptors.bin".to_owned(), without_comments.encode_to_vec());
+
+    undeprecate(&mut descriptors);
+    let directory = tempfile::tempdir().unwrap();
+    tonic_prost_build::configure()
+        .build_server(false)
+        .build_transport(false)
+        .bytes(".")
+        .btree_map(".")
+        .emit_rerun_if_changed(false)
+        .out_dir(directory.path())
+        .compile_fds(descriptors)
+        .unwrap();
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let entry = entry.unwrap();
+        files.insert(entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+    }
+    files
+}
+
+fn undeprecate(descriptors: &mut FileDescriptorSet) {
+    fn of_message(message: &mut DescriptorProto) {
+        for field in &mut message.field {
+            if let Some(options) = &mut field.options {
+                options.deprecated = None;
+            }
+        }
+        message.nested_type.iter_mut().for_each(of_message);
+    }
+    for file in &mut descriptors.file {
+        file.message_type.iter_mut().for_each(of_message);
+    }
+}
