@@ -376,9 +376,7 @@ impl OpenFlowSwitch {
                     personality.process_packet_out(
                         &self.options,
                         self.handshake.config().miss_send_len,
-                        packet_out.in_port.0,
-                        &packet_out.actions,
-                        &packet_out.data,
+                        &packet_out,
                         now,
                         &mut passage,
                         &mut direct,
@@ -391,9 +389,7 @@ impl OpenFlowSwitch {
                 Ok((_, openflow::v1_3::Message::PacketOut(packet_out))) => {
                     personality.process_packet_out(
                         &self.options,
-                        packet_out.in_port.0,
-                        &packet_out.actions,
-                        &packet_out.data,
+                        &packet_out,
                         now,
                         &mut passage,
                         &mut direct,

@@ -1,7 +1,7 @@
 //! Runs the table on a packet: OpenFlow 1.0.0, 3.3 and 3.4.
 
 use openflow::PortNumber;
-use openflow::v1_0::{Action, PortNo};
+use openflow::v1_0::{Action, PacketOut, PortNo};
 use openflow::v1_3::{NO_COOKIE, OxmField};
 
 use super::super::flow_key::FlowKey;
@@ -46,18 +46,16 @@ impl Personality {
     /// Carries out the actions of a packet-out that lead through the table: those up to the first
     /// output to [`PortNumber::TABLE`] (5.3.6). What they send to ports is in `direct`, where that
     /// keeps packets; all actions are carried out then.
-    #[expect(clippy::too_many_arguments, reason = "as `process`, and what the packet-out says")]
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
         miss_send_len: u16,
-        in_port: u16,
-        actions: &[Action],
-        frame: &[u8],
+        PacketOut { in_port, actions, data, .. }: &PacketOut,
         now: u64,
         passage: &mut Passage,
         direct: &mut Passage,
     ) {
+        let in_port = in_port.0;
         let to_table = |action: &Action| {
             matches!(action, Action::Output { port, .. }
                 if PortNumber::from_v1_0(port.0) == PortNumber::TABLE)
@@ -67,7 +65,7 @@ impl Personality {
             return;
         }
         let mut packet = Packet::default();
-        packet.load(frame);
+        packet.load(data);
         let key = FlowKey::v1_0(&packet, in_port);
         let mut walk =
             Walk { options, in_port, packet: &mut packet, key, priority: 0, passage: direct };

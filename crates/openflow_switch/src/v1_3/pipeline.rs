@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use openflow::PortNumber;
 use openflow::v1_3::{
-    Action, Bucket, GroupId, GroupType, Instruction, Match, MaxLen, NO_COOKIE, OxmField, TableId,
+    Action, Bucket, GroupId, GroupType, Instruction, Match, MaxLen, NO_COOKIE, OxmField, PacketOut,
+    TableId,
 };
 
 use super::super::flow_key::FlowKey;
@@ -58,24 +59,22 @@ impl Personality {
     /// Carries out the actions of a packet-out that lead through the tables: those up to the first
     /// output to [`PortNumber::TABLE`] (7.3.7). What they send to ports is in `direct`, where that
     /// keeps packets; all actions are carried out then.
-    #[expect(clippy::too_many_arguments, reason = "as `process`, and what the packet-out says")]
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
-        in_port: u32,
-        actions: &[Action],
-        frame: &[u8],
+        PacketOut { in_port, actions, data, .. }: &PacketOut,
         now: u64,
         passage: &mut Passage,
         direct: &mut Passage,
     ) {
+        let in_port = in_port.0;
         let to_table = |action: &Action| matches!(action, Action::Output { port, .. } if *port == PortNumber::TABLE);
         let place = actions.iter().position(to_table);
         if place.is_none() && !direct.keeps {
             return;
         }
         let mut packet = Packet::default();
-        packet.load(frame);
+        packet.load(data);
         let mut walk = Walk::new(options, (&self.groups, &self.down), in_port, packet, direct);
         walk.key = FlowKey::v1_3(&walk.packet, in_port, 0);
         if walk.apply(&actions[..place.unwrap_or(actions.len())], 0) && place.is_some() {

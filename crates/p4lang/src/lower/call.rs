@@ -6,6 +6,16 @@ use crate::check::{BoundArgument, Builtin, Call, Callee, Constant, Type};
 use crate::source::Span;
 use ir::{self, Argument, Expression, Place, StatementKind, Value};
 
+/// A call where it stands in the program.
+#[derive(Clone, Copy)]
+struct Site<'a, 'c> {
+    span: Span,
+    facts: &'c Call,
+    given: &'a [ast::Argument],
+    /// Whether its value is.
+    wanted: bool,
+}
+
 impl<'a> Lowering<'a> {
     /// Writes out a call; its value, if it has one that is wanted.
     pub(super) fn call(
@@ -19,13 +29,10 @@ impl<'a> Lowering<'a> {
             self.problem(expression.span, "this call was not understood");
             return None;
         };
+        let site = Site { span: expression.span, facts, given: arguments, wanted };
         match &facts.callee {
-            Callee::Function(id) => {
-                self.call_function(expression.span, *id, facts, arguments, wanted)
-            }
-            Callee::ExternFunction(id) => {
-                self.call_extern_function(expression.span, *id, facts, arguments, wanted)
-            }
+            Callee::Function(id) => self.call_function(*id, site),
+            Callee::ExternFunction(id) => self.call_extern_function(*id, site),
             Callee::Action(id) => {
                 let Some(Entity::Action(action)) = self.action_entity(*id) else {
                     self.problem(expression.span, "this action does not exist here");
@@ -39,9 +46,7 @@ impl<'a> Lowering<'a> {
                 self.emit(expression.span, StatementKind::CallAction { action, arguments });
                 None
             }
-            Callee::Method { method, object } => {
-                self.call_method(expression.span, callee, *method, object, facts, arguments, wanted)
-            }
+            Callee::Method { method, object } => self.call_method(callee, *method, object, site),
             Callee::Builtin { builtin, .. } => {
                 self.call_builtin(expression, *builtin, callee, facts, arguments)
             }
@@ -177,30 +182,20 @@ impl<'a> Lowering<'a> {
         (Some(place), Some(read))
     }
 
-    fn call_function(
-        &mut self,
-        span: Span,
-        id: ast::DeclarationId,
-        facts: &Call,
-        given: &'a [ast::Argument],
-        wanted: bool,
-    ) -> Option<Expression> {
+    fn call_function(&mut self, id: ast::DeclarationId, site: Site<'a, '_>) -> Option<Expression> {
         let instance = match self.checked.index.parent(id) {
             Some(_) => self.scope.this,
             None => None,
         };
         let scope = instance.map(|_| self.scope.clone());
-        self.call_function_in(span, id, facts, given, wanted, instance, scope)
+        self.call_function_in(id, site, instance, scope)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call, its facts and where it runs")]
+    /// A call of a function that runs in `scope`, of an extern's instance if it is one of its own.
     fn call_function_in(
         &mut self,
-        span: Span,
         id: ast::DeclarationId,
-        facts: &Call,
-        given: &'a [ast::Argument],
-        wanted: bool,
+        Site { span, facts, given, wanted }: Site<'a, '_>,
         instance: Option<ir::ExternId>,
         scope: Option<Scope>,
     ) -> Option<Expression> {
@@ -345,12 +340,10 @@ impl<'a> Lowering<'a> {
 
     fn call_extern_function(
         &mut self,
-        span: Span,
         id: ast::DeclarationId,
-        facts: &Call,
-        given: &'a [ast::Argument],
-        wanted: bool,
+        site: Site<'a, '_>,
     ) -> Option<Expression> {
+        let Site { span, facts, given, .. } = site;
         let declaration = self.declaration(id)?;
         let DeclarationKind::ExternFunction(prototype) = &declaration.kind else { return None };
         let name = declaration.name.as_str();
@@ -376,16 +369,14 @@ impl<'a> Lowering<'a> {
             return None;
         }
         let callee = ir::ExternCallee::Function(ir::ExternFunction::named(name));
-        self.call_extern(span, callee, facts, arguments, wanted)
+        self.call_extern(callee, site, arguments)
     }
 
     fn call_extern(
         &mut self,
-        span: Span,
         callee: ir::ExternCallee,
-        facts: &Call,
+        Site { span, facts, wanted, .. }: Site<'a, '_>,
         arguments: Vec<Argument>,
-        wanted: bool,
     ) -> Option<Expression> {
         let type_arguments = facts.type_arguments.iter().map(|ty| self.type_id(ty)).collect();
         let (result, read) = self.result(&facts.return_type, wanted);
@@ -393,17 +384,14 @@ impl<'a> Lowering<'a> {
         read
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a call, its receiver and its facts")]
     fn call_method(
         &mut self,
-        span: Span,
         callee: &'a ast::Expression,
         method: ast::DeclarationId,
         object: &Type,
-        facts: &Call,
-        given: &'a [ast::Argument],
-        wanted: bool,
+        site: Site<'a, '_>,
     ) -> Option<Expression> {
+        let Site { span, facts, given, .. } = site;
         let node = self.method_node(method)?;
         let receiver = match &callee.kind {
             ExpressionKind::Member { base, .. } => self.object(base),
@@ -419,15 +407,7 @@ impl<'a> Lowering<'a> {
         };
         if let Some((function, scope)) = self.made.implementations.get(&(instance, method)).cloned()
         {
-            return self.call_function_in(
-                span,
-                function.id,
-                facts,
-                given,
-                wanted,
-                Some(instance),
-                Some(scope),
-            );
+            return self.call_function_in(function.id, site, Some(instance), Some(scope));
         }
         let arguments = self.bound_arguments(
             &facts.arguments,
@@ -438,7 +418,7 @@ impl<'a> Lowering<'a> {
         );
         let callee =
             ir::ExternCallee::Method { instance, method: ir::ExternMethod::named(&node.name.text) };
-        self.call_extern(span, callee, facts, arguments, wanted)
+        self.call_extern(callee, site, arguments)
     }
 
     /// Methods of `packet_in` and `packet_out` (core.p4).
