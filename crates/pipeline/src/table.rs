@@ -20,7 +20,7 @@ pub use change::{Changed, EntryChange};
 pub(crate) use change::{EntryChanges, Left};
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
-pub(crate) use native::{Lookups, NativeTable, Natives, WorkerId};
+pub(crate) use native::{Lookups, NativeTable, Natives, Reached, WorkerId};
 pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};

@@ -7,7 +7,7 @@ use super::context::NO_ACTION;
 use crate::bound::Bound;
 use crate::error::RunError;
 use crate::state::State;
-use crate::table::{ActionCall, EntryLayout, Lookups, NativeTable, Natives, WorkerId};
+use crate::table::{ActionCall, EntryLayout, Lookups, NativeTable, Natives, Reached, WorkerId};
 use std::sync::Arc;
 use tables::{Access, Lane, Searcher};
 
@@ -59,6 +59,24 @@ struct Made {
     /// Of the natives, when they were made.
     version: Option<u64>,
     accesses: Vec<TableAccess>,
+    /// How each of the tables was reached then.
+    reached: Vec<Reached>,
+}
+
+impl Made {
+    /// The access of a table in the place of that before, with what that counted, or behind all others.
+    fn put(&mut self, position: usize, reached: Reached, mut new: TableAccess) {
+        match (self.accesses.get_mut(position), self.reached.get_mut(position)) {
+            (Some(old), Some(known)) => {
+                (new.access.hits, new.access.misses) = (old.access.hits, old.access.misses);
+                (*old, *known) = (new, reached);
+            }
+            _ => {
+                self.accesses.push(new);
+                self.reached.push(reached);
+            }
+        }
+    }
 }
 
 /// What a worker has while it is inside of the gate.
@@ -82,28 +100,30 @@ impl Inside<'_> {
         self.accesses().iter_mut().for_each(|table| table.access.abandon());
     }
 
-    /// Makes the accesses anew if tables have changed, where they are: code that runs has their address.
+    /// Makes the accesses of tables that have changed anew where they are: code that runs has their address.
     fn look_again(&mut self, state: &State) {
         let now = self.natives.version();
-        let Made { version, accesses } = &mut *self.made;
-        if *version == Some(now) {
+        if self.made.version == Some(now) {
             return;
         }
-        let counts = accesses.iter().map(|TableAccess { access, .. }| (access.hits, access.misses));
-        let counts: Vec<(u64, u64)> =
-            counts.chain(std::iter::repeat((0, 0))).take(self.tables.len()).collect();
-        accesses.clear();
-        accesses.extend(self.tables.iter().zip(counts).map(|(table, counts)| {
-            let sample = self.samples.then(|| table.native.any()).flatten();
-            let (default_action, default) = match sample {
-                Some((action, values)) => (SAMPLE | u64::from(action), words(&values)),
-                None => default_of(table.position, &table.native, state),
-            };
-            let (mut access, searcher) = table.native.access(self.worker);
-            (access.hits, access.misses) = counts;
-            TableAccess { access, searcher, default_action, default, made: [0; 4] }
-        }));
-        *version = Some(now);
+        for (position, table) in self.tables.iter().enumerate() {
+            let reached = table.native.reached();
+            match self.made.reached.get(position) {
+                Some(known) if *known == reached => {}
+                _ => self.made.put(position, reached, self.table_access(table, state)),
+            }
+        }
+        self.made.version = Some(now);
+    }
+
+    fn table_access(&self, table: &JoinedTable, state: &State) -> TableAccess {
+        let sample = self.samples.then(|| table.native.any()).flatten();
+        let (default_action, default) = match sample {
+            Some((action, values)) => (SAMPLE | u64::from(action), words(&values)),
+            None => default_of(table.position, &table.native, state),
+        };
+        let (access, searcher) = table.native.access(self.worker);
+        TableAccess { access, searcher, default_action, default, made: [0; 4] }
     }
 
     /// Changes tables for the packet at hand; who wants to change others may have their turn. The packet holds no

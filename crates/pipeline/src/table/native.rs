@@ -41,8 +41,10 @@ pub(crate) struct Natives {
     /// Whoever closes the gate.
     turn: Mutex<()>,
     workers: AtomicUsize,
-    /// Grows with what workers have to look at again.
+    /// Grows with each table's, so that a worker asks one word whether it has to look at any of them again.
     version: AtomicU64,
+    /// Grows when workers come and go, which changes how they reach every table.
+    crew: AtomicU64,
     /// Workers that ever came.
     came: AtomicU64,
 }
@@ -67,30 +69,24 @@ impl Natives {
         Closed { natives: self, _turn: turn }
     }
 
-    /// As [`Natives::close`]; workers look again at how tables are reached.
-    fn close_for_change(&self) -> Closed<'_> {
+    /// As [`Natives::close`]; workers look again at how all tables are reached.
+    fn close_for_workers(&self) -> Closed<'_> {
         let closed = self.close();
+        self.crew.fetch_add(1, Ordering::SeqCst);
         self.version.fetch_add(1, Ordering::SeqCst);
         closed
     }
 
-    /// Has workers look again at how tables are reached, and waits until those that did not look yet are out. The caller
-    /// has the turn.
-    fn have_all_look_again(&self, _turn: &MutexGuard<'_, ()>) {
-        self.version.fetch_add(1, Ordering::SeqCst);
-        self.gate.wait_for_those_inside();
-    }
-
     /// A worker comes.
     pub(crate) fn join(&self) -> (WorkerId, Arc<Lane>) {
-        let _closed = self.close_for_change();
+        let _closed = self.close_for_workers();
         self.workers.fetch_add(1, Ordering::Relaxed);
         (WorkerId(self.came.fetch_add(1, Ordering::Relaxed)), self.gate.join())
     }
 
     /// A worker goes.
     pub(crate) fn leave(&self, lane: &Arc<Lane>) {
-        let _closed = self.close_for_change();
+        let _closed = self.close_for_workers();
         self.workers.fetch_sub(1, Ordering::Relaxed);
         self.gate.leave(lane);
     }
@@ -99,7 +95,7 @@ impl Natives {
         &self.gate
     }
 
-    /// For a worker inside: whether it has to look again if it did when this was another number.
+    /// For a worker inside: whether it has to look at tables again if it did when this was another number.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
     }
@@ -114,7 +110,16 @@ pub(crate) struct NativeTable {
     synchronised: bool,
     /// Packets write entries in place.
     in_place: bool,
+    /// Grows with what workers have to look at again.
+    version: AtomicU64,
     entries: Mutex<Entries>,
+}
+
+/// How a table was reached when a worker looked at it; another one says that it has to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    crew: u64,
+    table: u64,
 }
 
 /// What changes only while the gate is closed.
@@ -196,7 +201,8 @@ impl NativeTable {
         };
         let table = Replicas::new(table, replicas).ok()?;
         let entries = Mutex::new(Entries { table, finder, workers: Vec::new(), gone: (0, 0) });
-        Some(Arc::new(Self { layout, natives, synchronised, in_place, entries }))
+        let version = AtomicU64::new(0);
+        Some(Arc::new(Self { layout, natives, synchronised, in_place, version, entries }))
     }
 
     /// A worker comes; gives where its lookups are counted.
@@ -235,11 +241,33 @@ impl NativeTable {
         lock(&self.entries).table.divided()
     }
 
+    /// As [`Natives::close`]; workers look again at how this table is reached.
+    fn close_for_change(&self) -> Closed<'_> {
+        let closed = self.natives.close();
+        self.moved();
+        closed
+    }
+
+    /// Workers that come inside from now on look again at how this table is reached.
+    fn moved(&self) {
+        // Whoever sees the second sees the first.
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.natives.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// For a worker inside, before [`Self::access`]: whether that is to be asked again.
+    pub(crate) fn reached(&self) -> Reached {
+        Reached {
+            crew: self.natives.crew.load(Ordering::SeqCst),
+            table: self.version.load(Ordering::SeqCst),
+        }
+    }
+
     /// Puts an action in where its entry is found; gives the key under which it is stored, if there was room.
     pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
         let (action, mut bytes) = self.layout.pack(call)?;
         self.layout.set_owner(&mut bytes, entry);
-        let _closed = self.natives.close_for_change();
+        let _closed = self.close_for_change();
         let mut entries = lock(&self.entries);
         let key = entries.key(&self.layout, entry)?;
         let action = tables::ActionId(action);
@@ -252,7 +280,7 @@ impl NativeTable {
 
     /// Takes an entry out.
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
-        let _closed = self.natives.close_for_change();
+        let _closed = self.close_for_change();
         let mut entries = lock(&self.entries);
         let (action, bytes) = entries.table.take(key)?;
         entries.forget(key);
@@ -295,7 +323,7 @@ impl NativeTable {
         make: impl FnOnce(tables::ActionId, &[u8]) -> Option<(tables::ActionId, Vec<u8>)>,
     ) -> Option<(tables::ActionId, Vec<u8>)> {
         if lock(&self.entries).table.are_two() {
-            let turn = lock(&self.natives.turn);
+            let _turn = lock(&self.natives.turn);
             let mut entries = lock(&self.entries);
             let before = entries.table.read(key)?;
             if let Some((action, bytes)) = make(before.0, &before.1) {
@@ -303,7 +331,8 @@ impl NativeTable {
                 entries.table.swap();
                 // Workers that look again ask for the entries.
                 drop(entries);
-                self.natives.have_all_look_again(&turn);
+                self.moved();
+                self.natives.gate.wait_for_those_inside();
                 lock(&self.entries).table.change_passive(key, action, &bytes);
             }
             return Some(before);
@@ -340,10 +369,10 @@ impl NativeTable {
 
     /// Has workers look at the default again.
     pub(super) fn default_changed(&self) {
-        drop(self.natives.close_for_change());
+        drop(self.close_for_change());
     }
 
-    /// How a worker that joined, and is inside, reaches the entries, until [`Natives::version`] moves.
+    /// How a worker that joined, and is inside, reaches the entries, until [`Self::reached`] is another one.
     pub(crate) fn access(&self, worker: WorkerId) -> (Access, Searcher) {
         let entries = lock(&self.entries);
         let writing = if self.in_place { self.layout.writing() } else { 0 };
