@@ -44,11 +44,16 @@ pub use terminal::{Layout, table};
 /// What figures about how fast something of Planimeter itself runs are worth, where its build was not optimised.
 #[must_use]
 pub fn unoptimised(what: &str) -> Option<String> {
-    cfg!(debug_assertions).then(|| {
-        format!(
-            "This Planimeter was built without optimisation: no figure says anything about {what}. Build it with --release."
-        )
-    })
+    let built = if cfg!(debug_assertions) {
+        "without optimisation"
+    } else if env!("PLANIMETER_OPTIMISATION") == "0" {
+        "for a first look, optimised in parts only"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "This Planimeter was built {built}: no figure says anything about {what}. Build it with --release."
+    ))
 }
 
 /// A value with its unit and three significant digits, as all forms write it: `4.98 k/s`, `873 µs`.
