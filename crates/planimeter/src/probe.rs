@@ -219,7 +219,12 @@ impl Watcher for Keeper<'_> {
         if let Completion::Partial { reason } | Completion::Failed { reason } = &trial.completion
             && !self.quiet
         {
-            self.progress.line(&format!("planimeter: {reason}"));
+            // That nobody was there to connect to matters more than that time ran out.
+            let line = match &trial.handshake.why_zero {
+                Some(why) if trial.handshake.ready == 0 => format!("planimeter: {why} ({reason})"),
+                _ => format!("planimeter: {reason}"),
+            };
+            self.progress.line(&line);
         }
         if let Err(error) = self.directory.write_partial(result) {
             self.progress.line(&format!("planimeter: {error}"));
