@@ -231,6 +231,14 @@ pub struct ActionReference {
     pub annotations: Vec<Annotation>,
 }
 
+impl ActionReference {
+    /// Whether an annotation of this name is among its own.
+    #[must_use]
+    pub fn has_annotation(&self, name: &str) -> bool {
+        self.annotations.iter().any(|annotation| annotation.name == name)
+    }
+}
+
 /// An action with the values of its control-plane parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionCall {

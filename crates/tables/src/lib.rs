@@ -97,7 +97,7 @@ pub use match_table::{MatchTable, MatchTableError, MatchWorker};
 pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use model::{Fill, Model};
 pub use probe::Probe;
-pub use region::Pages;
+pub use region::{LINE, Pages};
 pub use selector::{
     ActionSelector, GroupId, Limits, Member, MemberId, SelectorError, SelectorReader,
 };

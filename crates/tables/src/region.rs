@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 /// Size of a cache line in bytes on the machines we build for.
-pub(crate) const LINE: usize = 64;
+pub const LINE: usize = 64;
 const HUGE_PAGE: usize = 2 << 20;
 
 /// What the memory of a table lies on.

@@ -1,5 +1,7 @@
 //! Packets in memory, as a card and a driver leave them: slots of one size, one after the other.
 
+use tables::LINE;
+
 /// Slots for packets.
 #[derive(Debug)]
 pub(crate) struct Ring {
@@ -8,12 +10,10 @@ pub(crate) struct Ring {
     slot: usize,
 }
 
-/// Slots begin where lines of the cache do.
-const LINE: usize = 64;
-
 impl Ring {
     /// So many slots for packets of up to `size` bytes.
     pub(crate) fn new(slots: usize, size: usize) -> Self {
+        // Slots begin where lines of the cache do.
         let slot = size.next_multiple_of(LINE).max(LINE);
         Self { bytes: vec![0; slot * slots], lengths: vec![0; slots], slot }
     }

@@ -192,7 +192,7 @@ fn table(program: &Program, table: &Table, parts: &Excerpts<'_>) -> Branch {
         )));
     }
     for reference in &table.actions {
-        let only = |name: &str| reference.annotations.iter().any(|a| a.name == name);
+        let only = |name: &str| reference.has_annotation(name);
         let scope = match (only("defaultonly"), only("tableonly")) {
             (true, _) => ", only as default",
             (_, true) => ", only in entries",

@@ -124,8 +124,8 @@ impl<'p> Builder<'p> {
         reference: &'p ir::ActionReference,
     ) -> ActionRef {
         let name = self.action_name(reference.action);
-        let table_only = find(&reference.annotations, "tableonly").is_some();
-        let default_only = find(&reference.annotations, "defaultonly").is_some();
+        let table_only = reference.has_annotation("tableonly");
+        let default_only = reference.has_annotation("defaultonly");
         let scope = match (table_only, default_only) {
             (true, true) => {
                 self.errors.push(P4InfoError::Scope {

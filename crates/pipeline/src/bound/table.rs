@@ -217,10 +217,9 @@ impl Binder<'_> {
                 references.push(position);
             }
         }
-        let has = |name: &str| reference.annotations.iter().any(|one| one.name == name);
         let action = TableAction {
             action: id,
-            is_default_only: has("defaultonly"),
+            is_default_only: reference.has_annotation("defaultonly"),
             data: Vec::new(),
             references,
             before,

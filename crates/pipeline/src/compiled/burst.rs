@@ -19,7 +19,7 @@ use crate::error::RunError;
 use crate::table::{Account, Ageing, EntryLayout};
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
-use tables::{Access, Probe};
+use tables::{Access, LINE, Probe};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 32;
@@ -492,8 +492,6 @@ fn before_packet(sent: &[Sent], packet: usize) -> usize {
 
 /// The lines of memory that a value lies on.
 fn lines<T>(value: *const T) -> impl Iterator<Item = *const u8> {
-    /// Bytes of a line of the cache.
-    const LINE: usize = 64;
     let start = value.cast::<u8>();
     let inside = start.addr() % LINE;
     (0..size_of::<T>() + inside)

@@ -187,15 +187,14 @@ impl Machine {
         }
         size += cold::define(names.cold, &mut module, &mut context, &mut builders)?;
         let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
-        let asked = planned.map(|(straight, plan)| burst::ask::asked(bound, straight, plan).len());
-        let asked = asked.unwrap_or(0);
+        let asked = planned.and_then(|(straight, plan)| burst::ask::asked(bound, straight, plan));
         let mut stages = Vec::new();
         for name in ["parse", "pass", "whole", "ask"] {
             let Some((straight, plan)) = planned else { break };
             if name == "whole" && !burst::whole::is_possible(plan) {
                 break;
             }
-            if name == "ask" && (bound.samples || asked == 0) {
+            if name == "ask" && (bound.samples || asked.is_none()) {
                 break;
             }
             let id = module.declare_function(name, Linkage::Local, &names.block).map_err(failed)?;
@@ -203,10 +202,10 @@ impl Machine {
             context.func.name = UserFuncName::user(0, id.as_u32());
             let builder = FunctionBuilder::new(&mut context.func, &mut builders);
             let function = Function::new(builder, &mut module, &names, bound);
-            match name {
-                "parse" => function.parse_stage(straight, plan),
-                "pass" => function.pass_stage(straight, plan),
-                "ask" => function.ask_stage(straight, plan),
+            match (name, &asked) {
+                ("parse", _) => function.parse_stage(straight, plan),
+                ("pass", _) => function.pass_stage(straight, plan),
+                ("ask", Some(asked)) => function.ask_stage((straight, plan), asked),
                 _ => function.whole_stage(straight, plan),
             }
             module.define_function(id, &mut context).map_err(failed)?;
@@ -244,6 +243,7 @@ impl Machine {
         let sought = sought.unwrap_or_default();
         let owned = planned.map(|(straight, plan)| burst::owned(bound, straight, plan));
         let owned = owned.unwrap_or_default();
+        let asked = asked.map_or(0, |asked| asked.buckets());
         Ok(Self { asked, blocks, stages, sought, owned, module: Some(module), size })
     }
 

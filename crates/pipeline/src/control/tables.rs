@@ -266,8 +266,7 @@ impl Core {
             .iter()
             .find(|reference| reference.action == call.action)
             .ok_or_else(|| ControlError::ActionNotInTable(action.name.clone()))?;
-        let has = |name| reference.annotations.iter().any(|annotation| annotation.name == name);
-        if refused.is_some_and(has) {
+        if refused.is_some_and(|name| reference.has_annotation(name)) {
             let only =
                 if refused == Some("tableonly") { "in entries" } else { "as the default action" };
             return Err(ControlError::ActionScope { action: action.name.clone(), only });

@@ -5,9 +5,7 @@
 //! one that takes more from its entry.
 
 use ir::bits::Bits;
-use ir::{
-    ActionId, ActionReference, MatchKind, Program, Table, TableId, TableImplementation, Type,
-};
+use ir::{ActionId, MatchKind, Program, Table, TableId, TableImplementation, Type};
 use pipeline::{
     EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace, WeightedAction,
 };
@@ -97,11 +95,9 @@ pub(crate) fn choose(program: &Program, packets: &[Vec<u8>]) -> Result<(Recipe, 
 
 /// Positions of the actions that entries may run.
 fn candidates(table: &Table) -> impl Iterator<Item = usize> {
-    let usable = |reference: &ActionReference| {
-        !reference.annotations.iter().any(|annotation| annotation.name == "defaultonly")
-    };
     let actions = table.actions.iter().enumerate();
-    actions.filter(move |(_, reference)| usable(reference)).map(|(position, _)| position)
+    let usable = actions.filter(|(_, reference)| !reference.has_annotation("defaultonly"));
+    usable.map(|(position, _)| position)
 }
 
 /// Entries for all that packets look up, in the order in which they were missed. `go_on` is told how many packets of

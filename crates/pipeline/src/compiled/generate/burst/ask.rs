@@ -16,41 +16,58 @@ use crate::table::EntryLayout;
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
 use std::mem::offset_of;
+use tables::Probe;
 
-/// A table whose buckets are told, and its number.
-type Asked<'b> = (u32, &'b Table, &'b EntryLayout);
+/// What can be told before a packet is parsed.
+pub(in crate::compiled::generate) struct Asked<'b> {
+    /// Of most packets.
+    parsed: Parsed,
+    /// Tables whose buckets are told, with their numbers.
+    tables: Vec<(u32, &'b Table, &'b EntryLayout, Probe)>,
+}
 
-/// The tables whose entries are asked for: all of which the two stages would do that, or none. They are told for a program
+impl Asked<'_> {
+    /// Addresses that are left for each packet.
+    pub(in crate::compiled::generate) fn buckets(&self) -> usize {
+        self.tables.len()
+    }
+}
+
+/// The tables whose entries are asked for: all of which the two stages would do that, or nothing. They are told for a program
 /// without lookups too, which has the same stages as the one that it is compared with.
-pub(in crate::compiled) fn asked<'b>(
+pub(in crate::compiled::generate) fn asked<'b>(
     bound: &'b Bound,
     straight: &Straight,
     plan: &Plan,
-) -> Vec<Asked<'b>> {
-    let Some(parsed) = Parsed::longest(bound, straight) else { return Vec::new() };
+) -> Option<Asked<'b>> {
+    let parsed = Parsed::longest(bound, straight)?;
     let lies = |flag: Offset| matches!(parsed.known(flag), Some(Known::At(_)));
     // An entry that is sought by other than its key has a number, which is not known yet.
-    let tables: Vec<Asked<'b>> = tables_with_known_keys(bound, straight, plan)
-        .filter(|(_, _, layout)| layout.fields().is_none())
+    let sought_by_key = tables_with_known_keys(bound, straight, plan)
+        .filter(|(_, _, layout)| layout.fields().is_none());
+    let tables: Option<Vec<_>> = sought_by_key
+        .map(|(number, table, layout)| {
+            let mut keys =
+                table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
+            // Between the stages, memory that entries name is asked for too.
+            let is_told = Owner::of(layout).is_none() && keys.all(|value| is_told(value, &lies));
+            layout.probe().filter(|_| is_told).map(|probe| (number, table, layout, probe))
+        })
         .collect();
-    let are_told = tables.iter().all(|(_, table, layout)| {
-        let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
-        // Between the stages, memory that entries name is asked for too.
-        layout.probe().is_some()
-            && Owner::of(layout).is_none()
-            && keys.all(|value| is_told(value, &lies))
-    });
-    if are_told && tables.len() <= MAXIMUM_ASKED { tables } else { Vec::new() }
+    let tables = tables.filter(|tables| (1..=MAXIMUM_ASKED).contains(&tables.len()))?;
+    Some(Asked { parsed, tables })
 }
 
 impl<'m> Function<'_, 'm> {
     /// Leaves the buckets that packets of a burst will want where the burst says.
-    pub(in crate::compiled::generate) fn ask_stage(mut self, straight: &Straight, plan: &'m Plan) {
-        let tables = asked(self.bound, straight, plan);
+    pub(in crate::compiled::generate) fn ask_stage(
+        mut self,
+        (straight, plan): (&Straight, &'m Plan),
+        Asked { parsed, tables }: &Asked<'_>,
+    ) {
         let looped = self.begin_loop(straight, plan);
         let length = self.of_record(looped, offset_of!(Packet, length));
         let input = self.of_record(looped, offset_of!(Packet, input));
-        let parsed = Parsed::longest(self.bound, straight).unwrap_or_else(Parsed::nothing);
         let least = i64::from(parsed.bytes());
         let all = self.word(looped.burst, offset_of!(Burst, asked));
         let at = self.builder.use_var(looped.index);
@@ -70,15 +87,12 @@ impl<'m> Function<'_, 'm> {
         self.begin_whole(input);
         self.begin_values(plan);
         self.received(looped, length);
-        let places = self.say_again(plan, &parsed, (input, input));
+        let places = self.say_again(plan, parsed, (input, input));
         let extracted = parsed.headers();
         self.begin_way(extracted, (places, None));
-        for (position, (number, table, layout)) in tables.into_iter().enumerate() {
-            let key = self.key(number, table, layout);
-            let bucket = match layout.probe() {
-                Some(probe) => self.bucket(probe, key),
-                None => looped.packet,
-            };
+        for (position, (number, table, layout, probe)) in tables.iter().enumerate() {
+            let key = self.key(*number, table, layout);
+            let bucket = self.bucket(*probe, key);
             self.set_word(place, 8 * position, bucket);
         }
         self.builder.ins().jump(looped.next, &[]);
