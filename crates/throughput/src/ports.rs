@@ -27,6 +27,8 @@ use tables::machine::thread_time;
 const BURST: usize = 32;
 /// How long a packet may take that is not lost.
 const DRAIN: Duration = Duration::from_millis(50);
+/// How long a worker may take to get its first packet.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Of the interfaces, in bytes; frames have a header of 14 beside.
 const MTU: u32 = 1500;
 /// Packets of a capture.
@@ -405,14 +407,15 @@ impl<'c> Server<'c> {
     }
 }
 
-/// Runs a worker on a core of its own while the generator does something on another.
+/// Runs a worker on a core of its own while the generator does something on another. The worker has stopped when its work is
+/// given back.
 fn beside<R: Send>(
     worker: &mut dyn Queue,
     program: (u32, Option<&Core>),
     generate: impl FnOnce(&Work) -> R + Send,
-) -> Option<R> {
+) -> Option<(R, Work)> {
     let work = Work::default();
-    std::thread::scope(|scope| {
+    let done = std::thread::scope(|scope| {
         let work = &work;
         scope.spawn(move || Server::new(program).serve(worker, work));
         // In a thread of its own, since it stays on its core.
@@ -422,7 +425,8 @@ fn beside<R: Send>(
             generate(work)
         });
         generator.join().ok()
-    })
+    });
+    Some((done?, work))
 }
 
 /// Takes what comes.
@@ -431,6 +435,19 @@ fn take(queue: &mut dyn Queue, burst: &mut Burst, mut packet: impl FnMut(&[u8]))
     let count = queue.receive(burst).unwrap_or(0);
     burst.frames().iter().for_each(|frame| packet(frame.bytes()));
     count
+}
+
+/// Takes what still comes of before, which is nobody's. On a busy machine it may wait for this very core: it is left alone
+/// between two looks.
+fn settle(queue: &mut dyn Queue, burst: &mut Burst) {
+    let mut last = Instant::now();
+    while last.elapsed() < DRAIN {
+        if take(queue, burst, |_| {}) > 0 {
+            last = Instant::now();
+        } else {
+            std::thread::sleep(DRAIN / 50);
+        }
+    }
 }
 
 /// Takes what still comes.
@@ -453,10 +470,15 @@ fn flooded(
     let found = beside(worker, program, |work| {
         let mut burst = Burst::new(BURST);
         let mut found = Flooded::default();
-        // What is left of before is nobody's, and the worker joins the tables.
-        drain(generator, &mut burst, |_| {});
+        // The worker joins the tables meanwhile.
+        settle(generator, &mut burst);
         let (before, began) = (work.seen(), Instant::now());
-        while began.elapsed() < time {
+        // A worker that had no core yet would have a rate of nothing, or an endless one.
+        let idle = || {
+            let now = work.seen();
+            (now.0 == before.0 || now.1 == before.1) && began.elapsed() < time + PATIENCE
+        };
+        while began.elapsed() < time || idle() {
             for _ in 0..BURST {
                 if generator.transmit(flows.next()) != Transmitted::Taken {
                     break;
@@ -473,11 +495,12 @@ fn flooded(
         });
         let spent = after.1.saturating_sub(before.1).max(1) as f64 / 1e9;
         found.rate = after.0.saturating_sub(before.0) as f64 / spent;
-        found.processed = work.seen().0.saturating_sub(before.0);
-        found.errors = work.errors.load(Ordering::Relaxed);
-        found
+        (found, before)
     });
-    found.unwrap_or_default()
+    let Some(((mut found, before), work)) = found else { return Flooded::default() };
+    found.processed = work.seen().0.saturating_sub(before.0);
+    found.errors = work.errors.load(Ordering::Relaxed);
+    found
 }
 
 /// The rate that was offered, and the times if no packet was lost. Where no rate is given, it is the share of what comes through
@@ -489,16 +512,17 @@ fn open_loop(
     (offered, settings): (Option<f64>, &Settings),
 ) -> Option<(f64, Option<Histogram<u64>>)> {
     let time = settings.time;
-    beside(worker, (port, Some(core)), |_| {
+    let done = beside(worker, (port, Some(core)), |_| {
         let mut burst = Burst::new(BURST);
-        drain(generator, &mut burst, |_| {});
+        settle(generator, &mut burst);
         let offered = offered.unwrap_or_else(|| {
             let through = most(generator, &mut burst, &mut flows, time);
-            drain(generator, &mut burst, |_| {});
+            settle(generator, &mut burst);
             through * settings.load
         });
         (offered, at_rate(generator, &mut burst, &mut flows, (offered, time)))
-    })
+    });
+    done.map(|(done, _)| done)
 }
 
 /// What comes through by the wall clock, generator and worker together.

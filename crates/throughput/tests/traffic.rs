@@ -173,9 +173,11 @@ fn packets_go_through_ports_and_come_back_right() {
         assert_eq!((findings.io, findings.cases.len(), findings.copied.len()), (io, 2, 2));
         for case in &findings.cases {
             let counts = case.counts;
-            assert!(counts.left > 0 && counts.left <= counts.processed, "{case:?}");
+            let name = io.name();
+            assert!(counts.left > 0 && counts.left <= counts.processed, "{name}: {counts:?}");
             assert_eq!((counts.checked, counts.wrong, counts.errors), (counts.left, 0, 0));
             assert_eq!((case.rates.len(), case.cores), (2, 1));
+            assert!(case.rates.iter().all(|rate| *rate > 0.0), "{name}: {:?}", case.rates);
         }
     }
 }
