@@ -8,8 +8,8 @@
 
 use ir::bits::Bits;
 use pipeline::{EntryAction, FieldMatch, Switch, TableEntry};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::Duration;

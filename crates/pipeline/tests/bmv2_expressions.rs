@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use num_bigint::BigInt;
 use pipeline::Switch;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 const SEED: u64 = 0x0b5e_55ed;
 

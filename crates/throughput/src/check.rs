@@ -8,8 +8,8 @@
 use crate::traffic::{TrafficError, Workload};
 use ir::{ExternType, Program, UpdateMethod};
 use pipeline::{Output, Path, Processor, RunError, Switch};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;

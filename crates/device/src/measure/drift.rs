@@ -80,8 +80,8 @@ pub(super) fn median(figures: &mut [f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
 
     #[test]
     fn a_drift_of_five_per_cent_under_noise_of_one_is_seen() {

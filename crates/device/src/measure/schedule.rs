@@ -5,8 +5,8 @@
 //! Fisher, "The Design of Experiments", 1935, chapter 4).
 
 use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 use crate::campaign::CellId;
 

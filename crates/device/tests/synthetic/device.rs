@@ -6,8 +6,8 @@ use device::campaign::{
     Block, Campaign, Cell, CellId, Clock, ClockSource, Counts, Description, Device, Dimension,
     Function, FunctionName, MeasuredBlock, Origin, Picoseconds, RateTrial, SCHEMA, Sample, Setting,
 };
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 pub(crate) const SEED: u64 = 20_261_122;
 pub(crate) const MATCHES: [&str; 5] = ["tp-dst", "dl-dst", "masked-nw-dst", "five-tuple", "all"];

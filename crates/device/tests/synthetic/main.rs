@@ -23,7 +23,7 @@ fn level(verification: &Verification, level: Level) -> &::device::verify::Verifi
 }
 
 /// The device that the paper assumes.
-fn shifts(functions: &[&str], _: f64, random: &mut rand_chacha::ChaCha8Rng) -> f64 {
+fn shifts(functions: &[&str], _: f64, random: &mut rand::rngs::ChaCha8Rng) -> f64 {
     baseline(random) + functions.iter().map(|name| cost(name)).sum::<f64>()
 }
 
@@ -102,7 +102,7 @@ fn quantisation_is_part_of_every_interval() {
 }
 
 /// An action that is as cheap as another for half of the packets and dear for the rest.
-fn bimodal(functions: &[&str], _: f64, random: &mut rand_chacha::ChaCha8Rng) -> f64 {
+fn bimodal(functions: &[&str], _: f64, random: &mut rand::rngs::ChaCha8Rng) -> f64 {
     let dear = |name: &&str| match *name {
         "set-nw-src" | "five-tuple" => 20_000.0 * f64::from(random.random::<f64>() < 0.4),
         name => cost(name),
@@ -148,7 +148,7 @@ fn percentiles_of_costs_that_vary_do_not_add() {
 
 fn count_beyond(truth: &Truth, functions: &[&str], bound: Picoseconds) -> f64 {
     use rand::SeedableRng;
-    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    let mut random = rand::rngs::ChaCha8Rng::seed_from_u64(1);
     let packets = 100_000;
     let slower = (0..packets)
         .filter(|_| 1000.0 * truth(functions, 0.0, &mut random) > bound.0 as f64)
@@ -159,7 +159,7 @@ fn count_beyond(truth: &Truth, functions: &[&str], bound: Picoseconds) -> f64 {
 #[test]
 fn functions_that_depend_on_each_other_are_found() {
     // Both need the same cache line: the second finds it, except behind this one.
-    let truth = |functions: &[&str], time: f64, random: &mut rand_chacha::ChaCha8Rng| {
+    let truth = |functions: &[&str], time: f64, random: &mut rand::rngs::ChaCha8Rng| {
         let clash = functions == ["all", "set-tp-src"];
         shifts(functions, time, random) + if clash { 7_000.0 } else { 0.0 }
     };
@@ -172,7 +172,7 @@ fn functions_that_depend_on_each_other_are_found() {
 
 #[test]
 fn spikes_make_the_maximum_meaningless_and_the_median_not() {
-    let truth = |functions: &[&str], time: f64, random: &mut rand_chacha::ChaCha8Rng| {
+    let truth = |functions: &[&str], time: f64, random: &mut rand::rngs::ChaCha8Rng| {
         let spike = if random.random::<f64>() < 2e-3 { 1e6 * random.random::<f64>() } else { 0.0 };
         shifts(functions, time, random) + spike
     };
@@ -187,7 +187,7 @@ fn spikes_make_the_maximum_meaningless_and_the_median_not() {
 
 #[test]
 fn drift_is_shown_and_does_not_end_in_one_cell() {
-    let truth = |functions: &[&str], time: f64, random: &mut rand_chacha::ChaCha8Rng| {
+    let truth = |functions: &[&str], time: f64, random: &mut rand::rngs::ChaCha8Rng| {
         shifts(functions, time, random) * (1.0 + 0.04 * time)
     };
     let (_, verification) = verified(&Plan::default(), &truth);
@@ -199,7 +199,7 @@ fn drift_is_shown_and_does_not_end_in_one_cell() {
 
 #[test]
 fn negative_differences_are_told_and_clipped() {
-    let truth = |functions: &[&str], time: f64, random: &mut rand_chacha::ChaCha8Rng| {
+    let truth = |functions: &[&str], time: f64, random: &mut rand::rngs::ChaCha8Rng| {
         let saved = if functions.contains(&"strip-vlan") { 7_000.0 } else { 0.0 };
         shifts(functions, time, random) - saved
     };

@@ -13,8 +13,8 @@ use ir::Program;
 use ir::bits::Bits;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::{Batch, Compiled, FieldMatch, MeterConfig, Processor, Switch};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::hint::black_box;
 use std::time::Duration;
 

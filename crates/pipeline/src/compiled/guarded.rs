@@ -11,8 +11,8 @@ use super::tables::{Inside, Joined};
 use crate::machine::{Machine, Scratch};
 use crate::switch::Switch;
 use p4lang::preprocess::{MemoryFiles, Options};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 

@@ -159,8 +159,8 @@ impl Crc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
 
     /// Check values of the catalogue of parametrised CRC algorithms (Cook).
     #[test]

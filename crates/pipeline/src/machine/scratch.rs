@@ -5,8 +5,8 @@ use crate::externs::ChecksumState;
 use crate::state::Digest;
 use crate::value::Value;
 use ir::{ExternId, TypeId};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 
 /// Values that are kept for the next packets: those of a few blocks.

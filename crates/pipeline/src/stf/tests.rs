@@ -639,7 +639,7 @@ fn any_text_is_read_or_refused() {
         "table_indirect_add",
         ",",
     ];
-    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    let mut random = rand::rngs::ChaCha8Rng::seed_from_u64(1);
     for _ in 0..5_000 {
         let length = random.random_range(0..30);
         let text: String =

@@ -3,8 +3,8 @@
 pub(crate) use crate::program::{V1model, compile};
 use ir::Program;
 use pipeline::{Batch, Compiled, Output, Processor, RunError, Switch, TableEntry};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 impl V1model<'_> {

@@ -3,8 +3,8 @@
 use crate::both::V1model;
 use ir::bits::Bits;
 use pipeline::{CloneSession, EntryAction, FieldMatch, Replica, TableEntry};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 /// Widths of keys and data such that a bucket holds seven entries, some, or one.

@@ -9,8 +9,8 @@ use pipeline::{
     ActionCall, Batch, Compiled, EntryAction, EntryHandle, FieldMatch, Processor, Switch,
     TableEntry,
 };
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Generated programs: statements over fields of random widths and signs, headers that come and go.
 
 use crate::both::V1model;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;
 
 /// Programs; each gets [`PACKETS`].

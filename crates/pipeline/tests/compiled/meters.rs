@@ -3,8 +3,8 @@
 use crate::both::{Both, V1model, compile};
 use ir::bits::Bits;
 use pipeline::{Core, EntryAction, EntryHandle, FieldMatch, MeterConfig, Switch, TableEntry};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 const V1MODEL: &str = "

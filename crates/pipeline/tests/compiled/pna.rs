@@ -7,8 +7,8 @@ use pipeline::{
     Batch, CloneSession, Compiled, Core, EntryAction, FieldMatch, Processor, Replica, Switch,
     TableEntry,
 };
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 /// A program with two tables that packets add entries to, the second of the given properties.

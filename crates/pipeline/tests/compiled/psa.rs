@@ -4,8 +4,8 @@
 use crate::both::{Both, compile, entries, masked_packet};
 use ir::bits::Bits;
 use pipeline::{CloneSession, Core, EntryAction, FieldMatch, Replica, Switch, TableEntry};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 /// What differs between the programs.

@@ -1,8 +1,8 @@
 //! Programs of the grammar, by seed.
 
 use crate::differential::Case;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// Programs; each gets [`INPUTS`].
 const PROGRAMS: u64 = 48;

@@ -4,8 +4,8 @@
 use crate::both::{Both, V1model};
 use ir::bits::Bits;
 use pipeline::{CounterValue, EntryAction, FieldMatch, TableEntry};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 const FIELDS: &str =

@@ -3,8 +3,8 @@
 use crate::both::V1model;
 use ir::bits::Bits;
 use pipeline::{EntryAction, FieldMatch, Switch, TableEntry};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 const DECLARATIONS: &str = "

@@ -4,8 +4,8 @@
 mod running;
 
 use pipeline::Path;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use running::Running;
 use std::fs;
 

@@ -13,8 +13,8 @@ use p4runtime::proto::v1::update::Type;
 use p4runtime::proto::v1::write_request::Atomicity;
 use p4runtime::status::Code;
 use p4runtime::store::Nanos;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 
 use crate::both::{Both, everything, update};

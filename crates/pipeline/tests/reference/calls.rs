@@ -4,8 +4,8 @@
 
 use super::support::{V1model, load, packet};
 use pipeline::Switch;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;
 
 const FIELDS: usize = 6;

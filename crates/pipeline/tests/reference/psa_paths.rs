@@ -7,8 +7,8 @@
 use super::psa::Psa;
 use super::support::outputs;
 use pipeline::{CloneSession, Replica};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
 const RECIRCULATE: u32 = 0xffff_fffa;

@@ -12,7 +12,7 @@ use std::hint::select_unpredictable;
 use super::{Due, Nanos, SwitchSchedule};
 
 /// The due times of all switches of one engine thread, in order; ties go to the lower index.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ShardSchedule {
     /// Ordered by switch index.
     switches: Vec<SwitchSchedule>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::gaps::{Drawn, Gaps};
 use super::replay::Recording;
@@ -13,7 +13,7 @@ use super::{Nanos, Share};
 ///
 /// Times are kept as whole nanoseconds plus a fraction, or computed from the number of the
 /// packet-in, so that rounding never adds up.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SwitchSchedule {
     switch: u32,
     /// First nanosecond at which nothing is due any more.
@@ -21,7 +21,7 @@ pub struct SwitchSchedule {
     pace: Pace,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Pace {
     Constant { start: u64, offset: f64, interval: f64, count: u64 },
     Drawn { gaps: Drawn, rng: Box<ChaCha8Rng>, clock: Clock, started: bool },

@@ -9,8 +9,8 @@ use ir::{ActionId, MatchKind, Program, Table, TableId, TableImplementation, Type
 use pipeline::{
     EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace, WeightedAction,
 };
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;

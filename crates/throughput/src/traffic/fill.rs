@@ -7,8 +7,8 @@
 use super::route::Route;
 use ir::{Program, Type};
 use pipeline::internet_checksum;
+use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// Hops that a packet has left.
 const HOPS: u8 = 64;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use packetio::timestamp::{Direction, Stamped, StampedBy, Timestamper};
 use packetio::{Port, Transmitted};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::super::conduct::{Bench, BenchError, RunOrder, RunRecord};
 use super::super::matching::Ledger;
