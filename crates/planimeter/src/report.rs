@@ -116,8 +116,12 @@ fn benchmarks(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The directory of a run.
+/// The directory of a run; a result that was kept under a name of its own has that name.
 pub(crate) fn name_of(path: &Path) -> String {
+    let own = path.file_stem().filter(|name| path.is_file() && *name != "result");
+    if let Some(own) = own {
+        return own.to_string_lossy().into_owned();
+    }
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let absolute = directory.canonicalize();
     let directory = absolute.as_deref().unwrap_or(directory);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ::device::campaign::Picoseconds;
 use ::device::measure::{Job, Plan, measure};
 use ::device::verify::{Verification, verify};
 use ::device::{Campaign, Model, Settings};
@@ -12,7 +13,9 @@ use ::tables::machine;
 use ::tables::measure::Findings;
 use clap::ArgMatches;
 use report::RunDirectory;
+use report::value::Value;
 use report::{designs, models};
+use statistics::Unit;
 
 use crate::began;
 use crate::device::measure::{Bar, failure};
@@ -119,4 +122,23 @@ impl<'a> Stage<'a> {
     pub(crate) fn make(&self, folder: &str) -> Result<RunDirectory, Failure> {
         RunDirectory::create(Some(&self.directory.join(folder))).map_err(Failure::run)
     }
+}
+
+/// A delay in seconds.
+pub(crate) fn seconds(delay: Picoseconds) -> Value {
+    Value::new(delay.0 as f64 / 1e12, Unit::Seconds)
+}
+
+/// A delay in seconds, with the longer side of its interval.
+pub(crate) fn within(
+    delay: Picoseconds,
+    low: Option<Picoseconds>,
+    high: Option<Picoseconds>,
+) -> Value {
+    let value = seconds(delay);
+    let half = low.zip(high).map(|(low, high)| {
+        let (low, high) = (seconds(low).value, seconds(high).value);
+        (value.value - low).max(high - value.value)
+    });
+    Value { spread: half.into(), ..value }
 }

@@ -62,6 +62,20 @@ pub struct Run<'a> {
 }
 
 impl Bounds<'_> {
+    /// Bounds whose derivation is shown: the best of all, beside the analysis that it is of, is derived as there.
+    fn derived(&self) -> impl Iterator<Item = &Assessed> {
+        self.flows.iter().flat_map(|row| {
+            row.iter().enumerate().filter_map(|(place, assessed)| {
+                let of = |one: &Assessed| {
+                    let by = &one.bound.delay_by;
+                    (by.analysis, by.derivation.lines(self.network))
+                };
+                let shown = row.iter().take(place).any(|before| of(before) == of(assessed));
+                (!shown).then_some(assessed)
+            })
+        })
+    }
+
     /// Bounds that are below a run, as sentences. There is none unless something is wrong.
     #[must_use]
     pub fn contradictions(&self) -> Vec<String> {

@@ -6,6 +6,7 @@
 //! a general approach, Statistics in Medicine 27, 2008, equation 7), of the confidence of those; one of computed figures is
 //! exact. Only an interval that leaves out zero is called a difference, and where either side has none, there is none.
 
+mod finding;
 mod gate;
 mod json;
 mod page;

@@ -29,8 +29,20 @@ pub(crate) fn load(point: &Point) -> String {
 
 /// The point in a few words: `OpenFlow 1.3, 50 switches, 100/s each`.
 pub(crate) fn point(point: &Point) -> String {
-    let switches = plural(u64::from(point.switches), "switch", "switches");
-    format!("{}, {switches}, {}", protocol(&point.protocol), load(point))
+    format!("{}, {}", protocol(&point.protocol), switches(point))
+}
+
+/// How many switches, and what each does: `50 switches, 100/s each`.
+pub(crate) fn switches(point: &Point) -> String {
+    format!("{}, {}", plural(u64::from(point.switches), "switch", "switches"), load(point))
+}
+
+/// A point among others of its result, without the protocol if that is the same for all.
+pub(crate) fn place(point: &Point, among: &[Point]) -> String {
+    match among.iter().all(|other| other.protocol == point.protocol) {
+        true => switches(point),
+        false => self::point(point),
+    }
 }
 
 /// What is said of each rank, and whether it is a figure.

@@ -24,7 +24,8 @@ pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     let mut of_trials: Vec<Remark> = Vec::new();
     for at in &result.points {
         for trial in &at.trials {
-            let place = format!("{}, trial {}", describe::point(at), trial.repetition);
+            let place = describe::place(at, &result.points);
+            let place = format!("{place}, trial {}", trial.repetition);
             for note in &trial.notes {
                 add(&mut of_trials, note, &place);
             }

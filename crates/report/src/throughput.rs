@@ -16,6 +16,7 @@ use provenance::Provenance;
 use statistics::{Estimate, Unit};
 
 use crate::format::{capital, estimate, figure, plural, whole};
+use crate::page::Note;
 use crate::plot::power_of_two;
 
 pub use json::{SCHEMA, to_csv, to_json};
@@ -174,8 +175,28 @@ fn drawn(skew: f64) -> String {
 }
 
 /// What a reader must know, each thing once.
-fn remarks(run: &Run<'_>) -> Vec<String> {
-    let mut remarks: Vec<String> = crate::unoptimised("programs").into_iter().collect();
+fn remarks(run: &Run<'_>) -> Vec<Note> {
+    let warnings = crate::unoptimised("programs").into_iter().chain(busy(run)).map(Note::warning);
+    warnings.chain(facts(run).into_iter().map(Note::plain)).collect()
+}
+
+/// Other processes had cores that packets waited for.
+fn busy(run: &Run<'_>) -> Option<String> {
+    let cases = run.points.iter().flat_map(|point| &point.findings.cases);
+    let shares = cases.filter_map(|case| case.latency.as_ref()?.had_core);
+    let least = shares.fold(1.0, f64::min);
+    // At p99 a hundredth of the time is seen.
+    (least < 0.99).then(|| {
+        format!(
+            "Other processes took cores away: in the worst repetition the worker whose latency was measured had its core for {}              of the time. Latencies have the waits in them; rates are per second of processor time and leave them out. Measure \
+             again on a quiet machine before you publish.",
+            figure(least, Unit::Fraction)
+        )
+    })
+}
+
+fn facts(run: &Run<'_>) -> Vec<String> {
+    let mut remarks: Vec<String> = Vec::new();
     if run.settings.any_core {
         remarks.push(
             "Every core draws all flows: packets of several cores meet in one entry.".to_owned(),

@@ -121,9 +121,9 @@ fn of_points(points: &[Point]) -> RunVerdict {
             Saturated::Neither => format!("Neither side was saturated at the other {n}."),
         });
         if side != Saturated::Neither {
-            sentences.push(places(&at));
+            sentences.push(places(&at, points));
             if let Some(reason) = reasons(first, side).first() {
-                sentences.push(format!("For example {}: {reason}", describe::point(first)));
+                sentences.push(format!("For example {}: {reason}", describe::place(first, points)));
             }
         }
     }
@@ -132,9 +132,10 @@ fn of_points(points: &[Point]) -> RunVerdict {
 }
 
 /// The points by name, as many as one reads.
-fn places(points: &[&Point]) -> String {
+fn places(points: &[&Point], among: &[Point]) -> String {
     const NAMED: usize = 4;
-    let mut names: Vec<_> = points.iter().take(NAMED).map(|point| describe::point(point)).collect();
+    let named = points.iter().take(NAMED);
+    let mut names: Vec<_> = named.map(|point| describe::place(point, among)).collect();
     if points.len() > NAMED {
         names.push(format!("and {} more", points.len() - NAMED));
     }

@@ -252,7 +252,7 @@ impl Place {
             open_loop(ends, (workload.port(), core), flows, (offered, settings))
         })?;
         let Some((offered, times)) = done else { return Ok(()) };
-        let nothing = || Latency { offered, times: Times::default(), lossy: 0 };
+        let nothing = || Latency { offered, times: Times::default(), lossy: 0, had_core: None };
         let latency = latency.get_or_insert_with(nothing);
         match times {
             Some(times) => latency.times.push(times),

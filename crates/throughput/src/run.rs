@@ -133,6 +133,9 @@ pub struct Latency {
     pub times: Times,
     /// Repetitions in which packets were lost, of which there are no times: only between ports.
     pub lossy: usize,
+    /// Share of the time for which the worker, which never waits, had its core in the worst repetition: while other processes had
+    /// it, packets waited. Not told between ports, where workers may wait.
+    pub had_core: Option<f64>,
 }
 
 /// What became of packets.
@@ -410,9 +413,18 @@ impl Subject<'_> {
     fn open_loop(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let Some(mean) = statistics::mean(&self.case.rates) else { return Ok(()) };
         let offered = mean * settings.load;
-        if let Some(times) = self.alone(settings, |lane| lane.open_loop(offered, settings.time))? {
-            let nothing = || Latency { offered, times: Times::default(), lossy: 0 };
-            self.case.latency.get_or_insert_with(nothing).times.push(times);
+        let found = self.alone(settings, |lane| {
+            let (began, ran) = (Instant::now(), thread_time());
+            let times = lane.open_loop(offered, settings.time);
+            let share =
+                thread_time().saturating_sub(ran).as_secs_f64() / began.elapsed().as_secs_f64();
+            (times, share)
+        })?;
+        if let Some((times, share)) = found {
+            let nothing = || Latency { offered, times: Times::default(), lossy: 0, had_core: None };
+            let latency = self.case.latency.get_or_insert_with(nothing);
+            latency.times.push(times);
+            latency.had_core = Some(latency.had_core.map_or(share, |least| least.min(share)));
         }
         Ok(())
     }

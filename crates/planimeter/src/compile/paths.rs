@@ -8,7 +8,7 @@ use ir::Program;
 const WIDTH: usize = 80;
 
 /// Ways that are shown; more help nobody.
-const MOST: usize = 40;
+const MOST: usize = 12;
 
 /// Every way through the program that differs in its parts, the one with most parts first.
 pub(super) fn text(program: &Program) -> String {
@@ -43,8 +43,10 @@ pub(super) fn text(program: &Program) -> String {
             })
             .collect();
         text.push_str(&wrapped("    ", &parts.join("; ")));
-        if path.ways > 1 {
-            text.push_str(&format!("    so are {} more\n", path.ways - 1));
+        match path.ways {
+            1 => {}
+            2 => text.push_str("    and so is one more way\n"),
+            ways => text.push_str(&format!("    and so are {} more ways\n", ways - 1)),
         }
     }
     if found.len() > MOST {

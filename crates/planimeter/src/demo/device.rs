@@ -1,6 +1,5 @@
 //! What does a pipeline take for a packet, and for a program that nobody has measured yet?
 
-use device::campaign::Picoseconds;
 use device::verify::Verification;
 use device::{Level, Model, Percentile};
 use report::page::document::Section;
@@ -10,6 +9,7 @@ use statistics::Unit;
 
 use super::{Known, Part, Stage};
 use crate::failure::Failure;
+use crate::stage::within;
 
 /// Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
 fn plan(quick: bool) -> String {
@@ -30,11 +30,6 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
     };
     known.model = Some(model);
     Ok(part)
-}
-
-/// A delay in seconds.
-pub(super) fn seconds(delay: Picoseconds) -> Value {
-    Value::new(delay.0 as f64 / 1e12, Unit::Seconds)
 }
 
 fn findings(verification: &Verification) -> Vec<String> {
@@ -65,21 +60,21 @@ fn section(model: &Model, verification: &Verification) -> Section {
     let levels = Percentile::of_share(0.99).map(Level::Percentile);
     let levels: Vec<Level> = [Level::Median, Level::Mean].into_iter().chain(levels).collect();
     let mut costs = Table::of_values(
-        "What functions cost beyond the baseline (match on the port, output)",
+        "What functions cost beyond the baseline (match on the port, output); ±: as far as confidence intervals reach",
         ["function", "median", "mean", "p99"],
     );
     let under = model.settings.iter().find(|under| under.setting == verification.setting);
     if let Some(under) = under {
         let at = |level: Level| {
             let found = under.f0.profile.levels.iter().find(|estimate| estimate.level == level);
-            Cell::optional(found.map(|estimate| seconds(estimate.value)))
+            Cell::optional(found.map(|one| within(one.value, one.low, one.high)))
         };
         costs.row(std::iter::once(Cell::text("baseline")).chain(levels.iter().copied().map(at)));
         for function in &under.functions {
             let deltas = under.deltas(function);
             let at = |level: Level| {
                 let found = deltas.iter().find(|delta| delta.level == level);
-                Cell::optional(found.map(|delta| seconds(delta.value)))
+                Cell::optional(found.map(|one| within(one.value, one.low, one.high)))
             };
             let name = format!("+ {}", function.function.name);
             costs.row(std::iter::once(Cell::text(name)).chain(levels.iter().copied().map(at)));

@@ -12,10 +12,10 @@ use report::value::Value;
 use statistics::Unit;
 
 use super::controller::PACKET_BYTES;
-use super::device::seconds;
 use super::{Known, Part, Stage};
 use crate::began;
 use crate::failure::Failure;
+use crate::stage::seconds;
 
 /// What a packet passes in the pipeline.
 const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];

@@ -123,7 +123,11 @@ fn say(measured: &Measured, directory: &Path) {
     let Campaign { description, blocks, rates, notes } = &measured.campaign;
     let say = |text: &str| print!("{}", layout().text("", text));
     let device = &description.device;
-    say(&format!("{} ({}), seed {}", device.name, device.driver, description.seed));
+    let driver = match device.name == device.driver {
+        true => String::new(),
+        false => format!(" ({})", device.driver),
+    };
+    say(&format!("{}{driver}, seed {}", device.name, description.seed));
     say(&format!("clock: {}", clock_line(&description.clock)));
     let samples: usize = blocks.iter().map(|measured| measured.samples.len()).sum();
     say(&format!(

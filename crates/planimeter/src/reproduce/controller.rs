@@ -80,7 +80,7 @@ fn until_interrupted(job: &Job<'_>, stage: &Stage<'_>) -> Result<Option<RunResul
 /// Fig. 4: one switch, rising rates.
 pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let rates = match stage.quick {
-        true => "1k,5k,20k",
+        true => "1k,20k,60k",
         false => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
     };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", rates)];

@@ -7,7 +7,7 @@ use statistics::Unit;
 
 use super::section::Measured;
 use crate::failure::Failure;
-use crate::stage::{SEED, Stage};
+use crate::stage::{SEED, Stage, seconds, within};
 
 /// How the pipeline runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +28,6 @@ fn plan(path: Path, quick: bool) -> String {
          repetitions = {repetitions}\npackets = {packets}\nwarm-up = {}\nseed = {SEED}\n",
         packets / 2
     )
-}
-
-fn seconds(delay: Picoseconds) -> Value {
-    Value::new(delay.0 as f64 / 1e12, Unit::Seconds)
 }
 
 /// What functions cost, and how well combinations are predicted.
@@ -75,7 +71,10 @@ pub(super) fn pipeline(stage: &Stage<'_>, path: Path) -> Result<Measured, Failur
     for function in &under.functions {
         let deltas = under.deltas(function);
         let cost = deltas.iter().find(|delta| delta.level == Level::Median);
-        measured.put(function.function.name.to_string(), cost.map(|cost| seconds(cost.value)));
+        measured.put(
+            function.function.name.to_string(),
+            cost.map(|one| within(one.value, one.low, one.high)),
+        );
         most = most.max(cost.map(|cost| cost.value));
     }
     measured.put("costs.most", most.map(seconds));

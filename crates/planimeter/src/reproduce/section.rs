@@ -121,7 +121,7 @@ pub(super) fn finding(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> 
     let one = known().find(compares).or_else(|| known().next())?;
     let (published, here) = (one.value()?, measured.values.get(&one.key)?.value()?);
     Some(format!(
-        "{}, {}: published {}, here {}.",
+        "{}: {}; published {}, here {}.",
         called(paper, exhibit),
         one.what,
         published.words(),

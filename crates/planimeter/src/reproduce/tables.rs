@@ -122,7 +122,7 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
 
 /// Fig. 4 to 6.
 pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
-    let bits: &[u32] = if stage.quick { &[0, 8] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
+    let bits: &[u32] = if stage.quick { &[0, 17, 19] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
     let sizes: Vec<usize> = bits.iter().map(|bits| 1 << bits).collect();
     let all = machine::cores().map_err(Failure::run)?.len();
     let cores = if all > 1 { vec![1, all] } else { vec![1] };
@@ -246,7 +246,8 @@ pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
                     let points = sizes.iter().filter_map(|&size| {
                         Some((size as f64, rate(find(storage, *lock, size, cores)?)?))
                     });
-                    let name = format!("{storage}, {lock}, {cores} cores");
+                    let plural = if cores == 1 { "" } else { "s" };
+                    let name = format!("{storage}, {lock}, {cores} core{plural}");
                     lines.push(Line::of_values(name, Origin::Measured, points));
                 }
             }

@@ -405,15 +405,15 @@ fn departures(send_lag: &Latency) -> String {
     let median = send_lag.p50_ns as f64 / 1e3;
     let milliseconds = |ns: u64| ns as f64 / 1e6;
     if send_lag.p99_ns <= LAG_LIMIT_NS {
-        format!("Everything left on time (median send lag {median:.1} us)")
+        format!("Everything left on time (median send lag {median:.1} µs)")
     } else if send_lag.p95_ns <= LAG_LIMIT_NS {
         format!(
-            "Nearly everything left on time (send lag {median:.1} us in the median, {:.3} ms at p99)",
+            "Nearly everything left on time (send lag {median:.1} µs in the median, {:.3} ms at p99)",
             milliseconds(send_lag.p99_ns)
         )
     } else {
         format!(
-            "Not everything left on time (send lag {median:.1} us in the median, {:.3} ms at p95, \
+            "Not everything left on time (send lag {median:.1} µs in the median, {:.3} ms at p95, \
              {:.3} ms at p99)",
             milliseconds(send_lag.p95_ns),
             milliseconds(send_lag.p99_ns)

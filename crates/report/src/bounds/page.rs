@@ -194,7 +194,7 @@ fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
 }
 
 fn derivations(bounds: &Bounds<'_>) -> Vec<Block> {
-    let shown = bounds.flows.iter().flatten().take(super::table::ROWS);
+    let shown = bounds.derived().take(super::table::ROWS);
     let folded = shown.map(|assessed| {
         let bound = &assessed.bound;
         let mut lines: Vec<String> = bound.delay_by.derivation.lines(bounds.network);

@@ -224,7 +224,7 @@ fn servers_grid(bounds: &Bounds<'_>) -> Grid {
 
 fn derivations(bounds: &Bounds<'_>, layout: Layout) -> String {
     let mut out = String::new();
-    for assessed in bounds.flows.iter().flatten() {
+    for assessed in bounds.derived() {
         let bound = &assessed.bound;
         let name = &bounds.network.flow(bound.flow).name;
         out.push_str(&layout.heading(&format!(

@@ -2,13 +2,14 @@
 
 use provenance::Provenance;
 
+use super::finding::finding;
 use super::text::{METHOD, conclusion, is_shown, percent, place, stated};
 use super::{Against, Comparison, Outcome, Row};
 use crate::describe::distinct;
-use crate::format::{capital, plural};
+use crate::format::capital;
 use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Point, Style, Unit, spans_decades};
-use crate::results::{Quantity, Recorded, Spread};
+use crate::results::{Quantity, Recorded};
 
 /// Lines in a figure, at most: more cannot be told apart.
 const LINES: usize = 12;
@@ -85,56 +86,12 @@ fn results<'a>(comparison: &Comparison<'a>) -> Vec<&'a Recorded> {
     std::iter::once(comparison.base).chain(others).collect()
 }
 
-/// Differences that a card names, at most.
-const NAMED: usize = 6;
-
-/// What came of it: which figures differ, and which way.
+/// What came of it, at a glance.
 fn found(against: &Against<'_>, base: &str) -> Block {
-    let shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
-    let differ = || shown.iter().filter(|row| row.change.is_shown());
-    let count = differ().count();
-    let all = plural(shown.len() as u64, "figure", "figures");
-    let name = &against.other.name;
-    if count == 0 {
-        let apart = |row: &&&Row<'_>| row.change.value != 0.0 && row.change.interval.is_none();
-        let text = match shown.iter().filter(apart).count() {
-            0 => format!("{name}: no difference to {base} is shown in {all}."),
-            untold => format!(
-                "{name}: no difference to {base} is shown, and {untold} of {all} could not show one: they have no interval, \
-                 since they are of one measurement each. Repeat it (--repetitions 5) to tell a difference from chance."
-            ),
-        };
-        return Block::card(Tone::Plain, text);
-    }
-    let several = distinct(shown.iter().map(|row| place(row))).len() > 1;
-    let mut named: Vec<String> = differ()
-        .take(NAMED)
-        .map(|row| {
-            let judged = match conclusion(row) {
-                (_, Tone::Good) => " (better)",
-                (_, Tone::Bad) => " (worse)",
-                _ => "",
-            };
-            let at = if several { format!(" at {}", place(row)) } else { String::new() };
-            format!("{} {}{judged}{at}", row.base.metric, percent(row.change, row.base))
-        })
-        .collect();
-    named.extend((count > NAMED).then(|| format!("{} more below", count - NAMED)));
-    // An interval of 95 % over repetitions leaves out zero once in twenty times where there is nothing.
-    let repeated = shown.iter().filter(|row| matches!(row.base.spread, Spread::Repetitions(_)));
-    let by_chance = 0.05 * repeated.count() as f64;
-    let tones = distinct(differ().map(|row| conclusion(row).1));
-    let tone = match tones.as_slice() {
-        [tone] if count as f64 > 2.0 * by_chance => *tone,
-        _ => Tone::Plain,
-    };
-    let verb = if count == 1 { "differs" } else { "differ" };
-    let chance = match by_chance.round() {
-        0.0 => String::new(),
-        some => format!(" Intervals of 95 % would name {some} or so of so many by chance."),
-    };
-    let named = named.join("; ");
-    Block::card(tone, format!("{name}: {count} of {all} {verb} from {base}: {named}.{chance}"))
+    let found = finding(against, base);
+    let summary = Text::from(format!("{}: {}", against.other.name, found.summary));
+    let differences = found.differences.into_iter().map(Text::from);
+    Block::Card(found.tone, std::iter::once(summary).chain(differences).collect())
 }
 
 /// Metrics of which there is one figure: they are drawn beside each other, as differences.
@@ -242,7 +199,7 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
             _ => Axis::named("place", places.iter().map(|place| (*place).to_owned()).collect()),
         };
         let values = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.y));
-        let name = metric.replace(['_', '.'], " ");
+        let name = words(metric);
         let y = match spans_decades(values().filter(|y| *y > 0.0)) {
             true => Axis::logarithmic(name, unit),
             false => Axis::linear(name, unit),
@@ -253,6 +210,17 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
         Figure::plot(Plot { lines, ..plot }, format!("{remark}{about}"))
     });
     figures.collect()
+}
+
+/// The name of a metric in words: points of numbers, as in p99.9, stay.
+fn words(metric: &str) -> String {
+    let mut words = metric.replace('_', " ");
+    for (at, _) in metric.match_indices('.') {
+        if metric[at + 1..].starts_with(char::is_alphabetic) {
+            words.replace_range(at..=at, " ");
+        }
+    }
+    words
 }
 
 /// The lines of a metric, those of one thing in all results together, and what must be said of all.

@@ -1,5 +1,6 @@
 //! A comparison in the terminal.
 
+use super::finding::finding;
 use super::{Against, Change, Comparison, Outcome, Row};
 use crate::describe::distinct;
 use crate::format::{figure, printable, with_interval};
@@ -22,7 +23,7 @@ pub fn table(comparison: &Comparison<'_>, layout: Layout) -> String {
     for (number, against) in comparison.others.iter().enumerate() {
         let (name, base) = (&against.other.name, &comparison.base.name);
         out.push_str(&layout.heading(&format!("{}: {name} against {base}", number + 1)));
-        out.push_str(&one(against, layout));
+        out.push_str(&one(against, base, layout));
     }
     out.push('\n');
     out.push_str(&layout.paragraph("", METHOD, Paint::Faint));
@@ -34,12 +35,24 @@ pub(super) const METHOD: &str = "Differences are other less base, in percent of 
      after Welch; of figures with intervals of their own after Zou and Donner, with the confidence of those. Times of a \
      controller are round-trip times from due; CPU in percent of one core.";
 
-fn one(against: &Against<'_>, layout: Layout) -> String {
+/// Rows of a terminal, beyond which it shows only what differs.
+const MANY: usize = 60;
+
+fn one(against: &Against<'_>, base: &str, layout: Layout) -> String {
     let mut out = String::new();
     for doubt in &against.doubts {
         out.push_str(&layout.paragraph("  ", doubt, Paint::Warn));
     }
-    let shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
+    let found = finding(against, base);
+    out.push_str(&layout.paragraph("  ", &found.summary, found.tone.into()));
+    let mut shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
+    let all = shown.len();
+    if all > MANY {
+        shown.retain(|row| row.change.is_shown());
+        let only = if shown.is_empty() { "" } else { "Only those that differ are here; " };
+        let text = format!("{only}report.html and differences.csv have all {all}.");
+        out.push_str(&layout.paragraph("  ", &text, Paint::Plain));
+    }
     let subjects = distinct(shown.iter().map(|row| row.base.subject.as_str()));
     // What all have in common need not stand in each row.
     let place = |row: &Row<'_>| match subjects.as_slice() {
@@ -87,8 +100,7 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
         Column::right("base"),
         Column::right("other"),
         Column::right("difference"),
-        // The interval says the same.
-        Column::left("").rank(1),
+        Column::left(""),
     ]);
     let rows: Vec<Line<'_>> = rows
         .map(|(label, row)| {
@@ -98,8 +110,9 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
         .collect();
     let widest = |of: &dyn Fn(&Line<'_>) -> usize| rows.iter().map(of).max();
     let figures = (0..3).map(|at| 2 + widest(&|row| row.1[at].chars().count()).unwrap_or(0));
-    // Figures are not cut: where they leave too little room, the place has a line of its own.
-    let room = layout.columns().saturating_sub(2 + figures.sum::<usize>());
+    let words = 2 + widest(&|row| conclusion(&row.2).0.chars().count()).unwrap_or(0);
+    // Neither is cut: where they leave too little room, the place has a line of its own.
+    let room = layout.columns().saturating_sub(2 + words + figures.sum::<usize>());
     let above = widest(&|row| row.0.chars().count()).unwrap_or(0) > room;
     for (label, [base, other, change], row) in rows {
         let (word, tone) = conclusion(&row);

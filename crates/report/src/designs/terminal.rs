@@ -150,9 +150,10 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
     let mut out =
         layout.heading(&format!("Million operations per second, {}", shape_name(shape_of)));
     let mixed = mixes_clocks(measured);
+    let mut spread = false;
     for sizes in sizes.chunks(SIZES) {
         let mut columns = vec![
-            Column::left("storage").indent(2),
+            Column::left("storage"),
             Column::left("sharing"),
             Column::left("method"),
             Column::right("cores"),
@@ -199,13 +200,15 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
                 grid.row(cells);
             }
         }
-        out.push_str(&grid.render(layout));
+        let rows = grid.render(layout);
+        spread |= rows.lines().next().is_some_and(|titles| titles.ends_with('±'));
+        out.push_str(&rows);
     }
-    out.push_str(&layout.paragraph(
-        "  ",
-        "Means; the last column is half of the widest 95 % confidence interval of the row.",
-        Paint::Faint,
-    ));
+    let about = match spread {
+        true => "Means; ±: half of the widest 95 % confidence interval of the row, as a share.",
+        false => "Means; their confidence intervals, which find no room here, are in the report.",
+    };
+    out.push_str(&layout.paragraph("", about, Paint::Faint));
     out
 }
 

@@ -197,9 +197,8 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
 }
 
 fn place(point: &Point, protocols: &[&str]) -> String {
-    let switches = crate::format::plural(u64::from(point.switches), "switch", "switches");
     match protocols.len() {
-        1 => format!("{switches}, {}", describe::load(point)),
+        1 => describe::switches(point),
         _ => describe::point(point),
     }
 }

@@ -205,12 +205,34 @@ fn shorten(text: &str, room: usize) -> String {
     short
 }
 
+/// What belongs to the number before it, as figures are written here.
+const UNITS: [&str; 16] = [
+    "%", "ns", "µs", "ms", "s", "k", "M", "G", "k/s", "M/s", "G/s", "B", "KiB", "MiB", "GiB", "min",
+];
+
+/// Words of a text; a figure, its unit and its interval are one word: `1.6 ± 1.5 ms`.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
+        let joins = |last: &String| {
+            let after_number = last.ends_with(|c: char| c.is_ascii_digit());
+            last.ends_with('±') || after_number && (bare == "±" || UNITS.contains(&bare))
+        };
+        match words.last_mut().filter(|last| joins(last)) {
+            Some(last) => last.extend([" ", word]),
+            None => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// Text in lines of at most so many characters, broken between words where that is possible.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(16);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let mut word: Vec<char> = word.chars().collect();
         let used = line.chars().count();
         if used > 0 && used + 1 + word.len() > width {
@@ -275,5 +297,12 @@ mod tests {
             ["a", "aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaa", "aaa b"]
         );
         assert_eq!(wrap("", 20), [""]);
+    }
+
+    #[test]
+    fn a_figure_stays_with_its_unit_and_interval() {
+        assert_eq!(wrap("offered alone 161 ± 33 M/s.", 20), ["offered alone", "161 ± 33 M/s."]);
+        assert_eq!(wrap("within a share of 95 %, or", 18), ["within a share of", "95 %, or"]);
+        assert_eq!(wrap("all 3 seconds of 1 switch", 16), ["all 3 seconds of", "1 switch"]);
     }
 }

@@ -112,9 +112,10 @@ fn row(point: &Point, shown: &Shown) -> Vec<Cell> {
 fn failures(points: &[Point], layout: Layout) -> String {
     let mut out = String::new();
     for point in points {
+        let place = describe::place(point, points);
         for trial in &point.trials {
             if let Some((state, reason)) = describe::incomplete(&trial.completion) {
-                let place = format!("{}, trial {}", describe::point(point), trial.repetition);
+                let place = format!("{place}, trial {}", trial.repetition);
                 let text = match &trial.completion {
                     Completion::Failed { .. } => format!("{place} failed: {reason}"),
                     _ => format!("{place} is {}: {reason}", state.to_lowercase()),
@@ -126,8 +127,7 @@ fn failures(points: &[Point], layout: Layout) -> String {
             point.trials.iter().map(|t| t.handshake.wanted.saturating_sub(t.handshake.ready)).max();
         if let Some(missing) = missing.filter(|m| *m > 0) {
             let text = format!(
-                "{}: {} of {} switches never became ready",
-                describe::point(point),
+                "{place}: {} of {} switches never became ready",
                 whole(u64::from(missing)),
                 whole(u64::from(point.switches)),
             );

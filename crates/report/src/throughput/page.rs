@@ -12,7 +12,7 @@ use super::{
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
-use crate::page::{Block, Column, Figure, Note, Page, Table, Text, Tone};
+use crate::page::{Block, Column, Figure, Page, Table, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Point, Style};
 
 const DEFINITIONS: [(&str, &str); 5] = [
@@ -71,7 +71,7 @@ pub fn page(run: &Run<'_>) -> Page {
     }
     let found = findings(run).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, found));
-    page.lead(Block::Notes(remarks(run).into_iter().map(Note::plain).collect()));
+    page.lead(Block::Notes(remarks(run)));
     if run.points.len() > 1 {
         page.section("figures", "Figures", vec![Block::Figures(vec![rates(run), latencies(run)])]);
     }

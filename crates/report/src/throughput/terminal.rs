@@ -114,7 +114,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     }
     out.push_str(&layout.heading("Notes"));
     for remark in remarks(run) {
-        out.push_str(&layout.paragraph("  - ", &remark, Paint::Plain));
+        out.push_str(&layout.paragraph("  - ", &remark.text, remark.tone.into()));
     }
     out
 }

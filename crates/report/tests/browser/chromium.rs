@@ -107,6 +107,12 @@ pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
     assert_eq!(found["page"][0], found["page"][1], "{name}: the page is wider than its window");
     let width = format!("--window-size={SHEET},1000");
     let printed = self::found(browser, page, "?print", &[&width]);
+    assert_eq!(
+        printed["beyond"].as_array().map(Vec::len),
+        Some(0),
+        "{name}: over the next figure on paper: {}",
+        printed["beyond"]
+    );
     let wide = printed["page"][0].as_f64().expect("a width");
     assert!(
         wide <= 1.5 * SHEET,

@@ -20,8 +20,14 @@ addEventListener("load", () => {
     width: figure.querySelector("svg").getBoundingClientRect().width,
   }));
   const wide = [...document.querySelectorAll(".wide")].filter(box => box.scrollWidth > box.clientWidth + 1);
+  // What a figure holds lies in its column, or it would lie over the next one.
+  const beyond = [...document.querySelectorAll("figure")].flatMap(figure => {
+    const { right } = figure.getBoundingClientRect();
+    return [...figure.querySelectorAll("table, svg.plot")].filter(part => part.getBoundingClientRect().right > right + 1);
+  });
   const found = {
     figures,
+    beyond: beyond.map(part => part.textContent.slice(0, 80)),
     overflowing: wide.map(box => box.textContent.slice(0, 80)),
     page: [document.documentElement.scrollWidth, document.documentElement.clientWidth],
     requests: performance.getEntriesByType("resource").map(entry => entry.name),

@@ -69,16 +69,13 @@ fn blocks() -> Page {
     page.lead(Block::Notes(vec![Note::warning("warned 3 times"), Note::plain("to know")]));
     let line = |name: &str, style: Style| {
         let points = (1..9).map(|n| Point {
-            spread: Spread::Confidence(0.2),
+            spread: Spread::Confidence(0.025e-6),
             ..Point::new(f64::from(n), 1e-6 * f64::from(n))
         });
         Line::new(name, points.collect(), style)
     };
     let plot = Plot {
-        lines: vec![
-            line("one", Style::series(0).filled()),
-            line("other", Style::series(1).hollow()),
-        ],
+        lines: (0..4).map(|n| line(&format!("design-{n}"), Style::series(n).filled())).collect(),
         ..Plot::new(
             "A plot",
             "",

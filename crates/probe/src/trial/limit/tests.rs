@@ -184,7 +184,7 @@ fn recorded() -> Vec<(&'static str, Saturated, &'static str, Run)> {
         ("lost", Controller, "1000 of 10000 packet-ins were never answered", {
             run(10_000, 10_000, 9_000)
         }),
-        ("answered", Neither, "Everything left on time (median send lag 6.0 us) and 100.000 %", {
+        ("answered", Neither, "Everything left on time (median send lag 6.0 µs) and 100.000 %", {
             run(10_000, 10_000, 10_000)
         }),
         ("nothing answered", Unknown, "Nothing", Run { mode: CLOSED_LOOP, ..run(4, 4, 0) }),
@@ -283,14 +283,14 @@ fn a_probe_that_is_far_behind_is_blamed_beside_a_slow_controller() {
 #[test]
 fn departures_are_called_what_they_are() {
     for (lag, expected) in [
-        (latency(6, 20, 40, 900), "Everything left on time (median send lag 6.0 us)"),
+        (latency(6, 20, 40, 900), "Everything left on time (median send lag 6.0 µs)"),
         (
             latency(2, 20, 40, 5_930),
-            "Nearly everything left on time (send lag 2.0 us in the median, 5.930 ms at p99)",
+            "Nearly everything left on time (send lag 2.0 µs in the median, 5.930 ms at p99)",
         ),
         (
             latency(6, 900, 20_000, 123_000),
-            "Not everything left on time (send lag 6.0 us in the median, 20.000 ms at p95, \
+            "Not everything left on time (send lag 6.0 µs in the median, 20.000 ms at p95, \
              123.000 ms at p99)",
         ),
     ] {
@@ -349,7 +349,7 @@ fn round_trip_times_that_are_the_probes_own_are_named() {
     };
     let (_, side, because) = judge(&own);
     assert_eq!(side, Saturated::Neither);
-    let expected = "Everything left on time (median send lag 2.0 us) and 100.000 % was answered. \
+    let expected = "Everything left on time (median send lag 2.0 µs) and 100.000 % was answered. \
                     Round-trip times are mostly the probe's own at p95 and p99.";
     assert_eq!(because, expected);
     let lossy = Run { counts: run(1_000, 1_000, 900).counts, ..own.clone() };

@@ -155,13 +155,13 @@ fn clocks(ranks: &[RankOutcome]) -> Option<String> {
         .max();
     let drift = match drift {
         Some(drift) => {
-            format!(", and were apart by no more than {} us more at the end", drift / 1_000)
+            format!(", and were apart by no more than {} µs more at the end", drift / 1_000)
         }
         None => ", and were not compared again at the end".to_owned(),
     };
     Some(format!(
         "{} ranks shared the switches. Their clocks were compared before traffic, so that it began at one \
-         moment to within {} us{drift}. Each round-trip time is of one clock, but where a switch of another \
+         moment to within {} µs{drift}. Each round-trip time is of one clock, but where a switch of another \
          rank answered.",
         ranks.len(),
         bound.div_ceil(1_000),

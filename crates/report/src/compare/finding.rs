@@ -1,0 +1,83 @@
+//! What came of holding a result against the base: how many figures differ, and which do most surely.
+
+use super::text::{conclusion, is_shown, percent, place};
+use super::{Against, Row};
+use crate::describe::distinct;
+use crate::format::plural;
+use crate::page::Tone;
+use crate::results::Spread;
+
+/// Differences that are named, at most.
+const NAMED: usize = 6;
+
+/// What came of it.
+pub(super) struct Finding {
+    /// Good or bad if all differences are, and more of them than chance explains.
+    pub(super) tone: Tone,
+    /// How many figures differ, and how many would by chance.
+    pub(super) summary: String,
+    /// The surest differences, a line for each place.
+    pub(super) differences: Vec<String>,
+}
+
+/// Which figures differ from the base of that name, and which way.
+pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
+    let shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
+    let mut differ: Vec<&Row<'_>> =
+        shown.iter().copied().filter(|row| row.change.is_shown()).collect();
+    let count = differ.len();
+    let all = plural(shown.len() as u64, "figure", "figures");
+    if count == 0 {
+        let apart = |row: &&&Row<'_>| row.change.value != 0.0 && row.change.interval.is_none();
+        let summary = match shown.iter().filter(apart).count() {
+            0 => format!("No difference to {base} is shown in {all}."),
+            untold => format!(
+                "No difference to {base} is shown, and {untold} of {all} could not show one: they have no interval, \
+                 since they are of one measurement each. Repeat it (--repetitions 5) to tell a difference from chance."
+            ),
+        };
+        return Finding { tone: Tone::Plain, summary, differences: Vec::new() };
+    }
+    // An interval of 95 % over repetitions leaves out zero once in twenty times where there is nothing.
+    let repeated = shown.iter().filter(|row| matches!(row.base.spread, Spread::Repetitions(_)));
+    let by_chance = 0.05 * repeated.count() as f64;
+    let tones = distinct(differ.iter().map(|row| conclusion(row).1));
+    let tone = match tones.as_slice() {
+        [tone] if count as f64 > 2.0 * by_chance => *tone,
+        _ => Tone::Plain,
+    };
+    let verb = if count == 1 { "differs" } else { "differ" };
+    let chance = match by_chance.round() {
+        0.0 => String::new(),
+        some => format!(" Intervals of 95 % would name {some} or so of so many by chance."),
+    };
+    differ.sort_by(|a, b| certainty(b).total_cmp(&certainty(a)));
+    let most = &differ[..count.min(NAMED)];
+    let several = distinct(shown.iter().map(|row| place(row))).len() > 1;
+    let mut differences: Vec<String> = distinct(most.iter().map(|row| place(row)))
+        .into_iter()
+        .map(|at| {
+            let own = most.iter().filter(|row| place(row) == at);
+            let own: Vec<String> = own.map(|row| named(row)).collect();
+            let at = if several { format!("{at}: ") } else { String::new() };
+            at + &own.join(", ")
+        })
+        .collect();
+    differences.extend((count > NAMED).then(|| format!("and {} more", count - NAMED)));
+    Finding { tone, summary: format!("{count} of {all} {verb} from {base}.{chance}"), differences }
+}
+
+/// By how many times half of its interval a difference is away from none.
+fn certainty(row: &Row<'_>) -> f64 {
+    let half = row.change.interval.map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0);
+    row.change.value.abs() / half
+}
+
+fn named(row: &Row<'_>) -> String {
+    let judged = match conclusion(row).1 {
+        Tone::Good => " (better)",
+        Tone::Bad => " (worse)",
+        _ => "",
+    };
+    format!("{} {}{judged}", row.base.metric, percent(row.change, row.base))
+}
