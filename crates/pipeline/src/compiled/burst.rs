@@ -14,7 +14,6 @@ use super::step::Steps;
 use super::straight::{Run, Sent};
 use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
-use crate::bound::Offset;
 use crate::error::RunError;
 use crate::table::{Account, Ageing, EntryLayout};
 use std::mem::MaybeUninit;
@@ -81,17 +80,28 @@ pub(super) struct Burst {
     pub(super) first: u64,
     /// Where the addresses of buckets are left that its packets will want, one behind the other for each packet.
     pub(super) asked: *mut u64,
+    /// As many as the plan says.
+    pub(super) columns: *mut Column,
+}
+
+/// The keys that packets of a burst have for one table, and the numbers of the entries that were found for them.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Column {
+    /// Two words each, the low one first.
+    pub(super) keys: [[u64; 2]; BURST],
+    pub(super) found: [u32; BURST],
 }
 
 /// A stage: of a burst, from the packet on with this number; gives the number of the packet that it came to.
 pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 
-/// A native table whose keys are not exact, in which a whole burst is sought between both stages.
+/// A native table whose keys are not exact, in which a whole burst is sought before its packets come to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sought {
     pub(super) table: u32,
-    /// Where in its frame a packet's key lies, which is two words; behind it there is room for what is found.
-    pub(super) place: Offset,
+    /// Which of the burst's columns has the keys.
+    pub(super) column: usize,
     /// If entries have counters or timers.
     pub(super) owner: Option<Owner>,
 }
@@ -100,8 +110,8 @@ pub(super) struct Sought {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub(super) table: u32,
-    /// Where in its frame a packet's key lies, which is two words.
-    pub(super) place: Offset,
+    /// Which of the burst's columns has the keys.
+    pub(super) column: usize,
     pub(super) owner: Owner,
 }
 
@@ -153,7 +163,7 @@ pub(super) struct Stages {
     pub(super) parse: Stage,
     pub(super) pass: Stage,
     pub(super) whole: Option<Stage>,
-    /// What comes before that one if entries are not in the cache.
+    /// What comes before that one if entries are not in the cache, or are sought for the whole burst.
     pub(super) ask: Option<Stage>,
 }
 
@@ -163,11 +173,17 @@ pub(super) struct Frames {
     /// The program that used them last.
     of: u64,
     words: Vec<u64>,
+    columns: Vec<Column>,
 }
 
 impl Frames {
-    /// Frames for as many packets of a program.
-    pub(super) fn of(&mut self, code: &Compiled, plan: &Plan, packets: usize) -> &mut [u64] {
+    /// Frames for as many packets of a program, and the columns of a burst of them.
+    pub(super) fn of(
+        &mut self,
+        code: &Compiled,
+        plan: &Plan,
+        packets: usize,
+    ) -> (&mut [u64], &mut [Column]) {
         if self.of != code.number {
             self.words.clear();
             self.of = code.number;
@@ -176,7 +192,10 @@ impl Frames {
         if self.words.len() < words {
             self.words.resize(words, 0);
         }
-        &mut self.words
+        if self.columns.len() < plan.columns {
+            self.columns.resize(plan.columns, Column { keys: [[0; 2]; BURST], found: [0; BURST] });
+        }
+        (&mut self.words, &mut self.columns)
     }
 }
 
@@ -198,9 +217,9 @@ impl Run<'_, '_> {
         let whole = stages.whole.filter(|_| self.timed.is_none());
         let near = self.code.near;
         let (whole, ask) = match inside.as_deref_mut().map(|inside| reach(inside, near)) {
-            None | Some(Reach::Near) => (whole, None),
-            Some(Reach::Far) if self.code.machine.asked > 0 => (whole, stages.ask),
-            Some(Reach::Far | Reach::Calls) => (None, None),
+            None | Some(Reach::Near) if self.code.machine.sought.is_empty() => (whole, None),
+            Some(Reach::Near | Reach::Far) if self.code.machine.asks => (whole, stages.ask),
+            None | Some(Reach::Near | Reach::Far | Reach::Calls) => (None, None),
         };
         let mut asked = [const { MaybeUninit::<u64>::uninit() }; MAXIMUM_ASKED * BURST];
         let asked_of = self.code.machine.asked;
@@ -232,6 +251,7 @@ impl Run<'_, '_> {
                 sent: std::ptr::null_mut(),
                 first: (round * BURST) as u64,
                 asked: asked.as_mut_ptr().cast(),
+                columns: self.columns.as_mut_ptr(),
             };
             if let (Some(_), Some(ask)) = (whole, ask) {
                 let told = asked_of * packets.len();
@@ -242,6 +262,9 @@ impl Run<'_, '_> {
                     std::slice::from_raw_parts(burst.asked.cast_const(), told)
                 };
                 Access::ask_for_buckets(buckets);
+                if let Some(inside) = inside.as_deref_mut() {
+                    self.seek(inside.accesses(), packets.len());
+                }
             }
             if let Some(whole) = whole {
                 self.passed(plan, whole, &mut burst, (inside.as_deref_mut(), packets));
@@ -256,7 +279,6 @@ impl Run<'_, '_> {
             unsafe { (stages.parse)(&raw mut burst, 0) };
             if let Some(inside) = inside.as_deref_mut() {
                 self.seek(inside.accesses(), packets.len());
-                self.ask_for_owners(inside.accesses(), packets.len());
             }
             let parsed = self.clock();
             self.passed(plan, stages.pass, &mut burst, (inside.as_deref_mut(), packets));
@@ -269,45 +291,33 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Finds for all packets of a burst what they seek by prefixes or rules, and asks the cache for the entries.
+    /// Finds for all packets of a burst what they seek by prefixes or rules, and asks the cache for the entries and for what
+    /// entries name.
     fn seek(&mut self, accesses: &mut [TableAccess], packets: usize) {
-        for sought in &self.code.machine.sought {
-            let Some(table) = accesses.get_mut(sought.table as usize) else { continue };
-            let mut keys = [[0; 2]; BURST];
-            for (key, frame) in keys.iter_mut().zip(self.frames_with(sought.place).take(packets)) {
-                key.copy_from_slice(&frame[..2]);
-            }
-            let mut found = [0; BURST];
+        for Sought { table, column, owner } in &self.code.machine.sought {
+            let (Some(table), Some(Column { keys, found })) =
+                (accesses.get_mut(*table as usize), self.columns.get_mut(*column))
+            else {
+                continue;
+            };
             // SAFETY: the accesses were given for the batch, in the gate.
             unsafe { table.searcher.find_all(&keys[..packets], &mut found[..packets]) };
-            for (found, frame) in found.iter().zip(self.frames.chunks_exact_mut(self.words)) {
-                frame[sought.place as usize / 8 + 2] = u64::from(*found);
-                table.access.ask_for(*found);
-            }
-            if let Some(owner) = &sought.owner {
+            found[..packets].iter().for_each(|found| table.access.ask_for(*found));
+            if let Some(owner) = owner {
                 let keys = found.map(|found| [u64::from(found), 0]);
                 // SAFETY: as above.
                 unsafe { owner.ask_for(&table.access, &keys[..packets]) };
             }
         }
-    }
-
-    /// Asks the cache for what the entries of a burst's packets name, where keys are known behind the parser.
-    fn ask_for_owners(&self, accesses: &[TableAccess], packets: usize) {
-        for Owned { table, place, owner } in &self.code.machine.owned {
-            let Some(table) = accesses.get(*table as usize) else { continue };
-            let mut keys = [[0; 2]; BURST];
-            for (key, frame) in keys.iter_mut().zip(self.frames_with(*place).take(packets)) {
-                key.copy_from_slice(&frame[..2]);
-            }
-            // SAFETY: the accesses were given for the batch, in the gate.
-            unsafe { owner.ask_for(&table.access, &keys[..packets]) };
+        for Owned { table, column, owner } in &self.code.machine.owned {
+            let (Some(table), Some(column)) =
+                (accesses.get(*table as usize), self.columns.get(*column))
+            else {
+                continue;
+            };
+            // SAFETY: as above.
+            unsafe { owner.ask_for(&table.access, &column.keys[..packets]) };
         }
-    }
-
-    /// What frames have from a place on.
-    fn frames_with(&self, place: Offset) -> impl Iterator<Item = &[u64]> {
-        self.frames.chunks_exact(self.words).map(move |frame| &frame[place as usize / 8..])
     }
 
     /// Zero if nobody wants to know.

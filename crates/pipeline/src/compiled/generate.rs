@@ -117,11 +117,13 @@ pub(super) struct Machine {
     blocks: Vec<Code>,
     /// Of packets that go in bursts.
     pub(super) stages: Option<Stages>,
-    /// The native tables in which a whole burst is sought between both stages.
+    /// The native tables in which a whole burst is sought.
     pub(super) sought: Vec<Sought>,
-    /// The native tables for whose counters and timers the cache is asked between both stages.
+    /// The native tables for whose counters and timers the cache is asked for a whole burst.
     pub(super) owned: Vec<Owned>,
-    /// Tables of whose buckets the cache is asked for before the one function comes to a burst.
+    /// What packets will want can be told before the one function comes to a burst.
+    pub(super) asks: bool,
+    /// Tables of whose buckets the cache is asked for then.
     pub(super) asked: usize,
     /// Bytes of code.
     pub(super) size: usize,
@@ -191,7 +193,7 @@ impl Machine {
         let mut stages = Vec::new();
         for name in ["parse", "pass", "whole", "ask"] {
             let Some((straight, plan)) = planned else { break };
-            if name == "whole" && !burst::whole::is_possible(plan) {
+            if name == "whole" && !burst::whole::is_possible(plan, asked.as_ref()) {
                 break;
             }
             if name == "ask" && (bound.samples || asked.is_none()) {
@@ -243,8 +245,9 @@ impl Machine {
         let sought = sought.unwrap_or_default();
         let owned = planned.map(|(straight, plan)| burst::owned(bound, straight, plan));
         let owned = owned.unwrap_or_default();
+        let asks = asked.is_some();
         let asked = asked.map_or(0, |asked| asked.buckets());
-        Ok(Self { asked, blocks, stages, sought, owned, module: Some(module), size })
+        Ok(Self { asks, asked, blocks, stages, sought, owned, module: Some(module), size })
     }
 
     /// Runs a block of the package by its position there.

@@ -61,10 +61,12 @@ pub(super) struct Plan {
     pub(super) error: Offset,
     pub(super) length_change: Offset,
     pub(super) steps: Offset,
-    /// Where the parser's stage leaves, for native tables whose keys are not exact, the two words of the key and what it found.
-    pub(super) ahead: BTreeMap<u32, Offset>,
-    /// Where it leaves, for native tables of exact keys whose entries have counters or timers, the two words of the key.
-    pub(super) keys: BTreeMap<u32, Offset>,
+    /// Which of the burst's columns native tables have whose keys are not exact: keys are left there, and what was found.
+    pub(super) ahead: BTreeMap<u32, usize>,
+    /// Which of them native tables of exact keys have whose entries have counters or timers: keys are left there.
+    pub(super) keys: BTreeMap<u32, usize>,
+    /// Columns of a burst.
+    pub(super) columns: usize,
 }
 
 /// A header of a plan.
@@ -140,6 +142,11 @@ impl Plan {
         walk.spread();
         walk.plan.replicates = group.is_some_and(|group| walk.changed.contains(&group));
         walk.finish()
+    }
+
+    /// Which of the burst's columns a native table has, if it has one.
+    pub(super) fn column(&self, table: u32) -> Option<usize> {
+        self.ahead.get(&table).or(self.keys.get(&table)).copied()
     }
 
     /// Slots in a range of the frame.
@@ -819,15 +826,15 @@ impl Walk<'_> {
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
             // What is found ahead stands as long as no packet changes a table.
             let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
+            let column = plan.ahead.len() + plan.keys.len();
             if layout.fields().is_some() && !adds && !leaves_gate {
-                let [first, ..] = [place(), place(), place()];
-                plan.ahead.insert(*number, first);
+                plan.ahead.insert(*number, column);
             }
             if layout.fields().is_none() && Owner::of(layout).is_some() {
-                let [first, _] = [place(), place()];
-                plan.keys.insert(*number, first);
+                plan.keys.insert(*number, column);
             }
         }
+        plan.columns = plan.ahead.len() + plan.keys.len();
         plan.frame = next;
         plan.statements = MAXIMUM_STATEMENTS - left;
         Ok(plan)

@@ -151,6 +151,7 @@ impl<'m> Function<'_, 'm> {
         let mut variable = || self.builder.declare_var(types::I64);
         let (index, record, sent) = (variable(), variable(), variable());
         self.use_plan(plan, fault);
+        self.set_columns(burst, index);
         let [context, count, packets, frames, bytes, next_sent] = [
             offset_of!(Burst, context),
             offset_of!(Burst, count),
@@ -590,8 +591,8 @@ impl<'m> Function<'_, 'm> {
 /// The native tables with prefixes or rules whose keys are known behind the parser.
 pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sought> {
     let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
-        let place = *plan.ahead.get(&table)?;
-        Some(Sought { table, place, owner: Owner::of(layout) })
+        let column = *plan.ahead.get(&table)?;
+        Some(Sought { table, column, owner: Owner::of(layout) })
     });
     known.collect()
 }
@@ -599,8 +600,8 @@ pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sou
 /// The native tables of exact keys that are known behind the parser, whose entries have counters or timers.
 pub(super) fn owned(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Owned> {
     let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
-        let place = *plan.keys.get(&table)?;
-        Some(Owned { table, place, owner: Owner::of(layout)? })
+        let column = *plan.keys.get(&table)?;
+        Some(Owned { table, column, owner: Owner::of(layout)? })
     });
     known.collect()
 }

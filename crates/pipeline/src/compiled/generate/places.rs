@@ -6,10 +6,12 @@ use super::memory::{Pointer, data};
 use super::{Function, context_offset, flow};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
 use crate::bound::{Address, Body, Callee, Field, Offset};
+use crate::compiled::burst::{Burst, Column};
 use crate::compiled::plan::Plan;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
 
 /// Variables of a function; see the module.
 pub(super) struct Places<'p> {
@@ -28,8 +30,10 @@ pub(super) struct Places<'p> {
     ends: Vec<End>,
     /// Where a packet goes that cannot be processed.
     fault: Block,
-    /// Native tables in which the parser's stage has sought already.
+    /// Native tables in which the burst was sought already.
     ahead: Vec<u32>,
+    /// The burst, and which of its packets is at hand.
+    columns: Option<(Value, Variable)>,
 }
 
 /// Where headers are read while the packet was just copied to where it leaves from: what a processor stores in some pieces
@@ -118,9 +122,26 @@ impl<'m> Function<'_, 'm> {
         let pointers = plan.headers.keys().map(|offset| (*offset, variables())).collect();
         let fields = FIELDS.iter().map(|field| (*field, variables())).collect();
         let (ends, ahead) = (Vec::new(), Vec::new());
-        let (reads_input, whole) = (false, None);
-        self.places =
-            Some(Places { plan, slots, pointers, reads_input, whole, fields, ends, fault, ahead });
+        let (reads_input, whole, columns) = (false, None, None);
+        self.places = Some(Places {
+            plan,
+            slots,
+            pointers,
+            reads_input,
+            whole,
+            fields,
+            ends,
+            fault,
+            ahead,
+            columns,
+        });
+    }
+
+    /// Says which burst the packet at hand is of, and which of its packets it is.
+    pub(super) fn set_columns(&mut self, burst: Value, index: Variable) {
+        if let Some(places) = &mut self.places {
+            places.columns = Some((burst, index));
+        }
     }
 
     /// Says whether headers that are extracted are read where the packet came in.
@@ -237,17 +258,48 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Says that the parser's stage has sought in these native tables.
+    /// Says that the burst was sought in these native tables.
     pub(super) fn set_ahead(&mut self, numbers: Vec<u32>) {
         if let Some(places) = &mut self.places {
             places.ahead = numbers;
         }
     }
 
-    /// Where in the frame the parser's stage left what it sought in a native table, and what it found.
-    pub(super) fn found_ahead(&self, number: u32) -> Option<Offset> {
+    /// Which of the burst's columns has what was sought in a native table, and what was found.
+    pub(super) fn found_ahead(&self, number: u32) -> Option<usize> {
         let places = self.places.as_ref().filter(|places| places.ahead.contains(&number))?;
         places.plan.ahead.get(&number).copied()
+    }
+
+    /// Where the key of the packet at hand lies in one of the burst's columns, and where what was found for it.
+    fn in_column(&mut self, column: usize) -> Option<[Pointer; 2]> {
+        let (burst, index) = self.places.as_ref()?.columns?;
+        let columns = Pointer { base: burst, offset: offset_of!(Burst, columns) as i32 };
+        let columns = self.load(columns, 8);
+        let at = self.builder.use_var(index);
+        let of_key = self.builder.ins().imul_imm(at, size_of::<[u64; 2]>() as i64);
+        let of_found = self.builder.ins().imul_imm(at, size_of::<u32>() as i64);
+        let of_column = column * size_of::<Column>();
+        let parts = [(of_key, offset_of!(Column, keys)), (of_found, offset_of!(Column, found))];
+        Some(parts.map(|(distance, part)| Pointer {
+            base: self.builder.ins().iadd(columns, distance),
+            offset: (of_column + part) as i32,
+        }))
+    }
+
+    /// Leaves a key of two words of the packet at hand, the low one first.
+    pub(super) fn leave_key(&mut self, column: usize, key: [Value; 2]) {
+        let Some([at, _]) = self.in_column(column) else { return };
+        for (word, place) in key.into_iter().zip([at, at.plus(8)]) {
+            self.store(place, 8, word);
+        }
+    }
+
+    /// The key that was left of the packet at hand, the low word first, and the number that was found for it.
+    pub(super) fn left_key(&mut self, column: usize) -> Option<([Value; 2], Value)> {
+        let [at, found] = self.in_column(column)?;
+        let key = [at, at.plus(8)].map(|place| self.load(place, 8));
+        Some((key, self.load(found, 4)))
     }
 
     pub(super) fn plan(&self) -> Option<&'m Plan> {

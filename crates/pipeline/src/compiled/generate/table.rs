@@ -431,13 +431,8 @@ impl Function<'_, '_> {
             return;
         }
         let key = self.key(number, table, layout);
-        let left = self.plan().and_then(|plan| plan.keys.get(&number).copied());
-        for (at, word) in ahead
-            .or(left)
-            .into_iter()
-            .flat_map(|place| (place..).step_by(8).zip([key.low, key.high]))
-        {
-            self.store(Pointer { base: self.frame, offset: at as i32 }, 8, word);
+        if let Some(column) = self.plan().and_then(|plan| plan.column(number)) {
+            self.leave_key(column, [key.low, key.high]);
         }
         if ahead.is_none() {
             self.prefetch_bucket(probe, key);
@@ -450,9 +445,10 @@ impl Function<'_, '_> {
         if layout.fields().is_none() {
             return (key, key);
         }
-        let Some(place) = self.found_ahead(number) else { return (key, self.search(key)) };
-        let [low, high, found] = [0, 8, 16]
-            .map(|at| self.load(Pointer { base: self.frame, offset: (place + at) as i32 }, 8));
+        let column = self.found_ahead(number);
+        let Some(([low, high], found)) = column.and_then(|column| self.left_key(column)) else {
+            return (key, self.search(key));
+        };
         let low = self.builder.ins().bxor(low, key.low);
         let high = self.builder.ins().bxor(high, key.high);
         let differs = self.builder.ins().bor(low, high);
@@ -460,7 +456,7 @@ impl Function<'_, '_> {
         let number = self.builder.append_block_param(join, types::I64);
         self.builder.set_cold_block(again);
         self.builder.ins().brif(differs, again, &[], join, &[found.into()]);
-        // Something else is sought than what the parser saw.
+        // Something else is sought than what was known before.
         self.builder.switch_to_block(again);
         let found = self.search(key).low;
         self.builder.ins().jump(join, &[found.into()]);
@@ -473,9 +469,13 @@ impl Function<'_, '_> {
     fn search(&mut self, key: Lookup) -> Lookup {
         let searcher = self.builder.ins().iadd_imm(key.access, SEARCHER as i64);
         let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
-        let found = self.call_pointer(find, &[searcher, key.low, key.high], 1);
+        let arguments = [searcher, key.low, key.high];
+        let found = match self.is_whole() {
+            true => self.call_cold(find, arguments).first().copied(),
+            false => self.call_pointer(find, &arguments, 1).first().copied(),
+        };
         let high = self.number(0);
-        Lookup { low: found.first().copied().unwrap_or(high), high, ..key }
+        Lookup { low: found.unwrap_or(high), high, ..key }
     }
 
     /// A packet's key.

@@ -4,6 +4,7 @@ use super::batch::{IN_BYTES, Sent};
 use super::{Batch, DEPARSER, EGRESS, INGRESS, PARSER, Straight, UPDATE, VERIFY};
 use crate::architecture::MAXIMUM_PASSES;
 use crate::architecture::decision::Fate;
+use crate::compiled::burst::Column;
 use crate::compiled::context::{Context, flow};
 use crate::compiled::engine::{MAXIMUM_STEPS, fault};
 use crate::compiled::host::{Host, read, write};
@@ -26,6 +27,8 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) straight: &'r Straight,
     /// One frame behind the other.
     pub(in crate::compiled) frames: &'b mut [u64],
+    /// Of a burst.
+    pub(in crate::compiled) columns: &'b mut [Column],
     /// Words of a frame.
     pub(in crate::compiled) words: usize,
     /// Which of them the packet is in.

@@ -3,7 +3,7 @@
 use super::batch::GENERATION;
 use super::{Batch, Run, Straight};
 use crate::architecture::Output;
-use crate::compiled::burst::Stages;
+use crate::compiled::burst::{Column, Stages};
 use crate::compiled::context::Context;
 use crate::compiled::engine::MAXIMUM_STEPS;
 use crate::compiled::host::Host;
@@ -102,12 +102,12 @@ impl Compiled {
         let mut memory = scratch.compiled.take().unwrap_or_default();
         let Memory { frame, frames, saved, key, data, joined, timed, .. } = &mut *memory;
         let kept = (std::mem::take(key), std::mem::take(data));
-        let (words, frame_words): (usize, &mut [u64]) = match &bursts {
+        let (words, (frame_words, columns)): (usize, (&mut [u64], &mut [Column])) = match &bursts {
             Some((plan, _)) => (plan.frame as usize / 8, frames.of(self, plan, packets.len())),
             None => {
                 let words = (self.bound.frame as usize).div_ceil(8);
                 frame.resize(words, 0);
-                (words, frame)
+                (words, (frame, &mut []))
             }
         };
         // Taken before the gate: whoever closes that may be waited for here.
@@ -125,6 +125,7 @@ impl Compiled {
                 core,
                 straight,
                 frames: frame_words,
+                columns,
                 words,
                 at: 0,
                 saved,

@@ -1,13 +1,14 @@
-//! Before the one function comes to the packets of a burst: the buckets of the entries that they will want, as far as can be
-//! told from where fields lie in most packets. Whoever calls asks the cache for them.
+//! Before the one function comes to the packets of a burst: the buckets of the entries that they will want, and the keys that
+//! are sought by prefixes or rules, as far as can be told from where fields lie in most packets. Whoever calls asks the cache
+//! for the buckets, and seeks.
 //!
-//! Nothing is decided here: a packet that has other headers, or is too short, gets some other bucket, and asking for that
-//! changes nothing.
+//! Nothing is decided here: a packet that has other headers, or is too short, gets some other bucket or key. Asking for that
+//! bucket changes nothing, and what was found for a key counts for a packet that comes to the table with that key.
 
 use super::tables_with_known_keys;
 use super::whole::Parsed;
 use crate::bound::{Bound, Expression, Offset, Table};
-use crate::compiled::burst::{Burst, MAXIMUM_ASKED, Owner, Packet};
+use crate::compiled::burst::{Burst, MAXIMUM_ASKED, Packet};
 use crate::compiled::generate::Function;
 use crate::compiled::generate::places::Known;
 use crate::compiled::plan::Plan;
@@ -22,14 +23,19 @@ use tables::Probe;
 pub(in crate::compiled::generate) struct Asked<'b> {
     /// Of most packets.
     parsed: Parsed,
-    /// Tables whose buckets are told, with their numbers.
+    /// Tables whose buckets or keys are told, with their numbers.
     tables: Vec<(u32, &'b Table, &'b EntryLayout, Probe)>,
 }
 
 impl Asked<'_> {
     /// Addresses that are left for each packet.
     pub(in crate::compiled::generate) fn buckets(&self) -> usize {
-        self.tables.len()
+        self.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_none()).count()
+    }
+
+    /// Numbers of the tables.
+    pub(super) fn tables(&self) -> impl Iterator<Item = u32> {
+        self.tables.iter().map(|(number, ..)| *number)
     }
 }
 
@@ -42,44 +48,47 @@ pub(in crate::compiled::generate) fn asked<'b>(
 ) -> Option<Asked<'b>> {
     let parsed = Parsed::longest(bound, straight)?;
     let lies = |flag: Offset| matches!(parsed.known(flag), Some(Known::At(_)));
-    // An entry that is sought by other than its key has a number, which is not known yet.
-    let sought_by_key = tables_with_known_keys(bound, straight, plan)
-        .filter(|(_, _, layout)| layout.fields().is_none());
-    let tables: Option<Vec<_>> = sought_by_key
+    let known = tables_with_known_keys(bound, straight, plan)
+        .filter(|(number, _, layout)| layout.fields().is_none() || plan.ahead.contains_key(number));
+    let tables: Option<Vec<_>> = known
         .map(|(number, table, layout)| {
             let mut keys =
                 table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
-            // Between the stages, memory that entries name is asked for too.
-            let is_told = Owner::of(layout).is_none() && keys.all(|value| is_told(value, &lies));
+            let is_told = keys.all(|value| is_told(value, &lies));
             layout.probe().filter(|_| is_told).map(|probe| (number, table, layout, probe))
         })
         .collect();
-    let tables = tables.filter(|tables| (1..=MAXIMUM_ASKED).contains(&tables.len()))?;
-    Some(Asked { parsed, tables })
+    let asked = Asked { parsed, tables: tables.filter(|tables| !tables.is_empty())? };
+    (asked.buckets() <= MAXIMUM_ASKED).then_some(asked)
 }
 
 impl<'m> Function<'_, 'm> {
-    /// Leaves the buckets that packets of a burst will want where the burst says.
+    /// Leaves the buckets that packets of a burst will want, and the keys that are sought, where the burst says.
     pub(in crate::compiled::generate) fn ask_stage(
         mut self,
         (straight, plan): (&Straight, &'m Plan),
-        Asked { parsed, tables }: &Asked<'_>,
+        asked: &Asked<'_>,
     ) {
+        let Asked { parsed, tables } = asked;
         let looped = self.begin_loop(straight, plan);
         let length = self.of_record(looped, offset_of!(Packet, length));
         let input = self.of_record(looped, offset_of!(Packet, input));
         let least = i64::from(parsed.bytes());
         let all = self.word(looped.burst, offset_of!(Burst, asked));
         let at = self.builder.use_var(looped.index);
-        let distance = self.builder.ins().imul_imm(at, 8 * tables.len() as i64);
+        let distance = self.builder.ins().imul_imm(at, 8 * asked.buckets() as i64);
         let place = self.builder.ins().iadd(all, distance);
         let (told, short) = (self.builder.create_block(), self.builder.create_block());
         let fits = self.builder.ins().icmp_imm(IntCC::UnsignedGreaterThanOrEqual, length, least);
         self.builder.ins().brif(fits, told, &[], short, &[]);
         self.builder.switch_to_block(short);
         self.builder.set_cold_block(short);
-        for position in 0..tables.len() {
+        for position in 0..asked.buckets() {
             self.set_word(place, 8 * position, looped.packet);
+        }
+        let none = self.number(0);
+        for column in tables.iter().filter_map(|(number, ..)| plan.column(*number)) {
+            self.leave_key(column, [none, none]);
         }
         self.builder.ins().jump(looped.next, &[]);
         self.builder.switch_to_block(told);
@@ -90,10 +99,19 @@ impl<'m> Function<'_, 'm> {
         let places = self.say_again(plan, parsed, (input, input));
         let extracted = parsed.headers();
         self.begin_way(extracted, (places, None));
-        for (position, (number, table, layout, probe)) in tables.iter().enumerate() {
+        let mut positions = 0..;
+        for (number, table, layout, probe) in tables {
             let key = self.key(*number, table, layout);
-            let bucket = self.bucket(*probe, key);
-            self.set_word(place, 8 * position, bucket);
+            if let Some(column) = plan.column(*number) {
+                self.leave_key(column, [key.low, key.high]);
+            }
+            // An entry that is sought by other than its key has a number, which is not known yet.
+            if layout.fields().is_none()
+                && let Some(position) = positions.next()
+            {
+                let bucket = self.bucket(*probe, key);
+                self.set_word(place, 8 * position, bucket);
+            }
         }
         self.builder.ins().jump(looped.next, &[]);
         self.end_loop(looped);

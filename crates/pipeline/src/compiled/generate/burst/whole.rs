@@ -7,6 +7,7 @@
 //! asks for them again.
 
 use super::Loop;
+use super::ask::Asked;
 use crate::bound::{
     Address, Body, Bound, Callee, Expression, Offset, Parser, State, Statement, Target,
 };
@@ -27,15 +28,17 @@ const STATEMENTS_WRITTEN_OUT: usize = 768;
 const ENDS: usize = 3;
 
 /// Whether a program's packets may be parsed and brought to their end one after the other.
-pub(in crate::compiled) fn is_possible(plan: &Plan) -> bool {
-    // The interpreter's steps change tables, as entries do that are not written in place; what is sought by prefixes or rules is
-    // sought for a whole burst.
+pub(in crate::compiled::generate) fn is_possible(plan: &Plan, asked: Option<&Asked<'_>>) -> bool {
+    // What is sought by prefixes or rules is sought for a whole burst.
+    let is_sought_ahead =
+        |table: &u32| asked.is_some_and(|asked| asked.tables().any(|known| known == *table));
+    // The interpreter's steps change tables, as entries do that are not written in place.
     !plan.interprets
         && !plan.ages
         && !plan.adds
         && !plan.defers
         && !plan.parser_writes_headers
-        && plan.ahead.is_empty()
+        && plan.ahead.keys().all(is_sought_ahead)
         && plan.statements <= STATEMENTS
 }
 
@@ -178,6 +181,7 @@ impl<'m> Function<'_, 'm> {
         plan: &'m Plan,
     ) {
         let looped = self.begin_loop(straight, plan);
+        self.set_ahead(plan.ahead.keys().copied().collect());
         let input = self.of_record(looped, offset_of!(Packet, input));
         let output = self.output(looped);
         let length = self.of_record(looped, offset_of!(Packet, length));
