@@ -30,6 +30,17 @@ impl Gather {
         })
     }
 
+    /// The bytes of each piece, if it is of whole bytes, always as many, and nothing is compared with the hash.
+    pub(crate) fn bytes_of_pieces(&self) -> Option<Vec<u32>> {
+        let bytes = self.pieces.iter().map(|piece| match *piece {
+            Piece::Bits { bit, width, .. } => (bit % 8 == 0).then_some(width),
+            Piece::Number { width, .. } | Piece::Constant { width, .. } => Some(width),
+            Piece::Tail { .. } => None,
+        });
+        let bytes = bytes.map(|width| width.filter(|width| width % 8 == 0).map(|width| width / 8));
+        bytes.collect::<Option<_>>().filter(|_| !self.payload && !self.verifies)
+    }
+
     /// Whether it is the Internet checksum, over fields in whole words of 16 bits.
     pub(crate) fn is_in_words(&self) -> bool {
         self.algorithm == Algorithm::OnesComplement16

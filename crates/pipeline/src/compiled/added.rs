@@ -7,43 +7,43 @@ use ir::ActionId;
 use ir::bits::Bits;
 
 /// Bytes of packed data.
-const DATA: usize = 32;
+pub(super) const DATA: usize = 32;
 
 /// No profile is given.
 pub(super) const NO_PROFILE: u64 = u64::MAX;
 
-/// Adds the entry that a packet missed, whose key is two words: which table, counted from one, which action, and its packed
-/// data. Gives whether that was done.
-pub(super) unsafe extern "C" fn add_entry(
-    context: *mut Context,
-    table: u64,
-    action: u64,
-    low: u64,
-    high: u64,
-    data: *const [u8; DATA],
-    profile: u64,
-) -> u64 {
-    // SAFETY: code calls this with its own context, whose host nobody else uses during the call, and with data in a slot of
-    // its stack that has all these bytes.
-    let (host, inside, data) = unsafe { (host(context), inside(context), &*data) };
+/// An entry that a packet missed, as code writes it down.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Adding {
+    /// Counted from one; zero if the packet missed none.
+    pub(super) table: u64,
+    pub(super) action: u64,
+    /// The key, in two words.
+    pub(super) low: u64,
+    pub(super) high: u64,
+    /// Or [`NO_PROFILE`].
+    pub(super) profile: u64,
+    /// Packed.
+    pub(super) data: [u8; DATA],
+}
+
+/// Adds the entry that a packet missed. Gives whether that was done.
+pub(super) unsafe extern "C" fn add_entry(context: *mut Context, adding: *const Adding) -> u64 {
+    // SAFETY: code calls this with its own context, whose host nobody else uses during the call, and with a slot of its
+    // stack in which all parts are written.
+    let (host, inside, adding) = unsafe { (host(context), inside(context), &*adding) };
     let Some(inside) = inside else { return 0 };
     let state = host.state;
-    let key = u128::from(high) << 64 | u128::from(low);
-    let Some(table) = table.checked_sub(1) else { return 0 };
+    let Some(table) = adding.table.checked_sub(1) else { return 0 };
     // The packet missed, so it holds no entry.
-    let added = inside.outside(state, || host.add_entry(table, action, key, data, profile));
-    u64::from(added)
+    u64::from(inside.outside(state, || host.add_entry(table, adding)))
 }
 
 impl Host<'_> {
-    fn add_entry(
-        &self,
-        table: u64,
-        action: u64,
-        key: u128,
-        data: &[u8; DATA],
-        profile: u64,
-    ) -> bool {
+    fn add_entry(&self, table: u64, adding: &Adding) -> bool {
+        let Adding { action, low, high, profile, data, .. } = *adding;
+        let key = u128::from(high) << 64 | u128::from(low);
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let action = u32::try_from(action).map(ActionId);
         let (Some(bound), Some(state), Ok(action)) =
@@ -52,7 +52,7 @@ impl Host<'_> {
             return false;
         };
         let Some((_, layout)) = &bound.native else { return false };
-        let call = layout.position(action).and_then(|ran| layout.unpack(ran, data));
+        let call = layout.position(action).and_then(|ran| layout.unpack(ran, &data));
         let Some(call) = call else { return false };
         let keys = bound.keys.iter().zip(layout.keys()).map(|(field, (width, above))| {
             let bits = Bits::unsigned(width, key >> above);

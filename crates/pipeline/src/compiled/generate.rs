@@ -7,6 +7,7 @@
 mod burst;
 mod checksum;
 mod cold;
+mod crc;
 mod expression;
 mod memory;
 mod meters;
@@ -80,7 +81,7 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 19] {
         ("meter", meters_of_host::meter as *const u8, 5, true),
         ("entry_meter", meters_of_host::entry_meter as *const u8, 5, true),
         ("is_member", context::is_member as *const u8, 5, true),
-        ("add_entry", added::add_entry as *const u8, 7, true),
+        ("add_entry", added::add_entry as *const u8, 2, true),
         ("count_entry", meters_of_host::count_entry as *const u8, 4, false),
         ("defer", context::defer as *const u8, 5, false),
     ]

@@ -44,12 +44,13 @@ pub(super) struct Plan {
     pub(super) asks: bool,
     /// Packets may be cut off.
     pub(super) truncates: bool,
-    /// Entries may time out.
-    pub(super) ages: bool,
-    /// Packets add entries, and code does it.
-    pub(super) adds: bool,
+    /// A packet may leave the gate, to add an entry, have one changed, or take one out that has timed out. Then others may
+    /// change tables, and how they are reached.
+    pub(super) leaves_gate: bool,
     /// Packets have entries changed from outside of the gate.
     pub(super) defers: bool,
+    /// There are native tables in which no burst is sought, but each packet.
+    pub(super) seeks_alone: bool,
     /// Statements, all calls written out.
     pub(super) statements: usize,
     /// The parser does more to headers than extract them.
@@ -819,15 +820,14 @@ impl Walk<'_> {
             let mut layouts = bound.tables.iter().filter_map(|table| table.native.as_ref());
             layouts.any(|(_, layout)| what(layout))
         };
-        plan.adds = bound.adds_entries;
-        plan.ages = has(&|layout| layout.ageing != Ageing::None);
         plan.defers = has(&|layout| layout.defers);
-        let leaves_gate = plan.defers || has(&|layout| layout.ageing == Ageing::Delete);
+        let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
+        plan.leaves_gate = plan.defers || adds || has(&|layout| layout.ageing == Ageing::Delete);
+        // What is found ahead stands as long as no packet changes a table.
+        plan.seeks_alone = plan.leaves_gate && has(&|layout| layout.fields().is_some());
         for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
-            // What is found ahead stands as long as no packet changes a table.
-            let adds = bound.adds_entries || bound.steps.iter().any(Step::adds_entry);
             let column = plan.ahead.len() + plan.keys.len();
-            if layout.fields().is_some() && !adds && !leaves_gate {
+            if layout.fields().is_some() && !plan.seeks_alone {
                 plan.ahead.insert(*number, column);
             }
             if layout.fields().is_none() && Owner::of(layout).is_some() {

@@ -120,6 +120,15 @@ impl Crc {
         Self { parameters, tables }
     }
 
+    /// The tables one behind the other, for code that looks up the eight bytes of a word by itself, the first of which is the
+    /// lowest and has seven behind it; and what it combines with the remainder of `bytes` bytes that began with zero. Nothing
+    /// if bytes or the remainder are to be turned around.
+    pub(crate) fn for_words(&self, bytes: usize) -> Option<(&[[u64; 256]; 8], u64)> {
+        let CrcParameters { reflect_input, reflect_output, .. } = self.parameters;
+        // A CRC is linear but for how it begins and ends.
+        (reflect_input && reflect_output).then(|| (&self.tables, self.checksum(&vec![0; bytes])))
+    }
+
     /// The checksum of `data`: [`CrcParameters::checksum`].
     pub(crate) fn checksum(&self, data: &[u8]) -> u64 {
         let parameters = &self.parameters;
@@ -202,5 +211,28 @@ mod tests {
             let data: Vec<u8> = (0..random.random_range(0..40)).map(|_| random.random()).collect();
             assert_eq!(Crc::new(crc).checksum(&data), crc.checksum(&data), "{crc:?}, {data:?}");
         }
+    }
+
+    #[test]
+    fn words_with_zeros_in_front_give_what_the_bits_give() {
+        let mut random = ChaCha8Rng::seed_from_u64(8);
+        for crc in [CrcParameters::CRC16, CrcParameters::CRC32] {
+            for length in 1..40 {
+                let data: Vec<u8> = (0..length).map(|_| random.random()).collect();
+                let whole = Crc::new(crc);
+                let (tables, combined) = whole.for_words(length).expect("nothing turned around");
+                let mut padded = vec![0; length.next_multiple_of(8) - length];
+                padded.extend_from_slice(&data);
+                let words = padded.as_chunks::<8>().0.iter();
+                let remainder = words.fold(0, |remainder, word| {
+                    let mixed = (u64::from_le_bytes(*word) ^ remainder).to_le_bytes();
+                    let parts = mixed.iter().zip(tables.iter().rev());
+                    parts.fold(0, |sum, (byte, table)| sum ^ table[usize::from(*byte)])
+                });
+                assert_eq!(remainder ^ combined, crc.checksum(&data), "{crc:?}, {data:?}");
+            }
+        }
+        let turned = CrcParameters { reflect_output: false, ..CrcParameters::CRC16 };
+        assert!(Crc::new(turned).for_words(8).is_none());
     }
 }

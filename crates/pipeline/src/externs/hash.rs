@@ -65,6 +65,15 @@ impl Algorithm {
 }
 
 impl Algorithm {
+    /// The tables of a CRC whose parameters nobody changes.
+    pub(crate) fn fixed_crc(&self) -> Option<&'static Crc> {
+        match self {
+            Self::Crc16 => Some(&CRC16),
+            Self::Crc32 | Self::TargetDefault => Some(&CRC32),
+            _ => None,
+        }
+    }
+
     /// That nothing here computes it.
     pub(crate) fn not_run(&self) -> RunError {
         RunError::UnknownAlgorithm(match self {
@@ -91,9 +100,10 @@ impl Default for HashSettings {
 impl HashSettings {
     /// The hash of `data`; `None` for what is not a function of it, or not known.
     pub(crate) fn hash(&self, algorithm: &Algorithm, data: &[u8]) -> Option<u64> {
+        if let Some(crc) = algorithm.fixed_crc() {
+            return Some(crc.checksum(data));
+        }
         Some(match algorithm {
-            Algorithm::Crc16 => CRC16.checksum(data),
-            Algorithm::Crc32 | Algorithm::TargetDefault => CRC32.checksum(data),
             Algorithm::Crc16Custom => self.custom_crcs.crc16.checksum(data),
             Algorithm::Crc32Custom => self.custom_crcs.crc32.checksum(data),
             Algorithm::OnesComplement16 => u64::from(internet_checksum(data)),
@@ -101,7 +111,8 @@ impl HashSettings {
             Algorithm::Identity => identity(data),
             Algorithm::Toeplitz => u64::from(toeplitz(&self.toeplitz_key, data)),
             Algorithm::Lookup3 => u64::from(Algorithm::lookup3(data)),
-            Algorithm::Random | Algorithm::Unknown(_) => return None,
+            // What is left are the fixed ones.
+            _ => return None,
         })
     }
 }

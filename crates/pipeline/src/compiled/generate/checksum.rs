@@ -38,7 +38,7 @@ impl Function<'_, '_> {
         self.builder.set_cold_block(long);
         self.builder.ins().brif(tails, long, &[], short, &[]);
         self.builder.switch_to_block(long);
-        let called = self.hash_by_call(number, found);
+        let called = self.hash_by_call(number, found, Self::call_out_cold);
         self.builder.ins().jump(join, &[called.into()]);
         self.builder.switch_to_block(short);
         let summed = self.checksum_of_words(gather, found);
@@ -75,7 +75,7 @@ impl Function<'_, '_> {
         } else {
             // The checksum is the complement of the sum.
             let none = self.number(0);
-            let hash = self.hash_by_call(number, none);
+            let hash = self.hash_by_call(number, none, Self::call_out);
             let words = self.builder.ins().bnot(hash);
             self.masked(words, 16)
         };

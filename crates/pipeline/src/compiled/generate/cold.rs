@@ -16,8 +16,8 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// Arguments that are handed on.
-const ARGUMENTS: usize = 3;
+/// Arguments that are handed on, as many as there are at most.
+const ARGUMENTS: usize = 4;
 /// Words that the function gives, or that are in the registers for them.
 const RESULTS: usize = 2;
 
@@ -67,26 +67,26 @@ pub(super) fn define(
 }
 
 impl Function<'_, '_> {
-    /// Calls a function by its address, from where packets seldom come. What it gives less than two words is whatever.
-    pub(super) fn call_cold(
-        &mut self,
-        function: Value,
-        arguments: [Value; ARGUMENTS],
-    ) -> [Value; RESULTS] {
+    /// Calls a function by its address, from where packets seldom come. What it gives less than two words is whatever, as
+    /// it is given words for arguments that it does not have.
+    pub(super) fn call_cold(&mut self, function: Value, arguments: &[Value]) -> [Value; RESULTS] {
+        debug_assert!(arguments.len() <= ARGUMENTS);
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, RESULTS as u32 * 8, 3);
         let slot = self.builder.create_sized_stack_slot(slot);
         let left = self.builder.ins().stack_addr(types::I64, slot, 0);
         let cold = self.module.declare_func_in_func(self.names.cold, self.builder.func);
-        let [first, second, third] = arguments;
-        self.builder.ins().call(cold, &[function, first, second, third, left]);
+        let mut handed = [left; ARGUMENTS + 2];
+        handed[0] = function;
+        handed[1..=ARGUMENTS].iter_mut().zip(arguments).for_each(|(to, from)| *to = *from);
+        self.builder.ins().call(cold, &handed);
         [0, 8].map(|at| self.builder.ins().stack_load(types::I64, slot, at))
     }
 
-    /// As [`Self::call_cold`] for a call-out of as many arguments.
+    /// As [`Self::call_cold`] for a call-out.
     pub(super) fn call_out_cold(
         &mut self,
         call_out: CallOut,
-        arguments: [Value; ARGUMENTS],
+        arguments: &[Value],
     ) -> Option<Value> {
         let id = self.names.call_outs.get(call_out as usize).copied()?;
         let function = self.module.declare_func_in_func(id, self.builder.func);

@@ -177,9 +177,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Whether the function brings each packet to its end; then all tables are used in their place.
+    /// Whether the function brings each packet to its end.
     pub(super) fn is_whole(&self) -> bool {
         self.whole().is_some()
+    }
+
+    /// Whether all tables are used in their place, as they are at the beginning of a burst for such a function.
+    pub(super) fn stays_in_place(&self) -> bool {
+        self.is_whole() && self.plan().is_some_and(|plan| !plan.leaves_gate)
     }
 
     fn whole(&self) -> Option<&Whole> {
@@ -681,7 +686,7 @@ impl<'m> Function<'_, 'm> {
         if self.header_pointer(flag).is_none() {
             return;
         }
-        let from = self.header(Address::fixed(flag)).data;
+        let from = self.bits_at(Address::fixed(flag + DATA));
         let to = Pointer { base: self.frame, offset: (flag + DATA) as i32 };
         // If it lies there, this changes nothing.
         self.copy(to, from, bytes);

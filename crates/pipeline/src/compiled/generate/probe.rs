@@ -82,7 +82,7 @@ impl Function<'_, '_> {
         let (here, call) = (block(), block());
         let (found, known, absent, unknown) = (block(), block(), block(), block());
         self.builder.set_cold_block(call);
-        if self.is_whole() {
+        if self.stays_in_place() {
             self.builder.ins().jump(here, &[]);
         } else {
             let in_place = self.load(Pointer { base: lookup.access, offset: IN_PLACE }, 8);
@@ -124,7 +124,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(call);
         if self.is_whole() {
             let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
-            let found = self.call_cold(find, [lookup.access, lookup.low, lookup.high]);
+            let found = self.call_cold(find, &[lookup.access, lookup.low, lookup.high]);
             self.go_to_found(found, (hit, miss));
         } else {
             self.look_up_by_call(lookup, (hit, miss));

@@ -8,7 +8,7 @@ use crate::bound::shape::{DATA, Shape};
 use crate::bound::{Address, Block, Callee, Expression, Statement};
 use crate::compiled::context::NOWHERE;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use ir::BinaryOperator;
 
 impl Function<'_, '_> {
@@ -89,11 +89,7 @@ impl Function<'_, '_> {
     }
 
     /// A call-out that may add headers to the packet or take some away.
-    fn call_with_change(
-        &mut self,
-        call_out: CallOut,
-        arguments: &[cranelift_codegen::ir::Value],
-    ) -> Option<cranelift_codegen::ir::Value> {
+    fn call_with_change(&mut self, call_out: CallOut, arguments: &[Value]) -> Option<Value> {
         let field = context_offset::LENGTH_CHANGE;
         let at = Pointer { base: self.context, offset: field as i32 };
         let change = self.context_field(field);
@@ -299,24 +295,14 @@ impl Function<'_, '_> {
     }
 
     /// Where the cursor stands, and where it stands after so many bytes, which are checked to be there.
-    fn packet_at(
-        &mut self,
-        cursor: cranelift_codegen::ir::Value,
-        bytes: u32,
-        too_short: u64,
-    ) -> (Pointer, cranelift_codegen::ir::Value) {
+    fn packet_at(&mut self, cursor: Value, bytes: u32, too_short: u64) -> (Pointer, Value) {
         let end = self.builder.ins().iadd_imm(cursor, i64::from(bytes));
         let base = self.packet_up_to(cursor, end, too_short);
         (base, end)
     }
 
     /// Where the cursor stands, if the packet goes on to the end that is given.
-    fn packet_up_to(
-        &mut self,
-        cursor: cranelift_codegen::ir::Value,
-        end: cranelift_codegen::ir::Value,
-        too_short: u64,
-    ) -> Pointer {
+    fn packet_up_to(&mut self, cursor: Value, end: Value, too_short: u64) -> Pointer {
         let length = self.context_field(context_offset::LENGTH);
         let fits = self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, length);
         self.reject_unless(fits, too_short);
@@ -325,12 +311,7 @@ impl Function<'_, '_> {
     }
 
     /// In the order of the interpreter: the width is whole bytes, the packet has them, the header has room for them.
-    fn extract_with_tail(
-        &mut self,
-        header: Address,
-        (bytes, most): (u32, u32),
-        width: cranelift_codegen::ir::Value,
-    ) {
+    fn extract_with_tail(&mut self, header: Address, (bytes, most): (u32, u32), width: Value) {
         let errors = self.bound.errors;
         let rest = self.builder.ins().band_imm(width, 7);
         let is_whole = self.builder.ins().icmp_imm(IntCC::Equal, rest, 0);
@@ -374,7 +355,7 @@ impl Function<'_, '_> {
     }
 
     /// Does something if a condition holds; control goes on either way.
-    fn when(&mut self, condition: cranelift_codegen::ir::Value, then: impl FnOnce(&mut Self)) {
+    fn when(&mut self, condition: Value, then: impl FnOnce(&mut Self)) {
         let (yes, join) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(condition, yes, &[], join, &[]);
         self.builder.switch_to_block(yes);
@@ -471,26 +452,28 @@ impl Function<'_, '_> {
         self.copy(to, from, 4);
     }
 
-    fn hash(
-        &mut self,
-        gather: u32,
-        found: cranelift_codegen::ir::Value,
-    ) -> cranelift_codegen::ir::Value {
-        match self.internet_checksum(gather, found) {
-            Some(checksum) => checksum,
-            None => self.hash_by_call(gather, found),
+    fn hash(&mut self, gather: u32, found: Value) -> Value {
+        let written_out = match self.internet_checksum(gather, found) {
+            None => self.cyclic_redundancy_check(gather, found),
+            checksum => checksum,
+        };
+        match written_out {
+            Some(hash) => hash,
+            None => self.hash_by_call(gather, found, Self::call_out),
         }
     }
 
+    /// The hash that the host finds, by a call-out of this kind.
     pub(super) fn hash_by_call(
         &mut self,
         gather: u32,
-        found: cranelift_codegen::ir::Value,
-    ) -> cranelift_codegen::ir::Value {
+        found: Value,
+        call_out: fn(&mut Self, CallOut, &[Value]) -> Option<Value>,
+    ) -> Value {
         let number = self.number(u64::from(gather));
         let arguments = [self.frame, self.context, number, found];
         self.spill_pieces(gather);
-        match self.call_out(CallOut::Hash, &arguments) {
+        match call_out(self, CallOut::Hash, &arguments) {
             Some(hash) => hash,
             None => self.number(0),
         }

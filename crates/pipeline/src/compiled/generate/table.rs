@@ -9,7 +9,7 @@ use super::probe::{IS_ALONE, Lookup};
 use super::{CallOut, Function, context_offset, flow};
 use crate::bound::shape::Storage;
 use crate::bound::{Added, Callee, Field, Offset, Table, TableAction};
-use crate::compiled::added::NO_PROFILE;
+use crate::compiled::added::{Adding, DATA, NO_PROFILE};
 use crate::compiled::context::{HIT, NO_ACTION};
 use crate::compiled::tables::{BY_CALL_OUT, SAMPLE, TableAccess};
 use crate::table::{Ageing, EntryLayout, Tally};
@@ -27,9 +27,6 @@ const DEFAULT: usize = offset_of!(TableAccess, default);
 const MADE: usize = offset_of!(TableAccess, made);
 const SEARCHER: usize = offset_of!(TableAccess, searcher);
 const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
-
-/// Bytes of packed data.
-const PACKED: u32 = 32;
 
 /// Actions that are compared one by one: a jump by a table waits for what it loads.
 const FEW_ACTIONS: usize = 4;
@@ -301,7 +298,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(fetch);
         self.builder.set_cold_block(fetch);
         let number = self.number(u64::from(id));
-        let fetched = self.call_out_cold(CallOut::DefaultAction, [self.context, number, access]);
+        let fetched = self.call_out_cold(CallOut::DefaultAction, &[self.context, number, access]);
         let fetched = fetched.unwrap_or(default_action);
         let known = [default, fetched, no, no].map(Into::into);
         self.builder.ins().jump(join, &known);
@@ -360,13 +357,15 @@ impl Function<'_, '_> {
     /// Adds the entry that the packet missed.
     pub(super) fn add_entry(&mut self, added: &Added) {
         let Added { missed, action, values, profile, status } = added;
-        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, PACKED, 3);
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size_of::<Adding>() as u32, 3);
         let slot = self.builder.create_sized_stack_slot(slot);
-        let data = self.builder.ins().stack_addr(types::I64, slot, 0);
-        self.clear(Pointer { base: data, offset: 0 }, PACKED);
+        let adding = self.builder.ins().stack_addr(types::I64, slot, 0);
+        let place = |part: usize| Pointer { base: adding, offset: part as i32 };
+        let data = place(offset_of!(Adding, data));
+        self.clear(data, DATA as u32);
         for (value, offset, bytes) in values {
             let value = self.expression(value);
-            self.store(Pointer { base: data, offset: *offset as i32 }, *bytes, value);
+            self.store(data.plus(*offset), *bytes, value);
         }
         let profile = match profile {
             Some(profile) => self.expression(profile),
@@ -375,8 +374,16 @@ impl Function<'_, '_> {
         let [table, low, high] =
             [missed.table, missed.low, missed.high].map(|field| self.load_field(field));
         let action = self.number(u64::from(*action));
-        let arguments = [self.context, table, action, low, high, data, profile];
-        let done = self.call_out(CallOut::AddEntry, &arguments);
+        for (part, value) in [
+            (offset_of!(Adding, table), table),
+            (offset_of!(Adding, action), action),
+            (offset_of!(Adding, low), low),
+            (offset_of!(Adding, high), high),
+            (offset_of!(Adding, profile), profile),
+        ] {
+            self.store(place(part), 8, value);
+        }
+        let done = self.call_out_cold(CallOut::AddEntry, &[self.context, adding]);
         if let (Some(done), Some((field, not_done, is_done))) = (done, status) {
             let (yes, no) = (self.number(*is_done), self.number(*not_done));
             let value = self.builder.ins().select(done, yes, no);
@@ -471,7 +478,7 @@ impl Function<'_, '_> {
         let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
         let arguments = [searcher, key.low, key.high];
         let found = match self.is_whole() {
-            true => self.call_cold(find, arguments).first().copied(),
+            true => self.call_cold(find, &arguments).first().copied(),
             false => self.call_pointer(find, &arguments, 1).first().copied(),
         };
         let high = self.number(0);
@@ -733,12 +740,17 @@ impl Function<'_, '_> {
             let (id, position) = (self.number(u64::from(id)), self.number(index as u64));
             let arguments = [self.context, id, entry.access, entry.values, position];
             self.call_out(CallOut::Defer, &arguments);
-        } else if !self.is_whole() {
+        } else if !self.stays_in_place() {
             let (call, end) = (self.builder.create_block(), self.builder.create_block());
             let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
             self.builder.ins().brif(leave, call, &[], end, &[]);
             self.builder.switch_to_block(call);
-            self.call_pointer(leave, &[entry.access], 0);
+            if self.is_whole() {
+                self.builder.set_cold_block(call);
+                self.call_cold(leave, &[entry.access]);
+            } else {
+                self.call_pointer(leave, &[entry.access], 0);
+            }
             self.builder.ins().jump(end, &[]);
             self.builder.switch_to_block(end);
         }
@@ -751,7 +763,7 @@ impl Function<'_, '_> {
         }
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
-        self.call_out_cold(CallOut::Leave, arguments);
+        self.call_out_cold(CallOut::Leave, &arguments);
     }
 }
 

@@ -21,7 +21,7 @@ impl Function<'_, '_> {
         self.unless(is_alive, |function| {
             let number = function.number(u64::from(id));
             let arguments = [function.context, number, entry, access];
-            function.call_out(CallOut::Expire, &arguments);
+            function.call_out_cold(CallOut::Expire, &arguments);
             function.builder.ins().jump(miss, &[]);
         });
     }
@@ -51,7 +51,7 @@ impl Function<'_, '_> {
         // The interpreter may have looked the table up.
         self.builder.switch_to_block(other);
         let none = self.number(u64::MAX);
-        self.call_out(CallOut::RestartTimer, &[self.context, none]);
+        self.call_out_cold(CallOut::RestartTimer, &[self.context, none]);
         self.builder.ins().jump(join, &[]);
         self.builder.switch_to_block(join);
     }

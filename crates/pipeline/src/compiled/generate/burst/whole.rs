@@ -34,9 +34,8 @@ pub(in crate::compiled::generate) fn is_possible(plan: &Plan, asked: Option<&Ask
         |table: &u32| asked.is_some_and(|asked| asked.tables().any(|known| known == *table));
     // The interpreter's steps change tables, as entries do that are not written in place.
     !plan.interprets
-        && !plan.ages
-        && !plan.adds
         && !plan.defers
+        && !plan.seeks_alone
         && !plan.parser_writes_headers
         && plan.ahead.keys().all(is_sought_ahead)
         && plan.statements <= STATEMENTS

@@ -1,0 +1,132 @@
+//! Cyclic redundancy checks over whole bytes whose number is known: lookups in the tables of `externs::crc`, eight bytes at
+//! once, none of which waits for another.
+//!
+//! The remainder begins with zero, so that zeros in front change nothing and the bytes fill whole words; what the parameters
+//! begin and end with is combined with the result, as a CRC is linear. Where a header is not there whose fields the
+//! architecture leaves out then, which is rare, the hash is the host's.
+
+use super::Function;
+use super::memory::Pointer;
+use crate::bound::Address;
+use crate::bound::gather::Piece;
+use crate::compiled::generate::places::Known;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+/// Most bytes that are written out.
+const MOST: u32 = 64;
+/// Bytes of a word, each of which has a table of 256 words.
+const WORD: u32 = 8;
+
+impl Function<'_, '_> {
+    /// The hash of the data of a gather, if it is such a check.
+    pub(super) fn cyclic_redundancy_check(&mut self, number: u32, found: Value) -> Option<Value> {
+        let bound = self.bound;
+        let gather = bound.gathers.get(number as usize)?;
+        let bytes = gather.bytes_of_pieces()?;
+        let all = bytes.iter().sum::<u32>();
+        let crc = gather.algorithm.fixed_crc().filter(|_| (1..=MOST).contains(&all))?;
+        let (tables, combined) = crc.for_words(all as usize)?;
+        let tables = self.number(tables.as_ptr().expose_provenance() as u64);
+        let mut taken = None;
+        if !gather.takes_invalid {
+            for piece in &gather.pieces {
+                let Piece::Bits { flag, .. } = *piece else { continue };
+                let header = Address::fixed(flag);
+                if !matches!(self.known_place(header), Some(Known::At(_))) {
+                    let is_valid = self.is_valid(header);
+                    taken = Some(match taken {
+                        Some(others) => self.builder.ins().band(others, is_valid),
+                        None => is_valid,
+                    });
+                }
+            }
+        }
+        let join = self.builder.create_block();
+        let hash = self.builder.append_block_param(join, types::I64);
+        if let Some(taken) = taken {
+            let (all_there, others) = (self.builder.create_block(), self.builder.create_block());
+            self.builder.set_cold_block(others);
+            self.builder.ins().brif(taken, all_there, &[], others, &[]);
+            self.builder.switch_to_block(others);
+            let called = self.hash_by_call(number, found, Self::call_out_cold);
+            self.builder.ins().jump(join, &[called.into()]);
+            self.builder.switch_to_block(all_there);
+        }
+        let mut words = vec![self.number(0); all.div_ceil(WORD) as usize];
+        let mut at = all.next_multiple_of(WORD) - all;
+        for (piece, bytes) in gather.pieces.iter().zip(bytes) {
+            self.put_bytes(piece, (at, bytes), &mut words);
+            at += bytes;
+        }
+        let mut remainder = self.number(0);
+        for (position, word) in words.into_iter().enumerate() {
+            let mixed = self.builder.ins().bxor(remainder, word);
+            let zeros = if position == 0 { all.next_multiple_of(WORD) - all } else { 0 };
+            remainder = self.behind_word(tables, mixed, zeros);
+        }
+        let combined = self.number(combined);
+        let checksum = self.builder.ins().bxor(remainder, combined);
+        self.builder.ins().jump(join, &[checksum.into()]);
+        self.builder.switch_to_block(join);
+        Some(hash)
+    }
+
+    /// Puts the bytes of a piece into words, from a byte on, the first of which is the lowest of the first word.
+    fn put_bytes(&mut self, piece: &Piece, (at, bytes): (u32, u32), words: &mut [Value]) {
+        let mut done = 0;
+        while done < bytes {
+            let (word, inside) = ((at + done) / WORD, (at + done) % WORD);
+            let left = (bytes - done).min(WORD - inside);
+            let (part, taken) = match *piece {
+                Piece::Bits { offset, bit, .. } => {
+                    let from = self.bits_to_read(Address::fixed(offset)).at.plus(bit / 8);
+                    let taken = [8, 4, 2, 1].into_iter().find(|bytes| *bytes <= left).unwrap_or(1);
+                    (self.load(from.plus(done), taken), taken)
+                }
+                Piece::Number { offset, bytes: of_number, width } => {
+                    let value = match self.slot(offset) {
+                        Some(variable) => self.builder.use_var(variable),
+                        None => {
+                            let at = Pointer { base: self.frame, offset: offset as i32 };
+                            self.load(at, of_number)
+                        }
+                    };
+                    (self.bytes_of(value, width, (done, left)), left)
+                }
+                Piece::Constant { number, width } => {
+                    let value = self.number(number);
+                    (self.bytes_of(value, width, (done, left)), left)
+                }
+                Piece::Tail { .. } => return,
+            };
+            let part = self.builder.ins().ishl_imm(part, i64::from(8 * inside));
+            if let Some(word) = words.get_mut(word as usize) {
+                *word = self.builder.ins().bor(*word, part);
+            }
+            done += taken;
+        }
+    }
+
+    /// So many bytes of a number from one on, the highest of which is the first, as a load would give them.
+    fn bytes_of(&mut self, value: Value, width: u32, (first, bytes): (u32, u32)) -> Value {
+        let high = self.builder.ins().ishl_imm(value, i64::from(64 - width));
+        let swapped = self.builder.ins().bswap(high);
+        let behind = self.builder.ins().ushr_imm(swapped, i64::from(8 * first));
+        self.masked(behind, 8 * bytes)
+    }
+
+    /// The remainder behind a word whose lowest bytes are so many zeros.
+    fn behind_word(&mut self, tables: Value, word: Value, zeros: u32) -> Value {
+        let mut parts = Vec::new();
+        for place in zeros..WORD {
+            let byte = self.builder.ins().ushr_imm(word, i64::from(8 * place));
+            let byte = if place + 1 < WORD { self.masked(byte, 8) } else { byte };
+            let distance = self.builder.ins().ishl_imm(byte, 3);
+            let base = self.builder.ins().iadd(tables, distance);
+            let table = (WORD - 1 - place) * 256 * 8;
+            parts.push(self.load(Pointer { base, offset: table as i32 }, 8));
+        }
+        let none = self.number(0);
+        parts.into_iter().reduce(|one, other| self.builder.ins().bxor(one, other)).unwrap_or(none)
+    }
+}
