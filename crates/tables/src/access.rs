@@ -115,7 +115,7 @@ impl Access {
     }
 
     /// Asks the cache for the line of memory whose address is at a `place` in the values of the entry of a key, and gives that
-    /// address. Nothing happens where there is no such entry, or it is not in the bucket of its key.
+    /// address. Nothing happens where there is no such entry, or it is not in the bucket of its key or the one behind it.
     ///
     /// # Safety
     /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The probe is
@@ -128,30 +128,38 @@ impl Access {
         }
         let words = probe.key_words();
         let key = &key[..words.unwrap_or(1).min(2)];
-        let number = hash::words(key, hash::DEFAULT_SEED) & self.mask;
-        // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
-        let bucket = unsafe { Words::at(self.buckets.add(number as usize * LINE)) };
-        let is_here = |slot: &usize| match words {
-            None => {
-                let stored = bucket.word32(Probe::KEYS + 4 * slot).load(Ordering::Relaxed);
-                u32::from_le_bytes(stored.to_ne_bytes()) == key[0] as u32
+        let home = hash::words(key, hash::DEFAULT_SEED);
+        for number in [home, home.wrapping_add(1)] {
+            // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
+            let bucket =
+                unsafe { Words::at(self.buckets.add((number & self.mask) as usize * LINE)) };
+            let is_here = |slot: &usize| match words {
+                None => {
+                    let stored = bucket.word32(Probe::KEYS + 4 * slot).load(Ordering::Relaxed);
+                    u32::from_le_bytes(stored.to_ne_bytes()) == key[0] as u32
+                }
+                Some(words) => (0..words).zip(key).all(|(word, wanted)| {
+                    let stored = bucket.word64(Probe::KEYS + 8 * (slot * words + word));
+                    u64::from_le_bytes(stored.load(Ordering::Relaxed).to_ne_bytes()) == *wanted
+                }),
+            };
+            let header = bucket.word64(0).load(Ordering::Relaxed);
+            // A slot without an entry keeps its last key, and what that named.
+            let is_taken = |slot: &usize| {
+                let above = Probe::ACTIONS + *slot as u32 * probe.action_bits();
+                header >> above & ((1 << probe.action_bits()) - 1) != 0
+            };
+            if let Some(slot) = (0..probe.slots()).find(|slot| is_here(slot) && is_taken(slot)) {
+                let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
+                // Whatever it is, it is not looked at.
+                prefetch(named as usize as *const u8);
+                return Some(named);
             }
-            Some(words) => (0..words).zip(key).all(|(word, wanted)| {
-                let stored = bucket.word64(Probe::KEYS + 8 * (slot * words + word));
-                u64::from_le_bytes(stored.load(Ordering::Relaxed).to_ne_bytes()) == *wanted
-            }),
-        };
-        let header = bucket.word64(0).load(Ordering::Relaxed);
-        // A slot without an entry keeps its last key, and what that named.
-        let is_taken = |slot: &usize| {
-            let above = Probe::ACTIONS + *slot as u32 * probe.action_bits();
-            header >> above & ((1 << probe.action_bits()) - 1) != 0
-        };
-        let slot = (0..probe.slots()).find(|slot| is_here(slot) && is_taken(slot))?;
-        let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
-        // Whatever it is, it is not looked at.
-        prefetch(named as usize as *const u8);
-        Some(named)
+            if header & Probe::OVERFLOW == 0 {
+                break;
+            }
+        }
+        None
     }
 
     #[inline(always)]

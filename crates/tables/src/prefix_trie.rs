@@ -147,18 +147,26 @@ impl PrefixTrie {
                 }
             }
             let mut bit = self.array_bits;
+            let mut places = [[None; 2]; BATCH];
             while deeper {
                 deeper = false;
-                for ((key, found), at) in keys.iter().zip(&mut *found).zip(&mut at) {
-                    if at.is_none() {
+                // What a node leads to may lie some lines behind its beginning.
+                for ((key, places), at) in keys.iter().zip(&mut places).zip(&at) {
+                    let words = if at.is_none() { &[] } else { self.arena.words(*at) };
+                    let (node, bits) = (Node::new(words), key.six(bit));
+                    *places = [node.result_place(bits), node.child_place(bits)];
+                    places.iter().flatten().for_each(|place| node.prefetch(*place));
+                }
+                for (([result, child], found), at) in places.iter().zip(&mut *found).zip(&mut at) {
+                    if result.is_none() && child.is_none() {
+                        *at = Block::NONE;
                         continue;
                     }
-                    let node = Node::new(self.arena.words(*at));
-                    let bits = key.six(bit);
-                    if let Some(result) = node.result(bits) {
-                        *found = result;
+                    let words = self.arena.words(*at);
+                    if let Some(place) = result {
+                        *found = half(words, *place);
                     }
-                    *at = node.child(bits);
+                    *at = child.map_or(Block::NONE, |place| Block::from_bits(half(words, place)));
                     if !at.is_none() {
                         self.arena.prefetch(*at);
                         deeper = true;
@@ -177,10 +185,11 @@ impl PrefixTrie {
         while !at.is_none() {
             let node = Node::new(self.arena.words(at));
             let bits = key.six(bit);
-            if let Some(result) = node.result(bits) {
-                found = result;
+            if let Some(place) = node.result_place(bits) {
+                found = half(node.words, place);
             }
-            at = node.child(bits);
+            let child = node.child_place(bits);
+            at = child.map_or(Block::NONE, |place| Block::from_bits(half(node.words, place)));
             bit += STRIDE;
         }
         found
@@ -312,30 +321,32 @@ impl<'a> Node<'a> {
         Self { words, short: word(0), exact: word(1) }
     }
 
+    /// Asks the cache for the half of a word with this number.
     #[inline(always)]
-    fn half(&self, index: usize) -> u32 {
-        half(self.words, 2 * HEAD + index)
+    fn prefetch(&self, place: usize) {
+        if let Some(word) = self.words.get(place / 2) {
+            prefetch(std::ptr::from_ref(word).cast());
+        }
     }
 
-    /// The longest prefix here.
+    /// Which half of a word has the longest prefix here.
     #[inline(always)]
-    fn result(&self, bits: usize) -> Option<u32> {
+    fn result_place(&self, bits: usize) -> Option<usize> {
         let bit = bits as u32;
         if self.exact & 1 << bit != 0 {
-            return Some(self.half(self.short.count_ones() as usize + below(self.exact, bit)));
+            return Some(2 * HEAD + self.short.count_ones() as usize + below(self.exact, bit));
         }
         let longest = (self.short & ANCESTORS[bits & 0x3f]).checked_ilog2()?;
-        Some(self.half(below(self.short, longest)))
+        Some(2 * HEAD + below(self.short, longest))
     }
 
+    /// Which half of a word has the child.
     #[inline(always)]
-    fn child(&self, bits: usize) -> Block {
+    fn child_place(&self, bits: usize) -> Option<usize> {
         let children = self.words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
-        if children & 1 << bits == 0 {
-            return Block::NONE;
-        }
-        let results = self.short.count_ones() + self.exact.count_ones();
-        Block::from_bits(self.half(results as usize + below(children, bits as u32)))
+        let results = (self.short.count_ones() + self.exact.count_ones()) as usize;
+        let place = 2 * HEAD + results + below(children, bits as u32);
+        (children & 1 << bits != 0).then_some(place)
     }
 }
 

@@ -1,5 +1,6 @@
-//! A lookup in a native table written out: where entries may be used in their buckets, code hashes the key and looks there; a
-//! bucket that is not enough, and every lookup where others may be writing, is a call of the table's own function.
+//! A lookup in a native table written out: where entries may be used in their buckets, code hashes the key and looks there, and
+//! in the buckets behind one that was full. Where a slot has the key of an entry that is gone, and where others may be writing,
+//! the lookup is a call of the table's own function.
 
 use super::Function;
 use super::memory::Pointer;
@@ -79,18 +80,23 @@ impl Function<'_, '_> {
 
     fn probe(&mut self, probe: Probe, lookup: Lookup, (hit, miss): (Block, Block)) {
         let mut block = || self.builder.create_block();
-        let (here, call) = (block(), block());
+        let (begin, here, call, further) = (block(), block(), block(), block());
         let (found, known, absent, unknown) = (block(), block(), block(), block());
         self.builder.set_cold_block(call);
+        self.builder.set_cold_block(further);
+        let bucket = self.builder.append_block_param(here, types::I64);
         if self.stays_in_place() {
-            self.builder.ins().jump(here, &[]);
+            self.builder.ins().jump(begin, &[]);
         } else {
             let in_place = self.load(Pointer { base: lookup.access, offset: IN_PLACE }, 8);
-            self.builder.ins().brif(in_place, here, &[], call, &[]);
+            self.builder.ins().brif(in_place, begin, &[], call, &[]);
         }
 
+        self.builder.switch_to_block(begin);
+        let home = self.bucket(probe, lookup);
+        self.builder.ins().jump(here, &[home.into()]);
+
         self.builder.switch_to_block(here);
-        let bucket = self.bucket(probe, lookup);
         let header = self.load(Pointer { base: bucket, offset: 0 }, 8);
         let fits = self.slots_with(probe, bucket, lookup);
         self.builder.ins().brif(fits, found, &[], absent, &[]);
@@ -115,7 +121,13 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(absent);
         let overflow = self.builder.ins().band_imm(header, Probe::OVERFLOW.cast_signed());
-        self.builder.ins().brif(overflow, call, &[], unknown, &[]);
+        self.builder.ins().brif(overflow, further, &[], unknown, &[]);
+
+        // What belongs to a full bucket lies in one of the next.
+        self.builder.switch_to_block(further);
+        let next = self.next_bucket(lookup.access, bucket);
+        let is_home = self.builder.ins().icmp(IntCC::Equal, next, home);
+        self.builder.ins().brif(is_home, unknown, &[], here, &[next.into()]);
 
         self.builder.switch_to_block(unknown);
         self.count_lookup(lookup.access, MISSES);
@@ -154,6 +166,17 @@ impl Function<'_, '_> {
         let distance = self.builder.ins().imul_imm(number, Probe::BUCKET as i64);
         let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
         self.builder.ins().iadd(buckets, distance)
+    }
+
+    /// Address of the bucket behind one, which is the first behind the last.
+    fn next_bucket(&mut self, access: Value, bucket: Value) -> Value {
+        let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
+        let mask = self.load(Pointer { base: access, offset: MASK }, 8);
+        let last = self.builder.ins().imul_imm(mask, Probe::BUCKET as i64);
+        let distance = self.builder.ins().isub(bucket, buckets);
+        let is_last = self.builder.ins().icmp(IntCC::Equal, distance, last);
+        let next = self.builder.ins().iadd_imm(bucket, Probe::BUCKET as i64);
+        self.builder.ins().select(is_last, buckets, next)
     }
 
     /// A bit for each slot that has the key, or had it.
