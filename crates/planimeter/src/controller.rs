@@ -104,7 +104,7 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut controller =
         openflow::Controller::bind(address, options).map_err(|error| match error {
             openflow::BindError::Tls(error) => Failure::input(error),
-            error => Failure::run(format!("{error}; choose another --listen")),
+            error => Failure::input(format!("{error}; choose another --listen")),
         })?;
     let northbound =
         northbound(matches, application, |address| controller.offer_northbound(address))?;
@@ -112,7 +112,7 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let ready = format!("listening on {listens} (OpenFlow {offered}), {application}{northbound}");
     if let Some(address) = beat {
         heartbeat::beat(address, interval).map_err(|error| {
-            Failure::run(format!("cannot listen on {address}: {error}; choose another --beat"))
+            Failure::input(format!("cannot listen on {address}: {error}; choose another --beat"))
         })?;
     }
     if let Some(address) = standby_of {
@@ -136,7 +136,7 @@ fn northbound(
         return Err(Failure::input("--northbound goes with --application paths"));
     }
     let offered = offer(address).map_err(|error| {
-        Failure::run(format!("cannot listen on {address}: {error}; choose another --northbound"))
+        Failure::input(format!("cannot listen on {address}: {error}; choose another --northbound"))
     })?;
     Ok(format!(", northbound at http://{offered}"))
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// Why a verb could not do its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What the user gave cannot work.
+    /// What the user gave cannot work: a wrong argument or file, or an address that cannot be listened on.
     Input(String),
     /// Something around the measurement went wrong.
     Run(String),

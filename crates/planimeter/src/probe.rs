@@ -120,7 +120,7 @@ fn serve(config: &Config) -> Result<ExitCode, Failure> {
     let ready = || progress.line(&format!("planimeter: all {count} switches are ready"));
     let served = probe::serve(config, &live, &interrupt, ready);
     drop(progress);
-    served.map_err(Failure::run)?;
+    served.map_err(|error| Failure::of_probe(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -77,8 +77,8 @@ impl RunError {
                     | TrialError::Schedule(_)
                     | TrialError::Tls(_)
             ),
-            Self::Threshold(_) | Self::NotShared(_) => true,
-            Self::Alone(_) | Self::Ports(_) | Self::Usage(_) | Self::Between { .. } => false,
+            Self::Ports(_) | Self::Threshold(_) | Self::NotShared(_) => true,
+            Self::Alone(_) | Self::Usage(_) | Self::Between { .. } => false,
         }
     }
 

@@ -31,7 +31,9 @@ pub enum MeetError {
         size: u32,
     },
     /// The first rank cannot listen.
-    #[error("rank 0 cannot listen on {address}: {cause}")]
+    #[error(
+        "rank 0 cannot listen on {address}: {cause}; choose another PLANIMETER_MEET for all ranks"
+    )]
     Listen {
         /// Where.
         address: SocketAddr,

@@ -69,8 +69,8 @@ Examples:
 const EXIT_STATUS: &str = "\
 Exit status:
   0  interrupted, as controllers end
-  1  the address cannot be listened on, or the system refuses threads or sockets
-  2  the arguments, or a file that they name, are wrong";
+  1  the system refuses threads or sockets
+  2  the arguments, or a file that they name, are wrong, or an address cannot be listened on";
 
 /// The verb with all its flags.
 pub(crate) fn command() -> Command {

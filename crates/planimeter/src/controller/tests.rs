@@ -70,12 +70,13 @@ fn what_cannot_work_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_no_fault_of_the_arguments() {
+fn an_address_that_is_taken_is_an_argument_to_change() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     match run(&matches(&["--listen", &address])) {
-        Err(Failure::Run(text)) => {
+        Err(Failure::Input(text)) => {
             assert!(text.starts_with(&format!("cannot listen on {address}: ")), "{text}");
+            assert!(text.ends_with("choose another --listen"), "{text}");
         }
         other => panic!("{other:?}"),
     }

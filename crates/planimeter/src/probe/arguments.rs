@@ -116,7 +116,7 @@ const EXIT_STATUS: &str = "\
 Exit status:
   0  done
   1  a threshold does not hold, or nothing could be measured
-  2  the configuration is wrong; every fault is named with its flag, or with file, line and key
+  2  the configuration is wrong; every fault is named with its flag, or with file, line and key; or a port of a switch cannot be listened on
   3  the controller could not be reached: nothing was measured, since the switches that were asked \
 for did not get through their handshakes
   130  interrupted, and what was measured until then, if anything, breaks no threshold";

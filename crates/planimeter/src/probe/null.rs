@@ -28,7 +28,7 @@ pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure>
             let mut config = config.clone();
             // As the run will do.
             let _ = probe::fit_to_file_limit(&mut config);
-            let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
+            let ports = HeldPorts::take(&config, true).map_err(Failure::input)?;
             ports.apply(&mut config);
             let gather = gather(&config).as_micros().to_string();
             let addresses = probe::device_addresses(&config);

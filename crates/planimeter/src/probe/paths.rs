@@ -105,7 +105,7 @@ fn one(
 ) -> Result<RunResult, Failure> {
     let of_path = |error: String| Failure::Run(format!("path {}: {error}", path.title()));
     // Held from before the controller hears of them until the run ends.
-    let ports = HeldPorts::take(&resolved.config, path.start.is_some()).map_err(Failure::run)?;
+    let ports = HeldPorts::take(&resolved.config, path.start.is_some()).map_err(Failure::input)?;
     let mut config = resolved.config.clone();
     ports.apply(&mut config);
     let devices = devices(&config)?;

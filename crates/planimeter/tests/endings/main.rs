@@ -91,6 +91,43 @@ fn settings_that_make_no_sense_are_2_and_leave_nothing() {
     assert_eq!(planimeter(&["no-such-verb"]).code, Some(2));
 }
 
+/// One rule for all verbs that listen: an address that cannot be had is one to change, and the line names its option.
+#[test]
+fn an_address_that_is_taken_is_2_with_the_option_to_change() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("its address");
+    let (address, port) = (taken.to_string(), taken.port().to_string());
+    let scratch = scratch();
+    let output = scratch.path().join("run").to_string_lossy().into_owned();
+    let emulated = ["probe", "-p", "p4runtime", "-n", "1", "--first-port", &port];
+    for (words, option) in [
+        (["controller", "--listen", &address].to_vec(), "--listen"),
+        (
+            ["controller", "-a", "paths", "--listen", "127.0.0.1:0", "--northbound", &address]
+                .to_vec(),
+            "--northbound",
+        ),
+        (
+            ["controller", "-a", "paths", "--listen", "127.0.0.1:0", "--beat", &address].to_vec(),
+            "--beat",
+        ),
+        (["switch", "--no-p4", "--grpc-server-addr", &address].to_vec(), "--grpc-server-addr"),
+        (
+            ["switch", "--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--metrics", &address]
+                .to_vec(),
+            "--metrics",
+        ),
+        ([&emulated[..], &["--output", &output]].concat(), "--first-port"),
+        ([&emulated[..], &["--serve"]].concat(), "--first-port"),
+    ] {
+        let ended = planimeter(&words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {ended:?}");
+        let told = format!("cannot listen on {address}: ");
+        assert!(ended.stderr.contains(&told), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains(&format!("another {option}")), "{words:?}: {ended:?}");
+    }
+}
+
 #[test]
 fn a_folder_that_holds_something_is_2_and_left_alone() {
     let (controller, scratch) = (Controller::start(), scratch());

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Onos, POLL, TrialError, TrialSetting, announce, join, plan, start};
+use super::{Onos, POLL, TrialSetting, announce, join, plan, start};
 use crate::config::Config;
 use crate::engine::control::Phase;
 use crate::engine::{Live, Orders};
+use crate::run::RunError;
 
 /// Emulates the switches that the configuration asks for until `interrupt` becomes true: they answer
 /// whatever a controller asks, carry discovery frames over their links, and their hosts announce
@@ -16,18 +17,17 @@ use crate::engine::{Live, Orders};
 ///
 /// # Errors
 ///
-/// As a trial, when the switches cannot be set up.
+/// As a run, when ports cannot be had or the switches cannot be set up.
 pub fn serve(
     config: &Config,
     live: &Arc<Live>,
     interrupt: &AtomicBool,
     mut ready: impl FnMut(),
-) -> Result<(), TrialError> {
+) -> Result<(), RunError> {
     let mut config = config.clone();
     crate::host::raise_file_limit();
     let _ = crate::engine::p4runtime::fit_to_file_limit(&mut config);
-    let held = crate::engine::p4runtime::HeldPorts::take(&config, false)
-        .map_err(|error| TrialError::Engine(error.to_string()))?;
+    let held = crate::engine::p4runtime::HeldPorts::take(&config, false)?;
     held.apply(&mut config);
     let setting = TrialSetting {
         switches: config.switches.count,
@@ -60,5 +60,6 @@ pub fn serve(
         let _ = onos.forget(&plan.config);
     }
     live.enter(Phase::Done);
-    announced.map(|_| ())
+    announced?;
+    Ok(())
 }
