@@ -30,6 +30,12 @@ pub enum Bmv2Error {
     /// The text is no JSON, or not of the expected shape.
     #[error("not BMv2 JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// An object of JSON, and no program.
+    #[error(
+        "not BMv2 JSON: it has neither `header_types` nor `parsers` nor `pipelines`; give the file that p4c-bm2-ss \
+         writes, or the program's source"
+    )]
+    NoProgram,
     /// A version that is not read.
     #[error(
         "BMv2 JSON version {major}.{minor} is not supported, only 2.x is: compile again with p4c-bm2-ss"
@@ -81,6 +87,11 @@ fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
     {
         let (major, minor) = meta.version;
         return Err(Bmv2Error::Version { major, minor });
+    }
+    // All parts may be left out one by one, which makes every object an empty program: a settings file, for instance.
+    let (types, parsers) = (&document.header_types, &document.parsers);
+    if types.is_empty() && parsers.is_empty() && document.pipelines.is_empty() {
+        return Err(Bmv2Error::NoProgram);
     }
     if let Some(object) = document.extern_instances.first() {
         return Err(content(

@@ -34,7 +34,14 @@ fn contradictions_are_named() {
 
 #[test]
 fn other_texts_are_refused() {
-    let empty = load_bmv2_json("{}").expect("an empty program passes packets through");
+    // p4c writes header types, a parser and pipelines whatever the program, and simple_switch runs none without the
+    // pipelines `ingress` and `egress`: what has none of the three is a JSON file of something else.
+    let refusal = |text| load_bmv2_json(text).expect_err("no program").to_string();
+    insta::assert_snapshot!(refusal("{}"), @"not BMv2 JSON: it has neither `header_types` nor `parsers` nor `pipelines`; give the file that p4c-bm2-ss writes, or the program's source");
+    assert_eq!(refusal(r#"{"target": "bmv2", "table_entries": []}"#), refusal("{}"));
+    let empty =
+        r#"{"pipelines": [{"name": "ingress", "id": 0, "init_table": null, "tables": []}]}"#;
+    let empty = load_bmv2_json(empty).expect("an empty program passes packets through");
     empty.validate().expect("it is valid");
     assert!(matches!(load_bmv2_json("[1]"), Err(Bmv2Error::Json(_))));
     assert!(matches!(
