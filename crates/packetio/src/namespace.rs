@@ -32,7 +32,7 @@ pub enum NamespaceError {
     #[error("ip: {0}; Debian's iproute2 has it")]
     NoIp(io::Error),
     /// `ip` refuses.
-    #[error("ip {arguments}: {said}; network namespaces and their interfaces need root")]
+    #[error("ip {arguments}: {said}; {}", advice(said))]
     Ip {
         /// What it was asked for.
         arguments: String,
@@ -47,6 +47,17 @@ pub enum NamespaceError {
         /// Why not.
         source: io::Error,
     },
+}
+
+/// What to do where `ip` refuses.
+fn advice(said: &str) -> &'static str {
+    // In the words of the kernel's error, or of its number.
+    let unknown = ["Unknown device type", "Operation not supported"];
+    if unknown.iter().any(|words| said.contains(words)) {
+        "this kernel has no interfaces of that kind: load its module (`modprobe veth` for virtual pairs)"
+    } else {
+        "network namespaces and their interfaces need root, in a container --cap-add NET_ADMIN,SYS_ADMIN"
+    }
 }
 
 impl Namespace {
@@ -158,5 +169,23 @@ fn clear_left_behind() {
         if is_gone {
             let _ = ip(&["netns", "delete", &name]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NamespaceError;
+
+    /// What lacks is the kernel's in the one case, the right to do it in the other.
+    #[test]
+    fn what_to_do_depends_on_what_ip_says() {
+        let refused = |said: &str| {
+            NamespaceError::Ip { arguments: "link add a type veth".into(), said: said.into() }
+                .to_string()
+        };
+        let unknown = refused("Error: Unknown device type.");
+        assert!(unknown.contains("modprobe veth") && !unknown.contains("root"), "{unknown}");
+        let denied = refused("RTNETLINK answers: Operation not permitted");
+        assert!(denied.contains("need root") && !denied.contains("modprobe"), "{denied}");
     }
 }

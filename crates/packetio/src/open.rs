@@ -122,7 +122,10 @@ pub fn open(spec: &PortSpec, queues: usize) -> Result<Port, OpenError> {
 #[non_exhaustive]
 pub enum OpenError {
     /// There is no interface of that name.
-    #[error("there is no interface {interface} in this network namespace; `ip link` lists them")]
+    #[error(
+        "there is no interface {interface} in this network namespace; `ip link` lists them, and `ip link add {interface} \
+         type veth peer name NAME` makes a virtual pair, as root"
+    )]
     NoInterface {
         /// Its name.
         interface: String,
@@ -134,7 +137,10 @@ pub enum OpenError {
         interface: String,
     },
     /// This program may not.
-    #[error("opening interface {interface} needs CAP_NET_RAW and CAP_NET_ADMIN: run as root")]
+    #[error(
+        "opening interface {interface} needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give them to the program \
+         (setcap cap_net_raw,cap_net_admin+ep)"
+    )]
     NotPermitted {
         /// Its name.
         interface: String,
