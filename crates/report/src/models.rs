@@ -44,6 +44,8 @@ pub struct Threshold {
     pub condition: String,
     /// What it was held against; `None` where there is no such figure.
     pub value: Option<f64>,
+    /// What the value counts.
+    pub unit: Unit,
     /// Whether it held.
     pub held: bool,
 }

@@ -95,12 +95,12 @@ fn parse(text: &str) -> Result<Condition, String> {
 
 /// It holds if it does under every setting.
 fn judge(condition: &Condition, verifications: &[Verification]) -> Threshold {
+    let named = METRICS.iter().find_map(|(name, metric, unit)| {
+        let level = condition.metric().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;
+        Some((*metric, level.parse::<Level>().ok()?, *unit))
+    });
     let value = |verification: &Verification| {
-        let (_, metric, level) = METRICS.iter().find_map(|(name, metric, _)| {
-            let level =
-                condition.metric().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;
-            Some((name, metric, level.parse::<Level>().ok()?))
-        })?;
+        let (metric, level, _) = named?;
         let level = verification.levels.iter().find(|own| own.level == level)?;
         metric.of(level).filter(|value| value.is_finite())
     };
@@ -110,6 +110,7 @@ fn judge(condition: &Condition, verifications: &[Verification]) -> Threshold {
     Threshold {
         condition: condition.to_string(),
         value: missed.or(values.first()).copied(),
+        unit: named.map_or(Unit::Count, |(_, _, unit)| unit),
         held: !values.is_empty() && missed.is_none(),
     }
 }

@@ -5,7 +5,7 @@ use ::device::{Level, Verdict};
 
 use super::terminal::with_interval;
 use super::{Axes, Run, heat, percent, remarks, share, spread};
-use crate::format::{capital, printable};
+use crate::format::{capital, figure, printable};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 
 /// What the words on the page mean.
@@ -65,7 +65,7 @@ pub fn page(run: &Run<'_>) -> Page {
     for threshold in run.thresholds.iter().filter(|threshold| !threshold.held) {
         let value = threshold.value.map_or_else(
             || "there is no such figure".to_owned(),
-            |value| format!("it is {value:.6}"),
+            |value| format!("it is {}", figure(value, threshold.unit)),
         );
         let text =
             Text::strong(threshold.condition.as_str()).and(format!(" does not hold: {value}"));

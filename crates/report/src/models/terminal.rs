@@ -5,7 +5,7 @@ use ::device::{FunctionModel, Level, Model, SettingModel, Source, Verdict};
 use ::device::verify::VerifiedCell;
 
 use super::{Axes, Run, estimate, percent, remarks, share};
-use crate::format::{capital, printable};
+use crate::format::{capital, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// What a model says: the baseline, each function's cost, and whether it is constant. Ends with a newline.
@@ -287,8 +287,9 @@ fn thresholds(run: &Run<'_>, layout: Layout) -> String {
     for threshold in run.thresholds {
         let (word, paint) =
             if threshold.held { ("pass", Paint::Good) } else { ("FAIL", Paint::Bad) };
-        let value =
-            threshold.value.map_or_else(|| "no value".to_owned(), |value| format!("{value:.6}"));
+        let value = threshold
+            .value
+            .map_or_else(|| "no value".to_owned(), |value| figure(value, threshold.unit));
         grid.row(vec![
             Cell::painted(word, paint),
             Cell::new(printable(&threshold.condition)),

@@ -17,6 +17,7 @@ use report::models::{
     verification_table,
 };
 use serde_json::Value;
+use statistics::Unit;
 
 /// Two matches, two actions; the last cell takes longer than its parts, and its name wants to be markup.
 fn campaign() -> Campaign {
@@ -116,9 +117,15 @@ fn with<R>(look: impl FnOnce(&Run<'_>) -> R) -> R {
         Threshold {
             condition: "worst-error(median) < 3 %".to_owned(),
             value: Some(0.08),
+            unit: Unit::Fraction,
             held: false,
         },
-        Threshold { condition: "skill(median) > 0".to_owned(), value: None, held: false },
+        Threshold {
+            condition: "skill(median) > 0".to_owned(),
+            value: None,
+            unit: Unit::Index,
+            held: false,
+        },
     ];
     let command = ["planimeter", "device", "verify", "runs/a"].map(str::to_owned);
     look(&Run {
@@ -179,9 +186,15 @@ fn the_page_has_a_heat_map_for_each_level_and_no_colour_for_training_cells() {
 fn the_terminal_says_what_stands_against_a_model() {
     let layout = Layout { width: 100, colour: false };
     let text = with(|run| verification_table(run, layout));
-    for said in
-        ["packets were lost", "1 of 4", "Measure next  <all> + strip-vlan", "FAIL", "no value", "·"]
-    {
+    for said in [
+        "packets were lost",
+        "1 of 4",
+        "Measure next  <all> + strip-vlan",
+        "FAIL",
+        "8.00 %",
+        "no value",
+        "·",
+    ] {
         assert!(text.contains(said), "{said}:\n{text}");
     }
     let (model, _) = verified();
