@@ -2,8 +2,9 @@
 
 mod pages;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pages::{commands, pages};
@@ -104,6 +105,71 @@ fn the_book_is_whole() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(checked >= 80, "the pages have moved: {checked} links were found");
+}
+
+/// The Debian package has what its documents link to, laid out as here, and each of its sources is there.
+#[test]
+fn the_package_is_whole() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest =
+        fs::read_to_string(root.join("crates/planimeter/Cargo.toml")).expect("a manifest");
+    let manifest: toml::Value = toml::from_str(&manifest).expect("TOML");
+    let assets = manifest["package"]["metadata"]["deb"]["assets"].as_array().expect("assets");
+    let (mut shipped, mut failures) = (BTreeSet::new(), Vec::new());
+    for asset in assets {
+        let [source, target] = [0, 1].map(|at| asset[at].as_str().expect("a path"));
+        // What is built for the package: the command, man pages, completions.
+        let Some(source) = source.strip_prefix("../../").filter(|s| !s.starts_with("target/"))
+        else {
+            continue;
+        };
+        let (folder, pattern) = source.rsplit_once('/').unwrap_or(("", source));
+        let found = matching(&root.join(folder), pattern);
+        if found.is_empty() {
+            failures.push(format!("{source} is not there"));
+        }
+        if Path::new(target) == Path::new("usr/share/planimeter").join(folder) {
+            shipped.extend(found.into_iter().map(|name| Path::new(folder).join(name)));
+        }
+    }
+    let mut checked = 0;
+    for page in shipped.iter().filter(|path| path.extension().is_some_and(|found| found == "md")) {
+        let text = fs::read_to_string(root.join(page)).expect("a page");
+        for link in links(&text) {
+            checked += 1;
+            let target = plain(&page.parent().expect("a folder").join(&link));
+            // A folder is there with its first file.
+            if !shipped.iter().any(|path| path.starts_with(&target)) {
+                failures.push(format!("{}: the package lacks {link}", page.display()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(checked >= 80, "the pages have moved: {checked} links were found");
+}
+
+/// Names of the files of a folder that a pattern with at most one `*` matches.
+fn matching(folder: &Path, pattern: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let files =
+        entries.map(|entry| entry.expect("an entry")).filter(|entry| entry.path().is_file());
+    let names = files.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let fits = |name: &String| match pattern.split_once('*') {
+        Some((before, after)) => name.starts_with(before) && name.ends_with(after),
+        None => name == pattern,
+    };
+    names.filter(fits).collect()
+}
+
+/// A path without `..`.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut so_far, part| {
+        match part {
+            Component::ParentDir => drop(so_far.pop()),
+            part => so_far.push(part),
+        }
+        so_far
+    })
 }
 
 /// Files that a page links to, without the places in them.
