@@ -216,13 +216,16 @@ impl Run<'_, '_> {
         // Who wants to know what stages take has them one after the other.
         let whole = stages.whole.filter(|_| self.timed.is_none());
         let near = self.code.near;
-        let (whole, ask) = match inside.as_deref_mut().map(|inside| reach(inside, near)) {
-            None | Some(Reach::Near) if self.code.machine.sought.is_empty() => (whole, None),
+        let reach = inside.as_deref_mut().map(|inside| reach(inside, near));
+        let is_far = matches!(reach, Some(Reach::Far));
+        let (whole, ask) = match reach {
+            None | Some(Reach::Near) if !self.code.machine.asks => {
+                (whole.filter(|_| self.code.machine.sought.is_empty()), None)
+            }
             Some(Reach::Near | Reach::Far) if self.code.machine.asks => (whole, stages.ask),
             None | Some(Reach::Near | Reach::Far | Reach::Calls) => (None, None),
         };
         let mut asked = [const { MaybeUninit::<u64>::uninit() }; MAXIMUM_ASKED * BURST];
-        let asked_of = self.code.machine.asked;
         let now = self.host.now.as_micros() as u64;
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
         let tells = self.straight.tells_direction;
@@ -253,21 +256,9 @@ impl Run<'_, '_> {
                 asked: asked.as_mut_ptr().cast(),
                 columns: self.columns.as_mut_ptr(),
             };
-            if let (Some(_), Some(ask)) = (whole, ask) {
-                let told = asked_of * packets.len();
-                // SAFETY: the burst is as below, and code leaves as many addresses for each of its packets as it tells
-                // buckets of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
-                let buckets = unsafe {
-                    ask(&raw mut burst, 0);
-                    std::slice::from_raw_parts(burst.asked.cast_const(), told)
-                };
-                Access::ask_for_buckets(buckets);
-                if let Some(inside) = inside.as_deref_mut() {
-                    self.seek(inside.accesses(), packets.len());
-                }
-            }
             if let Some(whole) = whole {
-                self.passed(plan, whole, &mut burst, (inside.as_deref_mut(), packets));
+                let stage = (whole, ask, is_far);
+                self.passed(plan, stage, &mut burst, (inside.as_deref_mut(), packets));
                 continue;
             }
             self.call_outs();
@@ -281,7 +272,8 @@ impl Run<'_, '_> {
                 self.seek(inside.accesses(), packets.len());
             }
             let parsed = self.clock();
-            self.passed(plan, stages.pass, &mut burst, (inside.as_deref_mut(), packets));
+            let stage = (stages.pass, None, false);
+            self.passed(plan, stage, &mut burst, (inside.as_deref_mut(), packets));
             if let Some(timed) = self.timed {
                 let times = &mut timed.times;
                 times.packets += packets.len() as u64;
@@ -325,17 +317,35 @@ impl Run<'_, '_> {
         self.timed.as_ref().map_or(0, |timed| (timed.clock)())
     }
 
-    /// Brings the packets of a burst to their end by a stage that does.
+    /// Brings the packets of a burst to their end by a stage that does. Before that, the buckets that it looks into may be
+    /// told, and the cache asked for them where they are far.
     fn passed(
         &mut self,
         plan: &Plan,
-        stage: Stage,
+        (stage, ask, is_far): (Stage, Option<Stage>, bool),
         burst: &mut Burst,
         (mut inside, packets): (Option<&mut Inside<'_>>, &[(u32, &[u8])]),
     ) {
         let mut from = 0;
         while from < packets.len() {
             self.call_outs();
+            if let Some(ask) = ask {
+                let asked = self.code.machine.asked;
+                let (told, left) = (asked * from, asked * (packets.len() - from));
+                // SAFETY: the burst is as for the stage, and code leaves as many addresses for each of its packets as it
+                // tells buckets of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
+                // The driver may have had the packet before: what was told before that is told anew.
+                let buckets = unsafe {
+                    ask(burst, from as u64);
+                    std::slice::from_raw_parts(burst.asked.cast_const().add(told), left)
+                };
+                if is_far {
+                    Access::ask_for_buckets(buckets);
+                }
+                if let (0, Some(inside)) = (from, inside.as_deref_mut()) {
+                    self.seek(inside.accesses(), packets.len());
+                }
+            }
             let sent = &mut self.batch.sent;
             // Packets for groups, of this burst and of those before, may have taken the room that the batch made.
             sent.reserve(packets.len() - from);

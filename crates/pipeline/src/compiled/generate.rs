@@ -209,7 +209,10 @@ impl Machine {
                 ("parse", _) => function.parse_stage(straight, plan),
                 ("pass", _) => function.pass_stage(straight, plan),
                 ("ask", Some(asked)) => function.ask_stage((straight, plan), asked),
-                _ => function.whole_stage(straight, plan),
+                _ => {
+                    let told = asked.as_ref().filter(|_| !bound.samples);
+                    function.whole_stage((straight, plan), told);
+                }
             }
             module.define_function(id, &mut context).map_err(failed)?;
             size += context.compiled_code().map_or(0, |code| code.code_buffer().len());

@@ -2,10 +2,11 @@
 //!
 //! With [`Places`] what is called is written out where it is called, and ends by jumps.
 
+use super::burst::ask::has_told_key;
 use super::memory::{Pointer, data};
 use super::{Function, context_offset, flow};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
-use crate::bound::{Address, Body, Callee, Field, Offset};
+use crate::bound::{Address, Body, Callee, Field, Offset, Table};
 use crate::compiled::burst::{Burst, Column};
 use crate::compiled::plan::Plan;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -52,6 +53,8 @@ struct Whole {
     known: BTreeMap<Offset, Known>,
     /// Where the payload begins, if that is known.
     payload: Option<u32>,
+    /// Buckets of native tables for the key as the packet came in with it, by the tables' numbers.
+    told: BTreeMap<u32, Value>,
     /// The state of the outermost parser that is written out.
     state: Option<u32>,
     /// Where that parser accepts, and in which of its states.
@@ -163,6 +166,7 @@ impl<'m> Function<'_, 'm> {
             extracted: BTreeSet::new(),
             known: BTreeMap::new(),
             payload: None,
+            told: BTreeMap::new(),
             state: None,
             accepts: Vec::new(),
         });
@@ -219,7 +223,28 @@ impl<'m> Function<'_, 'm> {
             whole.written.clear();
             whole.extracted = extracted;
             (whole.known, whole.payload) = (known, payload);
+            whole.told.clear();
         }
+    }
+
+    /// Says which buckets were told for a packet whose headers lie as they were told to.
+    pub(super) fn set_told(&mut self, told: BTreeMap<u32, Value>) {
+        if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
+            whole.told = told;
+        }
+    }
+
+    /// The bucket that was told for the key of a native table, if nothing that the key is made of was written since.
+    pub(super) fn told_bucket(&self, number: u32, table: &Table) -> Option<Value> {
+        // Who leaves the gate may find the table elsewhere.
+        let whole = self.whole().filter(|_| self.stays_in_place())?;
+        let is_as_told = |flag: Offset| {
+            matches!(whole.known.get(&flag), Some(Known::At(_)))
+                && whole.extracted.contains(&flag)
+                && !whole.written.contains(&flag)
+        };
+        let told = whole.told.get(&number).copied()?;
+        has_told_key(table, &is_as_told).then_some(told)
     }
 
     /// Where a header lies in the packet, if that is known without a look.

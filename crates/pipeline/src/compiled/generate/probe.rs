@@ -35,15 +35,16 @@ pub(super) struct Lookup {
 }
 
 impl Function<'_, '_> {
-    /// Goes to `hit` with the address of the values and the number of the action that a key leads to, or to `miss`.
+    /// Goes to `hit` with the address of the values and the number of the action that a key leads to, or to `miss`. The
+    /// bucket of the key is given if it was told before.
     pub(super) fn look_up(
         &mut self,
         probe: Option<Probe>,
-        lookup: Lookup,
+        (lookup, told): (Lookup, Option<Value>),
         (hit, miss): (Block, Block),
     ) {
         match probe.filter(|_| self.places.is_some()) {
-            Some(probe) => self.probe(probe, lookup, (hit, miss)),
+            Some(probe) => self.probe(probe, (lookup, told), (hit, miss)),
             None => self.look_up_by_call(lookup, (hit, miss)),
         }
     }
@@ -78,7 +79,12 @@ impl Function<'_, '_> {
         self.call_pointer(prefetch, &[bucket], 0);
     }
 
-    fn probe(&mut self, probe: Probe, lookup: Lookup, (hit, miss): (Block, Block)) {
+    fn probe(
+        &mut self,
+        probe: Probe,
+        (lookup, told): (Lookup, Option<Value>),
+        (hit, miss): (Block, Block),
+    ) {
         let mut block = || self.builder.create_block();
         let (begin, here, call, further) = (block(), block(), block(), block());
         let (found, known, absent, unknown) = (block(), block(), block(), block());
@@ -93,7 +99,7 @@ impl Function<'_, '_> {
         }
 
         self.builder.switch_to_block(begin);
-        let home = self.bucket(probe, lookup);
+        let home = told.unwrap_or_else(|| self.bucket(probe, lookup));
         self.builder.ins().jump(here, &[home.into()]);
 
         self.builder.switch_to_block(here);

@@ -255,7 +255,8 @@ impl Function<'_, '_> {
             if layout.fields().is_some() {
                 self.miss_if_none(lookup, miss);
             }
-            self.look_up(layout.probe(), lookup, (hit, miss));
+            let told = self.told_bucket(number, table);
+            self.look_up(layout.probe(), (lookup, told), (hit, miss));
         }
 
         self.builder.switch_to_block(hit);

@@ -2,11 +2,13 @@
 //! are sought by prefixes or rules, as far as can be told from where fields lie in most packets. Whoever calls asks the cache
 //! for the buckets, and seeks.
 //!
-//! Nothing is decided here: a packet that has other headers, or is too short, gets some other bucket or key. Asking for that
-//! bucket changes nothing, and what was found for a key counts for a packet that comes to the table with that key.
+//! A packet that has other headers, or is too short, gets some other bucket or key. Asking for that bucket changes nothing, and
+//! what was found for a key counts for a packet that comes to the table with that key. The one function looks into the bucket
+//! that it is told only behind the end of the parser where headers lie as they do here, and only for a key of which nothing was
+//! written; it hashes all other keys itself.
 
-use super::tables_with_known_keys;
 use super::whole::Parsed;
+use super::{Loop, tables_with_known_keys};
 use crate::bound::{Bound, Expression, Offset, Table};
 use crate::compiled::burst::{Burst, MAXIMUM_ASKED, Packet};
 use crate::compiled::generate::Function;
@@ -14,8 +16,8 @@ use crate::compiled::generate::places::Known;
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::Straight;
 use crate::table::EntryLayout;
-use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value};
 use std::mem::offset_of;
 use tables::Probe;
 
@@ -37,6 +39,17 @@ impl Asked<'_> {
     pub(super) fn tables(&self) -> impl Iterator<Item = u32> {
         self.tables.iter().map(|(number, ..)| *number)
     }
+
+    /// Whether they are those of the keys of packets of which this is known.
+    pub(super) fn is_of(&self, parsed: &Parsed) -> bool {
+        self.parsed == *parsed
+    }
+
+    /// Numbers of the tables whose buckets are told, in the order of the addresses.
+    fn numbers(&self) -> impl Iterator<Item = u32> {
+        let by_key = self.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_none());
+        by_key.map(|(number, ..)| *number)
+    }
 }
 
 /// The tables whose entries are asked for: all of which the two stages would do that, or nothing. They are told for a program
@@ -52,9 +65,7 @@ pub(in crate::compiled::generate) fn asked<'b>(
         .filter(|(number, _, layout)| layout.fields().is_none() || plan.ahead.contains_key(number));
     let tables: Option<Vec<_>> = known
         .map(|(number, table, layout)| {
-            let mut keys =
-                table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
-            let is_told = keys.all(|value| is_told(value, &lies));
+            let is_told = has_told_key(table, &lies);
             layout.probe().filter(|_| is_told).map(|probe| (number, table, layout, probe))
         })
         .collect();
@@ -74,10 +85,7 @@ impl<'m> Function<'_, 'm> {
         let length = self.of_record(looped, offset_of!(Packet, length));
         let input = self.of_record(looped, offset_of!(Packet, input));
         let least = i64::from(parsed.bytes());
-        let all = self.word(looped.burst, offset_of!(Burst, asked));
-        let at = self.builder.use_var(looped.index);
-        let distance = self.builder.ins().imul_imm(at, 8 * asked.buckets() as i64);
-        let place = self.builder.ins().iadd(all, distance);
+        let place = self.place_of_told(looped, asked);
         let (told, short) = (self.builder.create_block(), self.builder.create_block());
         let fits = self.builder.ins().icmp_imm(IntCC::UnsignedGreaterThanOrEqual, length, least);
         self.builder.ins().brif(fits, told, &[], short, &[]);
@@ -116,6 +124,34 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(looped.next, &[]);
         self.end_loop(looped);
     }
+
+    /// Where the addresses for the packet at hand are left.
+    fn place_of_told(&mut self, looped: Loop<'_>, asked: &Asked<'_>) -> Value {
+        let all = self.word(looped.burst, offset_of!(Burst, asked));
+        let at = self.builder.use_var(looped.index);
+        let distance = self.builder.ins().imul_imm(at, 8 * asked.buckets() as i64);
+        self.builder.ins().iadd(all, distance)
+    }
+
+    /// The buckets that were told for the packet at hand, whose headers lie as they were told to.
+    pub(super) fn take_told(&mut self, looped: Loop<'_>, asked: &Asked<'_>) {
+        let place = self.place_of_told(looped, asked);
+        let told = asked
+            .numbers()
+            .zip(0..)
+            .map(|(number, position)| (number, self.word(place, 8 * position)));
+        let told = told.collect();
+        self.set_told(told);
+    }
+}
+
+/// Whether all that the key of a table is made of lies in headers that do, or is constant.
+pub(in crate::compiled::generate) fn has_told_key(
+    table: &Table,
+    lies: &dyn Fn(Offset) -> bool,
+) -> bool {
+    let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
+    keys.all(|value| is_told(value, lies))
 }
 
 /// Whether all that the value is made of lies in headers that do, or is constant.
@@ -135,5 +171,85 @@ fn is_told(value: &Expression, lies: &dyn Fn(Offset) -> bool) -> bool {
             is_told(left, lies) && is_told(right, lies)
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Batch, Compiled, EntryAction, FieldMatch, Processor, Switch, TableEntry};
+    use ir::bits::Bits;
+    use p4lang::preprocess::{MemoryFiles, Options};
+    use std::time::Duration;
+
+    /// The second table seeks what an action of the first may have written, the third what nobody writes.
+    const WRITTEN: &str = "#include <core.p4>
+#include <v1model.p4>
+header A { bit<32> one; bit<32> other; bit<32> found; } struct H { A a; } struct M { }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.a); transition accept; } }
+control V(inout H h, inout M m) { apply {} }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    action set(bit<32> key) { h.a.other = key; }
+    action note(bit<32> number) { h.a.found = h.a.found + number; }
+    action none() { }
+    table first { key = { h.a.one: exact; } actions = { set; none; } default_action = none(); size = 4096; }
+    table second { key = { h.a.other: exact; } actions = { note; none; } default_action = none(); size = 4096; }
+    table third { key = { h.a.one: exact; } actions = { note; none; } default_action = none(); size = 4096; }
+    apply { if (h.a.found == 0) { third.apply(); } first.apply(); second.apply(); } }
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
+control C(inout H h, inout M m) { apply {} }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;";
+
+    fn add(switch: &mut Switch, table: &str, key: u32, action: &str, argument: u32) {
+        let table = switch.table_named(table).expect("a table");
+        let action = switch.action_named(table, action).expect("an action");
+        let bits = |number: u32| Bits::unsigned(32, u128::from(number));
+        let action = switch.action_call(action, &[bits(argument)]).expect("arguments");
+        let matches = vec![FieldMatch::Exact(bits(key))];
+        let action = EntryAction::Action(action);
+        let entry = TableEntry { matches, priority: 0, action, idle_timeout: None };
+        switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
+    }
+
+    #[test]
+    fn a_key_that_was_written_is_sought_in_its_own_bucket() {
+        let files = MemoryFiles::default();
+        let compiled = p4lang::compile_text("written.p4", WRITTEN, &Options::default(), &files);
+        let mut switch = Switch::new(compiled.program.expect("a program")).expect("a switch");
+        for number in 0..1024_u32 {
+            if number.is_multiple_of(3) {
+                add(&mut switch, "first", number, "set", 1023 - number);
+            }
+            add(&mut switch, "second", number, "note", number << 8);
+            add(&mut switch, "third", number, "note", 1);
+        }
+        let mut code = Compiled::new(&switch).expect("code");
+        assert_eq!((code.one_by_one(), code.machine.asked), (None, 3));
+        let bytes = |number: u32| {
+            let words = [number, number * 7 % 1024, u32::from(number.is_multiple_of(5))];
+            let mut bytes = words.map(u32::to_be_bytes).concat();
+            // Some are too short for the header.
+            bytes.truncate(if number % 41 == 7 { 5 } else { 12 });
+            bytes
+        };
+        let inputs: Vec<Vec<u8>> = (0..1100).map(bytes).collect();
+        let packets: Vec<(u32, &[u8])> = inputs.iter().map(|packet| (0, &packet[..])).collect();
+        let expected: Vec<Vec<u8>> = packets
+            .iter()
+            .flat_map(|(port, packet)| {
+                switch.process(*port, packet, Duration::ZERO).expect("a packet")
+            })
+            .map(|output| output.packet)
+            .collect();
+        assert_eq!(expected.len(), packets.len());
+        let (mut worker, mut batch) = (Processor::with_seed(1), Batch::default());
+        // Tables that are near, and tables for which the cache is asked.
+        for near in [u64::MAX, 0] {
+            code.near = near;
+            code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, &mut batch);
+            let sent: Vec<&[u8]> = batch.sent().map(|(_, _, bytes)| bytes).collect();
+            assert_eq!(sent, expected);
+        }
     }
 }

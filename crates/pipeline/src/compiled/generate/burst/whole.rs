@@ -176,8 +176,8 @@ impl<'m> Function<'_, 'm> {
     /// it cannot bring there.
     pub(in crate::compiled::generate) fn whole_stage(
         mut self,
-        straight: &Straight,
-        plan: &'m Plan,
+        (straight, plan): (&Straight, &'m Plan),
+        asked: Option<&Asked<'_>>,
     ) {
         let looped = self.begin_loop(straight, plan);
         self.set_ahead(plan.ahead.keys().copied().collect());
@@ -215,10 +215,11 @@ impl<'m> Function<'_, 'm> {
         for way in ways {
             self.builder.switch_to_block(way.block);
             let none = self.number(0);
-            self.follow(looped, plan, &way.parsed, (none, input, output, length));
+            let told = asked.filter(|asked| asked.is_of(&way.parsed));
+            self.follow(looped, plan, (&way.parsed, told), (none, input, output, length));
         }
         self.builder.switch_to_block(join);
-        self.follow(looped, plan, &Parsed::unknown(), (error, input, output, length));
+        self.follow(looped, plan, (&Parsed::unknown(), None), (error, input, output, length));
         self.end_loop(looped);
     }
 
@@ -227,12 +228,12 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(to, &[none.into()]);
     }
 
-    /// All behind the parser for packets of which this is known.
+    /// All behind the parser for packets of which this is known, and whose buckets may have been told.
     fn follow(
         &mut self,
         looped: Loop<'_>,
         plan: &Plan,
-        parsed: &Parsed,
+        (parsed, told): (&Parsed, Option<&Asked<'_>>),
         (error, input, output, length): (Value, Value, Value, Value),
     ) {
         // Nobody comes to where a header would lie that was extracted.
@@ -242,6 +243,9 @@ impl<'m> Function<'_, 'm> {
         }
         let places = self.say_again(plan, parsed, (input, output));
         self.begin_way(extracted, (places, parsed.cursor));
+        if let Some(asked) = told {
+            self.take_told(looped, asked);
+        }
         self.behind_parser(looped, plan, error, (output, length));
     }
 
