@@ -20,7 +20,7 @@ impl Burst {
     /// Room for so many packets.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        let frames = (0..capacity).map(|_| Frame { buffer: vec![0; HEADROOM] }).collect();
+        let frames = (0..capacity).map(|_| Frame::default()).collect();
         Self { frames, filled: 0 }
     }
 
@@ -49,16 +49,36 @@ impl Burst {
     /// Takes in a copy of a packet that lies in parts, and returns it; `None` if there is no room.
     pub(crate) fn push_parts(&mut self, parts: &[&[u8]]) -> Option<&mut [u8]> {
         let frame = self.frames.get_mut(self.filled)?;
-        frame.buffer.truncate(HEADROOM);
-        for part in parts {
-            frame.buffer.extend_from_slice(part);
-        }
+        frame.fill(parts);
         self.filled += 1;
         frame.buffer.get_mut(HEADROOM..)
+    }
+
+    /// Takes in a packet itself and leaves a buffer in its place; nothing happens if there is no room.
+    pub(crate) fn exchange(&mut self, packet: &mut Frame) {
+        if let Some(frame) = self.frames.get_mut(self.filled) {
+            std::mem::swap(frame, packet);
+            self.filled += 1;
+        }
+    }
+}
+
+impl Default for Frame {
+    /// An empty packet.
+    fn default() -> Self {
+        Self { buffer: vec![0; HEADROOM] }
     }
 }
 
 impl Frame {
+    /// Makes it a copy of a packet that lies in parts.
+    pub(crate) fn fill(&mut self, parts: &[&[u8]]) {
+        self.buffer.truncate(HEADROOM);
+        for part in parts {
+            self.buffer.extend_from_slice(part);
+        }
+    }
+
     /// The packet, from its first header on.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -1,9 +1,14 @@
 //! Ports in memory: two ends of a line, for tests and for measuring without a kernel.
+//!
+//! A packet is copied once, where it is transmitted; from there on its buffer goes from hand to hand, in bursts: the lock of a
+//! direction is taken once for what a flush lets go, and once for what a burst takes. Buffers of packets that were
+//! received go back the same way.
 
-use crate::{Burst, Port, PortCounters, PortDown, Queue, Transmitted};
+use crate::{Burst, Frame, Port, PortCounters, PortDown, Queue, Transmitted};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Two ports with one queue each: what one transmits, the other receives. A direction holds so
 /// many packets.
@@ -16,6 +21,10 @@ pub fn line(name: &str, capacity: usize) -> [Port; 2] {
             incoming: Arc::clone(incoming),
             outgoing: Arc::clone(outgoing),
             capacity,
+            room: capacity,
+            taken: Vec::new(),
+            taken_bytes: 0,
+            spare: Vec::new(),
             counters: Arc::clone(&counters),
         };
         let name = format!("{name}{letter}");
@@ -25,13 +34,33 @@ pub fn line(name: &str, capacity: usize) -> [Port; 2] {
 }
 
 /// One direction.
-type Lane = Mutex<Packets>;
+#[derive(Debug, Default)]
+struct Lane {
+    packets: Mutex<Packets>,
+    /// How many wait, as whoever changed that last left it: so that both ends can look without the lock.
+    waiting: AtomicUsize,
+}
 
 #[derive(Debug, Default)]
 struct Packets {
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<Frame>,
     /// Buffers of packets that were received, which the next ones use again.
-    spare: Vec<Vec<u8>>,
+    spare: Vec<Frame>,
+}
+
+impl Lane {
+    fn lock(&self) -> MutexGuard<'_, Packets> {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    /// To be called with the lock held.
+    fn show(&self, packets: &Packets) {
+        self.waiting.store(packets.waiting.len(), Ordering::Release);
+    }
 }
 
 #[derive(Debug)]
@@ -39,40 +68,66 @@ struct LineQueue {
     incoming: Arc<Lane>,
     outgoing: Arc<Lane>,
     capacity: usize,
+    /// There is room in the line for so many, at least.
+    room: usize,
+    /// They leave at the next flush.
+    taken: Vec<Frame>,
+    taken_bytes: u64,
+    /// Buffers for the next ones.
+    spare: Vec<Frame>,
     counters: Arc<PortCounters>,
 }
 
 impl Queue for LineQueue {
     fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
-        let mut lane = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
-        let Packets { waiting, spare } = &mut *lane;
+        if self.incoming.waiting() == 0 {
+            return Ok(0);
+        }
+        let mut packets = self.incoming.lock();
+        let Packets { waiting, spare } = &mut *packets;
         let count = waiting.len().min(burst.room());
         let mut bytes = 0;
-        for packet in waiting.drain(..count) {
-            bytes += packet.len() as u64;
-            burst.push(&packet);
-            spare.push(packet);
+        for mut frame in waiting.drain(..count) {
+            bytes += frame.bytes().len() as u64;
+            // The burst has room, so that the frame is now one of those that it had.
+            burst.exchange(&mut frame);
+            spare.push(frame);
         }
-        drop(lane);
+        self.incoming.show(&packets);
+        drop(packets);
         self.counters.received(count as u64, bytes);
         Ok(count)
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        let mut lane = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner);
-        if lane.waiting.len() >= self.capacity {
-            self.counters.transmit_dropped(1);
-            return Transmitted::Full;
+        if self.taken.len() >= self.room {
+            self.room = self.capacity.saturating_sub(self.outgoing.waiting());
+            if self.taken.len() >= self.room {
+                self.counters.transmit_dropped(1);
+                return Transmitted::Full;
+            }
         }
-        let mut buffer = lane.spare.pop().unwrap_or_default();
-        buffer.clear();
-        buffer.extend_from_slice(packet);
-        lane.waiting.push_back(buffer);
-        self.counters.transmitted(1, packet.len() as u64);
+        let mut frame = self.spare.pop().unwrap_or_default();
+        frame.fill(&[packet]);
+        self.taken.push(frame);
+        self.taken_bytes += packet.len() as u64;
         Transmitted::Taken
     }
 
     fn flush(&mut self) -> bool {
+        if self.taken.is_empty() {
+            return true;
+        }
+        let count = self.taken.len();
+        let mut packets = self.outgoing.lock();
+        packets.waiting.extend(self.taken.drain(..));
+        if self.spare.is_empty() {
+            std::mem::swap(&mut self.spare, &mut packets.spare);
+        }
+        self.outgoing.show(&packets);
+        self.room = self.capacity.saturating_sub(packets.waiting.len());
+        drop(packets);
+        self.counters.transmitted(count as u64, std::mem::take(&mut self.taken_bytes));
         true
     }
 
@@ -98,6 +153,7 @@ mod tests {
         for packet in &sent {
             assert_eq!(here.queues[0].transmit(packet), Transmitted::Taken);
         }
+        assert!(here.queues[0].flush());
         assert_eq!(there.queues[0].receive(&mut burst).expect("it is up"), 4);
         assert!(burst.frames().iter().map(Frame::bytes).eq(sent.iter().map(Vec::as_slice)));
     }
@@ -108,6 +164,8 @@ mod tests {
         let mut burst = Burst::new(8);
         let sent = [b"first", b"later", b"extra"].map(|packet| here.queues[0].transmit(packet));
         assert_eq!(sent, [Transmitted::Taken, Transmitted::Taken, Transmitted::Full]);
+        assert!(here.queues[0].flush());
+        assert_eq!(here.queues[0].transmit(b"extra"), Transmitted::Full, "what left waits there");
         assert_eq!(there.queues[0].receive(&mut burst).expect("it is up"), 2);
         assert_eq!(
             burst.frames().iter().map(Frame::bytes).collect::<Vec<_>>(),
@@ -116,8 +174,66 @@ mod tests {
         let (out, into) = (here.counters.values(), there.counters.values());
         assert_eq!(
             (out.transmitted_packets, out.transmitted_bytes, out.transmit_dropped),
-            (2, 10, 1)
+            (2, 10, 2)
         );
         assert_eq!((into.received_packets, into.received_bytes), (2, 10));
+    }
+
+    /// Buffers go round, whatever was in them, and what is taken leaves with the next flush, in order.
+    #[test]
+    fn what_is_received_makes_room_again() {
+        let [mut here, mut there] = line("line", 3);
+        let mut burst = Burst::new(2);
+        let mut next = 0_u8;
+        for length in [1, 40, 3, 0, 7, 2000, 2] {
+            let sent = [(); 3].map(|()| {
+                next += 1;
+                vec![next; length]
+            });
+            for packet in &sent {
+                assert_eq!(here.queues[0].transmit(packet), Transmitted::Taken);
+            }
+            assert_eq!(there.queues[0].receive(&mut burst).expect("it is up"), 0, "not flushed");
+            assert!(here.queues[0].flush());
+            for expected in [&sent[..2], &sent[2..]] {
+                burst.clear();
+                let count = there.queues[0].receive(&mut burst).expect("it is up");
+                assert_eq!(count, expected.len());
+                assert!(burst.frames().iter().map(Frame::bytes).eq(expected));
+            }
+        }
+        assert_eq!(there.counters.values().received_packets, 21);
+    }
+
+    /// Both ends at once, each in a thread: nothing is lost, doubled or out of order.
+    #[test]
+    fn two_threads_pass_packets_in_their_order() {
+        const PACKETS: u32 = 3_000;
+        let [mut here, mut there] = line("line", 64);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut next = 0_u32;
+                while next < PACKETS {
+                    let taken = here.queues[0].transmit(&next.to_be_bytes()) == Transmitted::Taken;
+                    next += u32::from(taken);
+                    if !taken || next % 7 == 0 {
+                        here.queues[0].flush();
+                        std::thread::yield_now();
+                    }
+                }
+                here.queues[0].flush();
+            });
+            let (mut burst, mut next) = (Burst::new(32), 0_u32);
+            while next < PACKETS {
+                burst.clear();
+                if there.queues[0].receive(&mut burst).expect("it is up") == 0 {
+                    std::thread::yield_now();
+                }
+                for frame in burst.frames() {
+                    assert_eq!(frame.bytes(), next.to_be_bytes());
+                    next += 1;
+                }
+            }
+        });
     }
 }

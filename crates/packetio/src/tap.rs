@@ -106,6 +106,7 @@ mod tests {
         assert_eq!(queue.transmit(b"out"), Transmitted::Taken);
         assert_eq!(queue.transmit(b"too much"), Transmitted::Full);
         there.queues[0].transmit(b"in");
+        there.queues[0].flush();
         assert_eq!(queue.receive(&mut Burst::new(2)).expect("it is up"), 1);
         // What came is there as soon as nothing comes, what left when it is flushed.
         assert_eq!(queue.receive(&mut Burst::new(2)).expect("it is up"), 0);

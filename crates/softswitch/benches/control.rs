@@ -212,6 +212,7 @@ impl Background {
                     let taken = to.queues[0].transmit(&[0xff, 0xff, 0xff, 0xff, 1, 0]);
                     count.fetch_add(u64::from(taken == Transmitted::Taken), Ordering::Relaxed);
                 }
+                to.queues[0].flush();
                 received += receive(&mut from);
                 thread::sleep(Duration::from_millis(1));
             }

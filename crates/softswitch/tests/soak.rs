@@ -129,6 +129,7 @@ fn traffic(lines: &mut [Port], stop: &AtomicBool, seed: u64) {
             lines[source].queues[0].transmit(&packet);
         }
         for line in &mut *lines {
+            line.queues[0].flush();
             burst.clear();
             line.queues[0].receive(&mut burst).expect("a line is never down");
         }

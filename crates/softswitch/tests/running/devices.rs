@@ -41,6 +41,7 @@ async fn devices_behind_one_address_are_apart() {
     second.insert([Names::new().entry(20, "forward", &[1])]).await;
     for lines in [&mut one, &mut other] {
         lines[0].queues[0].transmit(&[20, 1]);
+        lines[0].queues[0].flush();
     }
     let patience = Duration::from_secs(10);
     assert_eq!(received(&mut one[1], patience), [[20, 1]]);
@@ -69,6 +70,7 @@ fn v1model_is_run_as_the_device_is_told() {
     for packet in [[1, 0], [4, 0], [3, 0]] {
         far.queues[0].transmit(&packet);
     }
+    far.queues[0].flush();
     assert_eq!(received(&mut last, Duration::from_secs(10)), [[3, 0]]);
     assert!(received(&mut dropped, Duration::ZERO).is_empty());
     let packets = switch.state()[0].packets.clone();

@@ -126,6 +126,7 @@ impl Bench {
     pub(crate) fn send(&mut self, port: usize, packet: &[u8]) {
         let sent = self.lines[port - 1].queues[0].transmit(packet);
         assert_eq!(sent, packetio::Transmitted::Taken);
+        self.lines[port - 1].queues[0].flush();
     }
 
     /// The next packets that leave through a port, as many as are asked for.
