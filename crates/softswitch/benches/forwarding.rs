@@ -1,6 +1,8 @@
 //! How fast a switch forwards on each kind of ports: on both paths, beside the bare loop between the same ports.
 //!
-//!     cargo bench -p softswitch --bench forwarding [--features dpdk] [-- KIND...]
+//!     cargo bench -p softswitch --bench forwarding [--features dpdk] [-- [--compiled] KIND...]
+//!
+//! `--compiled` leaves the interpreter out.
 //!
 //! A switch with one worker forwards 64 B frames (60 without the FCS) from one port to another; a
 //! generator on another core sends them and takes them in. On veth the generator's core also does
@@ -154,9 +156,17 @@ fn main() {
 /// Lets all forwarders have a turn in each trial.
 fn measured(kind: &Kind) {
     let mut figures: [[Vec<f64>; 6]; Forwarder::ALL.len()] = Default::default();
+    let without_interpreter = std::env::args().any(|word| word == "--compiled");
+    let is_left_out = |forwarder: Forwarder| {
+        without_interpreter
+            && matches!(forwarder, Forwarder::Switch { path: Path::Interpreter, .. })
+    };
     for _ in 0..TRIALS {
         let mut bare = f64::NAN;
         for ((_, forwarder), figures) in Forwarder::ALL.iter().zip(&mut figures) {
+            if is_left_out(*forwarder) {
+                continue;
+            }
             let Some(values) = trial(kind, *forwarder) else { return };
             if matches!(forwarder, Forwarder::Bare) {
                 bare = values[0];
@@ -170,7 +180,10 @@ fn measured(kind: &Kind) {
             }
         }
     }
-    for ((name, _), figures) in Forwarder::ALL.iter().zip(figures) {
+    for ((name, forwarder), figures) in Forwarder::ALL.iter().zip(figures) {
+        if is_left_out(*forwarder) {
+            continue;
+        }
         let [capacity, share, flooded, free, p50, p99] =
             figures.map(|values| Spread::of(&values).expect("trials").to_string());
         println!(

@@ -57,9 +57,14 @@ impl Log {
         verbosity <= self.verbosity
     }
 
+    /// Whether packets are to be shown.
+    pub(crate) fn shows_packets(&self) -> bool {
+        self.packet_bytes > 0 && self.verbosity != Verbosity::Off
+    }
+
     /// Shows a packet where that was asked for; `way` is the sentence around its length and its port.
     pub(crate) fn packet(&self, device: u64, way: [&str; 2], port: u32, packet: &[u8]) {
-        if self.packet_bytes == 0 || self.verbosity == Verbosity::Off {
+        if !self.shows_packets() {
             return;
         }
         let (length, [did, by]) = (packet.len(), way);

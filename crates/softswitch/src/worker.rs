@@ -48,6 +48,8 @@ pub(crate) struct Lane {
     program: pipeline::Worker,
     known: Arc<Ports>,
     ports: Vec<Attached>,
+    /// Where among them a packet went last: the next one often goes there too.
+    last: usize,
     batch: Batch,
     packet_ins: Vec<Bytes>,
 }
@@ -162,6 +164,7 @@ impl Lane {
             program: plane.worker(),
             known,
             ports: Vec::new(),
+            last: 0,
             batch: Batch::default(),
             packet_ins: Vec::new(),
         }
@@ -224,8 +227,10 @@ impl Lane {
         let mut from_port = [(port, &[][..]); BURST];
         from_port.iter_mut().zip(packets).for_each(|(place, packet)| place.1 = packet);
         let from_port = from_port.get(..count).unwrap_or_default();
-        for (_, packet) in from_port {
-            self.shared.log.packet(self.shared.id, ["received", "on"], port, packet);
+        if self.shared.log.shows_packets() {
+            for (_, packet) in from_port {
+                self.shared.log.packet(self.shared.id, ["received", "on"], port, packet);
+            }
         }
         let now =
             Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0));
@@ -285,12 +290,18 @@ impl Lane {
     }
 
     fn send(&mut self, port: u32, packet: &[u8]) {
-        self.shared.log.packet(self.shared.id, ["transmitting", "out of"], port, packet);
+        if self.shared.log.shows_packets() {
+            self.shared.log.packet(self.shared.id, ["transmitting", "out of"], port, packet);
+        }
         if port == self.shared.cpu_port || port == PSA_PORT_CPU {
             self.packet_ins.push(Bytes::copy_from_slice(packet));
             return;
         }
-        match self.ports.iter_mut().find(|attached| attached.number == port) {
+        if self.ports.get(self.last).is_none_or(|attached| attached.number != port) {
+            let found = self.ports.iter().position(|attached| attached.number == port);
+            self.last = found.unwrap_or(usize::MAX);
+        }
+        match self.ports.get_mut(self.last) {
             Some(attached) if !attached.is_enabled => self.shared.tallies.port_disabled.add(1),
             Some(attached) => {
                 // What is not taken the port has counted.
@@ -314,7 +325,10 @@ impl Lane {
         if !changes.is_empty() {
             self.shared.send_entry_changes(&changes);
         }
-        self.shared.digests_wait.notify_one();
+        // Whoever fetches them is a thread of its own: to wake it takes as long as many packets.
+        if self.program.has_digests() {
+            self.shared.digests_wait.notify_one();
+        }
     }
 
     fn send_packet_ins(&mut self) {

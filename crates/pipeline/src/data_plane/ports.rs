@@ -94,7 +94,7 @@ impl Ports {
         let number = workers.made;
         workers.made += 1;
         workers.counts.push(Arc::clone(&counts));
-        Worker { ports: self.clone(), number, version: 0, runs: None, counts }
+        Worker { ports: self.clone(), number, version: 0, runs: None, has_digests: false, counts }
     }
 
     /// Processes a packet as [`crate::Switch::process`] does; nothing leaves while no pipeline runs.
@@ -225,6 +225,8 @@ pub struct Worker {
     /// Of the pipeline that runs here.
     version: u64,
     runs: Option<Running>,
+    /// Messages were kept since somebody asked.
+    has_digests: bool,
     counts: Arc<Counts>,
 }
 
@@ -243,6 +245,12 @@ impl Worker {
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         let running = self.runs.as_ref();
         running.map_or_else(Vec::new, |running| running.shared.core.take_entry_changes())
+    }
+
+    /// Whether packets of this worker have sent something since this was asked last that [`Ports::take_digests`] gives.
+    #[must_use]
+    pub fn has_digests(&mut self) -> bool {
+        std::mem::take(&mut self.has_digests)
     }
 
     /// Processes a packet that was received on `port` at `now`, as [`crate::Switch::process`] does,
@@ -341,6 +349,7 @@ impl Worker {
             let shown =
                 digests.filter_map(|digest| shared.binding.digests.shown(&shared.schema, &digest));
             let dropped = shared.digests.keep(shown);
+            self.has_digests = true;
             self.ports.0.digests_dropped.fetch_add(dropped, Ordering::Relaxed);
         }
         Some(outcome)
