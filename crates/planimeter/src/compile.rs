@@ -267,7 +267,15 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = if path == Path::new("-") {
         std::io::stdout().write_all(bytes)
     } else {
-        std::fs::write(path, bytes)
+        in_its_folder(path, bytes)
     };
-    written.map_err(|error| Failure::input(format!("{}: {error}", path.display())))
+    written.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Writes a file, and makes its folder, such as the `build/` of a Makefile, where that is missing.
+fn in_its_folder(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, bytes)
 }

@@ -71,6 +71,9 @@ pub(crate) fn is_compiled(path: &Path) -> bool {
 
 /// Reads a program, P4, BMv2 JSON or the IR, and says on standard error what is wrong with it.
 pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
+    if let Some(what) = something_else(path) {
+        return Err(Failure::input(format!("{}: {what}", path.display())));
+    }
     let program =
         if is_compiled(path) { load_json(path)? } else { compile(path, &preprocessor(matches))? };
     match matches.get_one::<String>("arch") {
@@ -81,6 +84,28 @@ pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure
         ))),
         _ => Ok(program),
     }
+}
+
+/// What a file is by its ending, where that is none of a program: an error for each of its lines would help nobody.
+fn something_else(path: &Path) -> Option<&'static str> {
+    Some(match path.extension()?.to_str()? {
+        "stf" => {
+            "this is a script; name the program before it: planimeter stf PROGRAM.p4 SCRIPT.stf"
+        }
+        "txtpb" | "txt" => {
+            "this is text, P4Info perhaps, and no program; name the P4 source, or the JSON that p4c made of it"
+        }
+        "toml" => {
+            "this is a file of settings, and no program; name the P4 source, or the JSON that p4c made of it"
+        }
+        "md" => {
+            "this is a document, and no program; name the P4 source, or the JSON that p4c made of it"
+        }
+        "pcap" | "pcapng" => {
+            "this is a capture, and no program; name the P4 source, or the JSON that p4c made of it"
+        }
+        _ => return None,
+    })
 }
 
 /// As `--arch` has it.

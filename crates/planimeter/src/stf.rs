@@ -237,6 +237,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let beside = matches.get_one::<PathBuf>("topology").unwrap_or(path);
         let script = beside.with_extension("stf");
         if !script.exists() {
+            // A name that was mistyped is what is wrong then, and not that it has no script.
+            std::fs::metadata(path)
+                .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
             let (path, script) = (path.display(), script.display());
             return Err(Failure::input(format!(
                 "there is no script {script} beside the program; name one: planimeter stf {path} SCRIPT (docs/stf.md says \
@@ -268,9 +271,18 @@ fn script(path: &Path) -> Result<Script, Failure> {
     parsed(path, &program::read(path)?)
 }
 
+/// Errors of a script that are printed; more say no more.
+const ERRORS: usize = 20;
+
 fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
+    if path.extension().is_some_and(|ending| ending == "p4") {
+        return Err(Failure::input(format!(
+            "{}: this is a program, where scripts stand: planimeter stf PROGRAM SCRIPT.stf",
+            path.display()
+        )));
+    }
     Script::parse(text).map_err(|errors| {
-        for error in &errors {
+        for error in errors.iter().take(ERRORS) {
             eprintln!(
                 "{}:{}:{}: error: {}",
                 path.display(),
@@ -279,7 +291,11 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
                 error.message
             );
         }
-        Failure::input(format!("{} is no STF script", path.display()))
+        let more = match errors.len().saturating_sub(ERRORS) {
+            0 => String::new(),
+            more => format!("; {more} more lines are none of it"),
+        };
+        Failure::input(format!("{} is no STF script{more}", path.display()))
     })
 }
 

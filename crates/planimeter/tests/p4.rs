@@ -76,8 +76,45 @@ fn what_cannot_be_read_is_2_and_named() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
-    let output = planimeter(&["compile", "missing.p4"]);
-    assert!(text(&output.stderr).starts_with("planimeter: missing.p4: "));
+    for arguments in [&["compile", "missing.p4"], &["stf", "missing.p4"]] {
+        let output = planimeter(arguments);
+        assert!(text(&output.stderr).starts_with("planimeter: missing.p4: "), "{arguments:?}");
+    }
+}
+
+/// A file of another kind is one line, and no error for each of its own.
+#[test]
+fn a_file_of_another_kind_is_2_and_one_line() {
+    let (router, script) = (program("router.p4"), program("router.stf"));
+    let readme = program("../README.md");
+    for (arguments, reason) in [
+        (["compile", &script, "--explain"], "this is a script; name the program before it"),
+        (["compile", &readme, "--explain"], "this is a document, and no program"),
+        (["bench", "settings.toml", "--quiet"], "this is a file of settings, and no program"),
+        (["stf", &router, &router], "this is a program, where scripts stand"),
+        (["stf", &script, &script], "this is a script; name the program before it"),
+    ] {
+        let output = planimeter(&arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(reason) && said.lines().count() == 1, "{arguments:?}: {said}");
+    }
+}
+
+/// As those of a Makefile are that keeps what it builds apart.
+#[test]
+fn folders_of_files_that_are_written_are_made() {
+    let scratch = scratch();
+    let p4info = scratch.path().join("build/p4info/router.txtpb");
+    let output =
+        planimeter(&["compile", &program("router.p4"), "--p4info", &p4info.display().to_string()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(p4info.is_file());
+    let beneath = p4info.join("router.txtpb").display().to_string();
+    let output = planimeter(&["compile", &program("router.p4"), "--p4info", &beneath]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("planimeter: cannot write ") && said.lines().count() == 1, "{said}");
 }
 
 #[test]
@@ -232,6 +269,12 @@ fn a_script_that_is_wrong_is_2() {
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     }
+    // Of a text that is none at all the first lines are enough.
+    let script = file(&scratch, "prose.stf", &"Once upon a time\n".repeat(100));
+    let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 21), "{said}");
+    assert!(said.contains("80 more lines are none of it"), "{said}");
     // What p4c's runner does not notice is told, and refused only if that is wanted.
     let script = file(&scratch, "half.stf", "packet 1 0\nexpect 1 00\n");
     let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
