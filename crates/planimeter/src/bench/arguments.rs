@@ -224,8 +224,27 @@ fn skew(word: &str) -> Result<f64, String> {
 pub(super) fn entries(matches: &ArgMatches) -> Result<Vec<usize>, Failure> {
     let known = "a number such as 1024, 64k, 2^16 or 2^8..2^20";
     let positive = |word: &str| sizes_of(word).filter(|sizes| !sizes.contains(&0));
-    Ok(each(matches, "entries", known, positive)?.unwrap_or_else(|| vec![1 << 16]))
+    let entries = each(matches, "entries", known, positive)?.unwrap_or_else(|| vec![1 << 16]);
+    let most = entries.iter().copied().max().unwrap_or(0);
+    if most > MAX_FLOWS {
+        return Err(Failure::input(format!(
+            "--entries: {most} are more than a table takes; {MAX_FLOWS} (2^27) is the most"
+        )));
+    }
+    // The least that they take; entries come on top.
+    let packets = most.saturating_mul(packet_size(matches) + size_of::<Vec<u8>>());
+    match tables::machine::available_memory() {
+        Some(bytes) if packets > bytes => Err(Failure::input(format!(
+            "--entries {most}: a packet for each takes {} MiB, and {} MiB are free; take fewer, or --packet-size smaller",
+            packets >> 20,
+            bytes >> 20
+        ))),
+        _ => Ok(entries),
+    }
 }
+
+/// Tables have room for twice as many entries as there are flows.
+const MAX_FLOWS: usize = tables::MAX_SIZE / 2;
 
 /// Methods of change, if some are asked for.
 pub(super) fn methods(matches: &ArgMatches) -> Result<Option<Vec<UpdateMethod>>, Failure> {
@@ -266,7 +285,12 @@ mod tests {
             assert!(command().try_get_matches_from(line.split(' ')).is_err(), "{line}");
         }
         assert_eq!(settings(&matches("bench --skew 0.9")).expect("settings").skew, 0.9);
-        for line in ["bench --entries 0", "bench --entries many"] {
+        for line in [
+            "bench --entries 0",
+            "bench --entries many",
+            "bench --entries 2^28",
+            "bench --entries 2^40",
+        ] {
             assert!(entries(&matches(line)).is_err(), "{line}");
         }
         assert_eq!(entries(&matches("bench --entries 2^3,5")).expect("sizes"), [8, 5]);
