@@ -18,6 +18,8 @@ pub struct Imported {
     pub samples: Vec<Sample>,
     /// What was sent and received.
     pub counts: Counts,
+    /// Whether packets can be told apart, so that losses, duplicates and order are known.
+    pub numbered: bool,
     /// Nanoseconds from the first packet to the last, if times are known.
     pub duration_ns: u64,
     /// What a reader must know: sentences.
@@ -64,7 +66,7 @@ fn of_samples(
     if negative > 0 {
         remarks.push(format!("{negative} delays are negative: two clocks disagree, or the files are the wrong way round"));
     }
-    Imported { samples, counts, duration_ns, remarks }
+    Imported { samples, counts, numbered: true, duration_ns, remarks }
 }
 
 #[cfg(test)]

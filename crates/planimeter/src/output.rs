@@ -36,6 +36,10 @@ pub(crate) fn runs() -> Arg {
 pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound if path.join("campaign.json").exists() => Failure::input(format!(
+            "{0} is a campaign, which has no result yet; `planimeter device verify {0}` makes one",
+            path.display()
+        )),
         ErrorKind::NotFound => Failure::input(format!(
             "{} {}; name a run directory that a verb left, or its result.json",
             path.display(),

@@ -232,6 +232,19 @@ pub enum ClockSource {
     Unknown,
 }
 
+/// Whose clock it is, in words.
+impl fmt::Display for ClockSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hardware => "the card's clock",
+            Self::Kernel => "the kernel's clock, at the edge to the driver",
+            Self::Program => "this program's clock",
+            Self::CycleCounter => "the processor's cycle counter",
+            Self::Unknown => "a clock that is not known",
+        })
+    }
+}
+
 /// Delays of a path without a device: the error of the clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -110,9 +110,10 @@ impl fmt::Display for Disturbances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { again, kept, blocks } = self;
         let tolerance = Machine::TOLERANCE * 100.0;
+        let blocks_were = if *again == 1 { "block was" } else { "blocks were" };
         write!(
             f,
-            "{again} blocks were measured again since fixed work took over {tolerance:.0} % more than at best right \
+            "{again} {blocks_were} measured again since fixed work took over {tolerance:.0} % more than at best right \
              before or behind them, and {kept} of {blocks} kept although it did"
         )
     }

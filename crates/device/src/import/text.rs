@@ -89,7 +89,7 @@ pub fn delays(text: &str, unit: f64) -> Result<Imported, TextError> {
             "packets have no numbers: losses, duplicates and reordering cannot be seen".to_owned(),
         );
     }
-    Ok(of_samples(samples, counts, 0, remarks))
+    Ok(Imported { numbered, ..of_samples(samples, counts, 0, remarks) })
 }
 
 /// Reads a histogram, `delay,count` a line, as MoonGen's timestamping writes it.
@@ -117,7 +117,7 @@ pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
     let remark =
         "a histogram has no order: losses, drift and clock steps cannot be seen".to_owned();
     // Sorted delays would look like steps.
-    Ok(Imported { samples, counts, duration_ns: 0, remarks: vec![remark] })
+    Ok(Imported { samples, counts, numbered: false, duration_ns: 0, remarks: vec![remark] })
 }
 
 /// The fields of each line that has any; a first line that begins with a letter is a header.

@@ -334,13 +334,7 @@ fn line_rate(
 /// The reference as a sentence for people.
 #[must_use]
 pub fn clock_line(clock: &Clock) -> String {
-    let source = match clock.source {
-        ClockSource::Hardware => "the card's clock",
-        ClockSource::Kernel => "the kernel's clock, at the edge to the driver",
-        ClockSource::Program => "this program's clock",
-        ClockSource::CycleCounter => "the processor's cycle counter",
-        ClockSource::Unknown => "a clock that is not known",
-    };
+    let source = clock.source;
     let reference = clock.reference.as_ref().map(|reference| {
         let ClockReference { path, samples, minimum, median, percentile_99, maximum } = reference;
         format!(

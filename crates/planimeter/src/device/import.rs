@@ -29,19 +29,26 @@ The file says which measurement is in which files:
     baseline = { match = \"port\", action = \"output\" }
 
     [[cell]]                         # the baseline
-    delays = [\"f0.csv\"]              # delays, one a line, or packet,delay; several files are repetitions
-    unit = \"us\"                      # else what the head of the column names, such as latency_us; else ns
+    # Delays, one a line, or packet,delay. Several files are repetitions.
+    delays = [\"f0.csv\"]
+    # Else the unit that the head of the column names, as latency_us does;
+    # else ns.
+    unit = \"us\"
 
     [[cell]]
     match = \"five-tuple\"
-    histogram = [\"five-tuple.csv\"]   # delay,count, as MoonGen writes it
+    # delay,count, as MoonGen writes it.
+    histogram = [\"five-tuple.csv\"]
 
     [[cell]]
     match = \"five-tuple\"
     action = \"set-nw-src\"
-    before = [\"in.pcap\"]             # pcap or pcapng from taps, packets matched by their last 16 bytes
+    # pcap or pcapng from taps.
+    before = [\"in.pcap\"]
     after = [\"out.pcapng\"]
-    identity = { offset = 42, length = 4 }   # or { tail = 8 }
+    # By what packets are known: the last 16 bytes if nothing is said; or
+    # { tail = 8 }.
+    identity = { offset = 42, length = 4 }
 
 File names are relative to the file itself.";
 
@@ -208,7 +215,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                     report::quantity(median.0 as f64 / 1e12, report::plot::Unit::Seconds)
                 )
             });
-            println!("{cell} {}: {}{median}", name.display(), block.counts);
+            // A loss that cannot be seen is not none.
+            let counts = match block.numbered {
+                true => block.counts.to_string(),
+                false => format!("{} delays", block.counts.received),
+            };
+            println!("{cell} {}: {counts}{median}", name.display());
             started_ns += block.duration_ns.max(1);
         }
     }

@@ -97,7 +97,18 @@ pub(super) fn read(path: &Path) -> Result<Model, Failure> {
         )));
     }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    let model: Model = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let model: Model = serde_json::from_str(&text).map_err(|error| {
+        // Of a file of another kind it is no help which of its fields no model has.
+        let is_model = serde_json::from_str::<serde_json::Value>(&text)
+            .is_ok_and(|value| value.get("baseline").is_some() && value.get("settings").is_some());
+        match is_model {
+            true => wrong(&error),
+            false => wrong(
+                &"is no model of a device; `planimeter device model RUN -o model.json` makes one of a campaign, and \
+                  examples/device has models that were published",
+            ),
+        }
+    })?;
     model.check().map_err(|error| wrong(&error))?;
     Ok(model)
 }

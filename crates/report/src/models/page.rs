@@ -105,9 +105,9 @@ fn lead(page: &mut Page, verification: &Verification) {
 
 fn tiles(verification: &Verification) -> Vec<Tile> {
     let tile = |level: &VerifiedLevel| Tile {
-        name: format!("{}: mean |e|", capital(&level.level.to_string())),
+        name: format!("Error of the predicted {}", level.level),
         value: format!("{} %", percent(level.mean_absolute)),
-        remark: format!("worst |e| {} %", percent(level.worst_absolute)),
+        remark: format!("on average; at worst {} %", percent(level.worst_absolute)),
     };
     let wanted = |level: &&VerifiedLevel| {
         matches!(level.level, Level::Minimum | Level::Median | Level::Maximum)

@@ -15,7 +15,7 @@ pub fn model_table(model: &Model, layout: Layout) -> String {
     let mut out = layout.paragraph("", &title, Paint::Strong);
     let source = match &model.source {
         Source::Campaign { created } => format!(
-            "measured from {}; clock: {:?}, tick {}; intervals {} %, quantisation included",
+            "measured from {}; {}, tick {}; intervals {} %, quantisation included",
             printable(created),
             model.clock.source,
             model.clock.tick,
