@@ -12,7 +12,11 @@ use crate::format::{duration, estimate, figure, plural, printable, whole};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tone};
 
 /// What the columns and figures mean.
-const DEFINITIONS: [(&str, &str); 9] = [
+const DEFINITIONS: [(&str, &str); 10] = [
+    (
+        "The paper",
+        "M. Simon et al., High-Performance Match-Action Table Updates from within Programmable Software Data Planes, ANCS 2021.",
+    ),
     (
         "Rate",
         "Operations per second, all cores together. Each reads a number in an entry and writes the next one (or only reads, \

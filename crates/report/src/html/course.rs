@@ -51,7 +51,10 @@ fn rates(trial: &Trial, which: &str) -> Figure {
     let per_second = |name: &str, values: &[u64], style: Style| {
         let seconds = values.iter().enumerate().filter(|(second, _)| !is_cut(*second as f64));
         let dots = seconds.map(|(second, n)| Dot::new(second as f64 + 0.5, *n as f64));
-        Line::new(name, dots.collect(), style)
+        let dots: Vec<_> = dots.collect();
+        // One second alone makes no line that could be seen.
+        let style = if dots.len() == 1 { style.filled() } else { style };
+        Line::new(name, dots, style)
     };
     let mut lines = vec![
         per_second("sent", &series.sent_per_s, Style { dashed: true, ..Style::series(1) }),

@@ -82,8 +82,9 @@ impl Document {
         page.lead(Block::Card(Tone::Plain, findings));
         let notes = self.notes.iter().map(|note| Note::plain(printable(note))).collect();
         page.lead(Block::Notes(notes));
-        for one in &self.sections {
-            page.section(one.id.clone(), printable(&one.title), one.blocks());
+        for (number, one) in self.sections.iter().enumerate() {
+            let before = self.sections.get(..number).unwrap_or_default();
+            page.section(one.id.clone(), printable(&one.title), one.blocks(before));
         }
         let files = [
             ("result.json", "every figure of this page, with its origin and interval"),
@@ -95,10 +96,23 @@ impl Document {
 }
 
 impl Section {
-    fn blocks(&self) -> Vec<Block> {
+    /// An earlier section that has a table too, as it is called in short.
+    fn has_too<'s>(table: &Table, before: &'s [Self]) -> Option<&'s str> {
+        let other = before.iter().find(|section| section.tables.contains(table))?;
+        other.title.split(':').next()
+    }
+
+    fn blocks(&self, before: &[Self]) -> Vec<Block> {
         let mut blocks: Vec<Block> =
             self.text.iter().map(|text| Block::Paragraph(printable(text).into())).collect();
-        blocks.extend(self.tables.iter().cloned().map(Block::Table));
+        // What several sections have in common is said once.
+        blocks.extend(self.tables.iter().map(|table| match Self::has_too(table, before) {
+            Some(name) => {
+                let text = format!("{}: as for {name}.", table.caption);
+                Block::Remark(printable(&text).into())
+            }
+            None => Block::Table(table.clone()),
+        }));
         blocks.push(Block::Figures(self.figures.iter().map(told_apart).collect()));
         for (what, command) in &self.commands {
             blocks.push(Block::Remark(printable(what).into()));
@@ -113,11 +127,16 @@ impl Section {
 /// The text, whose first words stand out if they say what it is about.
 fn labelled(text: &str) -> Text {
     match text.split_once(": ") {
-        Some((label, rest)) if label.chars().count() <= 60 && !label.contains(['.', ';']) => {
+        Some((label, rest)) if label.chars().count() <= 60 && !is_sentence(label) => {
             Text::strong(format!("{label}:")).and(format!(" {rest}"))
         }
         _ => text.into(),
     }
+}
+
+/// Whether a stop ends something in it, other than the short words before numbers of figures and equations.
+fn is_sentence(label: &str) -> bool {
+    label.replace("Fig. ", "").replace("Eq. ", "").contains(['.', ';'])
 }
 
 fn told_apart(figure: &Figure) -> Figure {

@@ -39,10 +39,8 @@ fn section(section: &Section, before: &[Section], layout: Layout) -> String {
         out.push_str(&layout.paragraph("  ", &printable(text), Paint::Plain));
     }
     for one in &section.tables {
-        let same = before.iter().find(|section| section.tables.contains(one));
-        out.push_str(&match same {
-            Some(other) => {
-                let name = other.title.split(':').next().unwrap_or_default();
+        out.push_str(&match Section::has_too(one, before) {
+            Some(name) => {
                 layout.paragraph("  ", &format!("{}: as for {name}", one.caption), Paint::Faint)
             }
             None => table(one, layout),
