@@ -29,7 +29,7 @@ Examples:
 /// The verb with its flags.
 pub(crate) fn command() -> Command {
     Command::new("report")
-        .about("Draw runs that were measured before, several of them in the same plots")
+        .about("Draw runs of `probe` that were measured before, several in the same plots")
         .long_about(LONG_ABOUT)
         .after_long_help(EXAMPLES)
         .max_term_width(100)

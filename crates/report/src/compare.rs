@@ -110,7 +110,8 @@ pub enum CompareError {
     },
     /// There is no place that both have.
     #[error(
-        "{other} and {base} have no place in common: {base} has {at_base}, {other} has {at_other}"
+        "{other} and {base} have no place in common: {base} has {at_base}, {other} has {at_other}; measure both at one place \
+         (planimeter report draws benchmarks of controllers in the same plots whatever their places)"
     )]
     Nothing {
         /// The base.

@@ -211,7 +211,12 @@ pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
         search.maximum_at_rate.map_or_else(String::new, |at| format!("at {} offered", rate(at)));
     [
         row("highest loss-free rate", search.loss_free_rate, "none was loss-free", String::new()),
-        row("lowest with loss or backlog", search.lossy_rate, "never seen", String::new()),
+        row(
+            "lowest with loss or backlog",
+            search.lossy_rate,
+            "never seen; raise --search-high",
+            String::new(),
+        ),
         row("highest rate answered", Some(search.maximum_received_rate), "", at),
         row("knee of the response time", search.knee_rate, "not found", interval),
     ]
