@@ -81,6 +81,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         provenance: began.provenance(),
     };
     document.notes.extend(report::unoptimised("controllers, programs or devices"));
+    // Who built it and did not install it would find no command of that name.
+    if std::env::args().next().is_some_and(|program| program.contains('/')) {
+        let note = "In the commands below planimeter stands for this program: cargo run --release --, or what cargo \
+                    build --release leaves in target/release.";
+        document.notes.push(note.to_owned());
+    }
     let mut known = Known::default();
     let parts: [(&str, Measure<'_>); 4] = [
         (

@@ -55,14 +55,9 @@ Exit status: 0 all was measured; 1 something was not; 2 there is no such figure;
 
 pub(crate) fn command() -> Command {
     Command::new("reproduce").about(ABOUT).long_about(LONG_ABOUT).after_long_help(EXAMPLES).args([
-        Arg::new("figures")
-            .value_name("LIST")
-            .num_args(0..)
-            .value_delimiter(',')
-            .required_unless_present("list")
-            .help(
-                "Figures and tables by name, all of a paper (controller, tables, device), or all",
-            ),
+        Arg::new("figures").value_name("LIST").num_args(0..).value_delimiter(',').help(
+            "Figures and tables by name, all of a paper (controller, tables, device), or all",
+        ),
         Arg::new("list")
             .long("list")
             .action(ArgAction::SetTrue)
@@ -120,6 +115,12 @@ fn choose<'p>(
     let is = |name: &str, exhibit: &Exhibit| {
         name == "all" || name == exhibit.id || exhibit.id.split('-').next() == Some(name)
     };
+    if wanted.is_empty() {
+        return Err(Failure::input(
+            "name figures, a paper (controller, tables, device) or `all`; `planimeter reproduce --list` has the names, and how \
+             long each takes",
+        ));
+    }
     if let Some(unknown) = wanted.iter().find(|name| !all().any(|(_, one)| is(name, one))) {
         return Err(Failure::input(format!(
             "there is no figure `{unknown}`; `planimeter reproduce --list` names them"

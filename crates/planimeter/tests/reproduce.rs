@@ -75,6 +75,7 @@ fn there_is_a_list_and_what_is_not_on_it_is_refused() {
     assert!(stderr(&output).contains("there is no figure `fig-4`"), "{}", stderr(&output));
     let output = planimeter("reproduce", &[]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("reproduce --list` has the names"), "{}", stderr(&output));
 }
 
 /// What the report tells people to type is understood; nothing is measured for it.

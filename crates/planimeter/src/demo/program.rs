@@ -131,6 +131,22 @@ fn named(design: &Design) -> String {
     format!("{}/{}/{}", design.storage, design.synchronisation, design.update)
 }
 
+/// What a design whose packets write in place is, to whom its name says nothing.
+fn in_words(design: &Design) -> String {
+    let entries = match design.storage {
+        Storage::Original => "entries allocated one by one",
+        Storage::Dynamic => "entries behind pointers",
+        Storage::Static => "entries in one array",
+        Storage::Inline => "entries in the hash table itself",
+    };
+    let cores = match design.synchronisation {
+        Synchronisation::Optimistic => "one table for all cores",
+        Synchronisation::Sharded { .. } => "a table for each core",
+        Synchronisation::DoubleBuffer { .. } => "two replicas",
+    };
+    format!("{entries}, {cores}, written in place,")
+}
+
 /// Updates a second, by the clock that fits the design.
 fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
@@ -147,9 +163,10 @@ fn design_findings(findings: &Findings) -> Vec<String> {
         .and_then(|one| {
             let rate = rate(one)?;
             Some(format!(
-                "Table design: {} took most updates from packets: {}.",
+                "Table design: {} took most updates from packets, {} on one core ({}).",
+                in_words(&one.case.design),
+                Value::estimate(&rate, Unit::PerSecond).words(),
                 named(&one.case.design),
-                Value::estimate(&rate, Unit::PerSecond).words()
             ))
         });
     let median = |update: UpdateMethod, buffered: bool| {
@@ -166,7 +183,7 @@ fn design_findings(findings: &Findings) -> Vec<String> {
     let methods = median(UpdateMethod::Pointer, false).zip(median(UpdateMethod::Change, true));
     let methods = methods.map(|(pointer, change)| {
         format!(
-            "Update method: in static storage an update in place takes {} (median); by two replicas, with a wait of 200 us, {}.",
+            "Update method: in static storage an update in place takes {} (median); by two replicas, with a wait of 200 µs, {}.",
             pointer.words(),
             change.words()
         )

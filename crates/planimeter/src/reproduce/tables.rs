@@ -80,7 +80,7 @@ pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
     let findings = measure(stage, "update-methods", &selections)?;
     let mut measured = Measured {
         set_up: set_up(
-            "the table alone, `original` storage; latency is of one update from its call until the table has it",
+            "the table alone, of storage original; latency is of one update from its call until the table has it",
         ),
         links: vec![("All methods".to_owned(), "update-methods/report.html".to_owned())],
         ..Measured::default()
@@ -273,7 +273,7 @@ pub(super) fn equations() -> Result<Measured, Failure> {
     let layout = |bytes: usize| Layout::new(32, bytes, 1).map_err(Failure::run);
     let mut measured = Measured {
         remarks: vec![
-            "Computed by the models of `planimeter tables --predict`, not measured.".to_owned(),
+            "Computed by the models of planimeter tables --predict, not measured.".to_owned(),
         ],
         ..Measured::default()
     };
