@@ -1,9 +1,9 @@
 //! The line that moves while a run goes on: of steps that are counted, or of what switches do. It is drawn on standard error,
 //! and nothing is where that is no terminal.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -78,6 +78,8 @@ pub(crate) struct Progress {
     thread: Option<JoinHandle<()>>,
     /// What all trials are about, if they are part of something larger.
     about: String,
+    /// What the trial that runs is. It stands behind what happens in it, since narrow terminals cut the line.
+    trial: Arc<Mutex<String>>,
 }
 
 const REFRESH: Duration = Duration::from_millis(250);
@@ -92,11 +94,12 @@ impl Progress {
             bar.set_style(style);
         }
         let stop = Arc::new(AtomicBool::new(false));
+        let trial = Arc::new(Mutex::new(String::new()));
         let thread = spawn({
-            let (bar, stop) = (bar.clone(), stop.clone());
-            move || redraw(&bar, &live, &stop)
+            let (bar, stop, trial) = (bar.clone(), stop.clone(), trial.clone());
+            move || redraw(&bar, &live, &stop, &trial)
         });
-        Self { bar, stop, thread: Some(thread), about: String::new() }
+        Self { bar, stop, thread: Some(thread), about: String::new(), trial }
     }
 
     /// The same, saying of what all its trials are a part.
@@ -108,7 +111,8 @@ impl Progress {
     /// Names the trial that runs.
     pub(crate) fn trial(&self, number: u32, planned: Option<u32>, description: &str) {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
-        self.bar.set_prefix(format!("{}trial {number}{of}: {description} | ", self.about));
+        self.bar.set_prefix(format!("{}trial {number}{of}: ", self.about));
+        description.clone_into(&mut self.trial.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Prints a line above the moving one.
@@ -131,14 +135,17 @@ impl Drop for Progress {
     }
 }
 
-fn redraw(bar: &ProgressBar, live: &Live, stop: &AtomicBool) {
+fn redraw(bar: &ProgressBar, live: &Live, stop: &AtomicBool, trial: &Mutex<String>) {
     let mut before = (Instant::now(), live.sent(), live.answered());
     while !stop.load(Ordering::Relaxed) {
         sleep(REFRESH);
         let now = (Instant::now(), live.sent(), live.answered());
         let seconds = (now.0 - before.0).as_secs_f64();
         let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
-        bar.set_message(message(live, rate(now.1, before.1), rate(now.2, before.2)));
+        let what = message(live, rate(now.1, before.1), rate(now.2, before.2));
+        let trial = trial.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let both = [what, trial].into_iter().filter(|part| !part.is_empty());
+        bar.set_message(both.collect::<Vec<_>>().join("; "));
         bar.tick();
         before = now;
     }
