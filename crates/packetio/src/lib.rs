@@ -109,10 +109,18 @@ pub enum Transmitted {
 
 /// The port is gone or down.
 #[derive(Debug, thiserror::Error)]
-#[error("port {port} is gone or down: {cause}")]
+#[error("port {port} is gone or down: {cause}{}", remedy(.port, .cause))]
 pub struct PortDown {
     /// Its name.
     pub port: String,
     /// What the system says.
     pub cause: io::Error,
+}
+
+/// What to do about it: an interface is down until somebody brings it up.
+fn remedy(port: &str, cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::NetworkDown => format!("; `ip link set {port} up` brings it up"),
+        _ => String::new(),
+    }
 }
