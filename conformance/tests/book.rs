@@ -27,8 +27,8 @@ fn a_controller_over_p4runtime() {
         return;
     }
     let folder = read_along("finsy.md");
-    for run in ["first", "known", "new", "entries", "limit"] {
-        assert!(folder.path().join("runs").join(run).join("report.html").is_file(), "{run}");
+    for run in ["first", "known", "new", "entries", "limit"].map(|run| format!("finsy-{run}")) {
+        assert!(folder.path().join("runs").join(&run).join("report.html").is_file(), "{run}");
     }
 }
 

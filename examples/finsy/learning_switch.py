@@ -8,10 +8,16 @@ import finsy as fy
 
 ROOT = Path(__file__).resolve().parents[2]
 P4INFO, PROGRAM = ROOT / "programs/l2.p4info.txtpb", ROOT / "programs/l2.p4"
+# Of the program: the port that stands for all others, and the group behind it.
+FLOOD_PORT, FLOOD_GROUP = 508, 1
 
 
 async def ready(switch: fy.Switch):
     await switch.delete_all()
+    everywhere = [port.id for port in switch.ports]
+    await switch.insert([fy.P4MulticastGroupEntry(FLOOD_GROUP, replicas=everywhere)])
+    unknown = fy.Action("send_to_cpu")
+    await switch.modify([fy.P4TableEntry("l2", action=unknown, is_default_action=True)])
     ports, rules = {}, set()
     async for packet in switch.read_packets():
         destination, source = packet.payload[:6], packet.payload[6:12]
@@ -23,8 +29,8 @@ async def ready(switch: fy.Switch):
             await switch.insert([fy.P4TableEntry("l2", match=match, action=action, priority=1)])
             rules.add((source, destination))
             print("rule", switch.name, destination.hex(), port)
-        # Without a flooding action in the pipeline, what is unknown goes back where it came from.
-        out = {"egress_port": port or packet["ingress_port"], "ingress_port": 0, "_pad": 0}
+        # No packet leaves by the port that it came in by.
+        out = {"egress_port": port or FLOOD_PORT, "ingress_port": packet["ingress_port"], "_pad": 0}
         await switch.write([fy.P4PacketOut(packet.payload, **out)])
 
 
