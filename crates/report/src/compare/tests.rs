@@ -140,6 +140,22 @@ fn differences_have_the_interval_that_their_sides_allow() {
 }
 
 #[test]
+fn words_are_whole_where_headings_are_wider_than_figures() {
+    let places = ["baseline, 64 B, 1 rule", "five-tuple + set-nw-src, 64 B, 1 rule"];
+    let of = |name: &str, value: f64| {
+        let one = |place: &&str| Quantity {
+            spread: Spread::Unknown,
+            ..quantity(place, "delay(p99.9)", &[value, value])
+        };
+        result(name, places.iter().map(one).collect())
+    };
+    let results = [of("a", 48.5e-6), of("b", 49.0e-6)];
+    let comparison = Comparison::new(&results, &[]).expect("comparable").expect("two");
+    let text = table(&comparison, Layout { width: 80, colour: false });
+    assert!(text.contains("no interval") && !text.contains('…'), "{text}");
+}
+
+#[test]
 fn pages_tables_and_files_say_the_same_and_keep_to_the_schema() {
     let mut results = pair(&[1.00, 1.01, 0.99], &[1.20, 1.21, 1.19]);
     results[1].name = "<b>".to_owned();

@@ -109,7 +109,10 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
         })
         .collect();
     let widest = |of: &dyn Fn(&Line<'_>) -> usize| rows.iter().map(of).max();
-    let figures = (0..3).map(|at| 2 + widest(&|row| row.1[at].chars().count()).unwrap_or(0));
+    let headings = ["base", "other", "difference"];
+    let figures = headings.iter().enumerate().map(|(at, heading)| {
+        2 + widest(&|row| row.1[at].chars().count()).unwrap_or(0).max(heading.len())
+    });
     let words = 2 + widest(&|row| conclusion(&row.2).0.chars().count()).unwrap_or(0);
     // Neither is cut: where they leave too little room, the place has a line of its own.
     let room = layout.columns().saturating_sub(2 + words + figures.sum::<usize>());
