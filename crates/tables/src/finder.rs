@@ -315,15 +315,16 @@ unsafe fn find_all<const HOW: u8>(
             Search::Ternary(tree) if HOW == RULES => {
                 // Each with a word of zeros behind.
                 let mut words = [0; 3 * BATCH];
-                let stride = tree.key_words() + 1;
-                for (to, [low, high]) in words.chunks_exact_mut(stride).zip(keys) {
-                    match to {
-                        [one, _] => *one = *low,
-                        [one, two, _] => (*one, *two) = (*high, *low),
-                        _ => {}
-                    }
-                }
-                tree.find_all(lanes, tree.now(), &words[..stride * keys.len()], found, together);
+                let own = if tree.key_words() == 1 {
+                    let own = words.as_chunks_mut::<2>().0.iter_mut().zip(keys);
+                    own.for_each(|(to, [low, _])| *to = [*low, 0]);
+                    &words[..2 * keys.len()]
+                } else {
+                    let own = words.as_chunks_mut::<3>().0.iter_mut().zip(keys);
+                    own.for_each(|(to, [low, high])| *to = [*high, *low, 0]);
+                    &words[..3 * keys.len()]
+                };
+                tree.find_all(lanes, tree.now(), own, found, together);
             }
             _ => found.fill(0),
         }
@@ -350,8 +351,7 @@ unsafe fn find<const HOW: u8>(
         }
         Search::Ternary(tree) if HOW == RULES => {
             let key = if tree.key_words() > 1 { [high, low, 0] } else { [low, 0, 0] };
-            tree.find(lanes, tree.now(), &key[..=tree.key_words()], stack)
-                .map_or(0, |(.., number)| number + 1)
+            tree.find(lanes, tree.now(), &key[..=tree.key_words()], stack).name
         }
         _ => 0,
     };

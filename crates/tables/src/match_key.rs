@@ -2,7 +2,8 @@
 //!
 //! A packet's key is its fields one behind the other, each most significant byte first and padded to whole bytes. Every
 //! match kind but one becomes a value under a mask: an exact field has a full mask, a longest-prefix field a prefix, an
-//! optional one a full mask or none. A range is two bounds, with the bits that they share under the mask.
+//! optional one a full mask or none. A range is two bounds, with the bits that they share under the mask; one that is a
+//! prefix is only that.
 
 use thiserror::Error;
 
@@ -128,9 +129,15 @@ impl Pattern {
                     return Err(MatchError::EmptyRange { field: number });
                 }
                 let at = self.mask.len();
-                self.ranges.push(Bounds { at, low: low.clone(), high: high.clone() });
                 let mask = prefix_mask(field, shared_bits(field, low, high));
-                let value = low.iter().zip(&mask).map(|(byte, mask)| byte & mask).collect();
+                let value: Vec<u8> =
+                    low.iter().zip(&mask).map(|(byte, mask)| byte & mask).collect();
+                // One number, or all that have a prefix in common, need no bounds.
+                let last = full.iter().zip(&mask).zip(&value);
+                let last = last.map(|((full, mask), value)| value | full & !mask);
+                if value != *low || !last.eq(high.iter().copied()) {
+                    self.ranges.push(Bounds { at, low: low.clone(), high: high.clone() });
+                }
                 (mask, value)
             }
             (
@@ -241,6 +248,12 @@ mod tests {
         assert_eq!(pattern.ranges, [bounds]);
         assert_eq!(of([0, 0], [0x0f, 0xff]).mask, [0, 0]);
         assert_eq!(of([1, 2], [1, 2]).mask, [0x0f, 0xff]);
+        for (low, high) in [([1, 2], [1, 3]), ([10, 0x40], [10, 0x7f]), ([0, 0], [15, 255])] {
+            assert!(of(low, high).ranges.is_empty(), "the mask says all of it");
+        }
+        for (low, high) in [([1, 3], [1, 4]), ([10, 0x40], [10, 0x7e]), ([0, 1], [15, 255])] {
+            assert_eq!(of(low, high).ranges.len(), 1, "some of what the mask lets in is outside");
+        }
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! (HyperCuts, Singh et al. 2003; HyperSplit, Qi et al. 2009), but copies no entry: those that fit no side, as their
 //! mask or range leaves it open, are in a child of their own, which each packet visits too (as in PartitionSort and
 //! CutSplit they are kept apart, and not spread). So the masks may be as many as the entries, and an entry is in one
-//! leaf. A leaf has few entries, which are compared with the key one after the other. Every node knows the highest
-//! priority below it, and packets leave out what cannot be better than what they have.
+//! leaf. The entries of a leaf are compared with the key eight at a time; since that is cheap beside a step through the
+//! tree, a leaf is divided only where that is thought to save time ([`cut`]). Every node knows the highest priority below
+//! it, and packets leave out what cannot be better than what they have.
 //!
 //! Each insertion writes the nodes on its way anew ([`Arena`]) and one word that leads to the root; a packet that loads
 //! that word sees all entries of one moment. A part of the tree that has grown to twice what it was built for, or shrunk
@@ -28,8 +29,8 @@ pub(crate) use rule::{FieldRange, Rule};
 use rule::{Rules, encode, words_of};
 pub(crate) use together::Together;
 
-/// Entries of a leaf that is not divided.
-const LEAF: usize = 8;
+/// Entries of a leaf that is not divided, whatever they are: as many as are compared at once.
+const LEAF: usize = lanes::TOGETHER;
 
 /// Appends a key in words, most significant byte first, and a word of zeros behind.
 pub(crate) fn key_words(key: &[u8], words: &mut Vec<u64>) {
@@ -71,8 +72,27 @@ pub(crate) struct Waiting {
     highest: u32,
 }
 
-/// The best entry for a packet: its priority, the order in which it came, its number.
-pub(crate) type Best = Option<(u32, u64, u32)>;
+/// The best entry for a packet so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Best {
+    /// In which entries came; of equal priorities the lowest is better.
+    order: u64,
+    priority: u32,
+    /// The number of the entry plus one, or 0 if none was found.
+    pub(crate) name: u32,
+}
+
+impl Best {
+    /// Every entry is better.
+    const NONE: Self = Self { order: u64::MAX, priority: 0, name: 0 };
+
+    #[inline(always)]
+    fn take_better(&mut self, priority: u32, order: u64, number: u32) {
+        if priority > self.priority || priority == self.priority && order < self.order {
+            *self = Self { order, priority, name: number + 1 };
+        }
+    }
+}
 
 impl TernaryTree {
     /// An empty tree for keys of fields with so many bytes.
@@ -124,36 +144,32 @@ impl TernaryTree {
         key: &[u64],
         stack: &mut Vec<Waiting>,
     ) -> Best {
-        let mut best: Best = None;
+        let mut best = Best::NONE;
         stack.clear();
         let mut next = tree;
         loop {
             let words = if next.is_none() { &[] } else { self.arena.words(next) };
             let head = Head::of(words);
             let (side, open) = match head.kind {
-                _ if best.is_some_and(|(priority, ..)| head.highest < priority) => {
-                    (Block::NONE, Block::NONE)
-                }
+                _ if head.highest < best.priority => (Block::NONE, Block::NONE),
                 Kind::Leaf => {
                     self.look(lanes, words, key, &mut best);
                     (Block::NONE, Block::NONE)
                 }
-                Kind::Byte => at_byte(&head, words, key),
-                Kind::Number => at_number(&head, words, key),
+                _ => self.go_on(&head, words, key),
             };
             next = match (side.is_none(), open.is_none()) {
                 (false, true) => side,
                 (true, false) => open,
-                (true, true) => {
-                    let least = best.map_or(0, |(priority, ..)| priority);
-                    loop {
-                        match stack.pop() {
-                            Some(waiting) if waiting.highest >= least => break waiting.block,
-                            Some(_) => {}
-                            None => return best,
+                (true, true) => loop {
+                    match stack.pop() {
+                        Some(waiting) if waiting.highest >= best.priority => {
+                            break waiting.block;
                         }
+                        Some(_) => {}
+                        None => return best,
                     }
-                }
+                },
                 // The better one first, so that the other may be left out.
                 (false, false) => {
                     let (first, second) = (self.highest(side), self.highest(open));
@@ -169,10 +185,19 @@ impl TernaryTree {
     /// Compares the entries of a leaf, of which the best come first.
     #[inline(always)]
     fn look(&self, lanes: impl Lanes, words: &[AtomicU64], key: &[u64], best: &mut Best) {
-        let Some(rule) = self.rules(words).first_match(lanes, key) else { return };
-        let (priority, order) = (rule.priority(), rule.order());
-        if best.is_none_or(|(other, first, _)| (other, !first) < (priority, !order)) {
-            *best = Some((priority, order, rule.number()));
+        if let Some(rule) = self.rules(words).first_match(lanes, key) {
+            best.take_better(rule.priority(), rule.order(), rule.number());
+        }
+    }
+
+    /// Where a key goes on from a node, and the child for rules that its cut leaves open.
+    #[inline(always)]
+    fn go_on(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
+        match head.kind {
+            Kind::Leaf => (Block::NONE, Block::NONE),
+            Kind::Byte => at_byte(head, words, key),
+            Kind::Bytes => at_bytes(head, words, key),
+            Kind::Number => at_number(head, words, key),
         }
     }
 
@@ -349,6 +374,12 @@ impl TernaryTree {
                     .collect();
                 node(Cut::Byte { at: head.at }, sides, BYTE_OPEN)
             }
+            Kind::Bytes => {
+                let child = |value| Block::from_bits(half(words, BYTES_OPEN + 1 + value));
+                let sides = (0..256).map(|value| (value as u64, child(value)));
+                let sides = sides.filter(|(_, child)| !child.is_none()).collect();
+                node(Cut::Byte { at: head.at }, sides, BYTES_OPEN)
+            }
             Kind::Number => {
                 let side = |side: u64| {
                     let block = Block::from_bits(half(words, NUMBER_SIDES + side as usize));
@@ -365,8 +396,11 @@ impl TernaryTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Leaf,
+    /// A byte of few values.
     Byte,
     Number,
+    /// A byte of many values.
+    Bytes,
 }
 
 /// The first word of a block.
@@ -387,6 +421,7 @@ impl Head {
             kind: match word & 0xff {
                 1 => Kind::Byte,
                 2 => Kind::Number,
+                3 => Kind::Bytes,
                 _ => Kind::Leaf,
             },
             at: (word >> 8) as usize & 0xffff,
@@ -406,6 +441,10 @@ impl Head {
 /// Halves of words: the open child of a byte's node, behind head, counts and four words of values; the children of the
 /// values follow.
 const BYTE_OPEN: usize = 12;
+/// The same where each value of the byte has its child or none, behind head and counts.
+const BYTES_OPEN: usize = 4;
+/// Values from which on they do: then a packet counts no bits, and the node is four times as large at most.
+const MANY: usize = 64;
 /// The sides of a number's node, behind head, counts and threshold.
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
@@ -415,6 +454,14 @@ const NUMBER_OPEN: usize = 8;
 fn at_byte(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let byte = number_at(key, head.at, 1) as usize;
     (byte_child(words, byte), Block::from_bits(half(words, BYTE_OPEN)))
+}
+
+/// The same where each value of the byte has a child or none.
+#[inline(always)]
+fn at_bytes(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
+    let byte = number_at(key, head.at, 1) as usize;
+    let child = |at| Block::from_bits(half(words, at));
+    (child(BYTES_OPEN + 1 + byte), child(BYTES_OPEN))
 }
 
 /// The same where a number divides.
@@ -496,6 +543,17 @@ impl Inner {
     fn encode(&self) -> Vec<u64> {
         let counts = u64::from(self.count) | u64::from(self.built) << 32;
         match self.cut {
+            Cut::Byte { at } if self.sides.len() >= MANY => {
+                let head = Head { kind: Kind::Bytes, at, length: 1, highest: self.highest };
+                let mut children = [0; 257];
+                children[0] = self.open.bits();
+                for (side, child) in &self.sides {
+                    children[1 + *side as usize] = child.bits();
+                }
+                let mut words = vec![head.encode(), counts];
+                words.extend(halves(children.into_iter()));
+                words
+            }
             Cut::Byte { at } => {
                 let head = Head { kind: Kind::Byte, at, length: 1, highest: self.highest };
                 let mut values = [0_u64; 4];
@@ -525,6 +583,9 @@ impl Inner {
 mod tests {
     use super::*;
 
+    /// Rules of a leaf that may well be divided: so many take as long to compare as several steps through the tree.
+    const LARGE: usize = 8 * LEAF;
+
     /// How deep a tree is, and how many rules its largest leaf has.
     fn shape(tree: &TernaryTree, block: Block) -> (usize, usize) {
         match tree.draft(block) {
@@ -536,6 +597,87 @@ mod tests {
                     (depth.max(other + 1), leaf.max(rules))
                 }),
         }
+    }
+
+    /// The name of the best rule in a list.
+    fn best(rules: &[Rule], key: &[u64]) -> u32 {
+        let matches = |rule: &&Rule| {
+            let words = rule.mask.iter().zip(&rule.value).zip(key);
+            let mut words = words.map(|((mask, value), word)| word & mask == *value);
+            let mut ranges = rule.ranges.iter().map(|range| {
+                let number = number_at(key, range.at, range.bytes);
+                (range.low[0]..=range.high[0]).contains(&number)
+            });
+            words.all(|fits| fits) && ranges.all(|fits| fits)
+        };
+        let found = rules.iter().filter(matches).max_by_key(|rule| (rule.priority, !rule.order));
+        found.map_or(0, |rule| rule.number + 1)
+    }
+
+    /// A rule over two addresses and a port, whose first byte is one of all, so that nodes have many sides.
+    fn addresses(number: u32, random: &mut fastrand::Rng) -> Rule {
+        let mut prefix = || match random.u32(..8) {
+            0 => 0,
+            1..4 => u64::from(u32::MAX),
+            _ => u64::from(u32::MAX << random.u32(..=24)),
+        };
+        let mask = prefix() << 32 | prefix();
+        let low = random.u16(..0xf000);
+        let high = low + random.u16(..0xfff);
+        let has_range = random.bool();
+        let range = FieldRange::new(8, &low.to_be_bytes(), &high.to_be_bytes());
+        let port = if has_range { 0 } else { 0xffff_u64 << 48 };
+        let first = u64::from(random.u8(..)) << 56 | u64::from(random.u8(..4)) << 48;
+        let second = u64::from(random.u8(..16)) << 24 | random.u64(..4);
+        Rule {
+            number,
+            priority: random.u32(..20),
+            order: number.into(),
+            mask: vec![mask, port],
+            value: vec![(first | second) & mask, u64::from(low) << 48 & port],
+            ranges: if has_range { vec![range] } else { Vec::new() },
+        }
+    }
+
+    #[test]
+    fn the_best_of_rules_that_come_and_go_is_found() {
+        let (tree, mut together) = (TernaryTree::new([4, 4, 2].into_iter()), Together::default());
+        let (mut writer, domain) = (Writer::default(), Domain::new());
+        let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
+        let mut known: Vec<Rule> = Vec::new();
+        let (steps, distance) = if cfg!(miri) { (80, 20) } else { (4000, 40) };
+        let (mut stack, mut hits) = (Vec::new(), 0);
+        for step in 0..steps {
+            // They become more, and then fewer.
+            let comes = random.u32(..steps) > step;
+            if comes || known.is_empty() {
+                known.push(addresses(step, &mut random));
+                assert!(tree.insert(&mut writer, &domain, &known[known.len() - 1]));
+            } else {
+                let gone = known.swap_remove(random.usize(..known.len()));
+                assert!(tree.remove(&mut writer, &domain, &gone));
+            }
+            if step % distance > 0 || known.is_empty() {
+                continue;
+            }
+            let mut key = || {
+                let near = &known[random.usize(..known.len())];
+                let word = |at: usize, any: u64| near.value[at] | any & !near.mask[at];
+                let port = near.ranges.first().map_or(word(1, 0), |range| range.low[0] << 48);
+                [word(0, random.u64(..)), port, 0]
+            };
+            let keys: Vec<[u64; 3]> = (0..70).map(|_| key()).collect();
+            let mut found = vec![0; keys.len()];
+            let now = tree.now();
+            tree.find_all(OneByOne, now, keys.as_flattened(), &mut found, &mut together);
+            for (key, found) in keys.iter().zip(found) {
+                let expected = best(&known, key);
+                assert_eq!(found, expected, "{key:x?} of {} rules", known.len());
+                assert_eq!(tree.find(OneByOne, now, key, &mut stack).name, expected);
+                hits += usize::from(expected > 0);
+            }
+        }
+        assert!(hits > 1000 || cfg!(miri), "{hits} hits");
     }
 
     fn ports(number: u32, low: u16, high: u16) -> Rule {
@@ -556,7 +698,7 @@ mod tests {
             assert!(tree.insert(&mut writer, &domain, rule));
         }
         let (depth, leaf) = shape(&tree, tree.now());
-        assert!(depth <= 20 && leaf <= LEAF, "{depth} deep, {leaf} in a leaf");
+        assert!(depth <= 20 && leaf <= LARGE, "{depth} deep, {leaf} in a leaf");
         for rule in &rules[8..] {
             assert!(tree.remove(&mut writer, &domain, rule));
         }
@@ -587,6 +729,6 @@ mod tests {
         }
         let (depth, leaf) = shape(&tree, tree.now());
         assert!(masks.len() > 300 || cfg!(miri), "{} masks", masks.len());
-        assert!(depth <= 10 && leaf <= LEAF, "{depth} deep, {leaf} in a leaf");
+        assert!(depth <= 10 && leaf <= LARGE, "{depth} deep, {leaf} in a leaf");
     }
 }

@@ -130,11 +130,22 @@ impl<'a> Rules<'a> {
     /// The first that matches a key in words, given that the key has as many words as is said.
     #[inline(always)]
     pub(super) fn first_match(self, lanes: impl Lanes, key: &[u64]) -> Option<RuleWords<'a>> {
-        let (groups, _) = self.words.get(..compared(self.count, self.key))?.as_chunks::<GROUP>();
-        for (round, group) in groups.chunks_exact(self.key.max(1)).enumerate() {
+        // Most keys have one word or two, and then nobody counts them.
+        match self.key {
+            1 => self.first_of(lanes, 1, key),
+            2 => self.first_of(lanes, 2, key),
+            all => self.first_of(lanes, all, key),
+        }
+    }
+
+    /// The same for keys of so many words.
+    #[inline(always)]
+    fn first_of(self, lanes: impl Lanes, all: usize, key: &[u64]) -> Option<RuleWords<'a>> {
+        let (groups, _) = self.words.as_chunks::<GROUP>();
+        for round in 0..self.count.div_ceil(TOGETHER) {
             let mut fits = u8::MAX;
-            for (group, word) in group.iter().zip(key) {
-                fits = lanes.fits(group, *word, fits);
+            for word in 0..all {
+                fits = lanes.fits(groups.get(round * all + word)?, *key.get(word)?, fits);
             }
             while fits != 0 {
                 let rule = self.get(round * TOGETHER + fits.trailing_zeros() as usize)?;

@@ -1,23 +1,49 @@
 //! Many keys sought side by side: each round goes one level down with all of them, so that the processor waits for the memory
-//! that one needs while it works on the others, and guesses one and the same way for all.
+//! that one needs while it works on the others.
 
-use super::{Best, Head, Kind, Lanes, TernaryTree, at_byte, at_number};
+use super::{Best, Head, Kind, Lanes, TernaryTree};
 use crate::arena::Block;
 use crate::store::BATCH;
 
 /// Memory of one thread's searches.
 #[derive(Default)]
 pub(crate) struct Together {
-    /// Where keys are, and where they go on.
+    /// Where keys are, and where they go on; what is behind those is of no meaning.
     now: Vec<Step>,
     next: Vec<Step>,
 }
 
 /// A key at a block.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Step {
     key: u32,
     block: Block,
+}
+
+/// Steps that were written down one behind the other.
+struct Steps<'s> {
+    steps: &'s mut [Step],
+    count: usize,
+}
+
+impl<'s> Steps<'s> {
+    /// None, with room for so many.
+    #[inline(always)]
+    fn new(memory: &'s mut Vec<Step>, room: usize) -> Self {
+        if memory.len() < room {
+            memory.resize(room, Step::default());
+        }
+        Self { steps: memory, count: 0 }
+    }
+
+    /// Of no block there is no step; whether there is one cannot be foretold.
+    #[inline(always)]
+    fn add(&mut self, key: u32, block: Block) {
+        if let Some(step) = self.steps.get_mut(self.count) {
+            *step = Step { key, block };
+            self.count += usize::from(!block.is_none());
+        }
+    }
 }
 
 impl TernaryTree {
@@ -32,69 +58,66 @@ impl TernaryTree {
         found: &mut [u32],
         together: &mut Together,
     ) {
-        let stride = self.words + 1;
+        if tree.is_none() {
+            return found.fill(0);
+        }
+        let stride = self.key_words() + 1;
         let Together { now, next } = together;
         for (keys, found) in keys.chunks(stride * BATCH).zip(found.chunks_mut(BATCH)) {
-            let mut best: [Best; BATCH] = [None; BATCH];
-            self.begin(tree, keys, now);
-            while !now.is_empty() {
-                next.resize(2 * now.len(), Step { key: 0, block: Block::NONE });
-                let mut count = 0;
-                for Step { key, block } in &*now {
+            let mut best = [Best::NONE; BATCH];
+            let mut count = self.begin(tree, (keys, found.len()), now);
+            while count > 0 {
+                let mut coming = Steps::new(next, 2 * count);
+                for Step { key, block } in now.iter().take(count) {
                     let words = self.arena.words(*block);
                     let at = *key as usize;
                     let head = Head::of(words);
-                    let best = &mut best[at];
-                    if best.is_some_and(|(priority, ..)| head.highest < priority) {
+                    let (Some(best), Some(own)) =
+                        (best.get_mut(at), keys.get(stride * at..stride * (at + 1)))
+                    else {
+                        continue;
+                    };
+                    if head.highest < best.priority {
                         continue;
                     }
-                    let own = &keys[stride * at..stride * (at + 1)];
-                    let (side, open) = match head.kind {
-                        Kind::Leaf => {
-                            self.look(lanes, words, own, best);
-                            continue;
-                        }
-                        Kind::Byte => at_byte(&head, words, own),
-                        Kind::Number => at_number(&head, words, own),
-                    };
-                    // Whether there is a child cannot be foretold.
-                    for block in [side, open] {
-                        next[count] = Step { key: *key, block };
-                        count += usize::from(!block.is_none());
+                    if head.kind == Kind::Leaf {
+                        self.look(lanes, words, own, best);
+                        continue;
                     }
+                    let (side, open) = self.go_on(&head, words, own);
+                    coming.add(*key, side);
+                    coming.add(*key, open);
                 }
-                next.truncate(count);
-                self.fetch(next);
+                count = coming.count;
+                self.fetch(&next[..count]);
                 std::mem::swap(now, next);
             }
             for (found, best) in found.iter_mut().zip(&best) {
-                *found = best.map_or(0, |(.., number)| number + 1);
+                *found = best.name;
             }
         }
     }
 
-    /// Where keys are behind the root, which is one and the same for all.
+    /// Where some keys are behind the root, which is one and the same for all; as many steps as are given.
     #[inline(always)]
-    fn begin(&self, tree: Block, keys: &[u64], now: &mut Vec<Step>) {
-        now.clear();
-        if tree.is_none() {
-            return;
-        }
+    fn begin(&self, tree: Block, (keys, count): (&[u64], usize), now: &mut Vec<Step>) -> usize {
+        let stride = self.key_words() + 1;
         let words = self.arena.words(tree);
         let head = Head::of(words);
-        let keys = (0..).zip(keys.chunks_exact(self.words + 1));
-        if head.kind != Kind::Byte {
-            now.extend(keys.map(|(key, _)| Step { key, block: tree }));
-            return;
+        let mut steps = Steps::new(now, 2 * count);
+        if head.kind == Kind::Leaf {
+            (0..count as u32).for_each(|key| steps.add(key, tree));
+        } else {
+            for key in 0..count {
+                let own = keys.get(stride * key..).unwrap_or_default();
+                let (side, open) = self.go_on(&head, words, own);
+                steps.add(key as u32, side);
+                steps.add(key as u32, open);
+            }
         }
-        let open = at_byte(&head, words, &[]).1;
-        let sides =
-            keys.clone().map(|(key, own)| Step { key, block: at_byte(&head, words, own).0 });
-        now.extend(sides.filter(|step| !step.block.is_none()));
-        if !open.is_none() {
-            now.extend(keys.map(|(key, _)| Step { key, block: open }));
-        }
-        self.fetch(now);
+        let count = steps.count;
+        self.fetch(&now[..count]);
+        count
     }
 
     /// Asks the cache for what comes next.
