@@ -424,7 +424,9 @@ impl TableState {
         if entries.native.is_some() {
             return Ok(());
         }
-        let native = NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.storage);
+        let declared = self.size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+        let size = declared.max(entries.by_handle.len());
+        let native = NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.storage, size);
         entries.native = Some(native.ok_or_else(|| no_memory.clone())?);
         if entries.by_handle.values().all(|entry| entries.pack(entry)) {
             return Ok(());

@@ -47,6 +47,8 @@ pub struct Access {
     pub buckets: *mut u8,
     /// Bits of a hash that name a bucket.
     pub mask: u64,
+    /// Of the number of an entry, the lowest bits that do not name a bucket, where entries have numbers.
+    pub(crate) number_bits: u64,
     /// 1 if entries are in the table's buckets and may be found and written there without `find`, since nobody else
     /// writes more than a word of them; or 0.
     pub in_place: u64,
@@ -99,13 +101,21 @@ impl Access {
         }
     }
 
-    /// Asks the cache for the bucket of a key of 32 bits, if the table may be looked into without `find`.
+    /// Asks the cache for the buckets of entries by their numbers ([`ExactTable::numbered`](crate::ExactTable::numbered)), if
+    /// the table may be looked into without `find`.
     #[inline]
-    pub fn ask_for(&self, key: u32) {
+    pub fn ask_for_numbers(&self, numbers: &[u32]) {
         if self.in_place == 1 {
-            let bucket = hash::fixed(&key.to_le_bytes(), hash::DEFAULT_SEED) & self.mask;
-            prefetch(self.buckets.wrapping_add(bucket as usize * LINE));
+            for number in numbers {
+                prefetch(self.bucket_of(*number));
+            }
         }
+    }
+
+    #[inline(always)]
+    fn bucket_of(&self, number: u32) -> *mut u8 {
+        let bucket = u64::from(number) >> self.number_bits & self.mask;
+        self.buckets.wrapping_add(bucket as usize * LINE)
     }
 
     /// Asks the cache for buckets by their addresses; whatever else is there is not looked at.
@@ -125,6 +135,20 @@ impl Access {
         let (values, size) = probe.values();
         if self.in_place != 1 || place + 8 > size {
             return None;
+        }
+        if let Some(bits) = probe.number_bits() {
+            // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
+            let bucket = unsafe { Words::at(self.bucket_of(key[0] as u32)) };
+            let slot = key[0] as usize & ((1 << bits) - 1);
+            let header = bucket.word64(0).load(Ordering::Relaxed);
+            let above = Probe::ACTIONS + slot as u32 * probe.action_bits();
+            if header >> above & ((1 << probe.action_bits()) - 1) == 0 {
+                return None;
+            }
+            let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
+            // Whatever it is, it is not looked at.
+            prefetch(named as usize as *const u8);
+            return Some(named);
         }
         let words = probe.key_words();
         let key = &key[..words.unwrap_or(1).min(2)];

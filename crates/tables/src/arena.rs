@@ -1,6 +1,6 @@
 //! Memory of the trees that packets search while the control plane changes them.
 //!
-//! A tree is made of blocks of words that never change once a packet can reach them. A change writes the blocks on the
+//! A tree is made of blocks of words that do not change once a packet can reach them (but for one by [`replace_half`]). A change writes the blocks on the
 //! way from the root to where it happens anew, next to the old ones, and makes them seen by one store of the word that
 //! leads to them ([`Root`]). So a packet that loads that word once sees the tree as it was at one moment, and an entry
 //! that is added before another is taken out leaves no gap. Blocks that were replaced are used again when no packet
@@ -15,8 +15,8 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Words of the first segment; each further one is twice as large as the one before.
 const FIRST: usize = if cfg!(loom) { 8 } else { 4096 };
-/// As many as 32 bits can name.
-const SEGMENTS: usize = (32 - FIRST.ilog2()) as usize;
+/// As many as 31 bits can name.
+const SEGMENTS: usize = (31 - FIRST.ilog2()) as usize;
 /// Replaced blocks that wait before it is tried to use them again.
 const WAITING: usize = if cfg!(loom) { 1 } else { 256 };
 
@@ -192,8 +192,17 @@ impl<'a> Root<'a> {
 /// The half of a word with this number, counted from the first word.
 #[inline(always)]
 pub(crate) fn half(words: &[AtomicU64], index: usize) -> u32 {
-    let word = words.get(index / 2).map_or(0, |word| word.load(Ordering::Relaxed));
+    let word = words.get(index / 2).map_or(0, |word| word.load(Ordering::Acquire));
     (word >> (32 * (index % 2))) as u32
+}
+
+/// Gives a half of a word, which packets may be reading, another value; the one writer does.
+pub(crate) fn replace_half(words: &[AtomicU64], index: usize, value: u32) {
+    if let Some(word) = words.get(index / 2) {
+        let above = 32 * (index % 2);
+        let other = word.load(Ordering::Relaxed) & !(u64::from(u32::MAX) << above);
+        word.store(other | u64::from(value) << above, Ordering::Release);
+    }
 }
 
 /// Halves as words.

@@ -13,6 +13,9 @@
 //! An entry that finds its home bucket full goes to the next bucket with room. Entries never move, which is what
 //! makes a lock-free miss right: a key that was there throughout is found, whatever happens around it.
 //!
+//! Buckets may be made for the numbers of entries instead of keys: then a number says bucket and slot by itself, and nothing
+//! overflows.
+//!
 //! All access is by atomics (relaxed ones cost nothing), so that no sequence of calls is a data race, and a reader
 //! that loses against a writer finds the version changed and reads again. Lock order: whoever holds more than one
 //! bucket holds `overflow`; so nobody waits for a bucket while holding one unless everyone else will let go.
@@ -21,6 +24,6 @@ mod access;
 mod line;
 mod table;
 
-pub(crate) use table::{Buckets, Effect, Found, Full, buckets_for};
+pub(crate) use table::{Buckets, Effect, Found, Full, buckets_for, number_bits, numbered_hash};
 
 pub(crate) use line::{Fields, action_bits, max_actions, slots, values_offset};

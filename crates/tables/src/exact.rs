@@ -28,6 +28,7 @@ pub struct ExactTable {
     shape: Shape,
     storage: Storage,
     lock: EntryLock,
+    is_numbered: bool,
     size: usize,
     body: Body,
     /// Users are kept out by the gate.
@@ -37,6 +38,8 @@ pub struct ExactTable {
 /// The address of what holds the entries is known to accesses: it must not change when the table is moved.
 enum Body {
     Inline(Box<Inline>),
+    /// Keys are numbers of entries.
+    Numbered(Box<Inline>),
     Indirect(Box<Indirect>),
 }
 
@@ -93,13 +96,41 @@ impl ExactTable {
         parameter_bytes: usize,
         actions: u16,
     ) -> Result<Self, ExactTableError> {
+        Self::made((storage, lock), false, (key_bits, parameter_bytes, actions))
+    }
+
+    /// As [`ExactTable::stored`] for keys that are numbers from 1 on, nearly all of which are there: in inline storage a
+    /// number says where its entry is.
+    ///
+    /// # Errors
+    /// As for [`ExactTable::new`].
+    pub fn numbered(
+        storage: Storage,
+        lock: EntryLock,
+        parameter_bytes: usize,
+        actions: u16,
+    ) -> Result<Self, ExactTableError> {
+        let is_numbered = storage == Storage::Inline;
+        Self::made((storage, lock), is_numbered, (u32::BITS, parameter_bytes, actions))
+    }
+
+    fn made(
+        (storage, lock): (Storage, EntryLock),
+        is_numbered: bool,
+        (key_bits, parameter_bytes, actions): (u32, usize, u16),
+    ) -> Result<Self, ExactTableError> {
         let layout =
             Layout::new(key_bits, parameter_bytes, FIRST_SIZE)?.with_actions(actions.max(1))?;
         let shape = Shape::of(&layout);
         let shape = shape.ok_or(ExactTableError::TooWide { key_bits, parameter_bytes })?;
-        let body = Body::new(storage, lock, (shape, &layout), FIRST_SIZE)?;
+        let body = Body::new((storage, lock), is_numbered, (shape, &layout), FIRST_SIZE)?;
         let domain = Domain::new();
-        Ok(Self { layout, shape, storage, lock, size: FIRST_SIZE, body, domain })
+        Ok(Self { layout, shape, storage, lock, is_numbered, size: FIRST_SIZE, body, domain })
+    }
+
+    fn body(&self, size: usize) -> Result<Body, ExactTableError> {
+        let design = (self.storage, self.lock);
+        Body::new(design, self.is_numbered, (self.shape, &self.layout), size)
     }
 
     /// Number of entries.
@@ -143,13 +174,13 @@ impl ExactTable {
         let mut full = parameters.to_vec();
         full.resize(self.layout.parameter_bytes().max(parameters.len()), 0);
         let parameters = full.as_slice();
-        match self.put(&key, action, parameters) {
-            Ok(()) => return Ok(()),
-            Err(Full::Exists) => return Err(ExactTableError::Exists),
-            Err(Full::Full) => self.grow()?,
+        loop {
+            match self.put(&key, action, parameters) {
+                Ok(()) => return Ok(()),
+                Err(Full::Exists) => return Err(ExactTableError::Exists),
+                Err(Full::Full) => self.grow()?,
+            }
         }
-        let no_room = ExactTableError::Memory { entries: self.len() + 1 };
-        self.put(&key, action, parameters).map_err(|_| no_room)
     }
 
     fn put(&self, key: &[u8], action: ActionId, parameters: &[u8]) -> Result<(), Full> {
@@ -161,7 +192,7 @@ impl ExactTable {
         if size > MAX_SIZE {
             return Err(ExactTableError::Memory { entries: size });
         }
-        let body = Body::new(self.storage, self.lock, (self.shape, &self.layout), size)?;
+        let body = self.body(size)?;
         let next = Self { size, body, domain: Domain::new(), ..*self };
         let before = std::mem::replace(self, next);
         let mut no_room = false;
@@ -206,7 +237,7 @@ impl ExactTable {
     /// # Errors
     /// If memory does not suffice.
     pub fn copied(&self) -> Result<Self, ExactTableError> {
-        let body = Body::new(self.storage, self.lock, (self.shape, &self.layout), self.size)?;
+        let body = self.body(self.size)?;
         let copy = Self { body, domain: Domain::new(), ..*self };
         let mut no_room = false;
         self.for_each(|key, action, parameters| {
@@ -239,13 +270,17 @@ impl ExactTable {
 
 impl Body {
     fn new(
-        storage: Storage,
-        lock: EntryLock,
+        (storage, lock): (Storage, EntryLock),
+        is_numbered: bool,
         (shape, layout): (Shape, &Layout),
         size: usize,
     ) -> Result<Self, ExactTableError> {
         let none = || ExactTableError::Memory { entries: size };
         let kind = match storage {
+            Storage::Inline if is_numbered => {
+                let inline = Inline::numbered(shape, size).ok_or_else(none)?;
+                return Ok(Self::Numbered(Box::new(inline)));
+            }
             Storage::Inline => {
                 return Ok(Self::Inline(Box::new(Inline::new(shape, size).ok_or_else(none)?)));
             }
@@ -261,14 +296,21 @@ impl Body {
 
     fn len(&self) -> usize {
         match self {
-            Self::Inline(inline) => inline.len(),
+            Self::Inline(inline) | Self::Numbered(inline) => inline.len(),
             Self::Indirect(indirect) => indirect.len(),
+        }
+    }
+
+    fn hash(&self, key: &[u8]) -> u64 {
+        match self {
+            Self::Numbered(inline) => inline.numbered_hash(key),
+            Self::Inline(_) | Self::Indirect(_) => hash::bytes(key, DEFAULT_SEED),
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Inline(inline) => inline.bytes(),
+            Self::Inline(inline) | Self::Numbered(inline) => inline.bytes(),
             Self::Indirect(indirect) => {
                 let Parts { index, records, pointers, entries } = indirect.parts();
                 index + records + pointers + entries
@@ -279,14 +321,17 @@ impl Body {
     fn access(&self, sharing: Sharing, writing: u64) -> Access {
         match self {
             Self::Inline(inline) => inline.access(sharing, writing),
+            Self::Numbered(inline) => inline.numbered_access(sharing, writing),
             Self::Indirect(indirect) => indirect.access(sharing, writing),
         }
     }
 
     fn read(&self, key: &[u8], parameters: &mut [u8]) -> Option<u16> {
-        let hash = hash::bytes(key, DEFAULT_SEED);
+        let hash = self.hash(key);
         match self {
-            Self::Inline(inline) => inline.read::<true>(hash, key, parameters).map(|hit| hit.0),
+            Self::Inline(inline) | Self::Numbered(inline) => {
+                inline.read::<true>(hash, key, parameters).map(|hit| hit.0)
+            }
             Self::Indirect(indirect) => {
                 indirect.read::<true>(hash, key, parameters).map(|hit| hit.action)
             }
@@ -300,9 +345,10 @@ impl Body {
         action: u16,
         parameters: &[u8],
     ) -> Result<(), Full> {
-        let hash = hash::bytes(key, DEFAULT_SEED);
+        let hash = self.hash(key);
         match self {
             Self::Inline(inline) => inline.insert::<true>(hash, key, action, parameters),
+            Self::Numbered(inline) => inline.insert_numbered(key, action, parameters),
             Self::Indirect(indirect) => {
                 indirect.insert::<true>(reclaim, hash, key, action, parameters)
             }
@@ -311,9 +357,11 @@ impl Body {
     }
 
     fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
-        let hash = hash::bytes(key, DEFAULT_SEED);
+        let hash = self.hash(key);
         match self {
-            Self::Inline(inline) => inline.remove(hash, key, |_| ()).is_some(),
+            Self::Inline(inline) | Self::Numbered(inline) => {
+                inline.remove(hash, key, |_| ()).is_some()
+            }
             Self::Indirect(indirect) => indirect.remove(reclaim, hash, key).is_some(),
         }
     }
@@ -324,9 +372,9 @@ impl Body {
         bytes: usize,
         act: impl FnOnce(u16, &mut [u8], u32) -> (Effect, ()),
     ) -> Option<()> {
-        let hash = hash::bytes(key, DEFAULT_SEED);
+        let hash = self.hash(key);
         match self {
-            Self::Inline(inline) => {
+            Self::Inline(inline) | Self::Numbered(inline) => {
                 inline.update::<true, ()>(EntryLock::None, hash, key, bytes, act)
             }
             Self::Indirect(indirect) => {
@@ -340,7 +388,7 @@ impl Body {
         let mut key = vec![0; bytes];
         let mut keys = Vec::new();
         match self {
-            Self::Inline(inline) => {
+            Self::Inline(inline) | Self::Numbered(inline) => {
                 for position in 0..inline.positions() as u32 {
                     if inline.key_at(position, &mut key) {
                         keys.push(key.clone());
@@ -559,6 +607,81 @@ mod tests {
             assert_eq!((ask(&table, 7), ask(&table, 8)), (Some(named), None), "{key_bits}");
             assert!(table.remove(7));
             assert_eq!((ask(&table, 7), ask(&table, 0)), (None, None), "{key_bits}");
+        }
+    }
+
+    /// Entries by their numbers, which come and go in any order, in all storages.
+    #[test]
+    fn entries_are_found_by_their_numbers_however_threads_are_kept_apart() {
+        use Sharing::{Alone, Apart, Locked, Unlocked, Words};
+        let count = if cfg!(miri) { 70 } else { 700_u32 };
+        for ((storage, lock), bytes) in
+            designs().flat_map(|design| [4, 7, 8, 16, 32].map(|bytes| (design, bytes)))
+        {
+            let mut table = ExactTable::numbered(storage, lock, bytes, 3).unwrap();
+            let mut free: Vec<u32> = (1..=count).rev().collect();
+            let mut random = fastrand::Rng::with_seed(bytes as u64);
+            // What each entry has in its first byte.
+            let mut known: std::collections::BTreeMap<u32, u8> = std::collections::BTreeMap::new();
+            for step in 0..2 * count {
+                if step % 4 == 3 {
+                    let (&number, &value) = known.iter().nth(random.usize(..known.len())).unwrap();
+                    let (_, parameters) = table.read(number.into()).unwrap();
+                    assert_eq!(parameters[0], value);
+                    assert!(table.remove(number.into()) && !table.remove(number.into()));
+                    known.remove(&number);
+                    free.push(number);
+                } else if let Some(number) = free.pop() {
+                    let value = number as u8;
+                    let action = ActionId(number as u16 % 3);
+                    table.insert(number.into(), action, &[value]).unwrap();
+                    let again = table.insert(number.into(), action, &[value]);
+                    assert_eq!(again, Err(ExactTableError::Exists));
+                    known.insert(number, value);
+                }
+                assert_eq!(table.len(), known.len());
+            }
+            let copy = table.copied().unwrap();
+            for sharing in [Alone, Apart, Words, Unlocked, Locked] {
+                let context = format!("{storage} {lock} {sharing:?} {bytes}");
+                let mut access = copy.access(sharing, u64::MAX);
+                for number in 0..=count + 1 {
+                    let action = known.contains_key(&number).then_some(u64::from(number % 3));
+                    assert_eq!(bump(&mut access, number.into()), action, "{context} {number}");
+                }
+            }
+            for number in 1..=count {
+                let found = table.read(number.into()).map(|(_, parameters)| parameters[0]);
+                assert_eq!(found, known.get(&number).copied(), "{storage} {lock} {number}");
+                let copied = copy.read(number.into()).map(|(_, parameters)| parameters[0]);
+                assert_eq!(copied, found.map(|value| value.wrapping_add(5)));
+            }
+            let mut seen = 0;
+            table.for_each(|number, _, parameters| {
+                assert_eq!(known.get(&(number as u32)), parameters.first());
+                seen += 1;
+            });
+            assert_eq!(seen, known.len());
+        }
+    }
+
+    #[test]
+    fn what_an_entry_with_a_number_names_is_asked_for() {
+        let probe = crate::Probe::numbered(16, 2).unwrap();
+        let mut table = ExactTable::numbered(Storage::Inline, EntryLock::None, 16, 2).unwrap();
+        let named = |number: u64| (number * 0x1_0000).to_ne_bytes();
+        for number in 1..=200_u64 {
+            let mut values = [0; 16];
+            values[8..].copy_from_slice(&named(number));
+            table.insert(number.into(), ActionId(1), &values).unwrap();
+        }
+        assert!(table.remove(7));
+        let access = table.access(Sharing::Alone, 0);
+        access.ask_for_numbers(&[0, 1, 200, u32::MAX]);
+        for number in 1..=200_u64 {
+            // SAFETY: the table is alive, and as it is when the access is made.
+            let found = unsafe { access.ask_for_named([number, 0], &probe, 8) };
+            assert_eq!(found, (number != 7).then_some(number * 0x1_0000));
         }
     }
 

@@ -74,17 +74,17 @@ pub enum FinderError {
 }
 
 impl Finder {
-    /// For keys of these fields.
+    /// For keys of these fields, in a table made for so many entries: it may get more, but is not laid out for them.
     ///
     /// # Errors
     /// If keys are too wide, or two of the fields are prefixes, or memory does not suffice.
-    pub fn new(fields: &[MatchField]) -> Result<Self, FinderError> {
+    pub fn new(fields: &[MatchField], entries: usize) -> Result<Self, FinderError> {
         Self::places(fields).ok_or(FinderError::TooWide)?;
         let prefixes = fields.iter().filter(|field| field.kind == MatchKind::Lpm).count();
         if prefixes > 1 && !has_priorities(fields) {
             return Err(FinderError::TwoPrefixes);
         }
-        let (search, writer) = Search::new(fields).ok_or(FinderError::Memory)?;
+        let (search, writer) = Search::new(fields, entries).ok_or(FinderError::Memory)?;
         Ok(Self {
             fields: fields.to_vec(),
             search: Box::new(search),
@@ -194,8 +194,25 @@ impl Searcher {
         }
     }
 
+    /// Asks the cache for what the searches for these keys look into first, where that is likely to be far. Something else may be
+    /// done before [`Searcher::find_all`].
+    ///
+    /// # Safety
+    /// As for `find`: the finder is alive, and nobody changes it.
+    #[inline]
+    pub unsafe fn ask_for(&self, keys: &[[u64; 2]]) {
+        // SAFETY: as promised to this function; the body of a searcher is nothing, or the search of its finder, in a box of
+        // its own.
+        let search = unsafe { self.body.cast::<Search>().as_ref() };
+        if let Some(Search::Prefix { packing, trie }) = search
+            && packing.bits() <= 64
+        {
+            trie.ask_for(keys);
+        }
+    }
+
     /// What `find` gives for each key, the low word first, with the searches side by side, so that the memory which one waits
-    /// for does not keep the others.
+    /// for does not keep the others. Best if the cache was asked for them before ([`Searcher::ask_for`]).
     ///
     /// # Safety
     /// As for `find`: the finder is alive, and nobody changes it.
@@ -301,11 +318,7 @@ unsafe fn find_all<const HOW: u8>(
     let search = unsafe { &*body.cast::<Search>() };
     for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
         match search {
-            Search::Prefix { trie, .. } if HOW == SHORT => {
-                let mut short = [0; BATCH];
-                short.iter_mut().zip(keys).for_each(|(to, [low, _])| *to = *low);
-                trie.find(&short[..keys.len()], found);
-            }
+            Search::Prefix { trie, .. } if HOW == SHORT => trie.find_asked(keys, found),
             Search::Prefix { trie, .. } if HOW == MEDIUM => {
                 let mut medium = [0; BATCH];
                 let wide = |[low, high]: &[u64; 2]| u128::from(*high) << 64 | u128::from(*low);
@@ -458,12 +471,14 @@ mod tests {
             &[(1, Optional), (7, Range), (48, Exact)],
             &[(33, Lpm), (3, Ternary), (12, Lpm)],
         ];
-        for (seed, kinds) in keys.into_iter().enumerate() {
+        // Tables made for few and for many entries.
+        let keys = keys.into_iter().flat_map(|kinds| [(kinds, 64), (kinds, 1 << 20)]);
+        for (seed, (kinds, size)) in keys.enumerate() {
             let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15 + seed as u64);
             let fields: Vec<MatchField> =
                 kinds.iter().map(|(bits, kind)| MatchField { bits: *bits, kind: *kind }).collect();
             let ranked = has_priorities(&fields);
-            let mut finder = Finder::new(&fields).unwrap();
+            let mut finder = Finder::new(&fields, size).unwrap();
             let places = Finder::places(&fields).unwrap();
             let mut searcher = finder.searcher();
             let mut known: Vec<Known> = Vec::new();
@@ -518,7 +533,7 @@ mod tests {
         let of = |kinds: &[(u32, MatchKind)]| {
             let fields: Vec<MatchField> =
                 kinds.iter().map(|(bits, kind)| MatchField { bits: *bits, kind: *kind }).collect();
-            Finder::new(&fields).map(|_| ())
+            Finder::new(&fields, 64).map(|_| ())
         };
         assert_eq!(of(&[(129, MatchKind::Lpm)]), Err(FinderError::TooWide));
         assert_eq!(

@@ -85,7 +85,7 @@ impl MatchTable {
         }
         let entries =
             Table::with_options(Layout::new(32, parameter_bytes, size)?, design, options)?;
-        let (search, writer) = Search::new(fields).ok_or(MatchTableError::Memory)?;
+        let (search, writer) = Search::new(fields, size).ok_or(MatchTableError::Memory)?;
         let control = Control {
             numbers: HashMap::new(),
             entries: HashMap::new(),

@@ -1,29 +1,49 @@
 //! Longest prefixes of keys of any width: an array for the first bits and a trie behind it.
 //!
-//! The array (16 bits; 18 where keys have up to 32, so that routes to /24 are found in the first node) is that of
-//! DIR-24-8 (Gupta, Lin and McKeown 1998), the nodes are those of a tree bitmap (Eatherton, Varghese and Dittia 2004)
+//! The array is that of DIR-24-8 (Gupta, Lin and McKeown 1998): a slot of four bytes has what is found, or leads to the node
+//! where prefixes go on that are longer. In a table of many entries with keys of up to 32 bits it has a slot for each 24 bits
+//! (64 MiB, of which the system provides what is written), so that a route to /24 or less takes one access; in others it
+//! has 18 bits, and 16 where keys are wider. The nodes are those of a tree bitmap (Eatherton, Varghese and Dittia 2004)
 //! with six bits a level and poptrie's counting of bits in words (Asai and Ohara 2015). A node holds the prefixes that
 //! end in it, none is pushed down to the leaves: so an insertion writes the nodes on its way and no others.
 //!
 //! ```text
-//! word   0: prefixes of one to five bits   1: prefixes of six bits   2: children   3 ...: results, then children
+//! word   0: prefixes of one to five bits   1: prefixes of six bits   2: children   3 ...: halves of words
+//! halves 0: what is found where no longer prefix is, in a node that a slot leads to   1 ...: results, then children
 //! ```
 //!
-//! Nodes are blocks of an [`Arena`]: they never change, and a slot of the array leads to them. A packet loads its slot
-//! once, and what it finds was the longest prefix at that moment.
+//! Prefixes of up to 12 bits, the default route among them, lie in an array of their own, which a packet looks into where
+//! it has found nothing else: in the large one they would fill up to all slots.
+//!
+//! Nodes are blocks of an [`Arena`], and a slot of the array leads to them. But for half 0 they never change. A packet loads
+//! its slot once, and what it finds was the longest prefix at one moment: if half 0 is not as it was when the slot was
+//! loaded, either the node is still there, and this is the longest prefix now, or it was when the node went. Between a
+//! change of the large array and one of the small array all packets under way end, so that one that found nothing in
+//! the first finds in the second what was there at the same time.
 
 use std::collections::HashMap;
 
-use crate::arena::{Arena, Block, Root, Writer, half, halves};
+use crate::arena::{Arena, Block, Writer, half, halves, replace_half};
+use crate::hash::KeyHash;
 use crate::quiescence::Domain;
 use crate::region::{Region, prefetch};
 use crate::store::BATCH;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Bits of a level.
 const STRIDE: u32 = 6;
-/// Words before a node's results.
+/// Words before a node's halves of words.
 const HEAD: usize = 3;
+/// The half that has what is found where no longer prefix is.
+const INHERITED: usize = 2 * HEAD;
+/// The first half with a result.
+const RESULTS: usize = INHERITED + 1;
+/// The bit of a slot that says that the others name a node.
+const NODE: u32 = 1 << 31;
+/// Entries from which on a table is large.
+const MANY: usize = 1 << 16;
+/// Most bits of prefixes that lie in the small array.
+const SHORT: u32 = 12;
 
 /// A key whose first bit is the highest, zeros behind its last.
 pub(crate) trait KeyBits: Copy {
@@ -42,6 +62,19 @@ impl KeyBits for u64 {
     #[inline(always)]
     fn six(self, at: u32) -> usize {
         (self.wrapping_shl(at) >> (64 - STRIDE)) as usize
+    }
+}
+
+/// A key of one word, the first, as machine code has it.
+impl KeyBits for [u64; 2] {
+    #[inline(always)]
+    fn first(self, count: u32) -> usize {
+        self[0].first(count)
+    }
+
+    #[inline(always)]
+    fn six(self, at: u32) -> usize {
+        self[0].six(at)
     }
 }
 
@@ -95,108 +128,159 @@ const fn short_bit(length: u32, bits: usize) -> u32 {
 pub(crate) struct PrefixTrie {
     array: Region,
     array_bits: u32,
+    /// Of prefixes of no more than so many bits, which is less than `array_bits`.
+    short: Region,
+    short_bits: u32,
     arena: Arena,
 }
 
 /// What the one writer knows beyond that.
 pub(crate) struct PrefixWriter {
     arena: Writer,
-    /// Prefixes that end in the array, by length and first bits.
-    short: HashMap<(u32, usize), u32>,
-    /// The length of the prefix that each slot has, plus one; 0 without.
+    /// Prefixes that end in one of the arrays, by their bits behind a one.
+    known: HashMap<u32, u32, KeyHash>,
+    /// The length of each of these, by what a slot has of it.
     lengths: Vec<u8>,
 }
 
 impl PrefixTrie {
-    /// An empty trie for keys of so many bits, or `None` where memory does not suffice.
-    pub(crate) fn new(bits: u32) -> Option<(Self, PrefixWriter)> {
-        let array_bits = if bits <= 32 { bits.min(18) } else { 16 };
-        let array = Region::new(8 << array_bits)?;
-        let writer = PrefixWriter {
-            arena: Writer::default(),
-            short: HashMap::new(),
-            lengths: vec![0; 1 << array_bits],
+    /// An empty trie for keys of so many bits in a table made for so many entries, or `None` where memory does not suffice.
+    pub(crate) fn new(bits: u32, entries: usize) -> Option<(Self, PrefixWriter)> {
+        let array_bits = match bits {
+            _ if cfg!(loom) => bits.min(3),
+            ..=32 if entries >= MANY => bits.min(24),
+            ..=32 => bits.min(18),
+            _ => 16,
         };
-        Some((Self { array, array_bits, arena: Arena::new() }, writer))
+        let short_bits = SHORT.min(array_bits - 1);
+        let array = Region::new(4 << array_bits)?;
+        let short = Region::new(4 << short_bits)?;
+        let (known, lengths) = (HashMap::default(), Vec::new());
+        let writer = PrefixWriter { arena: Writer::default(), known, lengths };
+        Some((Self { array, array_bits, short, short_bits, arena: Arena::new() }, writer))
     }
 
     /// Bytes reserved.
     pub(crate) fn bytes(&self) -> usize {
-        self.array.bytes() + self.arena.bytes()
+        self.array.bytes() + self.short.bytes() + self.arena.bytes()
     }
 
     #[inline(always)]
-    fn slot(&self, index: usize) -> Root<'_> {
-        Root::new(self.array.word(8 * index))
+    fn slot<K: KeyBits>(&self, key: K) -> &AtomicU32 {
+        self.array.word32(4 * key.first(self.array_bits))
+    }
+
+    /// What is found for a key that has no prefix in the large array.
+    #[inline(always)]
+    fn short<K: KeyBits>(&self, key: K) -> u32 {
+        self.short.word32(4 * first(key, self.short_bits)).load(Ordering::Acquire)
     }
 
     /// For each key the number of its longest prefix plus one, or 0. The caller is pinned.
     #[inline(always)]
     pub(crate) fn find<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            for key in keys {
-                prefetch(self.array.at(8 * key.first(self.array_bits)));
+            self.ask_for(keys);
+            self.find_asked(keys, found);
+        }
+    }
+
+    /// Asks the cache for the slots of these keys.
+    #[inline(always)]
+    pub(crate) fn ask_for<K: KeyBits>(&self, keys: &[K]) {
+        for key in keys {
+            prefetch(self.array.at(4 * key.first(self.array_bits)));
+        }
+    }
+
+    /// As [`PrefixTrie::find`] for [`BATCH`] keys at most, whose slots were asked for.
+    #[inline(always)]
+    pub(crate) fn find_asked<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
+        let (mut all, mut is_missed) = (0, false);
+        for (key, found) in keys.iter().zip(&mut *found) {
+            *found = self.slot(*key).load(Ordering::Acquire);
+            all |= *found;
+            is_missed |= *found == 0;
+        }
+        if all & NODE != 0 {
+            self.descend(keys, found);
+        }
+        if is_missed || all & NODE != 0 {
+            for (key, found) in keys.iter().zip(&mut *found).filter(|(_, found)| **found == 0) {
+                *found = self.short(*key);
             }
-            let mut at = [Block::NONE; BATCH];
-            let mut deeper = false;
-            for ((key, found), at) in keys.iter().zip(&mut *found).zip(&mut at) {
-                (*found, *at) = self.slot(key.first(self.array_bits)).load();
-                if !at.is_none() {
-                    self.arena.prefetch(*at);
-                    deeper = true;
+        }
+    }
+
+    /// Replaces nodes by what is found in them; for [`BATCH`] keys at most.
+    #[inline(always)]
+    fn descend<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
+        let mut at = [(0, Block::NONE); BATCH];
+        let mut count = 0;
+        for (packet, found) in found.iter_mut().enumerate().filter(|(_, found)| **found >= NODE) {
+            let block = Block::from_bits(*found & !NODE);
+            *found = 0;
+            self.arena.prefetch(block);
+            at[count] = (packet, block);
+            count += 1;
+        }
+        let mut bit = self.array_bits;
+        let mut places = [(0, None); BATCH];
+        while count > 0 {
+            // What a node leads to may lie some lines behind its beginning.
+            for ((packet, block), places) in at[..count].iter().zip(&mut places) {
+                let node = Node::new(self.arena.words(*block));
+                let bits = keys[*packet].six(bit);
+                *places = (node.result_place(bits), node.child_place(bits));
+                node.prefetch(places.0);
+                places.1.into_iter().for_each(|place| node.prefetch(place));
+            }
+            let mut deeper = 0;
+            for (index, (result, child)) in places[..count].iter().enumerate() {
+                let (packet, block) = at[index];
+                let words = self.arena.words(block);
+                // An inner node inherits nothing.
+                let result = half(words, *result);
+                if result != 0 {
+                    found[packet] = result;
+                }
+                if let Some(place) = child {
+                    let block = Block::from_bits(half(words, *place));
+                    self.arena.prefetch(block);
+                    at[deeper] = (packet, block);
+                    deeper += 1;
                 }
             }
-            let mut bit = self.array_bits;
-            let mut places = [[None; 2]; BATCH];
-            while deeper {
-                deeper = false;
-                // What a node leads to may lie some lines behind its beginning.
-                for ((key, places), at) in keys.iter().zip(&mut places).zip(&at) {
-                    let words = if at.is_none() { &[] } else { self.arena.words(*at) };
-                    let (node, bits) = (Node::new(words), key.six(bit));
-                    *places = [node.result_place(bits), node.child_place(bits)];
-                    places.iter().flatten().for_each(|place| node.prefetch(*place));
-                }
-                for (([result, child], found), at) in places.iter().zip(&mut *found).zip(&mut at) {
-                    if result.is_none() && child.is_none() {
-                        *at = Block::NONE;
-                        continue;
-                    }
-                    let words = self.arena.words(*at);
-                    if let Some(place) = result {
-                        *found = half(words, *place);
-                    }
-                    *at = child.map_or(Block::NONE, |place| Block::from_bits(half(words, place)));
-                    if !at.is_none() {
-                        self.arena.prefetch(*at);
-                        deeper = true;
-                    }
-                }
-                bit += STRIDE;
-            }
+            count = deeper;
+            bit += STRIDE;
         }
     }
 
     /// As [`PrefixTrie::find`] for one key.
     #[inline(always)]
     pub(crate) fn find_one<K: KeyBits>(&self, key: K) -> u32 {
-        let (mut found, mut at) = self.slot(key.first(self.array_bits)).load();
-        let mut bit = self.array_bits;
-        while !at.is_none() {
-            let node = Node::new(self.arena.words(at));
-            let bits = key.six(bit);
-            if let Some(place) = node.result_place(bits) {
-                found = half(node.words, place);
+        let mut found = self.slot(key).load(Ordering::Acquire);
+        if found >= NODE {
+            let mut at = Block::from_bits(found & !NODE);
+            let mut bit = self.array_bits;
+            found = 0;
+            while !at.is_none() {
+                let node = Node::new(self.arena.words(at));
+                let bits = key.six(bit);
+                let result = half(node.words, node.result_place(bits));
+                if result != 0 {
+                    found = result;
+                }
+                let child = node.child_place(bits);
+                at = child.map_or(Block::NONE, |place| Block::from_bits(half(node.words, place)));
+                bit += STRIDE;
             }
-            let child = node.child_place(bits);
-            at = child.map_or(Block::NONE, |place| Block::from_bits(half(node.words, place)));
-            bit += STRIDE;
         }
-        found
+        if found == 0 { self.short(key) } else { found }
     }
 
     /// Lets the first `length` bits of a key lead to `number`, instead of what they led to before. False where memory
-    /// does not suffice; then nothing has changed.
+    /// does not suffice; then nothing has changed. Waits for packets under way where the prefix is short.
     pub(crate) fn insert<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -205,16 +289,24 @@ impl PrefixTrie {
         length: u32,
         number: u32,
     ) -> bool {
-        if length <= self.array_bits {
-            let value = first(key, length);
-            writer.short.insert((length, value), number);
-            self.fill(writer, length, value, Some((length, number)));
-            return true;
+        let result = number.saturating_add(1);
+        if result >= NODE {
+            return false;
         }
-        self.change(writer, domain, key, length, Some(number + 1))
+        if length > self.array_bits {
+            return self.change(writer, domain, key, length, Some(result));
+        }
+        let value = first(key, length);
+        writer.known.insert(name(length, value), result);
+        let at = result as usize;
+        writer.lengths.resize(writer.lengths.len().max(at + 1), 0);
+        writer.lengths[at] = length as u8;
+        self.fill(writer, domain, length, value, result);
+        true
     }
 
-    /// Takes a prefix out. False where memory does not suffice; then it is still there.
+    /// Takes a prefix out. False where memory does not suffice; then it is still there. Waits for packets under way where it
+    /// is short.
     pub(crate) fn remove<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -222,28 +314,49 @@ impl PrefixTrie {
         key: K,
         length: u32,
     ) -> bool {
-        if length <= self.array_bits {
-            let value = first(key, length);
-            writer.short.remove(&(length, value));
-            let shorter = (0..length).rev().find_map(|other| {
-                let number = writer.short.get(&(other, value >> (length - other)))?;
-                Some((other, *number))
-            });
-            self.fill(writer, length, value, shorter);
-            return true;
+        if length > self.array_bits {
+            return self.change(writer, domain, key, length, None);
         }
-        self.change(writer, domain, key, length, None)
+        let value = first(key, length);
+        writer.known.remove(&name(length, value));
+        // In the same array.
+        let least = if length > self.short_bits { self.short_bits + 1 } else { 0 };
+        let shorter = (least..length)
+            .rev()
+            .find_map(|other| writer.known.get(&name(other, value >> (length - other))).copied());
+        self.fill(writer, domain, length, value, shorter.unwrap_or(0));
+        true
     }
 
     /// Gives the slots under a prefix that have none longer what they have now.
-    fn fill(&self, writer: &mut PrefixWriter, length: u32, value: usize, best: Option<(u32, u32)>) {
+    fn fill(&self, writer: &PrefixWriter, domain: &Domain, length: u32, value: usize, result: u32) {
+        if length <= self.short_bits {
+            // Of packets that have looked into the large array before, none looks into this one from now on.
+            domain.synchronise(None);
+            return self.fill_short(writer, length, value, result);
+        }
         let free = self.array_bits - length;
-        let (best, result) = best.map_or((0, 0), |(best, number)| (best as u8 + 1, number + 1));
         for index in value << free..(value + 1) << free {
-            if u32::from(writer.lengths[index]) <= length + 1 {
-                writer.lengths[index] = best;
-                let slot = self.slot(index);
-                slot.store(result, slot.load().1);
+            let slot = self.array.word32(4 * index);
+            let before = slot.load(Ordering::Relaxed);
+            if before >= NODE {
+                let words = self.arena.words(Block::from_bits(before & !NODE));
+                if writer.may_replace(half(words, INHERITED), length) {
+                    replace_half(words, INHERITED, result);
+                }
+            } else if writer.may_replace(before, length) {
+                slot.store(result, Ordering::Release);
+            }
+        }
+    }
+
+    /// As [`PrefixTrie::fill`] in the small array, without waiting for packets under way.
+    pub(crate) fn fill_short(&self, writer: &PrefixWriter, length: u32, value: usize, result: u32) {
+        let free = self.short_bits - length;
+        for index in value << free..(value + 1) << free {
+            let slot = self.short.word32(4 * index);
+            if writer.may_replace(slot.load(Ordering::Relaxed), length) {
+                slot.store(result, Ordering::Release);
             }
         }
     }
@@ -257,12 +370,21 @@ impl PrefixTrie {
         length: u32,
         result: Option<u32>,
     ) -> bool {
-        let slot = self.slot(key.first(self.array_bits));
-        let (value, block) = slot.load();
+        let slot = self.slot(key);
+        let before = slot.load(Ordering::Relaxed);
+        let (block, inherited) = match before {
+            NODE.. => {
+                let block = Block::from_bits(before & !NODE);
+                (block, half(self.arena.words(block), INHERITED))
+            }
+            _ => (Block::NONE, before),
+        };
         let writer = &mut writer.arena;
-        match self.rewrite(writer, block, self.array_bits, key, length, result) {
+        let way = (self.array_bits, inherited);
+        match self.rewrite(writer, block, way, key, length, result) {
             Some(block) => {
-                slot.store(value, block);
+                let now = if block.is_none() { inherited } else { NODE | block.bits() };
+                slot.store(now, Ordering::Release);
                 writer.commit(domain);
                 true
             }
@@ -277,28 +399,40 @@ impl PrefixTrie {
         &self,
         writer: &mut Writer,
         block: Block,
-        bit: u32,
+        (bit, inherited): (u32, u32),
         key: K,
         length: u32,
         result: Option<u32>,
     ) -> Option<Block> {
         let words = if block.is_none() { &[] } else { self.arena.words(block) };
-        let mut node = Draft::of(words);
+        let mut node = Draft { inherited, ..Draft::of(words) };
         writer.drop_block(block, node.words());
         let bits = key.six(bit);
         if length - bit <= STRIDE {
             node.set_result(length - bit, bits, result);
         } else {
-            let child =
-                self.rewrite(writer, node.child(bits), bit + STRIDE, key, length, result)?;
+            let below = (bit + STRIDE, 0);
+            let child = self.rewrite(writer, node.child(bits), below, key, length, result)?;
             node.set_child(bits, child);
         }
         if node.is_empty() { Some(Block::NONE) } else { writer.make(&self.arena, &node.encode()) }
     }
 }
 
+impl PrefixWriter {
+    /// Whether a slot that has this has no prefix longer than so many bits.
+    fn may_replace(&self, before: u32, length: u32) -> bool {
+        before == 0 || self.lengths.get(before as usize).is_none_or(|of| u32::from(*of) <= length)
+    }
+}
+
 fn first<K: KeyBits>(key: K, length: u32) -> usize {
     if length == 0 { 0 } else { key.first(length) }
+}
+
+/// What a prefix that ends in an array is known by.
+fn name(length: u32, value: usize) -> u32 {
+    1 << length | value as u32
 }
 
 /// The bits of a word below this one.
@@ -329,15 +463,15 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Which half of a word has the longest prefix here.
+    /// Which half of a word has the longest prefix here, or what the node inherits.
     #[inline(always)]
-    fn result_place(&self, bits: usize) -> Option<usize> {
+    fn result_place(&self, bits: usize) -> usize {
         let bit = bits as u32;
         if self.exact & 1 << bit != 0 {
-            return Some(2 * HEAD + self.short.count_ones() as usize + below(self.exact, bit));
+            return RESULTS + self.short.count_ones() as usize + below(self.exact, bit);
         }
-        let longest = (self.short & ANCESTORS[bits & 0x3f]).checked_ilog2()?;
-        Some(2 * HEAD + below(self.short, longest))
+        let longest = (self.short & ANCESTORS[bits & 0x3f]).checked_ilog2();
+        longest.map_or(INHERITED, |longest| RESULTS + below(self.short, longest))
     }
 
     /// Which half of a word has the child.
@@ -345,7 +479,7 @@ impl<'a> Node<'a> {
     fn child_place(&self, bits: usize) -> Option<usize> {
         let children = self.words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
         let results = (self.short.count_ones() + self.exact.count_ones()) as usize;
-        let place = 2 * HEAD + results + below(children, bits as u32);
+        let place = RESULTS + results + below(children, bits as u32);
         (children & 1 << bits != 0).then_some(place)
     }
 }
@@ -353,6 +487,7 @@ impl<'a> Node<'a> {
 /// A node as the writer changes it.
 #[derive(Default)]
 struct Draft {
+    inherited: u32,
     short: u64,
     exact: u64,
     children: u64,
@@ -367,8 +502,9 @@ impl Draft {
         let (short, exact, children) = (word(0), word(1), word(2));
         let results = (short.count_ones() + exact.count_ones()) as usize;
         let blocks = children.count_ones() as usize;
-        let half = |at| half(words, 2 * HEAD + at);
+        let half = |at| half(words, RESULTS + at);
         Self {
+            inherited: self::half(words, INHERITED),
             short,
             exact,
             children,
@@ -378,7 +514,7 @@ impl Draft {
     }
 
     fn words(&self) -> usize {
-        HEAD + (self.results.len() + self.blocks.len()).div_ceil(2)
+        HEAD + (1 + self.results.len() + self.blocks.len()).div_ceil(2)
     }
 
     fn is_empty(&self) -> bool {
@@ -387,7 +523,8 @@ impl Draft {
 
     fn encode(&self) -> Vec<u64> {
         let mut words = vec![self.short, self.exact, self.children];
-        words.extend(halves(self.results.iter().chain(&self.blocks).copied()));
+        let inherited = std::iter::once(&self.inherited);
+        words.extend(halves(inherited.chain(&self.results).chain(&self.blocks).copied()));
         words
     }
 
@@ -425,5 +562,155 @@ fn put(map: &mut u64, list: &mut Vec<u32>, before: usize, bit: u32, value: Optio
     match value {
         Some(_) => *map |= 1 << bit,
         None => *map &= !(1 << bit),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicBool;
+
+    use fastrand::Rng;
+
+    use super::*;
+    use crate::quiescence::Pin;
+
+    /// Tables made for few entries and for many.
+    const SIZES: [usize; 2] = [1, MANY];
+
+    fn mask(length: u32) -> u32 {
+        u32::MAX.checked_shl(32 - length).unwrap_or(0)
+    }
+
+    /// Few networks, so that prefixes of all lengths lie in each other.
+    fn address(random: &mut Rng) -> u32 {
+        let near = 0x0a14_0000 | random.u32(..4) << 14 | random.u32(..4) << 7 | random.u32(..3);
+        match random.u32(..4) {
+            0 => random.u32(..),
+            1 => near ^ 1 << random.u32(..32),
+            _ => near,
+        }
+    }
+
+    fn best(known: &BTreeMap<(u32, u32), u32>, address: u32) -> u32 {
+        let of = |length: u32| known.get(&(length, address & mask(length)));
+        (0..=32).rev().find_map(of).map_or(0, |number| number + 1)
+    }
+
+    /// Prefixes come, lead to something else and go; what is found is what a look at each length finds. The keys may have
+    /// more bits before those that differ.
+    fn run<K: KeyBits>(bits: u32, size: usize, key: impl Fn(u32) -> K) {
+        let (trie, mut writer) = PrefixTrie::new(bits, size).unwrap();
+        let (domain, mut random) = (Domain::new(), Rng::with_seed(0x51));
+        let mut known = BTreeMap::new();
+        let mut hits = 0;
+        for number in 0..if cfg!(miri) { 80 } else { 6000 } {
+            let near = address(&mut random);
+            let length = if random.u32(..4) == 0 { random.u32(..14) } else { random.u32(..=32) };
+            let prefix = (length, near & mask(length));
+            let all = bits - 32 + length;
+            if known.contains_key(&prefix) && random.u32(..3) > 0 {
+                assert!(trie.remove(&mut writer, &domain, key(prefix.1), all));
+                known.remove(&prefix);
+            } else {
+                assert!(trie.insert(&mut writer, &domain, key(prefix.1), all, number));
+                known.insert(prefix, number);
+            }
+            // Where it was, and around.
+            let mut addresses = vec![near, near ^ 1, near ^ 1 << (32 - length.max(1))];
+            if number % 16 == 0 {
+                addresses.extend((0..48).map(|_| address(&mut random)));
+            }
+            let keys: Vec<K> = addresses.iter().map(|address| key(*address)).collect();
+            let expected: Vec<u32> =
+                addresses.iter().map(|address| best(&known, *address)).collect();
+            let mut found = vec![u32::MAX; keys.len()];
+            trie.find(&keys, &mut found);
+            assert_eq!(found, expected, "{bits} bits, {size} entries: {prefix:x?} {addresses:x?}");
+            let one_by_one: Vec<u32> = keys.iter().map(|key| trie.find_one(*key)).collect();
+            assert_eq!(one_by_one, expected);
+            hits += expected.iter().filter(|found| **found > 0).count();
+        }
+        assert!(hits > 100, "{hits}");
+        for (length, value) in known.into_keys() {
+            assert!(trie.remove(&mut writer, &domain, key(value), bits - 32 + length));
+        }
+        let keys: Vec<K> = (0..64).map(|_| key(address(&mut random))).collect();
+        let mut found = vec![u32::MAX; keys.len()];
+        trie.find(&keys, &mut found);
+        assert!(found.iter().all(|found| *found == 0));
+    }
+
+    #[test]
+    fn prefixes_of_all_lengths_come_change_and_go() {
+        for size in SIZES {
+            run(32, size, |address| u64::from(address) << 32);
+            run(32, size, |address| [u64::from(address) << 32, 0]);
+        }
+        run(60, 1, |address| 0x0abc_def0_0000_0000 | u64::from(address) << 4);
+        run(128, 1, |address| 0x2001_0db8_0000_0000_0000_0000 << 32 | u128::from(address));
+        run(160, 1, |address| {
+            let bytes = [[0x20, 1, 0xd, 0xb8].repeat(4), address.to_be_bytes().to_vec()].concat();
+            &*bytes.leak()
+        });
+    }
+
+    /// The route to one address is replaced by another of another length, the next before the last goes. Each reader finds
+    /// one of both, and never an older one than before.
+    #[test]
+    fn a_reader_finds_what_was_there_at_one_moment() {
+        let key = 0x0a14_8005_u64 << 32;
+        let lengths = [0, 24, 12, 32, 13, 30, 8, 25, 24, 18, 19, 3];
+        for size in SIZES {
+            let (trie, mut writer) = PrefixTrie::new(32, size).unwrap();
+            let (domain, done) = (Domain::new(), AtomicBool::new(false));
+            // What lies beside it in a node stays.
+            assert!(trie.insert(&mut writer, &domain, key ^ 1 << 37, 29, 1 << 20));
+            assert!(trie.insert(&mut writer, &domain, key, lengths[0], 0));
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        let seat = domain.join().unwrap();
+                        let mut last = 1;
+                        let mut looks = 0;
+                        while !done.load(Ordering::Acquire) || looks == 0 {
+                            let pin = Pin::new(&domain, &seat);
+                            let one = trie.find_one(key);
+                            let mut found = [0; 3];
+                            trie.find(&[key; 3], &mut found);
+                            drop(pin);
+                            for found in [one].into_iter().chain(found) {
+                                assert!(found >= last, "{found} after {last}, {size} entries");
+                                last = found;
+                            }
+                            looks += 1;
+                            if looks % 64 == 0 {
+                                std::thread::yield_now();
+                            }
+                        }
+                        domain.leave(&seat);
+                    });
+                }
+                let rounds = if cfg!(miri) { 24 } else { 2000 };
+                for number in 1..rounds {
+                    let [last, next] =
+                        [number - 1, number].map(|at| lengths[at as usize % lengths.len()]);
+                    assert!(trie.insert(&mut writer, &domain, key, next, number));
+                    assert!(trie.remove(&mut writer, &domain, key, last));
+                }
+                done.store(true, Ordering::Release);
+            });
+        }
+    }
+
+    #[test]
+    fn numbers_that_a_slot_has_no_room_for_are_refused() {
+        let (trie, mut writer) = PrefixTrie::new(32, 1).unwrap();
+        let domain = Domain::new();
+        for length in [0, 16, 32] {
+            assert!(!trie.insert(&mut writer, &domain, 0_u64, length, NODE - 1));
+            assert!(!trie.insert(&mut writer, &domain, 0_u64, length, u32::MAX));
+        }
+        assert_eq!(trie.find_one(0_u64), 0);
     }
 }

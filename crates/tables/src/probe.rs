@@ -4,7 +4,8 @@
 //! A key is one number of as many words as [`Probe::key_words`] says (one of 32 bits, or of 64 bits each), low word
 //! first. Its hash starts with [`Probe::SEED`]; for each word the state is multiplied, exclusive-ored with that word, by
 //! [`Probe::MULTIPLIER`] to 128 bits, whose halves are exclusive-ored. The bucket is the one that the low bits of the
-//! hash name ([`Access::mask`](crate::Access::mask)). Only a thread that is alone may look so.
+//! hash name ([`Access::mask`](crate::Access::mask)). Where entries have numbers, those say bucket and slot
+//! ([`Probe::number_bits`]). Only a thread that is alone may look so.
 
 use crate::bucket::{self, Fields};
 use crate::hash;
@@ -20,6 +21,7 @@ pub struct Probe {
     slots: usize,
     values: usize,
     action_bits: u32,
+    number_bits: Option<u32>,
 }
 
 impl Probe {
@@ -49,7 +51,22 @@ impl Probe {
             slots,
             values: bucket::values_offset(shape.key, shape.value, slots),
             action_bits: bucket::action_bits(slots),
+            number_bits: None,
         })
+    }
+
+    /// As [`Probe::of`] for tables that [`ExactTable::numbered`](crate::ExactTable::numbered) makes.
+    #[must_use]
+    pub fn numbered(parameter_bytes: usize, actions: u16) -> Option<Self> {
+        let probe = Self::of(u32::BITS, parameter_bytes, actions)?;
+        Some(Self { number_bits: Some(bucket::number_bits(probe.slots)), ..probe })
+    }
+
+    /// Where keys are numbers of entries: so many of the lowest bits of one name its slot, the bits above its bucket, of which
+    /// only those count that buckets have.
+    #[must_use]
+    pub fn number_bits(&self) -> Option<u32> {
+        self.number_bits
     }
 
     /// Words of a key; nothing if it is one of 32 bits.

@@ -108,6 +108,15 @@ impl Region {
         unsafe { &*self.at(offset).cast::<AtomicU64>() }
     }
 
+    /// The four bytes at `offset`, a multiple of 4 inside the region, of which no word of eight bytes is used.
+    #[inline(always)]
+    pub(crate) fn word32(&self, offset: usize) -> &AtomicU32 {
+        self.check(offset & !7, 0);
+        // SAFETY: the word that it is half of is inside the region, as just checked; masked, the offset is a multiple of 4,
+        // and the region is initialised and reached by atomics only.
+        unsafe { &*self.at(offset & !3).cast::<AtomicU32>() }
+    }
+
     /// As many words from `offset`, a multiple of 8, on.
     #[inline(always)]
     pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {

@@ -76,15 +76,15 @@ pub(crate) fn has_priorities(fields: &[MatchField]) -> bool {
 }
 
 impl Search {
-    /// For keys of these fields, of which one at most has a prefix where none needs a priority. `None` where memory does
-    /// not suffice.
-    pub(crate) fn new(fields: &[MatchField]) -> Option<(Self, SearchWriter)> {
+    /// For keys of these fields, of which one at most has a prefix where none needs a priority, in a table made for so many
+    /// entries. `None` where memory does not suffice.
+    pub(crate) fn new(fields: &[MatchField], entries: usize) -> Option<(Self, SearchWriter)> {
         if has_priorities(fields) {
             let tree = TernaryTree::new(fields.iter().map(MatchField::bytes));
             return Some((Self::Ternary(tree), SearchWriter::Ternary(Writer::default())));
         }
         let packing = Packing::new(fields);
-        let (trie, writer) = PrefixTrie::new(packing.bits())?;
+        let (trie, writer) = PrefixTrie::new(packing.bits(), entries)?;
         Some((Self::Prefix { packing, trie }, SearchWriter::Prefix(writer)))
     }
 

@@ -5,7 +5,7 @@
 use std::sync::{MutexGuard, PoisonError};
 
 pub(crate) use std::hint::spin_loop;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Arc, Condvar, Mutex};
 pub(crate) use std::thread::yield_now;
 

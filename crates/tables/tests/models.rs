@@ -45,6 +45,12 @@ mod design {
     pub(crate) const MAX_WORKERS: usize = 2;
 }
 
+#[cfg(loom)]
+mod store {
+    /// Enough for the models.
+    pub(crate) const BATCH: usize = 2;
+}
+
 /// One line of memory in loom's words.
 #[cfg(loom)]
 #[allow(unsafe_code, reason = "the same signatures as in the crate")]
@@ -73,6 +79,14 @@ mod region {
 
         pub(crate) fn at(&self, offset: usize) -> *const u8 {
             std::ptr::from_ref(&self.words[offset / 8]).cast()
+        }
+
+        pub(crate) fn bytes(&self) -> usize {
+            8 * self.words.len()
+        }
+
+        pub(crate) fn word32(&self, offset: usize) -> &AtomicU32 {
+            &self.halves[offset / 4]
         }
 
         pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
@@ -132,6 +146,14 @@ mod exclusive;
 #[path = "../src/gate.rs"]
 #[allow(dead_code, unreachable_pub, reason = "models use a part of each file")]
 mod gate;
+#[cfg(loom)]
+#[path = "../src/hash.rs"]
+#[allow(dead_code, unreachable_pub, reason = "models use a part of each file")]
+mod hash;
+#[cfg(loom)]
+#[path = "../src/prefix_trie.rs"]
+#[allow(dead_code, reason = "models use a part of each file")]
+mod prefix_trie;
 #[cfg(loom)]
 #[path = "../src/quiescence.rs"]
 #[allow(dead_code, reason = "models use a part of each file")]

@@ -294,7 +294,7 @@ impl Run<'_, '_> {
             };
             // SAFETY: the accesses were given for the batch, in the gate.
             unsafe { table.searcher.find_all(&keys[..packets], &mut found[..packets]) };
-            found[..packets].iter().for_each(|found| table.access.ask_for(*found));
+            table.access.ask_for_numbers(&found[..packets]);
             if let Some(owner) = owner {
                 let keys = found.map(|found| [u64::from(found), 0]);
                 // SAFETY: as above.

@@ -181,14 +181,20 @@ impl NativeTable {
         layout: Arc<EntryLayout>,
         natives: Arc<Natives>,
         TableStorage { store, replicas, synchronised, .. }: TableStorage,
+        size: usize,
     ) -> Option<Arc<Self>> {
         let actions = u16::try_from(layout.actions.len()).ok()?;
         let bytes = layout.parameter_bytes as usize;
         let lock = if synchronised { EntryLock::PerEntry } else { EntryLock::None };
         let storage = storage(store);
-        let table = ExactTable::stored(storage, lock, layout.key_bits, bytes, actions).ok()?;
+        let table = match layout.fields() {
+            None => ExactTable::stored(storage, lock, layout.key_bits, bytes, actions),
+            // What is found is the number of an entry.
+            Some(_) => ExactTable::numbered(storage, lock, bytes, actions),
+        };
+        let table = table.ok()?;
         let finder = match layout.fields() {
-            Some(fields) => Some(Finder::new(fields).ok()?),
+            Some(fields) => Some(Finder::new(fields, size).ok()?),
             None => None,
         };
         let in_place = !layout.defers && layout.writing() != 0;

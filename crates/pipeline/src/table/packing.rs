@@ -206,7 +206,11 @@ impl EntryLayout {
     /// How code looks into the buckets of the table.
     pub(crate) fn probe(&self) -> Option<tables::Probe> {
         let actions = u16::try_from(self.actions.len()).ok()?;
-        tables::Probe::of(self.key_bits, self.parameter_bytes as usize, actions)
+        let bytes = self.parameter_bytes as usize;
+        match self.fields {
+            None => tables::Probe::of(self.key_bits, bytes, actions),
+            Some(_) => tables::Probe::numbered(bytes, actions),
+        }
     }
 
     /// Widths of the keys and how far each lies above the lowest bit.

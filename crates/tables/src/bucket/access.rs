@@ -4,18 +4,19 @@
 use std::ptr;
 
 use super::line::{Held, Line};
-use super::table::{Buckets, Effect};
+use super::table::{Buckets, Effect, number_bits, numbered_hash};
 use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key};
-use crate::hash;
+use crate::hash::{DEFAULT_SEED, fixed};
 use crate::quiescence::relax;
 
 impl<const K: usize, const V: usize> Buckets<K, V> {
-    pub(crate) fn access(&self, sharing: Sharing, writing: u64) -> Access {
+    /// `NUMBERED`: the buckets were made for numbers.
+    pub(crate) fn access<const NUMBERED: bool>(&self, sharing: Sharing, writing: u64) -> Access {
         let (find, leave): (Find, Option<Leave>) = match sharing {
             // While packets are in the gate, nobody changes which entries there are: only their values move.
-            Sharing::Alone | Sharing::Apart | Sharing::Words => (alone::<K, V>, None),
-            Sharing::Unlocked => (shared::<K, V>, Some(write_back::<K, V>)),
-            Sharing::Locked => (held::<K, V>, Some(release::<K, V>)),
+            Sharing::Alone | Sharing::Apart | Sharing::Words => (alone::<K, V, NUMBERED>, None),
+            Sharing::Unlocked => (shared::<K, V, NUMBERED>, Some(write_back::<K, V, NUMBERED>)),
+            Sharing::Locked => (held::<K, V, NUMBERED>, Some(release::<K, V>)),
         };
         let (first, mask) = self.first_and_mask();
         Access {
@@ -24,6 +25,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             leave,
             buckets: first,
             mask,
+            number_bits: u64::from(number_bits(Self::SLOTS)),
             in_place: u64::from(leave.is_none()),
             is_alone: u64::from(sharing == Sharing::Alone),
             hits: 0,
@@ -38,6 +40,11 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     }
 }
 
+#[inline(always)]
+fn hash<const K: usize, const V: usize, const NUMBERED: bool>(key: &[u8; K]) -> u64 {
+    if NUMBERED { numbered_hash(key, Buckets::<K, V>::SLOTS) } else { fixed(key, DEFAULT_SEED) }
+}
+
 /// The access and its buckets.
 ///
 /// # Safety
@@ -50,7 +57,7 @@ unsafe fn parts<'a, const K: usize, const V: usize>(
     unsafe { (&mut *access, &*(*access).body.cast::<Buckets<K, V>>()) }
 }
 
-unsafe extern "C" fn alone<const K: usize, const V: usize>(
+unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>(
     access: *mut Access,
     low: u64,
     high: u64,
@@ -58,7 +65,7 @@ unsafe extern "C" fn alone<const K: usize, const V: usize>(
     // SAFETY: the caller of a function in an access hands it that access.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
-    match buckets.find::<true>(hash::fixed(&key, hash::DEFAULT_SEED), &key, |_| true) {
+    match buckets.find::<true>(hash::<K, V, NUMBERED>(&key), &key, |_| true) {
         Some(found) => {
             let value = buckets.line_of(&found).value_address(found.slot());
             access.found(value, found.action)
@@ -67,7 +74,7 @@ unsafe extern "C" fn alone<const K: usize, const V: usize>(
     }
 }
 
-unsafe extern "C" fn shared<const K: usize, const V: usize>(
+unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool>(
     access: *mut Access,
     low: u64,
     high: u64,
@@ -75,7 +82,7 @@ unsafe extern "C" fn shared<const K: usize, const V: usize>(
     // SAFETY: as in `alone`.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
-    match buckets.find::<false>(hash::fixed(&key, hash::DEFAULT_SEED), &key, |_| true) {
+    match buckets.find::<false>(hash::<K, V, NUMBERED>(&key), &key, |_| true) {
         Some(found) => {
             access.key = [low, high];
             let value = access.copy(&found.value);
@@ -85,11 +92,13 @@ unsafe extern "C" fn shared<const K: usize, const V: usize>(
     }
 }
 
-unsafe extern "C" fn write_back<const K: usize, const V: usize>(access: *mut Access) {
+unsafe extern "C" fn write_back<const K: usize, const V: usize, const NUMBERED: bool>(
+    access: *mut Access,
+) {
     // SAFETY: as in `alone`.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(access.key[0], access.key[1]);
-    let hash = hash::fixed(&key, hash::DEFAULT_SEED);
+    let hash = hash::<K, V, NUMBERED>(&key);
     let words = access.value.map(u64::to_ne_bytes);
     buckets.update::<false, true, ()>(hash, &key, |action, value, _| {
         value.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
@@ -97,7 +106,7 @@ unsafe extern "C" fn write_back<const K: usize, const V: usize>(access: *mut Acc
     });
 }
 
-unsafe extern "C" fn held<const K: usize, const V: usize>(
+unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
     access: *mut Access,
     low: u64,
     high: u64,
@@ -105,7 +114,7 @@ unsafe extern "C" fn held<const K: usize, const V: usize>(
     // SAFETY: as in `alone`.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
-    let hash = hash::fixed(&key, hash::DEFAULT_SEED);
+    let hash = hash::<K, V, NUMBERED>(&key);
     let mut spins = 0;
     loop {
         let Some(found) = buckets.find::<false>(hash, &key, |_| true) else {

@@ -77,8 +77,24 @@ pub(crate) fn buckets_for(capacity: usize, slots: usize) -> Option<usize> {
     usize::try_from(needed).ok()?.checked_next_power_of_two()
 }
 
+/// Of a number, the bits that tell the entries of a bucket apart where buckets have so many slots.
+pub(crate) const fn number_bits(slots: usize) -> u32 {
+    slots.ilog2()
+}
+
+#[inline(always)]
+fn number<const K: usize>(key: &[u8; K]) -> u32 {
+    key.first_chunk().map_or(0, |number| u32::from_le_bytes(*number))
+}
+
+/// What stands for the hash of a number, which is a key of four bytes, the lowest first.
+#[inline(always)]
+pub(crate) fn numbered_hash<const K: usize>(key: &[u8; K], slots: usize) -> u64 {
+    u64::from(number(key) >> number_bits(slots))
+}
+
 impl<const K: usize, const V: usize> Buckets<K, V> {
-    const SLOTS: usize = slots(K, V);
+    pub(crate) const SLOTS: usize = slots(K, V);
 
     /// Buckets for `capacity` entries, or `None` where memory does not suffice.
     pub(crate) fn new(capacity: usize) -> Option<Self> {
@@ -91,6 +107,17 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             len: AtomicUsize::new(0),
             overflow: Mutex::new(()),
         })
+    }
+
+    /// Buckets for entries with the numbers from 1 to `capacity`, or `None` where memory does not suffice. Each number has a
+    /// slot of its own, the last one that of 0: so the bucket is full and nothing needs to be compared. What the other
+    /// functions call a hash is [`numbered_hash`] here, and entries are added by [`Buckets::insert_numbered`] alone.
+    pub(crate) fn numbered(capacity: usize) -> Option<Self> {
+        let buckets =
+            capacity.div_ceil(1 << number_bits(Self::SLOTS)).checked_next_power_of_two()?;
+        let region = Region::new(buckets.checked_mul(LINE)?)?;
+        let (len, overflow) = (AtomicUsize::new(0), Mutex::new(()));
+        Some(Self { region, mask: buckets - 1, capacity, len, overflow })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -330,6 +357,28 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         inserted.ok_or(Full::Exists)
     }
 
+    /// Adds the entry with this number to buckets that were made for numbers, which one thread changes.
+    pub(crate) fn insert_numbered(
+        &self,
+        key: &[u8; K],
+        action: u16,
+        value: &[u8; V],
+    ) -> Result<u32, Full> {
+        let number = number(key);
+        if !(1..=self.capacity).contains(&(number as usize)) {
+            return Err(Full::Full);
+        }
+        let bucket = self.home(numbered_hash(key, Self::SLOTS));
+        let slot = number as usize & ((1 << number_bits(Self::SLOTS)) - 1);
+        let mut held = self.line(bucket).lock();
+        if Line::<'_, K, V>::action(held.header(), slot) != 0 {
+            return Err(Full::Exists);
+        }
+        Self::put(&mut held, slot, key, action, value);
+        self.len.fetch_add(1, Ordering::Relaxed);
+        Ok(self.position(bucket, slot))
+    }
+
     /// Adds an entry for which room is reserved, or nothing if the key is there.
     fn insert_reserved(
         &self,
@@ -457,11 +506,15 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     ) -> Option<usize> {
         let slot =
             (0..Self::SLOTS).find(|&slot| Line::<'_, K, V>::action(held.header(), slot) == 0)?;
+        Self::put(held, slot, key, action, value);
+        Some(slot)
+    }
+
+    fn put(held: &mut Held<'_, K, V>, slot: usize, key: &[u8; K], action: u16, value: &[u8; V]) {
         let line = held.line();
         line.set_key(slot, key);
         line.set_value(slot, value);
         held.change(Line::<'_, K, V>::with_action(held.header(), slot, u64::from(action) + 1));
-        Some(slot)
     }
 
     fn clear(
@@ -534,6 +587,37 @@ mod tests {
         buckets.remove(1, &[7; 8], |_| true, |_| ()).unwrap();
         assert_eq!(buckets.at(position), None);
         assert_eq!(buckets.at(u32::MAX), None);
+    }
+
+    #[test]
+    fn each_number_has_a_slot_of_its_own() {
+        let buckets = Buckets::<4, 8>::numbered(64).unwrap();
+        let hash = |number: u32| numbered_hash(&number.to_le_bytes(), Buckets::<4, 8>::SLOTS);
+        let mut places = std::collections::HashSet::new();
+        for number in (1..=64_u32).rev() {
+            let key = number.to_le_bytes();
+            let place = buckets.insert_numbered(&key, 1, &[number as u8; 8]).unwrap();
+            assert!(places.insert(place) && (place as usize) < buckets.positions());
+            assert_eq!(place % 4, number % 4);
+            assert_eq!(buckets.insert_numbered(&key, 1, &[0; 8]), Err(Full::Exists));
+        }
+        for number in [0, 65, u32::MAX] {
+            let key = number.to_le_bytes();
+            assert_eq!(buckets.insert_numbered(&key, 1, &[0; 8]), Err(Full::Full), "{number}");
+        }
+        // Those that come in another order than those before went have their own slots again.
+        for number in [7, 6, 64, 5] {
+            let removed =
+                buckets.remove(hash(number), &number.to_le_bytes(), |_| true, |_| ()).unwrap();
+            assert_eq!(removed.value, [number as u8; 8]);
+        }
+        for number in [5, 6, 7, 64_u32] {
+            let key = number.to_le_bytes();
+            assert_eq!(buckets.insert_numbered(&key, 0, &[9; 8]).unwrap() % 4, number % 4);
+            let found = buckets.find::<false>(hash(number), &key, |_| true).unwrap();
+            assert_eq!((found.action, found.value, found.position % 4), (0, [9; 8], number % 4));
+        }
+        assert_eq!(buckets.len(), 64);
     }
 
     #[test]

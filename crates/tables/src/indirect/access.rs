@@ -41,6 +41,7 @@ impl Indirect {
             buckets,
             mask,
             // Code sees buckets with entries in them, and those here have none.
+            number_bits: 0,
             in_place: 0,
             is_alone: u64::from(sharing == Sharing::Alone),
             hits: 0,

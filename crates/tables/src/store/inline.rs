@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::access::{Access, Sharing};
 use crate::announcement::{Turn, WINDOW};
-use crate::bucket::{Buckets, Effect, Full, max_actions, slots};
+use crate::bucket::{Buckets, Effect, Full, max_actions, numbered_hash, slots};
 use crate::calm::Way;
 use crate::design::EntryLock;
 use crate::hash;
@@ -57,6 +57,14 @@ macro_rules! shapes {
             pub(crate) fn new(shape: Shape, size: usize) -> Option<Self> {
                 match (shape.key, shape.value) {
                     $(($key, $value) => Buckets::new(size).map(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// Buckets of this shape for entries by their numbers, or `None` where memory does not suffice.
+            pub(crate) fn numbered(shape: Shape, size: usize) -> Option<Self> {
+                match (shape.key, shape.value) {
+                    $(($key, $value) => Buckets::numbered(size).map(Self::$name),)*
                     _ => None,
                 }
             }
@@ -173,7 +181,27 @@ impl Inline {
 
     /// A thread's way in for machine code.
     pub(crate) fn access(&self, sharing: Sharing, writing: u64) -> Access {
-        with!(self, buckets => buckets.access(sharing, writing))
+        with!(self, buckets => buckets.access::<false>(sharing, writing))
+    }
+
+    /// As [`Inline::access`] where keys are numbers.
+    pub(crate) fn numbered_access(&self, sharing: Sharing, writing: u64) -> Access {
+        with!(self, buckets => buckets.access::<true>(sharing, writing))
+    }
+
+    /// What stands for the hash of a number.
+    pub(crate) fn numbered_hash(&self, key: &[u8]) -> u64 {
+        with!(self, buckets => hash_of_number(buckets, key))
+    }
+
+    /// Adds the entry with a number.
+    pub(crate) fn insert_numbered(
+        &self,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> Result<u32, Full> {
+        with!(self, buckets => buckets.insert_numbered(&widen(key), action, &widen(parameters)))
     }
 
     pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {
@@ -246,6 +274,10 @@ impl Inline {
 #[inline(always)]
 fn hash_for<const K: usize, const V: usize>(_: &Buckets<K, V>, key: &[u8], seed: u64) -> u64 {
     hash::fixed::<K>(&widen(key), seed)
+}
+
+fn hash_of_number<const K: usize, const V: usize>(_: &Buckets<K, V>, key: &[u8]) -> u64 {
+    numbered_hash::<K>(&widen(key), Buckets::<K, V>::SLOTS)
 }
 
 #[inline(always)]

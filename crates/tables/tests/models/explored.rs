@@ -11,6 +11,7 @@ use crate::announcement::{Announcements, Place};
 use crate::arena::{Arena, Root, Writer};
 use crate::calm::{Calm, Standing, Way};
 use crate::exclusive::Exclusive;
+use crate::prefix_trie::PrefixTrie;
 use crate::quiescence::{Domain, Reclaim};
 use crate::region::{LINE, Region};
 use crate::sync::{AtomicU64, Ordering};
@@ -469,5 +470,50 @@ fn a_packet_sees_a_tree_of_one_moment() {
     assert!(
         count(|| reader_met_a_mixed_tree(false)) > 0,
         "where blocks are used again at once the reader must be seen to fail"
+    );
+}
+
+/// A route is replaced by a longer one, which comes first, while a packet looks for an address; whether it found none. In models
+/// the large array has three bits and the small one two. A writer that does not wait takes the first out while packets look.
+fn route_was_missed(lengths: [u32; 2], waits: bool) -> bool {
+    let (trie, mut writer) = PrefixTrie::new(8, 0).unwrap();
+    let shared = Arc::new((Domain::new(), trie));
+    let key = 0b0101_0101_u64 << 56;
+    let [first, next] = lengths;
+    {
+        let (domain, trie) = &*shared;
+        // Its neighbour is in the node that the key may lead to.
+        assert!(trie.insert(&mut writer, domain, key ^ 1 << 56, 8, 2));
+        assert!(trie.insert(&mut writer, domain, key, first, 0));
+    }
+    let changes = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || {
+            let (domain, trie) = &*shared;
+            assert!(trie.insert(&mut writer, domain, key, next, 1));
+            if waits {
+                assert!(trie.remove(&mut writer, domain, key, first));
+            } else {
+                trie.fill_short(&writer, first, (key >> (64 - first)) as usize, 0);
+            }
+        })
+    };
+    let (domain, trie) = &*shared;
+    let seat = domain.join().unwrap();
+    domain.pin(&seat);
+    let found = trie.find_one(key);
+    domain.unpin(&seat);
+    changes.join().unwrap();
+    found == 0
+}
+
+#[test]
+fn a_packet_finds_the_route_that_was_there_before_or_the_one_behind() {
+    for lengths in [[1, 3], [0, 2], [3, 5], [2, 5], [1, 8], [3, 1]] {
+        assert_eq!(count(move || route_was_missed(lengths, true)), 0, "{lengths:?}");
+    }
+    assert!(
+        count(|| route_was_missed([1, 5], false)) > 0,
+        "where packets under way are not waited for one must be seen to miss"
     );
 }

@@ -44,7 +44,10 @@ impl Function<'_, '_> {
         (hit, miss): (Block, Block),
     ) {
         match probe.filter(|_| self.places.is_some()) {
-            Some(probe) => self.probe(probe, (lookup, told), (hit, miss)),
+            Some(probe) => match probe.number_bits() {
+                Some(bits) => self.probe_numbered((probe, bits), lookup, (hit, miss)),
+                None => self.probe(probe, (lookup, told), (hit, miss)),
+            },
             None => self.look_up_by_call(lookup, (hit, miss)),
         }
     }
@@ -110,20 +113,11 @@ impl Function<'_, '_> {
         // A slot without an entry keeps its last key: then another one may have it.
         self.builder.switch_to_block(found);
         let slot = self.builder.ins().ctz(fits);
-        let bits = self.builder.ins().imul_imm(slot, i64::from(probe.action_bits()));
-        let bits = self.builder.ins().iadd_imm(bits, i64::from(Probe::ACTIONS));
-        let stored = self.builder.ins().ushr(header, bits);
-        let stored = self.masked(stored, probe.action_bits());
+        let stored = self.action_in(probe, header, slot);
         self.builder.ins().brif(stored, known, &[], call, &[]);
 
         self.builder.switch_to_block(known);
-        self.count_lookup(lookup.access, HITS);
-        let (values, size) = probe.values();
-        let distance = self.builder.ins().imul_imm(slot, size as i64);
-        let at = self.builder.ins().iadd(bucket, distance);
-        let at = self.builder.ins().iadd_imm(at, values as i64);
-        let of_hit = self.builder.ins().iadd_imm(stored, -1);
-        self.builder.ins().jump(hit, &[at.into(), of_hit.into()]);
+        self.go_to_slot(probe, lookup, (bucket, slot, stored), hit);
 
         self.builder.switch_to_block(absent);
         let overflow = self.builder.ins().band_imm(header, Probe::OVERFLOW.cast_signed());
@@ -140,6 +134,10 @@ impl Function<'_, '_> {
         self.builder.ins().jump(miss, &[]);
 
         self.builder.switch_to_block(call);
+        self.look_up_by_cold_call(lookup, (hit, miss));
+    }
+
+    fn look_up_by_cold_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
         if self.is_whole() {
             let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
             let found = self.call_cold(find, &[lookup.access, lookup.low, lookup.high]);
@@ -147,6 +145,59 @@ impl Function<'_, '_> {
         } else {
             self.look_up_by_call(lookup, (hit, miss));
         }
+    }
+
+    /// As [`Self::probe`] for the number of an entry, which says where it is; `bits` of it name the slot.
+    fn probe_numbered(
+        &mut self,
+        (probe, bits): (Probe, u32),
+        lookup: Lookup,
+        (hit, miss): (Block, Block),
+    ) {
+        let mut block = || self.builder.create_block();
+        let (here, known, call) = (block(), block(), block());
+        self.builder.set_cold_block(call);
+        if self.stays_in_place() {
+            self.builder.ins().jump(here, &[]);
+        } else {
+            let in_place = self.load(Pointer { base: lookup.access, offset: IN_PLACE }, 8);
+            self.builder.ins().brif(in_place, here, &[], call, &[]);
+        }
+        self.builder.switch_to_block(here);
+        let bucket = self.bucket(probe, lookup);
+        let slot = self.masked(lookup.low, bits);
+        let header = self.load(Pointer { base: bucket, offset: 0 }, 8);
+        let stored = self.action_in(probe, header, slot);
+        self.builder.ins().brif(stored, known, &[], call, &[]);
+        self.builder.switch_to_block(known);
+        self.go_to_slot(probe, lookup, (bucket, slot, stored), hit);
+        self.builder.switch_to_block(call);
+        self.look_up_by_cold_call(lookup, (hit, miss));
+    }
+
+    /// What the header of a bucket says of the action in a slot.
+    fn action_in(&mut self, probe: Probe, header: Value, slot: Value) -> Value {
+        let bits = self.builder.ins().imul_imm(slot, i64::from(probe.action_bits()));
+        let bits = self.builder.ins().iadd_imm(bits, i64::from(Probe::ACTIONS));
+        let stored = self.builder.ins().ushr(header, bits);
+        self.masked(stored, probe.action_bits())
+    }
+
+    /// Goes to `hit` with the entry in a slot.
+    fn go_to_slot(
+        &mut self,
+        probe: Probe,
+        lookup: Lookup,
+        (bucket, slot, stored): (Value, Value, Value),
+        hit: Block,
+    ) {
+        self.count_lookup(lookup.access, HITS);
+        let (values, size) = probe.values();
+        let distance = self.builder.ins().imul_imm(slot, size as i64);
+        let at = self.builder.ins().iadd(bucket, distance);
+        let at = self.builder.ins().iadd_imm(at, values as i64);
+        let of_hit = self.builder.ins().iadd_imm(stored, -1);
+        self.builder.ins().jump(hit, &[at.into(), of_hit.into()]);
     }
 
     fn count_lookup(&mut self, access: Value, offset: i32) {
@@ -158,6 +209,10 @@ impl Function<'_, '_> {
 
     /// Address of the bucket of a key.
     pub(super) fn bucket(&mut self, probe: Probe, Lookup { access, low, high }: Lookup) -> Value {
+        if let Some(bits) = probe.number_bits() {
+            let number = self.builder.ins().ushr_imm(low, i64::from(bits));
+            return self.bucket_with(access, number);
+        }
         let mut state = self.number(Probe::SEED);
         let words = [low, high];
         let multiplier = self.number(Probe::MULTIPLIER);
@@ -167,8 +222,13 @@ impl Function<'_, '_> {
             let above = self.builder.ins().umulhi(mixed, multiplier);
             state = self.builder.ins().bxor(below, above);
         }
+        self.bucket_with(access, state)
+    }
+
+    /// Address of the bucket that the lowest bits of a word name.
+    fn bucket_with(&mut self, access: Value, word: Value) -> Value {
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);
-        let number = self.builder.ins().band(state, mask);
+        let number = self.builder.ins().band(word, mask);
         let distance = self.builder.ins().imul_imm(number, Probe::BUCKET as i64);
         let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
         self.builder.ins().iadd(buckets, distance)
