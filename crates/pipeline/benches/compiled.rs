@@ -14,7 +14,7 @@
 //! its entry in the same kind of table (`tables`, one shard), and writes the packet back. Without `--entries` that is for
 //! 2^16 and 2^20 of them.
 //!
-//! Realistic programs follow (`programs`); `--only programs` runs those alone.
+//! Realistic programs follow (`programs`), with 2^20 entries or as many as `--entries` says; `--only programs` runs those alone.
 
 #[path = "compiled/programs.rs"]
 mod programs;
@@ -388,5 +388,6 @@ fn main() -> Result<(), String> {
     for entries in arguments.updated.iter().filter(|_| arguments.runs("update")) {
         update(&arguments, *entries)?;
     }
-    programs::run(&arguments, 1 << 20)
+    let entries = arguments.updated.last().copied().unwrap_or(1 << 20);
+    programs::run(&arguments, entries)
 }

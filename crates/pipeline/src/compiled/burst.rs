@@ -17,11 +17,15 @@ use crate::architecture::v1model::Behind;
 use crate::error::RunError;
 use crate::table::{Account, Ageing, EntryLayout};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use tables::{Access, LINE, Probe};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 32;
+
+/// Those of them whose keys are told, and which are sought by prefixes, at once.
+const HALF: usize = BURST / 2;
 
 /// The bit of what the second stage gives that says that the packet goes to a group.
 pub(super) const MULTICAST: u64 = 1 << 32;
@@ -102,6 +106,8 @@ pub(super) struct Sought {
     pub(super) table: u32,
     /// Which of the burst's columns has the keys.
     pub(super) column: usize,
+    /// The best entry is that with the longest prefix.
+    pub(super) by_prefix: bool,
     /// If entries have counters or timers.
     pub(super) owner: Option<Owner>,
 }
@@ -269,6 +275,7 @@ impl Run<'_, '_> {
             // were given for the batch, in the gate.
             unsafe { (stages.parse)(&raw mut burst, 0) };
             if let Some(inside) = inside.as_deref_mut() {
+                self.ask_for_searches(inside.accesses(), 0..packets.len());
                 self.seek(inside.accesses(), packets.len());
             }
             let parsed = self.clock();
@@ -283,18 +290,35 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Asks the cache for what the searches of some packets of a burst look into first.
+    fn ask_for_searches(&self, accesses: &[TableAccess], packets: Range<usize>) {
+        for Sought { table, column, .. } in &self.code.machine.sought {
+            if let (Some(table), Some(column)) =
+                (accesses.get(*table as usize), self.columns.get(*column))
+            {
+                // SAFETY: the accesses were given for the batch, in the gate.
+                unsafe { table.searcher.ask_for(&column.keys[packets.clone()]) };
+            }
+        }
+    }
+
     /// Finds for all packets of a burst what they seek by prefixes or rules, and asks the cache for the entries and for what
     /// entries name.
     fn seek(&mut self, accesses: &mut [TableAccess], packets: usize) {
-        for Sought { table, column, owner } in &self.code.machine.sought {
+        for Sought { table, column, by_prefix, owner } in &self.code.machine.sought {
             let (Some(table), Some(Column { keys, found })) =
                 (accesses.get_mut(*table as usize), self.columns.get_mut(*column))
             else {
                 continue;
             };
-            // SAFETY: the accesses were given for the batch, in the gate.
-            unsafe { table.searcher.find_all(&keys[..packets], &mut found[..packets]) };
-            table.access.ask_for_numbers(&found[..packets]);
+            // While some wait for what leads to their entries, those of the others come.
+            let at_once = if *by_prefix { HALF } else { BURST };
+            let parts = keys[..packets].chunks(at_once).zip(found[..packets].chunks_mut(at_once));
+            for (keys, found) in parts {
+                // SAFETY: the accesses were given for the batch, in the gate.
+                unsafe { table.searcher.find_all(keys, found) };
+                table.access.ask_for_numbers(found);
+            }
             if let Some(owner) = owner {
                 let keys = found.map(|found| [u64::from(found), 0]);
                 // SAFETY: as above.
@@ -331,16 +355,29 @@ impl Run<'_, '_> {
             self.call_outs();
             if let Some(ask) = ask {
                 let asked = self.code.machine.asked;
-                let (told, left) = (asked * from, asked * (packets.len() - from));
-                // SAFETY: the burst is as for the stage, and code leaves as many addresses for each of its packets as it
-                // tells buckets of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
-                // The driver may have had the packet before: what was told before that is told anew.
-                let buckets = unsafe {
-                    ask(burst, from as u64);
-                    std::slice::from_raw_parts(burst.asked.cast_const().add(told), left)
-                };
-                if is_far {
-                    Access::ask_for_buckets(buckets);
+                let mut begin = from;
+                while begin < packets.len() {
+                    // The memory brings what the first need while the others are told.
+                    let end = match self.code.machine.sought.is_empty() {
+                        true => packets.len(),
+                        false => packets.len().min(begin + HALF),
+                    };
+                    burst.count = end as u64;
+                    let (told, left) = (asked * begin, asked * (end - begin));
+                    // SAFETY: the burst is as for the stage, and code leaves as many addresses for each of its packets as it
+                    // tells buckets of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
+                    // The driver may have had the packet before: what was told before that is told anew.
+                    let buckets = unsafe {
+                        ask(burst, begin as u64);
+                        std::slice::from_raw_parts(burst.asked.cast_const().add(told), left)
+                    };
+                    if is_far {
+                        Access::ask_for_buckets(buckets);
+                    }
+                    if let (0, Some(inside)) = (from, inside.as_deref_mut()) {
+                        self.ask_for_searches(inside.accesses(), begin..end);
+                    }
+                    begin = end;
                 }
                 if let (0, Some(inside)) = (from, inside.as_deref_mut()) {
                     self.seek(inside.accesses(), packets.len());

@@ -223,6 +223,13 @@ impl EntryLayout {
         self.fields.as_deref()
     }
 
+    /// Whether the best entry is that with the longest prefix, and none has a priority.
+    pub(crate) fn has_prefix_alone(&self) -> bool {
+        use tables::MatchKind::{Exact, Lpm};
+        let fields = self.fields().unwrap_or_default();
+        fields.iter().all(|field| matches!(field.kind, Exact | Lpm))
+    }
+
     /// What an entry asks of the keys, where not all are matched exactly.
     pub(crate) fn field_matches(&self, matches: &[FieldMatch]) -> Option<Vec<tables::FieldMatch>> {
         let fields = self.fields.as_ref()?;

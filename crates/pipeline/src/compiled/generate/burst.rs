@@ -592,9 +592,13 @@ impl<'m> Function<'_, 'm> {
 pub(super) fn sought(bound: &Bound, straight: &Straight, plan: &Plan) -> Vec<Sought> {
     let known = known_tables(bound, straight, plan).filter_map(|(table, _, layout)| {
         let column = *plan.ahead.get(&table)?;
-        Some(Sought { table, column, owner: Owner::of(layout) })
+        let (by_prefix, owner) = (layout.has_prefix_alone(), Owner::of(layout));
+        Some(Sought { table, column, by_prefix, owner })
     });
-    known.collect()
+    let mut known: Vec<_> = known.collect();
+    // While rules are compared the memory brings what was asked for prefixes.
+    known.sort_by_key(|sought| sought.by_prefix);
+    known
 }
 
 /// The native tables of exact keys that are known behind the parser, whose entries have counters or timers.

@@ -98,13 +98,15 @@ impl Function<'_, '_> {
     fn words(&mut self, piece: &Piece, (takes_invalid, complements): (bool, bool)) -> Value {
         match *piece {
             Piece::Bits { flag, offset, bit, width } => {
-                let at = self.bits_to_read(Address::fixed(offset)).at.plus(bit / 8);
                 let mut sum = self.number(0);
                 let mut done = 0;
                 while done < width / 8 {
                     let bytes = [8, 4, 2].into_iter().find(|bytes| done + bytes <= width / 8);
                     let bytes = bytes.unwrap_or(2);
-                    let mut words = self.load(at.plus(done), bytes);
+                    let first = bit + 8 * done;
+                    let all = first..first + 8 * bytes;
+                    let at = self.bits_to_read(Address::fixed(offset), all).at.plus(first / 8);
+                    let mut words = self.load(at, bytes);
                     if complements {
                         words = self.builder.ins().bnot(words);
                         words = self.masked(words, bytes * 8);

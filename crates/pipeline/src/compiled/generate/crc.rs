@@ -79,9 +79,11 @@ impl Function<'_, '_> {
             let left = (bytes - done).min(WORD - inside);
             let (part, taken) = match *piece {
                 Piece::Bits { offset, bit, .. } => {
-                    let from = self.bits_to_read(Address::fixed(offset)).at.plus(bit / 8);
                     let taken = [8, 4, 2, 1].into_iter().find(|bytes| *bytes <= left).unwrap_or(1);
-                    (self.load(from.plus(done), taken), taken)
+                    let first = bit + 8 * done;
+                    let all = first..first + 8 * taken;
+                    let from = self.bits_to_read(Address::fixed(offset), all).at.plus(first / 8);
+                    (self.load(from, taken), taken)
                 }
                 Piece::Number { offset, bytes: of_number, width } => {
                     let value = match self.slot(offset) {

@@ -1,11 +1,12 @@
 //! Numbers and headers in the frame, bytes of packets.
 
 use super::Function;
-use super::places::Readable;
+use super::places::{ALL_BITS, Readable};
 use crate::bound::shape::{DATA, Scalar, Storage};
 use crate::bound::{Address, Field, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlags, Type, Value, types};
+use std::ops::Range;
 
 /// Bytes from which on copying is a loop of the C library.
 const LONG: u32 = 512;
@@ -101,7 +102,7 @@ impl Function<'_, '_> {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.use_var(variable);
         }
-        let Readable { at, bytes, is_input } = self.bits_to_read(field.address);
+        let Readable { at, bytes, is_input } = self.bits_to_read(field.address, bits_of(field));
         match field.scalar.storage {
             Storage::Packed { bit } if !is_within(bytes, bit, field.scalar.width) => {
                 self.load_exactly(at, bit, field.scalar.width)
@@ -143,8 +144,18 @@ impl Function<'_, '_> {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.def_var(variable, value);
         }
-        let Readable { at: mut before, bytes, .. } = self.bits_to_read(field.address);
-        let at = self.bits_to_write(field.address);
+        // What lies around it in the same bytes is read too.
+        let around = match field.scalar.storage {
+            Storage::Packed { bit } => {
+                let start = Pointer { base: self.frame, offset: 0 };
+                let (at, bytes, _) = packed(start, bit, field.scalar.width);
+                let first = 8 * at.offset.cast_unsigned();
+                first..first + 8 * bytes
+            }
+            Storage::Native { .. } | Storage::Wide { .. } => ALL_BITS,
+        };
+        let Readable { at: mut before, bytes, .. } = self.bits_to_read(field.address, around);
+        let at = self.bits_to_write(field.address, bits_of(field));
         if let Storage::Packed { bit } = field.scalar.storage
             && !is_within(bytes, bit, field.scalar.width)
         {
@@ -251,6 +262,14 @@ impl Function<'_, '_> {
 fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     let loaded = (bit % 8 + width).div_ceil(8).next_power_of_two();
     there.is_none_or(|there| bit / 8 + loaded <= there)
+}
+
+/// Which bits of its header a field is.
+pub(super) fn bits_of(field: Field) -> Range<u32> {
+    match field.scalar.storage {
+        Storage::Packed { bit } => bit..bit + field.scalar.width,
+        Storage::Native { .. } | Storage::Wide { .. } => ALL_BITS,
+    }
 }
 
 /// First byte, bytes to load and bits right of a number in a header.

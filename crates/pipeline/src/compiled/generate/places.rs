@@ -13,6 +13,7 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
+use std::ops::Range;
 
 /// Variables of a function; see the module.
 pub(super) struct Places<'p> {
@@ -37,16 +38,33 @@ pub(super) struct Places<'p> {
     columns: Option<(Value, Variable)>,
 }
 
+/// Of a header, whatever is written.
+pub(super) const ALL_BITS: Range<u32> = 0..u32::MAX;
+
+impl Whole {
+    /// Whether a header lies where it did in the packet that came in, and nothing was written in these of its bits.
+    fn lies_as_told(&self, flag: Offset, bits: &Range<u32>) -> bool {
+        matches!(self.known.get(&flag), Some(Known::At(_)))
+            && self.extracted.contains(&flag)
+            && !self.is_written(flag, bits)
+    }
+
+    fn is_written(&self, flag: Offset, bits: &Range<u32>) -> bool {
+        let written = self.written.get(&flag).into_iter().flatten();
+        written.into_iter().any(|other| other.start < bits.end && bits.start < other.end)
+    }
+}
+
 /// Where headers are read while the packet was just copied to where it leaves from: what a processor stores in some pieces
 /// it can read again in others only when it has come to the cache. So fields are read where the packet came in, as long as
-/// nothing was written in their header; code is made in the order in which it may run.
+/// nothing was written there; code is made in the order in which it may run.
 struct Whole {
     /// Where the packet leaves from; nothing once it is parsed there.
     output: Option<Value>,
     /// Where the bits of each header are, or were, in the packet that came in.
     sources: BTreeMap<Offset, Variable>,
-    /// Headers in which something may have been written.
-    written: BTreeSet<Offset>,
+    /// Bits of headers that may have been written.
+    written: BTreeMap<Offset, Vec<Range<u32>>>,
     /// Headers that were extracted, whichever way the packet came here.
     extracted: BTreeSet<Offset>,
     /// Where headers lie in the packet, as long as that is known: nothing has touched them as a whole since.
@@ -55,6 +73,8 @@ struct Whole {
     payload: Option<u32>,
     /// Buckets of native tables for the key as the packet came in with it, by the tables' numbers.
     told: BTreeMap<u32, Value>,
+    /// Native tables in which the key as the packet came in with it was sought.
+    sought: BTreeSet<u32>,
     /// The state of the outermost parser that is written out.
     state: Option<u32>,
     /// Where that parser accepts, and in which of its states.
@@ -162,11 +182,12 @@ impl<'m> Function<'_, 'm> {
         places.whole = Some(Whole {
             output: Some(output),
             sources,
-            written: BTreeSet::new(),
+            written: BTreeMap::new(),
             extracted: BTreeSet::new(),
             known: BTreeMap::new(),
             payload: None,
             told: BTreeMap::new(),
+            sought: BTreeSet::new(),
             state: None,
             accepts: Vec::new(),
         });
@@ -224,13 +245,14 @@ impl<'m> Function<'_, 'm> {
             whole.extracted = extracted;
             (whole.known, whole.payload) = (known, payload);
             whole.told.clear();
+            whole.sought.clear();
         }
     }
 
-    /// Says which buckets were told for a packet whose headers lie as they were told to.
-    pub(super) fn set_told(&mut self, told: BTreeMap<u32, Value>) {
+    /// Says which buckets were told for a packet whose headers lie as they were told to, and in which tables it was sought.
+    pub(super) fn set_told(&mut self, told: BTreeMap<u32, Value>, sought: BTreeSet<u32>) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-            whole.told = told;
+            (whole.told, whole.sought) = (told, sought);
         }
     }
 
@@ -238,13 +260,16 @@ impl<'m> Function<'_, 'm> {
     pub(super) fn told_bucket(&self, number: u32, table: &Table) -> Option<Value> {
         // Who leaves the gate may find the table elsewhere.
         let whole = self.whole().filter(|_| self.stays_in_place())?;
-        let is_as_told = |flag: Offset| {
-            matches!(whole.known.get(&flag), Some(Known::At(_)))
-                && whole.extracted.contains(&flag)
-                && !whole.written.contains(&flag)
-        };
         let told = whole.told.get(&number).copied()?;
-        has_told_key(table, &is_as_told).then_some(told)
+        has_told_key(table, &|flag, bits| whole.lies_as_told(flag, bits)).then_some(told)
+    }
+
+    /// Whether a packet was sought in a native table with the key that it has: nothing that is made of was written since.
+    pub(super) fn is_sought_as_told(&self, number: u32, table: &Table) -> bool {
+        self.whole().is_some_and(|whole| {
+            whole.sought.contains(&number)
+                && has_told_key(table, &|flag, bits| whole.lies_as_told(flag, bits))
+        })
     }
 
     /// Where a header lies in the packet, if that is known without a look.
@@ -258,9 +283,12 @@ impl<'m> Function<'_, 'm> {
         self.whole()?.payload
     }
 
-    fn written_in(&mut self, flag: Offset) {
+    fn written_in(&mut self, flag: Offset, bits: Range<u32>) {
         if let Some(Places { whole: Some(whole), .. }) = &mut self.places {
-            whole.written.insert(flag);
+            let written = whole.written.entry(flag).or_default();
+            if !written.contains(&bits) {
+                written.push(bits);
+            }
         }
     }
 
@@ -325,6 +353,12 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
+    /// The number that was found for the key that was left of the packet at hand.
+    pub(super) fn left_number(&mut self, column: usize) -> Option<Value> {
+        let [_, found] = self.in_column(column)?;
+        Some(self.load(found, 4))
+    }
+
     /// The key that was left of the packet at hand, the low word first, and the number that was found for it.
     pub(super) fn left_key(&mut self, column: usize) -> Option<([Value; 2], Value)> {
         let [at, found] = self.in_column(column)?;
@@ -365,12 +399,12 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// As [`Self::bits_at`] for who reads them.
-    pub(super) fn bits_to_read(&mut self, address: Address) -> Readable {
+    /// As [`Self::bits_at`] for who reads these of them.
+    pub(super) fn bits_to_read(&mut self, address: Address, bits: Range<u32>) -> Readable {
         let flag = address.offset.wrapping_sub(DATA);
         let header = self.plan().and_then(|plan| plan.headers.get(&flag));
         let extracted = header.and_then(|header| header.extracted);
-        let whole = self.whole().filter(|whole| !whole.written.contains(&flag));
+        let whole = self.whole().filter(|whole| !whole.is_written(flag, &bits));
         match whole.and_then(|whole| whole.sources.get(&flag).copied()) {
             Some(source) => {
                 let is_input = whole.is_some_and(|whole| whole.extracted.contains(&flag));
@@ -385,15 +419,15 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// As [`Self::bits_at`] for who writes them.
-    pub(super) fn bits_to_write(&mut self, address: Address) -> Pointer {
-        self.written_in(address.offset.wrapping_sub(DATA));
+    /// As [`Self::bits_at`] for who writes these of them.
+    pub(super) fn bits_to_write(&mut self, address: Address, bits: Range<u32>) -> Pointer {
+        self.written_in(address.offset.wrapping_sub(DATA), bits);
         self.bits_at(address)
     }
 
     /// A header as a whole, in which the caller may write.
     pub(super) fn header(&mut self, address: Address) -> HeaderPlace {
-        self.written_in(address.offset);
+        self.written_in(address.offset, ALL_BITS);
         self.moved(address.offset);
         match (self.slot(address.offset), self.header_pointer(address.offset)) {
             (Some(flag), Some(pointer)) => {

@@ -454,6 +454,12 @@ impl Function<'_, '_> {
             return (key, key);
         }
         let column = self.found_ahead(number);
+        if let Some(column) = column.filter(|_| self.is_sought_as_told(number, table))
+            && let Some(low) = self.left_number(column)
+        {
+            let high = self.number(0);
+            return (key, Lookup { low, high, ..key });
+        }
         let Some(([low, high], found)) = column.and_then(|column| self.left_key(column)) else {
             return (key, self.search(key));
         };

@@ -4,14 +4,15 @@
 //!
 //! A packet that has other headers, or is too short, gets some other bucket or key. Asking for that bucket changes nothing, and
 //! what was found for a key counts for a packet that comes to the table with that key. The one function looks into the bucket
-//! that it is told only behind the end of the parser where headers lie as they do here, and only for a key of which nothing was
-//! written; it hashes all other keys itself.
+//! that it is told, and takes what was found, only behind the end of the parser where headers lie as they do here, and only for
+//! a key of which nothing was written; it hashes all other keys itself, and holds them against those that were sought.
 
 use super::whole::Parsed;
 use super::{Loop, tables_with_known_keys};
 use crate::bound::{Bound, Expression, Offset, Table};
 use crate::compiled::burst::{Burst, MAXIMUM_ASKED, Packet};
 use crate::compiled::generate::Function;
+use crate::compiled::generate::memory::bits_of;
 use crate::compiled::generate::places::Known;
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::Straight;
@@ -19,6 +20,7 @@ use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use std::mem::offset_of;
+use std::ops::Range;
 use tables::Probe;
 
 /// What can be told before a packet is parsed.
@@ -60,7 +62,7 @@ pub(in crate::compiled::generate) fn asked<'b>(
     plan: &Plan,
 ) -> Option<Asked<'b>> {
     let parsed = Parsed::longest(bound, straight)?;
-    let lies = |flag: Offset| matches!(parsed.known(flag), Some(Known::At(_)));
+    let lies = |flag: Offset, _: &Range<u32>| matches!(parsed.known(flag), Some(Known::At(_)));
     let known = tables_with_known_keys(bound, straight, plan)
         .filter(|(number, _, layout)| layout.fields().is_none() || plan.ahead.contains_key(number));
     let tables: Option<Vec<_>> = known
@@ -141,29 +143,33 @@ impl<'m> Function<'_, 'm> {
             .zip(0..)
             .map(|(number, position)| (number, self.word(place, 8 * position)));
         let told = told.collect();
-        self.set_told(told);
+        let sought = asked.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_some());
+        let sought = sought.map(|(number, ..)| *number).collect();
+        self.set_told(told, sought);
     }
 }
 
-/// Whether all that the key of a table is made of lies in headers that do, or is constant.
-pub(in crate::compiled::generate) fn has_told_key(
-    table: &Table,
-    lies: &dyn Fn(Offset) -> bool,
-) -> bool {
+/// Whether the bits of headers that the key of a table is made of all lie as they are told to; what is constant does.
+pub(in crate::compiled::generate) fn has_told_key(table: &Table, lies: &Lies<'_>) -> bool {
     let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
     keys.all(|value| is_told(value, lies))
 }
 
-/// Whether all that the value is made of lies in headers that do, or is constant.
-fn is_told(value: &Expression, lies: &dyn Fn(Offset) -> bool) -> bool {
+/// Of a header by its flag, and some of its bits.
+type Lies<'l> = dyn Fn(Offset, &Range<u32>) -> bool + 'l;
+
+/// As [`has_told_key`] for a value.
+fn is_told(value: &Expression, lies: &Lies<'_>) -> bool {
     match value {
         Expression::Constant(_) => true,
         Expression::Load(field) => {
             let address = field.address;
-            address.element.is_none()
-                && address.offset.checked_sub(crate::bound::shape::DATA).is_some_and(lies)
+            let flag = address.offset.checked_sub(crate::bound::shape::DATA);
+            address.element.is_none() && flag.is_some_and(|flag| lies(flag, &bits_of(*field)))
         }
-        Expression::LoadIfValid { header, value } => lies(header.offset) && is_told(value, lies),
+        Expression::LoadIfValid { header, value } => {
+            lies(header.offset, &(0..0)) && is_told(value, lies)
+        }
         Expression::Complement { operand, .. }
         | Expression::Slice { operand, .. }
         | Expression::Resize { operand, .. } => is_told(operand, lies),
@@ -181,7 +187,8 @@ mod tests {
     use p4lang::preprocess::{MemoryFiles, Options};
     use std::time::Duration;
 
-    /// The second table seeks what an action of the first may have written, the third what nobody writes.
+    /// The second table and the fifth seek what an action of the first may have written, the others what nobody writes, the
+    /// fourth behind what was written beside it.
     const WRITTEN: &str = "#include <core.p4>
 #include <v1model.p4>
 header A { bit<32> one; bit<32> other; bit<32> found; } struct H { A a; } struct M { }
@@ -195,20 +202,26 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
     table first { key = { h.a.one: exact; } actions = { set; none; } default_action = none(); size = 4096; }
     table second { key = { h.a.other: exact; } actions = { note; none; } default_action = none(); size = 4096; }
     table third { key = { h.a.one: exact; } actions = { note; none; } default_action = none(); size = 4096; }
-    apply { if (h.a.found == 0) { third.apply(); } first.apply(); second.apply(); } }
+    table fourth { key = { h.a.one: lpm; } actions = { note; none; } default_action = none(); size = 4096; }
+    table fifth { key = { h.a.other: lpm; } actions = { note; none; } default_action = none(); size = 4096; }
+    apply { if (h.a.found == 0) { third.apply(); } first.apply(); second.apply(); fourth.apply(); fifth.apply(); } }
 control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
 control C(inout H h, inout M m) { apply {} }
 control D(packet_out p, in H h) { apply { p.emit(h); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;";
 
     fn add(switch: &mut Switch, table: &str, key: u32, action: &str, argument: u32) {
+        let exact = FieldMatch::Exact(Bits::unsigned(32, u128::from(key)));
+        add_matched(switch, table, exact, action, argument);
+    }
+
+    fn add_matched(switch: &mut Switch, table: &str, key: FieldMatch, action: &str, argument: u32) {
         let table = switch.table_named(table).expect("a table");
         let action = switch.action_named(table, action).expect("an action");
         let bits = |number: u32| Bits::unsigned(32, u128::from(number));
         let action = switch.action_call(action, &[bits(argument)]).expect("arguments");
-        let matches = vec![FieldMatch::Exact(bits(key))];
         let action = EntryAction::Action(action);
-        let entry = TableEntry { matches, priority: 0, action, idle_timeout: None };
+        let entry = TableEntry { matches: vec![key], priority: 0, action, idle_timeout: None };
         switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
     }
 
@@ -223,6 +236,13 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;";
             }
             add(&mut switch, "second", number, "note", number << 8);
             add(&mut switch, "third", number, "note", 1);
+            for (table, prefix_length, factor) in [("fourth", 28, 7), ("fifth", 30, 13)] {
+                if number.is_multiple_of(1 << (32 - prefix_length)) {
+                    let value = Bits::unsigned(32, u128::from(number));
+                    let prefix = FieldMatch::Lpm { value, prefix_length };
+                    add_matched(&mut switch, table, prefix, "note", number * factor + 1);
+                }
+            }
         }
         let mut code = Compiled::new(&switch).expect("code");
         assert_eq!((code.one_by_one(), code.machine.asked), (None, 3));
