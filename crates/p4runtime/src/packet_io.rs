@@ -181,15 +181,47 @@ impl Field {
     }
 }
 
-/// How to write the metadata of packet-ins.
+/// A header of packets on their way, and where in it is the port that names the direction.
 #[derive(Clone, Debug)]
-pub struct PacketInLayout {
+struct Layout {
     fields: Vec<Field>,
-    ingress: Option<usize>,
+    port: Option<usize>,
     form: ByteString,
     /// The metadata of a packet whose fields are all zero.
     zero: Vec<v1::PacketMetadata>,
 }
+
+impl Layout {
+    fn of(p4info: &config::P4Info, header: &str, ports: &[&str], form: ByteString) -> Option<Self> {
+        let fields = header_fields(p4info, header)?;
+        let zero = |field: &Field| v1::PacketMetadata {
+            metadata_id: field.id,
+            value: field.value(0, form),
+        };
+        Some(Self {
+            port: find(&fields, ports),
+            zero: fields.iter().map(zero).collect(),
+            fields,
+            form,
+        })
+    }
+
+    fn port(&self) -> Option<&Field> {
+        self.port.map(|index| &self.fields[index])
+    }
+
+    fn metadata(&self, port: u32) -> Vec<v1::PacketMetadata> {
+        let mut metadata = self.zero.clone();
+        if let Some(index) = self.port {
+            metadata[index].value = self.fields[index].value(port, self.form);
+        }
+        metadata
+    }
+}
+
+/// How to write the metadata of packet-ins.
+#[derive(Clone, Debug)]
+pub struct PacketInLayout(Layout);
 
 impl PacketInLayout {
     /// The layout of a pipeline, or `None` if its P4Info has no header named `packet_in`.
@@ -199,55 +231,19 @@ impl PacketInLayout {
     }
 
     fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
-        let fields = header_fields(p4info, "packet_in")?;
-        let zero = |field: &Field| v1::PacketMetadata {
-            metadata_id: field.id,
-            value: field.value(0, form),
-        };
-        Some(Self {
-            ingress: find(&fields, &INGRESS_NAMES),
-            zero: fields.iter().map(zero).collect(),
-            fields,
-            form,
-        })
-    }
-
-    /// The fields in the order of P4Info.
-    #[must_use]
-    pub fn fields(&self) -> &[Field] {
-        &self.fields
+        Layout::of(p4info, "packet_in", &INGRESS_NAMES, form).map(Self)
     }
 
     /// The field for the port that a packet came in by, if the header has one.
     #[must_use]
     pub fn ingress_port(&self) -> Option<&Field> {
-        self.ingress.map(|index| &self.fields[index])
+        self.0.port()
     }
 
     /// The metadata of a packet from a port; every other field is zero.
     #[must_use]
     pub fn metadata(&self, ingress_port: u32) -> Vec<v1::PacketMetadata> {
-        let mut metadata = self.zero.clone();
-        if let Some(index) = self.ingress {
-            metadata[index].value = self.fields[index].value(ingress_port, self.form);
-        }
-        metadata
-    }
-
-    /// The metadata of a packet from a port, with some more fields set by id.
-    #[must_use]
-    pub fn metadata_with(
-        &self,
-        ingress_port: u32,
-        values: &[(u32, Bytes)],
-    ) -> Vec<v1::PacketMetadata> {
-        let mut metadata = self.metadata(ingress_port);
-        for (id, value) in values {
-            if let Some(field) = metadata.iter_mut().find(|field| field.metadata_id == *id) {
-                field.value = value.clone();
-            }
-        }
-        metadata
+        self.0.metadata(ingress_port)
     }
 
     /// The port that a packet-in names: the controller's side of [`PacketInLayout::metadata`].
@@ -260,11 +256,8 @@ impl PacketInLayout {
 /// How to read the metadata of packet-outs.
 #[derive(Clone, Debug)]
 pub struct PacketOutLayout {
-    fields: Vec<Field>,
-    egress: Option<usize>,
+    layout: Layout,
     ingress: Option<usize>,
-    form: ByteString,
-    zero: Vec<v1::PacketMetadata>,
 }
 
 impl PacketOutLayout {
@@ -275,30 +268,20 @@ impl PacketOutLayout {
     }
 
     fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
-        let fields = header_fields(p4info, "packet_out")?;
-        let zero = |field: &Field| v1::PacketMetadata {
-            metadata_id: field.id,
-            value: field.value(0, form),
-        };
-        Some(Self {
-            egress: find(&fields, &EGRESS_NAMES),
-            ingress: find(&fields, &INGRESS_NAMES),
-            zero: fields.iter().map(zero).collect(),
-            fields,
-            form,
-        })
+        let layout = Layout::of(p4info, "packet_out", &EGRESS_NAMES, form)?;
+        Some(Self { ingress: find(&layout.fields, &INGRESS_NAMES), layout })
     }
 
     /// The fields in the order of P4Info.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
-        &self.fields
+        &self.layout.fields
     }
 
     /// The field for the port that a packet is to leave by, if the header has one.
     #[must_use]
     pub fn egress_port(&self) -> Option<&Field> {
-        self.egress.map(|index| &self.fields[index])
+        self.layout.port()
     }
 
     /// The port that a packet-out is to leave by, or `None` if it does not say.
@@ -310,17 +293,13 @@ impl PacketOutLayout {
     /// The port that a packet-out pretends to have come in by, or `None` if it does not say.
     #[must_use]
     pub fn read_ingress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
-        read(self.ingress.map(|index| &self.fields[index])?, metadata)
+        read(self.ingress.map(|index| &self.layout.fields[index])?, metadata)
     }
 
     /// The metadata of a packet to a port; every other field is zero. The controller's side.
     #[must_use]
     pub fn metadata(&self, egress_port: u32) -> Vec<v1::PacketMetadata> {
-        let mut metadata = self.zero.clone();
-        if let Some(index) = self.egress {
-            metadata[index].value = self.fields[index].value(egress_port, self.form);
-        }
-        metadata
+        self.layout.metadata(egress_port)
     }
 
     /// Whether the metadata of a packet-out is that of the pipeline.
@@ -335,7 +314,7 @@ impl PacketOutLayout {
     ) -> Result<(), MetadataError> {
         for (index, one) in metadata.iter().enumerate() {
             let id = one.metadata_id;
-            let Some(field) = self.fields.iter().find(|field| field.id == id) else {
+            let Some(field) = self.layout.fields.iter().find(|field| field.id == id) else {
                 return Err(MetadataError::Unknown { id });
             };
             // Earlier ids are distinct and known, so `index` stays below the number of fields.
@@ -344,12 +323,12 @@ impl PacketOutLayout {
             }
             field.check(&one.value)?;
         }
-        if metadata.len() == self.fields.len() {
+        if metadata.len() == self.layout.fields.len() {
             return Ok(());
         }
         let there = |field: &Field| metadata.iter().any(|one| one.metadata_id == field.id);
         let allowed = |field: &Field| field.padding && missing == MissingMetadata::AcceptPadding;
-        match self.fields.iter().find(|field| !there(field) && !allowed(field)) {
+        match self.layout.fields.iter().find(|field| !there(field) && !allowed(field)) {
             Some(field) => Err(MetadataError::Missing { id: field.id, name: field.name.clone() }),
             None => Ok(()),
         }

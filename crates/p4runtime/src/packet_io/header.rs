@@ -15,7 +15,7 @@ impl PacketInLayout {
     /// is shorter than the header.
     #[must_use]
     pub fn split(&self, mut packet: Bytes) -> Option<(Vec<v1::PacketMetadata>, Bytes)> {
-        let bits = header_bits(&self.fields);
+        let bits = header_bits(&self.0.fields);
         let length = bits.div_ceil(8);
         if packet.len() < length {
             return None;
@@ -27,10 +27,10 @@ impl PacketInLayout {
             from += field.header_bits as usize;
             v1::PacketMetadata {
                 metadata_id: field.id,
-                value: field.as_controller_sees(value, self.form),
+                value: field.as_controller_sees(value, self.0.form),
             }
         };
-        Some((self.fields.iter().map(read).collect(), packet))
+        Some((self.0.fields.iter().map(read).collect(), packet))
     }
 }
 
@@ -38,9 +38,9 @@ impl PacketOutLayout {
     /// The header of a packet-out whose metadata were checked; what they leave out is zero.
     #[must_use]
     pub fn header(&self, metadata: &[v1::PacketMetadata]) -> Vec<u8> {
-        let mut header = vec![0; header_bits(&self.fields).div_ceil(8)];
+        let mut header = vec![0; header_bits(self.fields()).div_ceil(8)];
         let mut from = 0;
-        for field in &self.fields {
+        for field in self.fields() {
             if let Some(one) = metadata.iter().find(|one| one.metadata_id == field.id) {
                 let value = field.as_header_has(&one.value);
                 insert(&mut header, from, field.header_bits as usize, &value);
