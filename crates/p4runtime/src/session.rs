@@ -23,7 +23,6 @@ use ::entities::{
     schema::{DigestId, TableId},
 };
 use prost_types::Any;
-use tonic::Status;
 
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
@@ -40,7 +39,7 @@ use crate::{
         self, stream_error::Details, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
     },
-    status::{Code, EntityError, grpc_code, shortened},
+    status::{Code, EntityError},
     store::Nanos,
 };
 
@@ -96,13 +95,13 @@ pub enum Effect {
         /// The message.
         message: v1::StreamMessageResponse,
     },
-    /// End a stream with a status, after what was sent on it before. The owner then calls
+    /// End a stream with an error, after what was sent on it before. The owner then calls
     /// [`Device::stream_closed`] as for any stream that ends.
     Close {
         /// The stream to end.
         stream: StreamId,
         /// Why.
-        status: Status,
+        error: EntityError,
     },
     /// Who is primary of a role from now on. Said again when a primary repeats its election id,
     /// because it may have changed what the role receives.
@@ -381,8 +380,8 @@ impl Device {
                 RoleAccess::default()
             }
             Err(error) => {
-                let status = Status::invalid_argument(shortened(error.to_string()));
-                effects.push(Effect::Close { stream, status });
+                let error = EntityError::invalid(error.to_string());
+                effects.push(Effect::Close { stream, error });
                 return;
             }
         };
@@ -390,8 +389,8 @@ impl Device {
         let change = match self.arbitration.update(stream, update, &mut notifications) {
             Ok(change) => change,
             Err(error) => {
-                let status = Status::new(grpc_code(error.code()), shortened(error.to_string()));
-                effects.push(Effect::Close { stream, status });
+                let error = EntityError::new(error.code(), error.to_string());
+                effects.push(Effect::Close { stream, error });
                 return;
             }
         };

@@ -21,9 +21,9 @@ const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 /// 1.5, "gRPC Metadata Maximum Size").
 const USUAL_METADATA_BYTES: usize = 7_750;
 
-/// The code as tonic has it.
-pub(crate) fn grpc_code(code: Code) -> tonic::Code {
-    tonic::Code::from_i32(code as i32)
+/// An error as the status of an RPC or a stream.
+pub(crate) fn refusal(error: &EntityError) -> tonic::Status {
+    tonic::Status::new(tonic::Code::from_i32(error.code() as i32), error.message())
 }
 
 /// An error as it travels in the details of a batch.

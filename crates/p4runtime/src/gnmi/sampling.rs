@@ -3,13 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use tonic::Status;
-
 use super::{
     Seen,
     messages::{Notification, Path, Subscription, SubscriptionMode},
     tree,
 };
+use crate::status::EntityError;
 
 /// The shortest interval, which a subscription that leaves the choice to us gets.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -39,7 +38,7 @@ impl Samples {
         subscriptions: &[Subscription],
         paths: &[Path],
         now: Instant,
-    ) -> Result<Self, Status> {
+    ) -> Result<Self, EntityError> {
         let mut samples = Vec::new();
         for (subscription, path) in subscriptions.iter().zip(paths) {
             let heartbeat = interval(subscription.heartbeat_interval, "heartbeat_interval")?;
@@ -108,11 +107,11 @@ impl Redundancy {
     }
 }
 
-fn interval(nanoseconds: u64, name: &str) -> Result<Option<Duration>, Status> {
+fn interval(nanoseconds: u64, name: &str) -> Result<Option<Duration>, EntityError> {
     let interval = Duration::from_nanos(nanoseconds);
     match nanoseconds {
         0 => Ok(None),
-        _ if interval < SHORTEST => Err(Status::invalid_argument(format!(
+        _ if interval < SHORTEST => Err(EntityError::invalid(format!(
             "{name} is {nanoseconds} ns; {} ns is the shortest.",
             SHORTEST.as_nanos()
         ))),

@@ -25,7 +25,7 @@ use super::{
     sampling::Samples,
     seen, setting, tree,
 };
-use crate::status::shortened;
+use crate::status::{refusal, shortened};
 
 /// What may wait for a subscriber, who is cut off at twice that.
 const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
@@ -86,6 +86,7 @@ impl GnmiServer {
         let named: Vec<&Path> = updates.map(|one| one.path.as_ref().unwrap_or(&whole)).collect();
         let paths = joined(prefix, named.into_iter())?;
         setting::set(&*self.find(&paths)?, request, &paths, (self.now)())
+            .map_err(|error| refusal(&error))
     }
 
     /// Sends the current values and says that these were all.
@@ -217,7 +218,8 @@ async fn subscribed(
     let mut samples = Samples::default();
     if mode == Ok(Mode::Stream) {
         requests.go_on_without = true;
-        samples = Samples::of(&list.subscription, &paths, tokio::time::Instant::now().into_std())?;
+        samples = Samples::of(&list.subscription, &paths, tokio::time::Instant::now().into_std())
+            .map_err(|error| refusal(&error))?;
         // First, so that no change is lost between the two.
         ports.watchers().add(outbox, paths.clone());
     }

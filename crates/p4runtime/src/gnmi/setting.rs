@@ -1,13 +1,11 @@
 //! Set, which is for `config/enabled` alone.
 
-use tonic::Status;
-
 use super::{
     PortSource,
     messages::{Operation, Path, SetRequest, SetResponse, Update, UpdateResult, Value},
     tree,
 };
-use crate::status::shortened;
+use crate::status::EntityError;
 
 /// Carries out a request, all of it or nothing. `paths` are those of what is replaced and updated, in
 /// this order, with the prefix before them.
@@ -16,32 +14,32 @@ pub(super) fn set(
     request: &SetRequest,
     paths: &[Path],
     timestamp: i64,
-) -> Result<SetResponse, Status> {
+) -> Result<SetResponse, EntityError> {
     if !request.delete.is_empty() {
-        return Err(Status::unimplemented("Nothing can be deleted; update config/enabled."));
+        return Err(EntityError::unimplemented("Nothing can be deleted; update config/enabled."));
     }
     let ports = source.ports();
     let updates = request.replace.iter().chain(&request.update);
     let mut wanted = Vec::with_capacity(paths.len());
     for (update, path) in updates.zip(paths) {
         let Some(name) = tree::enabled_of(path) else {
-            return Err(Status::unimplemented(
+            return Err(EntityError::unimplemented(
                 "Only interfaces/interface[name=NAME]/config/enabled can be set.",
             ));
         };
         let Some(port) = ports.iter().find(|port| port.name == name) else {
-            return Err(Status::not_found(shortened(format!("There is no interface {name:?}."))));
+            return Err(EntityError::not_found(format!("There is no interface {name:?}.")));
         };
-        let enabled = flag(update)
-            .ok_or_else(|| Status::invalid_argument("config/enabled is true or false."))?;
+        let enabled =
+            flag(update).ok_or_else(|| EntityError::invalid("config/enabled is true or false."))?;
         wanted.push((port, enabled));
     }
     for (port, enabled) in wanted {
         if port.enabled != enabled && !source.set_enabled(port.number, enabled) {
-            return Err(Status::failed_precondition(shortened(format!(
+            return Err(EntityError::in_use(format!(
                 "Interface {} of this device cannot be switched on or off.",
                 port.name
-            ))));
+            )));
         }
     }
     let operations = std::iter::repeat_n(Operation::Replace, request.replace.len())

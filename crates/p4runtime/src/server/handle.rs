@@ -25,7 +25,7 @@ use crate::{
     gnmi::{FixedPorts, Port, PortSource},
     proto::v1::{self, stream_message_response::Update},
     session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer, WrittenTo},
-    status::{EntityError, grpc_code},
+    status::{EntityError, refusal},
     store::Nanos,
 };
 
@@ -550,8 +550,7 @@ impl DeviceHandle {
     pub(super) fn write(&self, request: &v1::WriteRequest) -> Result<(), Status> {
         let (outcomes, to) =
             self.change(|device, _| (device.write(request, clock::now()), device.writes_go_to()));
-        let outcomes =
-            outcomes.map_err(|error| Status::new(grpc_code(error.code()), error.message()))?;
+        let outcomes = outcomes.map_err(|error| refusal(&error))?;
         self.shared.observer.written(self, to, request, &outcomes);
         crate::status::batch_status(&outcomes).map_err(|status| crate::status::to_grpc(&status))
     }
@@ -559,7 +558,7 @@ impl DeviceHandle {
     pub(super) fn read(&self, request: v1::ReadRequest) -> Result<ReadAnswer, Status> {
         let session = self.session();
         let outcome = session.device.read(request, clock::now());
-        outcome.map_err(|error| Status::new(grpc_code(error.code()), error.message()))
+        outcome.map_err(|error| refusal(&error))
     }
 
     pub(super) fn set_pipeline(
@@ -567,7 +566,7 @@ impl DeviceHandle {
         request: v1::SetForwardingPipelineConfigRequest,
     ) -> Result<(), Status> {
         self.change(|device, effects| device.set_pipeline(request, clock::now(), effects))
-            .map_err(|error| Status::new(grpc_code(error.code()), error.message()))
+            .map_err(|error| refusal(&error))
     }
 
     pub(super) fn get_pipeline(
@@ -575,7 +574,7 @@ impl DeviceHandle {
         request: &v1::GetForwardingPipelineConfigRequest,
     ) -> Result<v1::GetForwardingPipelineConfigResponse, Status> {
         let outcome = self.session().device.get_pipeline(request);
-        outcome.map_err(|error| Status::new(grpc_code(error.code()), error.message()))
+        outcome.map_err(|error| refusal(&error))
     }
 
     pub(super) fn sent(&self, tag: u64) {
@@ -600,9 +599,9 @@ impl DeviceHandle {
                     send(session, *to, mem::take(message));
                     return false;
                 }
-                Effect::Close { stream, status } => {
+                Effect::Close { stream, error } => {
                     if let Some(outbox) = find(session, *stream) {
-                        outbox.end(Some(status.clone()));
+                        outbox.end(Some(refusal(error)));
                     }
                     return false;
                 }

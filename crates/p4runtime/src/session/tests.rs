@@ -243,9 +243,8 @@ impl Switch {
     /// What was closed since the last look: stream, code and message.
     fn closed(&mut self) -> Vec<(u64, Code, String)> {
         let closed = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Close { stream, status } => {
-                let code = Code::from_number(status.code() as i32);
-                Some((stream.0, code, status.message().to_owned()))
+            Effect::Close { stream, error } => {
+                Some((stream.0, error.code(), error.message().to_owned()))
             }
             _ => None,
         });

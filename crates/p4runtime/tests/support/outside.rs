@@ -369,8 +369,8 @@ impl Outside {
                             self.highest.extend(update.election_id.map(|id| (role, id)));
                         }
                     }
-                    Effect::Close { stream, status } => {
-                        assert_ne!(status.code(), tonic::Code::Ok);
+                    Effect::Close { stream, error } => {
+                        assert_ne!(error.code(), Code::Ok);
                         self.device.stream_closed(stream, &mut self.effects);
                         self.live.remove(&stream.0);
                         self.told.remove(&stream.0);
