@@ -11,6 +11,7 @@ mod draft;
 mod error;
 mod model;
 mod reference;
+pub mod rfc8456;
 mod setting;
 mod settings;
 mod toml;
@@ -19,6 +20,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use crate::topology::TopologySource;
 pub use collection::{Resolved, Settings};
 pub use error::{ConfigError, Origin, Problem};
 pub use model::*;

@@ -7,7 +7,6 @@
 //! their trials; the rate of section 5.1.3 is the search of [`crate::run()`].
 
 mod bench;
-mod catalogue;
 mod edge;
 mod emulator;
 mod invalid;
@@ -20,7 +19,23 @@ mod seen;
 mod size;
 mod trial;
 
-pub use catalogue::{Test, Tests};
+use crate::metrics::Unit;
+
+pub use crate::config::rfc8456::{Test, Tests};
 pub use northbound::census;
 pub use run::{BenchmarkWatcher, run};
 pub use seen::Census;
+
+impl Test {
+    /// The unit of its figure; tests of security and reliability may have further ones.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::MessageProcessingRate | Self::ReactivePathRate | Self::ProactivePathRate => {
+                Unit::PerSecond
+            }
+            Self::ControlSessions | Self::DiscoverySize | Self::ForwardingTable => Unit::Count,
+            Self::ExceptionHandling | Self::DenialOfService => Unit::Fraction,
+            _ => Unit::Seconds,
+        }
+    }
+}

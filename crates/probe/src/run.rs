@@ -1,5 +1,7 @@
 //! A whole run: the trials that the plan asks for, and what they add up to.
 
+mod serve;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -31,6 +33,7 @@ use crate::thresholds::{self, Threshold};
 use crate::trial::together::Word;
 use crate::trial::{self, Concluded, TrialError, TrialSetting};
 use crate::usage::{Sampler, UsageError};
+pub use serve::serve;
 
 /// Why a run could not go on. Results so far are kept by whoever watched the run.
 #[derive(Debug, thiserror::Error)]

@@ -14,12 +14,35 @@ mod graphml;
 mod links;
 
 use std::fmt;
+use std::path::PathBuf;
 
 pub use error::TopologyError;
 pub use graphml::survey as survey_graphml;
 pub use links::survey as survey_links;
 
-use crate::config::TopologySource;
+/// How switches are wired.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum TopologySource {
+    /// No links.
+    #[default]
+    None,
+    /// A chain.
+    Linear,
+    /// A tree in which every switch has `fanout` children.
+    Tree {
+        /// Children per switch.
+        fanout: u32,
+    },
+    /// Every leaf is linked to every one of `spines` spines; the spines come first.
+    LeafSpine {
+        /// Number of spines.
+        spines: u32,
+    },
+    /// A GraphML file (such as those of the Internet Topology Zoo).
+    GraphMl(PathBuf),
+    /// Lines of the form `switch:port==switch:port`.
+    Links(PathBuf),
+}
 
 /// The number of ports below which every port of any switch may carry a link: those left above are
 /// free at every switch. Of a file that cannot be read, none.

@@ -7,7 +7,6 @@
 mod assemble;
 pub(crate) mod limit;
 mod remarks;
-mod serve;
 mod silence;
 pub(crate) mod together;
 mod unanswered;
@@ -36,7 +35,6 @@ use crate::traffic::{FramePlan, Hosts, RunKey};
 use crate::usage::{self, Sampler};
 use assemble::UsageSeries;
 pub(crate) use assemble::address;
-pub use serve::serve;
 use together::Together;
 
 /// What is particular to one trial of a run.
@@ -197,7 +195,7 @@ pub(crate) fn run(
 }
 
 /// `place` is which rank this is, and of how many.
-fn plan(
+pub(crate) fn plan(
     config: Config,
     setting: TrialSetting,
     place: Option<(Rank, u32)>,
@@ -232,9 +230,9 @@ fn plan(
     })
 }
 
-type Threads = Vec<JoinHandle<io::Result<Books>>>;
+pub(crate) type Threads = Vec<JoinHandle<io::Result<Books>>>;
 
-fn start(
+pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
     live: &Arc<Live>,
@@ -274,7 +272,7 @@ fn resolve(address: &str) -> Result<SocketAddr, TrialError> {
         .ok_or_else(|| failed(io::Error::other("the name has no address")))
 }
 
-fn join(threads: Threads) -> Result<Vec<Books>, TrialError> {
+pub(crate) fn join(threads: Threads) -> Result<Vec<Books>, TrialError> {
     threads
         .into_iter()
         .map(|thread| match thread.join() {
@@ -301,7 +299,7 @@ struct Conductor<'a> {
 }
 
 /// How finely waits look for what they wait for.
-const POLL: Duration = Duration::from_millis(5);
+pub(crate) const POLL: Duration = Duration::from_millis(5);
 /// Silence after which a flood of announcements is over.
 const QUIET: Duration = Duration::from_millis(300);
 /// Patience with such a flood.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use openflow_switch::FlowTables;
 
-use crate::rfc8456::{Test, Tests};
+use super::rfc8456::{Test, Tests};
+use crate::topology::TopologySource;
 
 /// A whole run, resolved.
 #[derive(Clone, Debug)]
@@ -412,30 +413,6 @@ pub struct Timing {
     pub start_stagger: Duration,
     /// Spacing of samples of outstanding packet-ins, CPU and memory.
     pub sample: Duration,
-}
-
-/// How switches are wired.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub enum TopologySource {
-    /// No links.
-    #[default]
-    None,
-    /// A chain.
-    Linear,
-    /// A tree in which every switch has `fanout` children.
-    Tree {
-        /// Children per switch.
-        fanout: u32,
-    },
-    /// Every leaf is linked to every one of `spines` spines; the spines come first.
-    LeafSpine {
-        /// Number of spines.
-        spines: u32,
-    },
-    /// A GraphML file (such as those of the Internet Topology Zoo).
-    GraphMl(PathBuf),
-    /// Lines of the form `switch:port==switch:port`.
-    Links(PathBuf),
 }
 
 /// Which trials make up the run.

@@ -5,11 +5,11 @@ use std::path::Path;
 use super::path::input_file;
 use super::scalar::{narrow, parse_number};
 use super::{Rejection, Value, alternatives, quoted};
+use crate::config::rfc8456::Tests;
 use crate::config::{
     Arrivals, FlowTables, Frame, Generator, Load, Matching, PortForm, ProcessSelector, Protocol,
     TopologySource,
 };
-use crate::rfc8456::Tests;
 
 /// A type whose values are words; the first spelling is the canonical one.
 macro_rules! words {

@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::Unit;
-
 /// A test of RFC 8456.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,18 +69,6 @@ impl Test {
     /// What the document calls it.
     pub fn title(self) -> &'static str {
         self.facts().1
-    }
-
-    /// The unit of its figure; tests of security and reliability may have further ones.
-    pub fn unit(self) -> Unit {
-        match self {
-            Self::MessageProcessingRate | Self::ReactivePathRate | Self::ProactivePathRate => {
-                Unit::PerSecond
-            }
-            Self::ControlSessions | Self::DiscoverySize | Self::ForwardingTable => Unit::Count,
-            Self::ExceptionHandling | Self::DenialOfService => Unit::Fraction,
-            _ => Unit::Seconds,
-        }
     }
 
     fn facts(self) -> (&'static str, &'static str) {

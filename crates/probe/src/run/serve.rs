@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Onos, POLL, TrialSetting, announce, join, plan, start};
+use super::RunError;
 use crate::config::Config;
 use crate::engine::control::Phase;
 use crate::engine::{Live, Orders};
-use crate::run::RunError;
+use crate::onos::Onos;
+use crate::trial::{POLL, TrialSetting, announce, join, plan, start};
 
 /// Emulates the switches that the configuration asks for until `interrupt` becomes true: they answer
 /// whatever a controller asks, carry discovery frames over their links, and their hosts announce
