@@ -1,18 +1,18 @@
 //! Digests as load, against a controller that is told what to do with them.
 
-use std::io::Write;
 use std::time::Duration;
 
 use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{Client, ClientOptions};
+use p4runtime::client::Client;
 use p4runtime::proto::v1::{
     self, entity::Entity, stream_message_response::Update as Response, update,
     write_request::Atomicity,
 };
 use probe::outcome::{Completion, Trial};
 
-use super::p4runtime::free_port;
-use super::run::{run, try_run};
+use super::p4runtime::{beside, p4info_file, refused};
+
+const LOAD: (&str, &str) = ("traffic.load", "digest");
 
 const DIGEST: u32 = 0x1700_0001;
 
@@ -45,44 +45,12 @@ struct Behaviour {
 /// Runs a trial of one switch with 30 due times in 300 ms and a pipeline from the start, and
 /// returns the lists that arrived at the controller.
 fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> (Trial, Vec<v1::DigestList>) {
-    let mut p4info = tempfile::NamedTempFile::new().expect("a file");
-    p4info.write_all(P4INFO.as_bytes()).expect("written");
-    let port = free_port().to_string();
-    let mut settings = settings(&port, p4info.path().to_str().expect("a name"));
-    settings.extend(more);
-    let address = format!("127.0.0.1:{port}");
-    let controller = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(control(&address, behaviour))
-    });
-    let trial = run(&settings);
-    (trial, controller.join().expect("the controller does as told"))
+    let p4info = p4info_file(P4INFO);
+    let path = p4info.path().to_str().expect("a name");
+    beside(path, &[&[LOAD], more].concat(), move |client| control(client, behaviour))
 }
 
-fn settings<'a>(port: &'a str, p4info: &'a str) -> Vec<(&'a str, &'a str)> {
-    vec![
-        ("protocol", "p4runtime"),
-        ("switches.count", "1"),
-        ("p4runtime.first-port", port),
-        ("p4runtime.p4info", p4info),
-        ("traffic.load", "digest"),
-        ("traffic.rate", "100"),
-        ("timing.connect-timeout", "20s"),
-        ("timing.settle", "0s"),
-        ("timing.warm-up", "0s"),
-        ("timing.measure", "300ms"),
-        ("timing.drain", "300ms"),
-    ]
-}
-
-async fn control(address: &str, behaviour: Behaviour) -> Vec<v1::DigestList> {
-    let options = ClientOptions::default();
-    let mut client = loop {
-        match Client::connect(address, 1, &options).await {
-            Ok(client) => break client,
-            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
-        }
-    };
+async fn control(mut client: Client, behaviour: Behaviour) -> Vec<v1::DigestList> {
     let elected = client.become_primary("", ElectionId(1), Duration::from_secs(20)).await;
     let (sender, mut receiver) = elected.expect("primary");
     if behaviour.enables {
@@ -183,14 +151,7 @@ fn a_controller_that_does_not_enable_the_digest_is_told_of() {
 
 #[test]
 fn a_pipeline_without_the_digest_is_refused() {
-    let mut p4info = tempfile::NamedTempFile::new().expect("a file");
-    p4info.write_all(P4INFO.as_bytes()).expect("written");
-    let port = free_port().to_string();
-    let path = p4info.path().to_str().expect("a name");
-    let mut other = settings(&port, path);
-    other.push(("p4runtime.digest", "mac_learn"));
-    let error = try_run(&other).expect_err("there is none");
-    assert!(error.contains(path), "{error}");
+    let error = refused(P4INFO, &[LOAD, ("p4runtime.digest", "mac_learn")]);
     assert!(error.contains("no digest \"mac_learn\""), "{error}");
     assert!(error.contains("it declares ingress.learn"), "{error}");
 }

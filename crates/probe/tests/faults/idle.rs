@@ -1,18 +1,18 @@
 //! Idle time-outs as load, against a controller that is told what to do with them.
 
-use std::io::Write;
 use std::time::Duration;
 
 use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{Client, ClientOptions};
+use p4runtime::client::Client;
 use p4runtime::proto::v1::{
     self, entity::Entity, stream_message_response::Update as Response, table_action::Type, update,
     write_request::Atomicity,
 };
 use probe::outcome::{Completion, Trial};
 
-use super::p4runtime::free_port;
-use super::run::{run, try_run};
+use super::p4runtime::{beside, p4info_file, refused};
+
+const LOAD: (&str, &str) = ("traffic.load", "idle-timeout");
 
 /// Room for twelve entries, so that entries that are left must give way.
 const P4INFO: &str = r#"
@@ -52,45 +52,14 @@ enum Answer {
 /// Runs a trial of one switch with 30 due times in 300 ms and a pipeline from the start, and
 /// returns the entries that the controller was told of, and how many of its Writes failed.
 fn with_controller(answer: Answer, more: &[(&str, &str)]) -> (Trial, Vec<v1::TableEntry>, usize) {
-    let mut p4info = tempfile::NamedTempFile::new().expect("a file");
-    p4info.write_all(P4INFO.as_bytes()).expect("written");
-    let port = free_port().to_string();
-    let mut settings = settings(&port, p4info.path().to_str().expect("a name"));
-    settings.extend(more);
-    let address = format!("127.0.0.1:{port}");
-    let controller = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(control(&address, answer))
-    });
-    let trial = run(&settings);
-    let (entries, failed) = controller.join().expect("the controller does as told");
+    let p4info = p4info_file(P4INFO);
+    let path = p4info.path().to_str().expect("a name");
+    let settings = [&[LOAD], more].concat();
+    let (trial, (entries, failed)) = beside(path, &settings, move |client| control(client, answer));
     (trial, entries, failed)
 }
 
-fn settings<'a>(port: &'a str, p4info: &'a str) -> Vec<(&'a str, &'a str)> {
-    vec![
-        ("protocol", "p4runtime"),
-        ("switches.count", "1"),
-        ("p4runtime.first-port", port),
-        ("p4runtime.p4info", p4info),
-        ("traffic.load", "idle-timeout"),
-        ("traffic.rate", "100"),
-        ("timing.connect-timeout", "20s"),
-        ("timing.settle", "0s"),
-        ("timing.warm-up", "0s"),
-        ("timing.measure", "300ms"),
-        ("timing.drain", "300ms"),
-    ]
-}
-
-async fn control(address: &str, answer: Answer) -> (Vec<v1::TableEntry>, usize) {
-    let options = ClientOptions::default();
-    let mut client = loop {
-        match Client::connect(address, 1, &options).await {
-            Ok(client) => break client,
-            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
-        }
-    };
+async fn control(mut client: Client, answer: Answer) -> (Vec<v1::TableEntry>, usize) {
     let elected = client.become_primary("", ElectionId(1), Duration::from_secs(20)).await;
     let (_sender, mut receiver) = elected.expect("primary");
     let (mut entries, mut failed) = (Vec::new(), 0);
@@ -186,14 +155,7 @@ fn answers_set_the_pace_of_a_closed_loop() {
 
 #[test]
 fn a_pipeline_without_such_a_table_is_refused() {
-    let mut p4info = tempfile::NamedTempFile::new().expect("a file");
-    p4info.write_all(P4INFO.as_bytes()).expect("written");
-    let port = free_port().to_string();
-    let path = p4info.path().to_str().expect("a name");
-    let mut other = settings(&port, path);
-    other.push(("p4runtime.idle-table", "ports"));
-    let error = try_run(&other).expect_err("its key is too short");
-    assert!(error.contains(path), "{error}");
+    let error = refused(P4INFO, &[LOAD, ("p4runtime.idle-table", "ports")]);
     assert!(error.contains("no table \"ports\" whose entries can be idle"), "{error}");
     assert!(error.contains("it declares ingress.flows"), "{error}");
 }

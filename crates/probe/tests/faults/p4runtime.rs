@@ -109,16 +109,12 @@ enum Behaviour {
 
 const P4INFO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/l2.p4info.txtpb");
 
-/// Runs a trial of one switch that sends 30 packet-ins in 300 ms and has a pipeline from the
-/// start, with a controller.
-fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> Trial {
-    let port = free_port().to_string();
-    // Empty is none.
-    let p4info = if behaviour == Behaviour::SpeakTooEarly { "" } else { P4INFO };
-    let mut settings = vec![
+/// One switch that has 30 due times in 300 ms, and a pipeline from the start; empty is none.
+fn one_switch<'a>(port: &'a str, p4info: &'a str) -> Vec<(&'a str, &'a str)> {
+    vec![
         ("protocol", "p4runtime"),
         ("switches.count", "1"),
-        ("p4runtime.first-port", port.as_str()),
+        ("p4runtime.first-port", port),
         ("p4runtime.p4info", p4info),
         ("traffic.rate", "100"),
         ("timing.connect-timeout", "20s"),
@@ -126,26 +122,61 @@ fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> Trial {
         ("timing.warm-up", "0s"),
         ("timing.measure", "300ms"),
         ("timing.drain", "300ms"),
-    ];
+    ]
+}
+
+/// Runs a trial of that switch beside a controller that is connected to it.
+pub(crate) fn beside<T: Send + 'static, C: Future<Output = T>>(
+    p4info: &str,
+    more: &[(&str, &str)],
+    control: impl FnOnce(Client) -> C + Send + 'static,
+) -> (Trial, T) {
+    let port = free_port().to_string();
+    let mut settings = one_switch(&port, p4info);
     settings.extend(more);
     let address = format!("127.0.0.1:{port}");
     let controller = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(control(&address, behaviour));
+        runtime.expect("a runtime").block_on(async { control(dial(&address).await).await })
     });
     let trial = run(&settings);
-    controller.join().expect("the controller does as told");
-    trial
+    (trial, controller.join().expect("the controller does as told"))
 }
 
-async fn control(address: &str, behaviour: Behaviour) {
-    let options = ClientOptions::default();
-    let mut client = loop {
-        match Client::connect(address, 1, &options).await {
+async fn dial(address: &str) -> Client {
+    loop {
+        match Client::connect(address, 1, &ClientOptions::default()).await {
             Ok(client) => break client,
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
-    };
+    }
+}
+
+/// A file with a P4Info.
+pub(crate) fn p4info_file(text: &str) -> tempfile::NamedTempFile {
+    let mut p4info = tempfile::NamedTempFile::new().expect("a file");
+    p4info.write_all(text.as_bytes()).expect("written");
+    p4info
+}
+
+/// What is said of a P4Info that the settings do not go with; it names the file.
+pub(crate) fn refused(p4info: &str, more: &[(&str, &str)]) -> String {
+    let p4info = p4info_file(p4info);
+    let path = p4info.path().to_str().expect("a name");
+    let port = free_port().to_string();
+    let mut settings = one_switch(&port, path);
+    settings.extend(more);
+    let error = try_run(&settings).expect_err("they do not go together");
+    assert!(error.contains(path), "{error}");
+    error
+}
+
+fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> Trial {
+    let p4info = if behaviour == Behaviour::SpeakTooEarly { "" } else { P4INFO };
+    beside(p4info, more, move |client| control(client, behaviour)).0
+}
+
+async fn control(mut client: Client, behaviour: Behaviour) {
     let elected = (behaviour != Behaviour::NeverElected).then_some(ElectionId(1));
     let (sender, mut receiver) = client.open_stream("", None, elected).await.expect("a stream");
     if behaviour == Behaviour::SpeakTooEarly {
