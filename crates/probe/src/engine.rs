@@ -8,8 +8,13 @@
 //! ([`recorder`]), the end ([`ending`]). What differs is the loop. OpenFlow switches are clients whose frames this crate
 //! reads and writes itself, so that one loop over a poller owns connections and books alone. P4Runtime switches are the
 //! gRPC server that the software switch is too, on an asynchronous runtime, since HTTP/2 flow control decides when a
-//! message leaves; its connections take turns with a pacing task on the same thread, and controllers answer at any of
-//! them, which is why its books are behind a lock.
+//! message leaves; its connections take turns with a pacing task on the same thread.
+//!
+//! Two locks are on its way, and no thread waits for either but by rare chance. The books': a controller may answer at a
+//! switch of another thread, and other ranks bring what is for switches here. The pacer's: a connection whose turn comes
+//! hands over first what is due ([`p4runtime`]'s `pacer`). To own both would take handles and outboxes for one thread
+//! beside those that the software switch needs for many, in `p4runtime` and `grpc`: a second transport, where the lag of
+//! a hundred ports holds its goal with this one (docs/performance.md).
 
 pub(crate) mod control;
 pub(crate) mod ending;
