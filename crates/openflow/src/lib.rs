@@ -42,6 +42,8 @@
 //! errors name the field and its offset in the message.
 
 #[macro_use]
+mod structure;
+#[macro_use]
 mod open_enum;
 
 mod cursor;

@@ -19,6 +19,8 @@ macro_rules! open_enum {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis struct $name($vis $repr);
 
+        fields! { $name }
+
         impl $name {
             $($(#[$value_meta])* $vis const $value: Self = Self($number);)*
 
@@ -62,6 +64,8 @@ macro_rules! bit_set {
         $(#[$meta])*
         #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
         $vis struct $name($vis $repr);
+
+        fields! { $name }
 
         impl $name {
             /// No bit set.

@@ -51,11 +51,6 @@ impl PortNumber {
             None
         }
     }
-
-    /// Whether this can be a port of the switch, rather than a reserved number.
-    pub const fn is_physical(self) -> bool {
-        self.0 != 0 && self.0 < Self::MAX.0
-    }
 }
 
 impl fmt::Display for PortNumber {

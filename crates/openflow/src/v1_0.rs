@@ -21,12 +21,12 @@ pub use message::{ErrorMessage, Message};
 pub use packet::{PacketIn, PacketInReason, PacketOut};
 pub use port::{
     PhyPort, PortConfig, PortFeatures, PortMod, PortNo, PortReason, PortState, PortStatus,
-    PortTooLarge, StpState,
+    PortTooLarge,
 };
 pub use queue::{PacketQueue, QueueGetConfigReply, QueueGetConfigRequest, QueueProperty};
 pub use stats::{
-    AggregateStats, AssembleError, DescStats, FlowStats, FlowStatsRequest, PortStats, QueueStats,
-    QueueStatsRequest, StatsAssembler, StatsReply, StatsReplyBody, StatsReplyFlags, StatsRequest,
-    StatsRequestBody, TableStats, UNSUPPORTED_COUNTER,
+    AggregateStats, DescStats, FlowStats, FlowStatsRequest, PortStats, QueueStats,
+    QueueStatsRequest, StatsReply, StatsReplyBody, StatsReplyFlags, StatsRequest, StatsRequestBody,
+    TableStats, UNSUPPORTED_COUNTER,
 };
 pub use switch::{ActionTypes, Capabilities, FeaturesReply, FragmentHandling, SwitchConfig};

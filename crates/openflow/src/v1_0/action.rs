@@ -3,6 +3,7 @@
 //! An action of a type that the specification does not define is kept as [`Action::Other`]: whether
 //! to answer it with an error is the switch's decision, not the decoder's.
 
+use crate::structure::Wire;
 use std::net::Ipv4Addr;
 
 use super::PortNo;
@@ -91,47 +92,6 @@ impl Action {
         Self::Output { port, max_len: 0 }
     }
 
-    /// Reads actions up to the end of `reader`.
-    pub(super) fn decode_list(mut reader: Reader<'_>) -> Result<Vec<Self>, DecodeError> {
-        let mut actions = Vec::new();
-        while !reader.is_empty() {
-            actions.push(Self::decode(&mut reader)?);
-        }
-        Ok(actions)
-    }
-
-    pub(super) fn encode_list(actions: &[Self], out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        actions.iter().try_for_each(|action| action.encode(out))
-    }
-
-    fn decode(outer: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut peek = *outer;
-        let kind = peek.u16("ofp_action_header.type")?;
-        let length_at = peek;
-        let length = usize::from(peek.u16("ofp_action_header.len")?);
-        if !length.is_multiple_of(ALIGNMENT) {
-            return Err(length_at.error(
-                "ofp_action_header.len",
-                DecodeErrorKind::Alignment { value: length, multiple: ALIGNMENT },
-            ));
-        }
-        let (min, max) = match kind {
-            kind::SET_DL_SRC | kind::SET_DL_DST | kind::ENQUEUE => (16, 16),
-            kind::VENDOR => (8, outer.remaining()),
-            _ if kind <= kind::ENQUEUE => (8, 8),
-            _ => (8, outer.remaining()),
-        };
-        if length < min || length > max || length > outer.remaining() {
-            return Err(length_at.error(
-                "ofp_action_header.len",
-                DecodeErrorKind::Length { value: length, min, max: max.min(outer.remaining()) },
-            ));
-        }
-        let mut reader = outer.sub(length, "ofp_action_header")?;
-        reader.skip(HEADER, "ofp_action_header")?;
-        Self::decode_body(kind, reader)
-    }
-
     /// Reads what follows type and length. What the fields leave of the body is padding.
     fn decode_body(kind: u16, mut reader: Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match kind {
@@ -178,6 +138,36 @@ impl Action {
             Self::Other { body, .. } => HEADER + body.len(),
             _ => 8,
         }
+    }
+}
+
+impl Wire for Action {
+    fn decode(outer: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut peek = *outer;
+        let kind = peek.u16("ofp_action_header.type")?;
+        let length_at = peek;
+        let length = usize::from(peek.u16("ofp_action_header.len")?);
+        if !length.is_multiple_of(ALIGNMENT) {
+            return Err(length_at.error(
+                "ofp_action_header.len",
+                DecodeErrorKind::Alignment { value: length, multiple: ALIGNMENT },
+            ));
+        }
+        let (min, max) = match kind {
+            kind::SET_DL_SRC | kind::SET_DL_DST | kind::ENQUEUE => (16, 16),
+            kind::VENDOR => (8, outer.remaining()),
+            _ if kind <= kind::ENQUEUE => (8, 8),
+            _ => (8, outer.remaining()),
+        };
+        if length < min || length > max || length > outer.remaining() {
+            return Err(length_at.error(
+                "ofp_action_header.len",
+                DecodeErrorKind::Length { value: length, min, max: max.min(outer.remaining()) },
+            ));
+        }
+        let mut reader = outer.sub(length, "ofp_action_header")?;
+        reader.skip(HEADER, "ofp_action_header")?;
+        Self::decode_body(kind, reader)
     }
 
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -267,9 +257,10 @@ fn extension_length(field: &'static str, fixed: usize, body: &[u8]) -> Result<u1
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::structure::decode_list;
 
     fn decode(bytes: &[u8]) -> Result<Vec<Action>, DecodeError> {
-        Action::decode_list(Reader::new(bytes))
+        decode_list(&mut Reader::new(bytes))
     }
 
     #[test]

@@ -4,8 +4,6 @@ use std::net::Ipv4Addr;
 
 use super::PortNo;
 use crate::MacAddress;
-use crate::cursor::{Reader, pad};
-use crate::error::DecodeError;
 
 bit_set! {
     /// Which fields of a [`Match`] do not matter (`ofp_flow_wildcards`).
@@ -75,39 +73,41 @@ const fn ignored(bits: u32) -> u32 {
     if bits > 32 { 32 } else { bits }
 }
 
-/// The fields of a packet that a flow entry compares (`ofp_match`), 40 bytes.
-///
-/// Holds the exact bits of the wire: a field whose wildcard is set keeps its value. To build one,
-/// start from [`Match::any`] and name the fields that matter; to ask what matters, use the methods
-/// that return an `Option`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Match {
-    /// Which fields do not matter.
-    pub wildcards: Wildcards,
-    /// Ingress port.
-    pub in_port: PortNo,
-    /// Ethernet source.
-    pub dl_src: MacAddress,
-    /// Ethernet destination.
-    pub dl_dst: MacAddress,
-    /// VLAN id; [`Match::VLAN_NONE`] for packets without a tag.
-    pub dl_vlan: u16,
-    /// VLAN priority.
-    pub dl_vlan_pcp: u8,
-    /// Ethernet type; below 0x0600 is an IEEE 802.3 length, written as 0x05ff.
-    pub dl_type: u16,
-    /// IP type of service: the DSCP in the upper six bits.
-    pub nw_tos: u8,
-    /// IP protocol, or the low byte of the ARP opcode.
-    pub nw_proto: u8,
-    /// IPv4 source, or the sender's address in ARP.
-    pub nw_src: Ipv4Addr,
-    /// IPv4 destination, or the target's address in ARP.
-    pub nw_dst: Ipv4Addr,
-    /// TCP or UDP source port, or the ICMP type.
-    pub tp_src: u16,
-    /// TCP or UDP destination port, or the ICMP code.
-    pub tp_dst: u16,
+structure! {
+    /// The fields of a packet that a flow entry compares (`ofp_match`), 40 bytes.
+    ///
+    /// Holds the exact bits of the wire: a field whose wildcard is set keeps its value. To build one,
+    /// start from [`Match::any`] and name the fields that matter; to ask what matters, use the methods
+    /// that return an `Option`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct Match = "ofp_match" {
+        /// Which fields do not matter.
+        pub wildcards: Wildcards,
+        /// Ingress port.
+        pub in_port: PortNo,
+        /// Ethernet source.
+        pub dl_src: MacAddress,
+        /// Ethernet destination.
+        pub dl_dst: MacAddress,
+        /// VLAN id; [`Match::VLAN_NONE`] for packets without a tag.
+        pub dl_vlan: u16,
+        /// VLAN priority.
+        pub dl_vlan_pcp: u8; pad 1,
+        /// Ethernet type; below 0x0600 is an IEEE 802.3 length, written as 0x05ff.
+        pub dl_type: u16,
+        /// IP type of service: the DSCP in the upper six bits.
+        pub nw_tos: u8,
+        /// IP protocol, or the low byte of the ARP opcode.
+        pub nw_proto: u8; pad 2,
+        /// IPv4 source, or the sender's address in ARP.
+        pub nw_src: Ipv4Addr,
+        /// IPv4 destination, or the target's address in ARP.
+        pub nw_dst: Ipv4Addr,
+        /// TCP or UDP source port, or the ICMP type.
+        pub tp_src: u16,
+        /// TCP or UDP destination port, or the ICMP code.
+        pub tp_dst: u16,
+    }
 }
 
 impl Default for Match {
@@ -300,53 +300,6 @@ impl Match {
     const fn mattering(mut self, field: Wildcards) -> Self {
         self.wildcards = self.wildcards.without(field);
         self
-    }
-
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let wildcards = Wildcards(reader.u32("ofp_match.wildcards")?);
-        let in_port = PortNo(reader.u16("ofp_match.in_port")?);
-        let dl_src = MacAddress(reader.array("ofp_match.dl_src")?);
-        let dl_dst = MacAddress(reader.array("ofp_match.dl_dst")?);
-        let dl_vlan = reader.u16("ofp_match.dl_vlan")?;
-        let dl_vlan_pcp = reader.u8("ofp_match.dl_vlan_pcp")?;
-        reader.skip(1, "ofp_match.pad1")?;
-        let dl_type = reader.u16("ofp_match.dl_type")?;
-        let nw_tos = reader.u8("ofp_match.nw_tos")?;
-        let nw_proto = reader.u8("ofp_match.nw_proto")?;
-        reader.skip(2, "ofp_match.pad2")?;
-        Ok(Self {
-            wildcards,
-            in_port,
-            dl_src,
-            dl_dst,
-            dl_vlan,
-            dl_vlan_pcp,
-            dl_type,
-            nw_tos,
-            nw_proto,
-            nw_src: Ipv4Addr::from(reader.array::<4>("ofp_match.nw_src")?),
-            nw_dst: Ipv4Addr::from(reader.array::<4>("ofp_match.nw_dst")?),
-            tp_src: reader.u16("ofp_match.tp_src")?,
-            tp_dst: reader.u16("ofp_match.tp_dst")?,
-        })
-    }
-
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.wildcards.0.to_be_bytes());
-        out.extend_from_slice(&self.in_port.0.to_be_bytes());
-        out.extend_from_slice(&self.dl_src.0);
-        out.extend_from_slice(&self.dl_dst.0);
-        out.extend_from_slice(&self.dl_vlan.to_be_bytes());
-        out.push(self.dl_vlan_pcp);
-        pad(out, 1);
-        out.extend_from_slice(&self.dl_type.to_be_bytes());
-        out.push(self.nw_tos);
-        out.push(self.nw_proto);
-        pad(out, 2);
-        out.extend_from_slice(&self.nw_src.octets());
-        out.extend_from_slice(&self.nw_dst.octets());
-        out.extend_from_slice(&self.tp_src.to_be_bytes());
-        out.extend_from_slice(&self.tp_dst.to_be_bytes());
     }
 }
 

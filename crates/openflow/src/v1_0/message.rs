@@ -6,6 +6,7 @@ use super::{
 };
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::structure::Wire;
 use crate::wire::{HEADER_LENGTH, Header, MessageType};
 use crate::{Version, Xid};
 
@@ -227,17 +228,17 @@ impl Message {
                 out.extend_from_slice(&vendor.to_be_bytes());
                 out.extend_from_slice(body);
             }
-            Self::FeaturesReply(features) => features.encode(out),
-            Self::GetConfigReply(config) | Self::SetConfig(config) => config.encode(out),
-            Self::PacketIn(packet) => packet.encode(out),
-            Self::FlowRemoved(removed) => removed.encode(out),
-            Self::PortStatus(status) => status.encode(out),
+            Self::FeaturesReply(features) => features.encode(out)?,
+            Self::GetConfigReply(config) | Self::SetConfig(config) => config.encode(out)?,
+            Self::PacketIn(packet) => packet.encode(out)?,
+            Self::FlowRemoved(removed) => removed.encode(out)?,
+            Self::PortStatus(status) => status.encode(out)?,
             Self::PacketOut(packet) => packet.encode(out)?,
             Self::FlowMod(flow_mod) => flow_mod.encode(out)?,
-            Self::PortMod(port_mod) => port_mod.encode(out),
+            Self::PortMod(port_mod) => port_mod.encode(out)?,
             Self::StatsRequest(request) => request.encode(out)?,
             Self::StatsReply(reply) => reply.encode(out)?,
-            Self::QueueGetConfigRequest(request) => request.encode(out),
+            Self::QueueGetConfigRequest(request) => request.encode(out)?,
             Self::QueueGetConfigReply(reply) => reply.encode(out)?,
         }
         Ok(())

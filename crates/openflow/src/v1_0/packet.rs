@@ -7,6 +7,7 @@ use super::{Action, PortNo};
 use crate::BufferId;
 use crate::cursor::{Reader, pad};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::structure::{Wire, decode_list, encode_list};
 
 open_enum! {
     /// Why a packet is sent to the controller (`ofp_packet_in_reason`).
@@ -33,8 +34,8 @@ pub struct PacketIn {
     pub data: Vec<u8>,
 }
 
-impl PacketIn {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+impl Wire for PacketIn {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let buffer_id = BufferId(reader.u32("ofp_packet_in.buffer_id")?);
         let total_len = reader.u16("ofp_packet_in.total_len")?;
         let in_port = PortNo(reader.u16("ofp_packet_in.in_port")?);
@@ -43,13 +44,14 @@ impl PacketIn {
         Ok(Self { buffer_id, total_len, in_port, reason, data: reader.rest().to_vec() })
     }
 
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         out.extend_from_slice(&self.buffer_id.0.to_be_bytes());
         out.extend_from_slice(&self.total_len.to_be_bytes());
         out.extend_from_slice(&self.in_port.0.to_be_bytes());
         out.push(self.reason.0);
         pad(out, 1);
         out.extend_from_slice(&self.data);
+        Ok(())
     }
 }
 
@@ -66,8 +68,8 @@ pub struct PacketOut {
     pub data: Vec<u8>,
 }
 
-impl PacketOut {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+impl Wire for PacketOut {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let buffer_id = BufferId(reader.u32("ofp_packet_out.buffer_id")?);
         let in_port = PortNo(reader.u16("ofp_packet_out.in_port")?);
         let length_at = *reader;
@@ -78,17 +80,17 @@ impl PacketOut {
                 DecodeErrorKind::Length { value: length, min: 0, max: reader.remaining() },
             ));
         }
-        let actions = Action::decode_list(reader.sub(length, "ofp_packet_out.actions")?)?;
+        let actions = decode_list(&mut reader.sub(length, "ofp_packet_out.actions")?)?;
         Ok(Self { buffer_id, in_port, actions, data: reader.rest().to_vec() })
     }
 
-    pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         out.extend_from_slice(&self.buffer_id.0.to_be_bytes());
         out.extend_from_slice(&self.in_port.0.to_be_bytes());
         let length_at = out.len();
         pad(out, 2);
         let start = out.len();
-        Action::encode_list(&self.actions, out)?;
+        encode_list(&self.actions, out)?;
         crate::cursor::patch_length(out, start, length_at, "ofp_packet_out.actions")?;
         out.extend_from_slice(&self.data);
         Ok(())

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::cursor::{Reader, pad};
-use crate::error::DecodeError;
 use crate::{FixedText, MacAddress, PortNumber};
 
 /// A port number: physical ports up to `0xff00`, reserved ones above (`ofp_port`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNo(pub u16);
+
+fields! { PortNo }
 
 impl PortNo {
     /// Largest number that a port of the switch can have (`OFPP_MAX`).
@@ -92,31 +92,6 @@ bit_set! {
     }
 }
 
-/// A port's state in the spanning tree (`OFPPS_STP_*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StpState {
-    /// Neither learning nor relaying.
-    Listen,
-    /// Learning, not relaying.
-    Learn,
-    /// Learning and relaying.
-    Forward,
-    /// Not part of the tree.
-    Block,
-}
-
-impl PortState {
-    /// The state of the spanning tree.
-    pub const fn stp(self) -> StpState {
-        match self.0 >> 8 & 3 {
-            0 => StpState::Listen,
-            1 => StpState::Learn,
-            2 => StpState::Forward,
-            _ => StpState::Block,
-        }
-    }
-}
-
 bit_set! {
     /// Rates and media of a port (`ofp_port_features`).
     pub PortFeatures: u32 {
@@ -147,60 +122,28 @@ bit_set! {
     }
 }
 
-/// A port of the switch (`ofp_phy_port`), 48 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PhyPort {
-    /// The port's number.
-    pub port_no: PortNo,
-    /// The port's Ethernet address.
-    pub hw_addr: MacAddress,
-    /// The port's name.
-    pub name: FixedText<16>,
-    /// What the controller set.
-    pub config: PortConfig,
-    /// What the switch says.
-    pub state: PortState,
-    /// Current features.
-    pub curr: PortFeatures,
-    /// Features that the port advertises.
-    pub advertised: PortFeatures,
-    /// Features that the port supports.
-    pub supported: PortFeatures,
-    /// Features that the peer advertises.
-    pub peer: PortFeatures,
-}
-
-impl PhyPort {
-    pub(super) const LENGTH: usize = 48;
-
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            port_no: PortNo(reader.u16("ofp_phy_port.port_no")?),
-            hw_addr: MacAddress(reader.array("ofp_phy_port.hw_addr")?),
-            name: FixedText(reader.array("ofp_phy_port.name")?),
-            config: PortConfig(reader.u32("ofp_phy_port.config")?),
-            state: PortState(reader.u32("ofp_phy_port.state")?),
-            curr: PortFeatures(reader.u32("ofp_phy_port.curr")?),
-            advertised: PortFeatures(reader.u32("ofp_phy_port.advertised")?),
-            supported: PortFeatures(reader.u32("ofp_phy_port.supported")?),
-            peer: PortFeatures(reader.u32("ofp_phy_port.peer")?),
-        })
-    }
-
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.port_no.0.to_be_bytes());
-        out.extend_from_slice(&self.hw_addr.0);
-        out.extend_from_slice(&self.name.0);
-        for word in [
-            self.config.0,
-            self.state.0,
-            self.curr.0,
-            self.advertised.0,
-            self.supported.0,
-            self.peer.0,
-        ] {
-            out.extend_from_slice(&word.to_be_bytes());
-        }
+structure! {
+    /// A port of the switch (`ofp_phy_port`), 48 bytes.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PhyPort = "ofp_phy_port" {
+        /// The port's number.
+        pub port_no: PortNo,
+        /// The port's Ethernet address.
+        pub hw_addr: MacAddress,
+        /// The port's name.
+        pub name: FixedText<16>,
+        /// What the controller set.
+        pub config: PortConfig,
+        /// What the switch says.
+        pub state: PortState,
+        /// Current features.
+        pub curr: PortFeatures,
+        /// Features that the port advertises.
+        pub advertised: PortFeatures,
+        /// Features that the port supports.
+        pub supported: PortFeatures,
+        /// Features that the peer advertises.
+        pub peer: PortFeatures,
     }
 }
 
@@ -216,63 +159,30 @@ open_enum! {
     }
 }
 
-/// A port came, changed or went (`ofp_port_status`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortStatus {
-    /// Which of these.
-    pub reason: PortReason,
-    /// The port as it is now.
-    pub desc: PhyPort,
-}
-
-impl PortStatus {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let reason = PortReason(reader.u8("ofp_port_status.reason")?);
-        reader.skip(7, "ofp_port_status.pad")?;
-        Ok(Self { reason, desc: PhyPort::decode(reader)? })
-    }
-
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.reason.0);
-        pad(out, 7);
-        self.desc.encode(out);
+structure! {
+    /// A port came, changed or went (`ofp_port_status`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PortStatus = "ofp_port_status" {
+        /// Which of these.
+        pub reason: PortReason; pad 7,
+        /// The port as it is now.
+        pub desc: PhyPort,
     }
 }
 
-/// Changes a port (`ofp_port_mod`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortMod {
-    /// The port to change.
-    pub port_no: PortNo,
-    /// The port's Ethernet address, which must be right, for safety.
-    pub hw_addr: MacAddress,
-    /// The new configuration.
-    pub config: PortConfig,
-    /// Which bits of `config` to change.
-    pub mask: PortConfig,
-    /// Features to advertise; none leaves them as they are.
-    pub advertise: PortFeatures,
-}
-
-impl PortMod {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let port_mod = Self {
-            port_no: PortNo(reader.u16("ofp_port_mod.port_no")?),
-            hw_addr: MacAddress(reader.array("ofp_port_mod.hw_addr")?),
-            config: PortConfig(reader.u32("ofp_port_mod.config")?),
-            mask: PortConfig(reader.u32("ofp_port_mod.mask")?),
-            advertise: PortFeatures(reader.u32("ofp_port_mod.advertise")?),
-        };
-        reader.skip(4, "ofp_port_mod.pad")?;
-        Ok(port_mod)
-    }
-
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.port_no.0.to_be_bytes());
-        out.extend_from_slice(&self.hw_addr.0);
-        out.extend_from_slice(&self.config.0.to_be_bytes());
-        out.extend_from_slice(&self.mask.0.to_be_bytes());
-        out.extend_from_slice(&self.advertise.0.to_be_bytes());
-        pad(out, 4);
+structure! {
+    /// Changes a port (`ofp_port_mod`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PortMod = "ofp_port_mod" {
+        /// The port to change.
+        pub port_no: PortNo,
+        /// The port's Ethernet address, which must be right, for safety.
+        pub hw_addr: MacAddress,
+        /// The new configuration.
+        pub config: PortConfig,
+        /// Which bits of `config` to change.
+        pub mask: PortConfig,
+        /// Features to advertise; none leaves them as they are.
+        pub advertise: PortFeatures; pad 4,
     }
 }

@@ -3,6 +3,7 @@
 use super::PortNo;
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::structure::{Wire, decode_list, encode_list};
 
 /// The id, length and padding that a queue starts with, and likewise a property of it.
 const HEADER: usize = 8;
@@ -25,7 +26,7 @@ pub enum QueueProperty {
     },
 }
 
-impl QueueProperty {
+impl Wire for QueueProperty {
     fn decode(outer: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut peek = *outer;
         let kind = peek.u16("ofp_queue_prop_header.property")?;
@@ -83,7 +84,7 @@ pub struct PacketQueue {
     pub properties: Vec<QueueProperty>,
 }
 
-impl PacketQueue {
+impl Wire for PacketQueue {
     fn decode(outer: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut peek = *outer;
         let queue_id = peek.u32("ofp_packet_queue.queue_id")?;
@@ -97,65 +98,34 @@ impl PacketQueue {
         }
         let mut reader = outer.sub(length, "ofp_packet_queue")?;
         reader.skip(HEADER, "ofp_packet_queue")?;
-        let mut properties = Vec::new();
-        while !reader.is_empty() {
-            properties.push(QueueProperty::decode(&mut reader)?);
-        }
-        Ok(Self { queue_id, properties })
+        Ok(Self { queue_id, properties: decode_list(&mut reader)? })
     }
 
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         out.extend_from_slice(&self.queue_id.to_be_bytes());
         pad(out, 4);
-        self.properties.iter().try_for_each(|property| property.encode(out))?;
+        encode_list(&self.properties, out)?;
         patch_length(out, start, start + 4, "ofp_packet_queue")
     }
 }
 
-/// Asks which queues a port has (`ofp_queue_get_config_request`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueGetConfigRequest {
-    /// The port; a physical one.
-    pub port: PortNo,
-}
-
-impl QueueGetConfigRequest {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let port = PortNo(reader.u16("ofp_queue_get_config_request.port")?);
-        reader.skip(2, "ofp_queue_get_config_request.pad")?;
-        Ok(Self { port })
-    }
-
-    pub(super) fn encode(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.port.0.to_be_bytes());
-        pad(out, 2);
+structure! {
+    /// Asks which queues a port has (`ofp_queue_get_config_request`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct QueueGetConfigRequest = "ofp_queue_get_config_request" {
+        /// The port; a physical one.
+        pub port: PortNo; pad 2,
     }
 }
 
-/// The queues of a port (`ofp_queue_get_config_reply`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueGetConfigReply {
-    /// The port.
-    pub port: PortNo,
-    /// Its queues.
-    pub queues: Vec<PacketQueue>,
-}
-
-impl QueueGetConfigReply {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let port = PortNo(reader.u16("ofp_queue_get_config_reply.port")?);
-        reader.skip(6, "ofp_queue_get_config_reply.pad")?;
-        let mut queues = Vec::new();
-        while !reader.is_empty() {
-            queues.push(PacketQueue::decode(reader)?);
-        }
-        Ok(Self { port, queues })
-    }
-
-    pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        out.extend_from_slice(&self.port.0.to_be_bytes());
-        pad(out, 6);
-        self.queues.iter().try_for_each(|queue| queue.encode(out))
+structure! {
+    /// The queues of a port (`ofp_queue_get_config_reply`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct QueueGetConfigReply = "ofp_queue_get_config_reply" {
+        /// The port.
+        pub port: PortNo; pad 6,
+        /// Its queues.
+        pub queues: Vec<PacketQueue>,
     }
 }

@@ -1,12 +1,11 @@
 //! Statistics: OpenFlow 1.0.0, 5.3.5.
 //!
 //! A reply that does not fit one message comes in parts, all but the last of which say that more
-//! follow. [`StatsReplyBody::into_parts`] makes them, [`StatsAssembler`] puts them together.
+//! follow. [`StatsReplyBody::into_parts`] makes them.
 
 mod parts;
 mod records;
 
-pub use parts::{AssembleError, StatsAssembler};
 pub use records::{
     AggregateStats, DescStats, FlowStats, FlowStatsRequest, PortStats, QueueStats,
     QueueStatsRequest, TableStats, UNSUPPORTED_COUNTER,
@@ -15,6 +14,7 @@ pub use records::{
 use super::PortNo;
 use crate::cursor::{Reader, pad};
 use crate::error::{DecodeError, EncodeError};
+use crate::structure::{Wire, decode_list, encode_list};
 
 /// `enum ofp_stats_types`.
 mod kind {
@@ -113,13 +113,13 @@ impl StatsRequest {
         match &self.body {
             StatsRequestBody::Desc | StatsRequestBody::Table => {}
             StatsRequestBody::Flow(request) | StatsRequestBody::Aggregate(request) => {
-                request.encode(out);
+                request.encode(out)?;
             }
             StatsRequestBody::Port(port) => {
                 out.extend_from_slice(&port.0.to_be_bytes());
                 pad(out, 6);
             }
-            StatsRequestBody::Queue(request) => request.encode(out),
+            StatsRequestBody::Queue(request) => request.encode(out)?,
             StatsRequestBody::Vendor { vendor, body } => {
                 out.extend_from_slice(&vendor.to_be_bytes());
                 out.extend_from_slice(body);
@@ -190,11 +190,11 @@ impl StatsReply {
         let flags = StatsReplyFlags(reader.u16("ofp_stats_reply.flags")?);
         let body = match kind {
             kind::DESC => StatsReplyBody::Desc(Box::new(DescStats::decode(reader)?)),
-            kind::FLOW => StatsReplyBody::Flow(list(reader, FlowStats::decode)?),
+            kind::FLOW => StatsReplyBody::Flow(decode_list(reader)?),
             kind::AGGREGATE => StatsReplyBody::Aggregate(AggregateStats::decode(reader)?),
-            kind::TABLE => StatsReplyBody::Table(list(reader, TableStats::decode)?),
-            kind::PORT => StatsReplyBody::Port(list(reader, PortStats::decode)?),
-            kind::QUEUE => StatsReplyBody::Queue(list(reader, QueueStats::decode)?),
+            kind::TABLE => StatsReplyBody::Table(decode_list(reader)?),
+            kind::PORT => StatsReplyBody::Port(decode_list(reader)?),
+            kind::QUEUE => StatsReplyBody::Queue(decode_list(reader)?),
             kind::VENDOR => StatsReplyBody::Vendor {
                 vendor: reader.u32("ofp_stats_reply.vendor")?,
                 body: reader.rest().to_vec(),
@@ -218,12 +218,12 @@ impl StatsReply {
         out.extend_from_slice(&kind.to_be_bytes());
         out.extend_from_slice(&self.flags.0.to_be_bytes());
         match &self.body {
-            StatsReplyBody::Desc(desc) => desc.encode(out),
-            StatsReplyBody::Flow(flows) => flows.iter().try_for_each(|flow| flow.encode(out))?,
-            StatsReplyBody::Aggregate(aggregate) => aggregate.encode(out),
-            StatsReplyBody::Table(tables) => tables.iter().for_each(|table| table.encode(out)),
-            StatsReplyBody::Port(ports) => ports.iter().for_each(|port| port.encode(out)),
-            StatsReplyBody::Queue(queues) => queues.iter().for_each(|queue| queue.encode(out)),
+            StatsReplyBody::Desc(desc) => desc.encode(out)?,
+            StatsReplyBody::Flow(flows) => encode_list(flows, out)?,
+            StatsReplyBody::Aggregate(aggregate) => aggregate.encode(out)?,
+            StatsReplyBody::Table(tables) => encode_list(tables, out)?,
+            StatsReplyBody::Port(ports) => encode_list(ports, out)?,
+            StatsReplyBody::Queue(queues) => encode_list(queues, out)?,
             StatsReplyBody::Vendor { vendor, body } => {
                 out.extend_from_slice(&vendor.to_be_bytes());
                 out.extend_from_slice(body);
@@ -232,17 +232,6 @@ impl StatsReply {
         }
         Ok(())
     }
-}
-
-fn list<T>(
-    reader: &mut Reader<'_>,
-    decode: impl Fn(&mut Reader<'_>) -> Result<T, DecodeError>,
-) -> Result<Vec<T>, DecodeError> {
-    let mut records = Vec::new();
-    while !reader.is_empty() {
-        records.push(decode(reader)?);
-    }
-    Ok(records)
 }
 
 /// Passes a type that has no variant of its own, so that no statistics have two representations.

@@ -2,8 +2,6 @@
 
 use super::PhyPort;
 use crate::DatapathId;
-use crate::cursor::{Reader, pad};
-use crate::error::DecodeError;
 
 bit_set! {
     /// What the switch can do (`ofp_capabilities`).
@@ -59,46 +57,22 @@ bit_set! {
     }
 }
 
-/// What the switch is (`ofp_switch_features`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FeaturesReply {
-    /// The datapath's id.
-    pub datapath_id: DatapathId,
-    /// Packets that the switch can buffer at once.
-    pub n_buffers: u32,
-    /// Tables that the switch has.
-    pub n_tables: u8,
-    /// What it can do.
-    pub capabilities: Capabilities,
-    /// The actions that it supports.
-    pub actions: ActionTypes,
-    /// Its ports.
-    pub ports: Vec<PhyPort>,
-}
-
-impl FeaturesReply {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let datapath_id = DatapathId(reader.u64("ofp_switch_features.datapath_id")?);
-        let n_buffers = reader.u32("ofp_switch_features.n_buffers")?;
-        let n_tables = reader.u8("ofp_switch_features.n_tables")?;
-        reader.skip(3, "ofp_switch_features.pad")?;
-        let capabilities = Capabilities(reader.u32("ofp_switch_features.capabilities")?);
-        let actions = ActionTypes(reader.u32("ofp_switch_features.actions")?);
-        let mut ports = Vec::with_capacity(reader.remaining() / PhyPort::LENGTH);
-        while !reader.is_empty() {
-            ports.push(PhyPort::decode(reader)?);
-        }
-        Ok(Self { datapath_id, n_buffers, n_tables, capabilities, actions, ports })
-    }
-
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.datapath_id.0.to_be_bytes());
-        out.extend_from_slice(&self.n_buffers.to_be_bytes());
-        out.push(self.n_tables);
-        pad(out, 3);
-        out.extend_from_slice(&self.capabilities.0.to_be_bytes());
-        out.extend_from_slice(&self.actions.0.to_be_bytes());
-        self.ports.iter().for_each(|port| port.encode(out));
+structure! {
+    /// What the switch is (`ofp_switch_features`).
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct FeaturesReply = "ofp_switch_features" {
+        /// The datapath's id.
+        pub datapath_id: DatapathId,
+        /// Packets that the switch can buffer at once.
+        pub n_buffers: u32,
+        /// Tables that the switch has.
+        pub n_tables: u8; pad 3,
+        /// What it can do.
+        pub capabilities: Capabilities,
+        /// The actions that it supports.
+        pub actions: ActionTypes,
+        /// Its ports.
+        pub ports: Vec<PhyPort>,
     }
 }
 
@@ -116,32 +90,20 @@ open_enum! {
     }
 }
 
-/// The switch's configuration (`ofp_switch_config`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SwitchConfig {
-    /// What to do with IP fragments.
-    pub flags: FragmentHandling,
-    /// Bytes of a packet to send to the controller when no flow entry matches it.
-    pub miss_send_len: u16,
+structure! {
+    /// The switch's configuration (`ofp_switch_config`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SwitchConfig = "ofp_switch_config" {
+        /// What to do with IP fragments.
+        pub flags: FragmentHandling,
+        /// Bytes of a packet to send to the controller when no flow entry matches it.
+        pub miss_send_len: u16,
+    }
 }
 
 impl Default for SwitchConfig {
     /// As a switch starts: the first 128 bytes of a packet (`OFP_DEFAULT_MISS_SEND_LEN`).
     fn default() -> Self {
         Self { flags: FragmentHandling::NORMAL, miss_send_len: 128 }
-    }
-}
-
-impl SwitchConfig {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            flags: FragmentHandling(reader.u16("ofp_switch_config.flags")?),
-            miss_send_len: reader.u16("ofp_switch_config.miss_send_len")?,
-        })
-    }
-
-    pub(super) fn encode(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.flags.0.to_be_bytes());
-        out.extend_from_slice(&self.miss_send_len.to_be_bytes());
     }
 }

@@ -1,21 +1,12 @@
 //! How the structures of this version are read and written.
 //!
-//! Every structure implements [`Wire`]; lists are structures repeated to the end of what encloses
-//! them. Two shapes recur so often that they have helpers: a type-length-value whose length counts
+//! Two shapes recur so often that they have helpers: a type-length-value whose length counts
 //! its padding (actions, instructions), and one whose padding follows it uncounted (matches,
 //! properties).
 
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
-
-/// A structure with a representation in bytes.
-pub(super) trait Wire: Sized {
-    /// Reads the structure and leaves the reader behind it.
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
-
-    /// Appends the structure.
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
-}
+pub(super) use crate::structure::{Wire, body, decode_list, encode_list};
 
 /// Declares a structure that an experimenter fills: its id, a type of its own numbering, and whatever it likes.
 macro_rules! experimenter {
@@ -51,44 +42,9 @@ macro_rules! experimenter {
 }
 pub(super) use experimenter;
 
-/// Reads structures until the reader is empty. Each takes at least one byte, so this ends.
-pub(super) fn decode_list<T: Wire>(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
-    let mut items = Vec::new();
-    while !reader.is_empty() {
-        items.push(T::decode(reader)?);
-    }
-    Ok(items)
-}
-
-/// Appends structures one after the other.
-pub(super) fn encode_list<T: Wire>(items: &[T], out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    items.iter().try_for_each(|item| item.encode(out))
-}
-
 /// Bytes of padding that bring `length` to a multiple of eight.
 pub(super) const fn padding(length: usize) -> usize {
     (8 - length % 8) % 8
-}
-
-/// Reads a 16-bit length that counts from `consumed` bytes before the end of the field, and returns
-/// a reader over what it leaves.
-///
-/// `consumed` are the bytes of the structure read so far, the length field included; `min` is the
-/// least that the structure can have.
-pub(super) fn body<'a>(
-    reader: &mut Reader<'a>,
-    consumed: usize,
-    min: usize,
-    field: &'static str,
-) -> Result<Reader<'a>, DecodeError> {
-    let at_length = *reader;
-    let length = usize::from(reader.u16(field)?);
-    let max = consumed + reader.remaining();
-    if length < min.max(consumed) || length > max {
-        let kind = DecodeErrorKind::Length { value: length, min: min.max(consumed), max };
-        return Err(at_length.error(field, kind));
-    }
-    reader.sub(length - consumed, field)
 }
 
 /// Reads the type and length that begin a type-length-value, and returns its type and a reader over

@@ -1,17 +1,12 @@
 //! Flow entries: the messages that change them, tell that they are gone, and report on them
 //! (specification 1.3.5, sections 7.3.4.1, 7.3.5.2, 7.3.5.3 and 7.4.2).
 
-use std::time::Duration;
-
-use super::codec::{Wire, body, decode_list, encode_list, put_u16, put_u32, put_u64};
 use super::groups::GroupId;
 use super::instructions::Instruction;
 use super::matches::{Match, MatchKey};
 use super::tables::TableId;
 use crate::BufferId;
 use crate::PortNumber;
-use crate::cursor::{Reader, pad, patch_length};
-use crate::error::{DecodeError, EncodeError};
 
 /// The priority that entries have where nothing else is said, `OFP_DEFAULT_PRIORITY`.
 pub const DEFAULT_PRIORITY: u16 = 0x8000;
@@ -60,35 +55,37 @@ pub struct FlowKey {
     pub match_key: MatchKey,
 }
 
-/// Changes a flow table, `ofp_flow_mod`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FlowMod {
-    /// The controller's mark on the entry.
-    pub cookie: u64,
-    /// Which bits of the cookie must be the entry's, to change or delete; 0 for any cookie.
-    pub cookie_mask: u64,
-    /// The table; [`TableId::ALL`] deletes from all.
-    pub table_id: TableId,
-    /// What to do.
-    pub command: FlowModCommand,
-    /// Seconds without a packet after which the entry expires; 0 for never.
-    pub idle_timeout: u16,
-    /// Seconds after which the entry expires; 0 for never.
-    pub hard_timeout: u16,
-    /// Rank among entries that match the same packet; the highest wins.
-    pub priority: u16,
-    /// The buffered packet to apply the entry to.
-    pub buffer_id: BufferId,
-    /// To delete only entries that output there; [`PortNumber::ANY`] for no such condition.
-    pub out_port: PortNumber,
-    /// To delete only entries that point there; [`GroupId::ANY`] for no such condition.
-    pub out_group: GroupId,
-    /// How the entry behaves.
-    pub flags: FlowModFlags,
-    /// The packets that it applies to.
-    pub match_fields: Match,
-    /// What it does with them; none drops them.
-    pub instructions: Vec<Instruction>,
+structure! {
+    /// Changes a flow table, `ofp_flow_mod`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct FlowMod = "ofp_flow_mod" {
+        /// The controller's mark on the entry.
+        pub cookie: u64,
+        /// Which bits of the cookie must be the entry's, to change or delete; 0 for any cookie.
+        pub cookie_mask: u64,
+        /// The table; [`TableId::ALL`] deletes from all.
+        pub table_id: TableId,
+        /// What to do.
+        pub command: FlowModCommand,
+        /// Seconds without a packet after which the entry expires; 0 for never.
+        pub idle_timeout: u16,
+        /// Seconds after which the entry expires; 0 for never.
+        pub hard_timeout: u16,
+        /// Rank among entries that match the same packet; the highest wins.
+        pub priority: u16,
+        /// The buffered packet to apply the entry to.
+        pub buffer_id: BufferId,
+        /// To delete only entries that output there; [`PortNumber::ANY`] for no such condition.
+        pub out_port: PortNumber,
+        /// To delete only entries that point there; [`GroupId::ANY`] for no such condition.
+        pub out_group: GroupId,
+        /// How the entry behaves.
+        pub flags: FlowModFlags; pad 2,
+        /// The packets that it applies to.
+        pub match_fields: Match,
+        /// What it does with them; none drops them.
+        pub instructions: Vec<Instruction>,
+    }
 }
 
 impl FlowMod {
@@ -130,55 +127,6 @@ impl FlowMod {
     }
 }
 
-impl Wire for FlowMod {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let cookie = reader.u64("ofp_flow_mod.cookie")?;
-        let cookie_mask = reader.u64("ofp_flow_mod.cookie_mask")?;
-        let table_id = TableId(reader.u8("ofp_flow_mod.table_id")?);
-        let command = FlowModCommand(reader.u8("ofp_flow_mod.command")?);
-        let idle_timeout = reader.u16("ofp_flow_mod.idle_timeout")?;
-        let hard_timeout = reader.u16("ofp_flow_mod.hard_timeout")?;
-        let priority = reader.u16("ofp_flow_mod.priority")?;
-        let buffer_id = BufferId(reader.u32("ofp_flow_mod.buffer_id")?);
-        let out_port = PortNumber(reader.u32("ofp_flow_mod.out_port")?);
-        let out_group = GroupId(reader.u32("ofp_flow_mod.out_group")?);
-        let flags = FlowModFlags(reader.u16("ofp_flow_mod.flags")?);
-        reader.skip(2, "ofp_flow_mod.pad")?;
-        Ok(Self {
-            cookie,
-            cookie_mask,
-            table_id,
-            command,
-            idle_timeout,
-            hard_timeout,
-            priority,
-            buffer_id,
-            out_port,
-            out_group,
-            flags,
-            match_fields: Match::decode(reader)?,
-            instructions: decode_list(reader)?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u64(out, self.cookie);
-        put_u64(out, self.cookie_mask);
-        out.push(self.table_id.0);
-        out.push(self.command.0);
-        put_u16(out, self.idle_timeout);
-        put_u16(out, self.hard_timeout);
-        put_u16(out, self.priority);
-        put_u32(out, self.buffer_id.0);
-        put_u32(out, self.out_port.0);
-        put_u32(out, self.out_group.0);
-        put_u16(out, self.flags.0);
-        pad(out, 2);
-        self.match_fields.encode(out)?;
-        encode_list(&self.instructions, out)
-    }
-}
-
 open_enum! {
     /// Why an entry is gone, `ofp_flow_removed_reason`.
     pub FlowRemovedReason: u8 {
@@ -193,89 +141,53 @@ open_enum! {
     }
 }
 
-/// Tells the controller that an entry is gone, `ofp_flow_removed`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FlowRemoved {
-    /// The controller's mark on the entry.
-    pub cookie: u64,
-    /// The entry's priority.
-    pub priority: u16,
-    /// Why it is gone.
-    pub reason: FlowRemovedReason,
-    /// The table that it was in.
-    pub table_id: TableId,
-    /// Whole seconds that it existed.
-    pub duration_sec: u32,
-    /// Nanoseconds beyond those.
-    pub duration_nsec: u32,
-    /// Its idle timeout, seconds.
-    pub idle_timeout: u16,
-    /// Its hard timeout, seconds.
-    pub hard_timeout: u16,
-    /// Packets that it matched.
-    pub packet_count: u64,
-    /// Bytes of those.
-    pub byte_count: u64,
-    /// The packets that it applied to.
-    pub match_fields: Match,
-}
-
-impl FlowRemoved {
-    /// How long the entry existed.
-    pub fn duration(&self) -> Duration {
-        Duration::from_secs(self.duration_sec.into())
-            + Duration::from_nanos(self.duration_nsec.into())
+structure! {
+    /// Tells the controller that an entry is gone, `ofp_flow_removed`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct FlowRemoved = "ofp_flow_removed" {
+        /// The controller's mark on the entry.
+        pub cookie: u64,
+        /// The entry's priority.
+        pub priority: u16,
+        /// Why it is gone.
+        pub reason: FlowRemovedReason,
+        /// The table that it was in.
+        pub table_id: TableId,
+        /// Whole seconds that it existed.
+        pub duration_sec: u32,
+        /// Nanoseconds beyond those.
+        pub duration_nsec: u32,
+        /// Its idle timeout, seconds.
+        pub idle_timeout: u16,
+        /// Its hard timeout, seconds.
+        pub hard_timeout: u16,
+        /// Packets that it matched.
+        pub packet_count: u64,
+        /// Bytes of those.
+        pub byte_count: u64,
+        /// The packets that it applied to.
+        pub match_fields: Match,
     }
 }
 
-impl Wire for FlowRemoved {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            cookie: reader.u64("ofp_flow_removed.cookie")?,
-            priority: reader.u16("ofp_flow_removed.priority")?,
-            reason: FlowRemovedReason(reader.u8("ofp_flow_removed.reason")?),
-            table_id: TableId(reader.u8("ofp_flow_removed.table_id")?),
-            duration_sec: reader.u32("ofp_flow_removed.duration_sec")?,
-            duration_nsec: reader.u32("ofp_flow_removed.duration_nsec")?,
-            idle_timeout: reader.u16("ofp_flow_removed.idle_timeout")?,
-            hard_timeout: reader.u16("ofp_flow_removed.hard_timeout")?,
-            packet_count: reader.u64("ofp_flow_removed.packet_count")?,
-            byte_count: reader.u64("ofp_flow_removed.byte_count")?,
-            match_fields: Match::decode(reader)?,
-        })
+structure! {
+    /// Which entries to report on, each by itself (`ofp_flow_stats_request`) or in sum
+    /// (`ofp_aggregate_stats_request`).
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct FlowStatsRequest = "ofp_flow_stats_request" {
+        /// The table, or [`TableId::ALL`].
+        pub table_id: TableId; pad 3,
+        /// Only entries that output there; [`PortNumber::ANY`] for no such condition.
+        pub out_port: PortNumber,
+        /// Only entries that point there; [`GroupId::ANY`] for no such condition.
+        pub out_group: GroupId; pad 4,
+        /// Only entries with this cookie,
+        pub cookie: u64,
+        /// in these bits; 0 for any cookie.
+        pub cookie_mask: u64,
+        /// Only entries that this covers.
+        pub match_fields: Match,
     }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u64(out, self.cookie);
-        put_u16(out, self.priority);
-        out.push(self.reason.0);
-        out.push(self.table_id.0);
-        put_u32(out, self.duration_sec);
-        put_u32(out, self.duration_nsec);
-        put_u16(out, self.idle_timeout);
-        put_u16(out, self.hard_timeout);
-        put_u64(out, self.packet_count);
-        put_u64(out, self.byte_count);
-        self.match_fields.encode(out)
-    }
-}
-
-/// Which entries to report on, each by itself (`ofp_flow_stats_request`) or in sum
-/// (`ofp_aggregate_stats_request`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FlowStatsRequest {
-    /// The table, or [`TableId::ALL`].
-    pub table_id: TableId,
-    /// Only entries that output there; [`PortNumber::ANY`] for no such condition.
-    pub out_port: PortNumber,
-    /// Only entries that point there; [`GroupId::ANY`] for no such condition.
-    pub out_group: GroupId,
-    /// Only entries with this cookie,
-    pub cookie: u64,
-    /// in these bits; 0 for any cookie.
-    pub cookie_mask: u64,
-    /// Only entries that this covers.
-    pub match_fields: Match,
 }
 
 impl FlowStatsRequest {
@@ -292,155 +204,56 @@ impl FlowStatsRequest {
     }
 }
 
-impl Wire for FlowStatsRequest {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let table_id = TableId(reader.u8("ofp_flow_stats_request.table_id")?);
-        reader.skip(3, "ofp_flow_stats_request.pad")?;
-        let out_port = PortNumber(reader.u32("ofp_flow_stats_request.out_port")?);
-        let out_group = GroupId(reader.u32("ofp_flow_stats_request.out_group")?);
-        reader.skip(4, "ofp_flow_stats_request.pad2")?;
-        Ok(Self {
-            table_id,
-            out_port,
-            out_group,
-            cookie: reader.u64("ofp_flow_stats_request.cookie")?,
-            cookie_mask: reader.u64("ofp_flow_stats_request.cookie_mask")?,
-            match_fields: Match::decode(reader)?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        out.push(self.table_id.0);
-        pad(out, 3);
-        put_u32(out, self.out_port.0);
-        put_u32(out, self.out_group.0);
-        pad(out, 4);
-        put_u64(out, self.cookie);
-        put_u64(out, self.cookie_mask);
-        self.match_fields.encode(out)
-    }
-}
-
-/// An entry and its counters, `ofp_flow_stats`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FlowStats {
-    /// The table that it is in.
-    pub table_id: TableId,
-    /// Whole seconds that it has existed.
-    pub duration_sec: u32,
-    /// Nanoseconds beyond those.
-    pub duration_nsec: u32,
-    /// Its priority.
-    pub priority: u16,
-    /// Its idle timeout, seconds.
-    pub idle_timeout: u16,
-    /// Its hard timeout, seconds.
-    pub hard_timeout: u16,
-    /// How it behaves.
-    pub flags: FlowModFlags,
-    /// The controller's mark on it.
-    pub cookie: u64,
-    /// Packets that it matched.
-    pub packet_count: u64,
-    /// Bytes of those.
-    pub byte_count: u64,
-    /// The packets that it applies to.
-    pub match_fields: Match,
-    /// What it does with them.
-    pub instructions: Vec<Instruction>,
-}
-
-impl FlowStats {
-    /// How long the entry has existed.
-    pub fn duration(&self) -> Duration {
-        Duration::from_secs(self.duration_sec.into())
-            + Duration::from_nanos(self.duration_nsec.into())
+structure! {
+    /// An entry and its counters, `ofp_flow_stats`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct FlowStats = "ofp_flow_stats" {
+        counts length >= 56;
+        /// The table that it is in.
+        pub table_id: TableId; pad 1,
+        /// Whole seconds that it has existed.
+        pub duration_sec: u32,
+        /// Nanoseconds beyond those.
+        pub duration_nsec: u32,
+        /// Its priority.
+        pub priority: u16,
+        /// Its idle timeout, seconds.
+        pub idle_timeout: u16,
+        /// Its hard timeout, seconds.
+        pub hard_timeout: u16,
+        /// How it behaves.
+        pub flags: FlowModFlags; pad 4,
+        /// The controller's mark on it.
+        pub cookie: u64,
+        /// Packets that it matched.
+        pub packet_count: u64,
+        /// Bytes of those.
+        pub byte_count: u64,
+        /// The packets that it applies to.
+        pub match_fields: Match,
+        /// What it does with them.
+        pub instructions: Vec<Instruction>,
     }
 }
 
-impl Wire for FlowStats {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = body(reader, 2, 56, "ofp_flow_stats.length")?;
-        let table_id = TableId(body.u8("ofp_flow_stats.table_id")?);
-        body.skip(1, "ofp_flow_stats.pad")?;
-        let duration_sec = body.u32("ofp_flow_stats.duration_sec")?;
-        let duration_nsec = body.u32("ofp_flow_stats.duration_nsec")?;
-        let priority = body.u16("ofp_flow_stats.priority")?;
-        let idle_timeout = body.u16("ofp_flow_stats.idle_timeout")?;
-        let hard_timeout = body.u16("ofp_flow_stats.hard_timeout")?;
-        let flags = FlowModFlags(body.u16("ofp_flow_stats.flags")?);
-        body.skip(4, "ofp_flow_stats.pad2")?;
-        Ok(Self {
-            table_id,
-            duration_sec,
-            duration_nsec,
-            priority,
-            idle_timeout,
-            hard_timeout,
-            flags,
-            cookie: body.u64("ofp_flow_stats.cookie")?,
-            packet_count: body.u64("ofp_flow_stats.packet_count")?,
-            byte_count: body.u64("ofp_flow_stats.byte_count")?,
-            match_fields: Match::decode(&mut body)?,
-            instructions: decode_list(&mut body)?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let start = out.len();
-        put_u16(out, 0);
-        out.push(self.table_id.0);
-        pad(out, 1);
-        put_u32(out, self.duration_sec);
-        put_u32(out, self.duration_nsec);
-        put_u16(out, self.priority);
-        put_u16(out, self.idle_timeout);
-        put_u16(out, self.hard_timeout);
-        put_u16(out, self.flags.0);
-        pad(out, 4);
-        put_u64(out, self.cookie);
-        put_u64(out, self.packet_count);
-        put_u64(out, self.byte_count);
-        self.match_fields.encode(out)?;
-        encode_list(&self.instructions, out)?;
-        patch_length(out, start, start, "ofp_flow_stats.length")
-    }
-}
-
-/// The counters of many entries in sum, `ofp_aggregate_stats_reply`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AggregateStats {
-    /// Packets that they matched.
-    pub packet_count: u64,
-    /// Bytes of those.
-    pub byte_count: u64,
-    /// How many entries.
-    pub flow_count: u32,
-}
-
-impl Wire for AggregateStats {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let stats = Self {
-            packet_count: reader.u64("ofp_aggregate_stats_reply.packet_count")?,
-            byte_count: reader.u64("ofp_aggregate_stats_reply.byte_count")?,
-            flow_count: reader.u32("ofp_aggregate_stats_reply.flow_count")?,
-        };
-        reader.skip(4, "ofp_aggregate_stats_reply.pad")?;
-        Ok(stats)
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u64(out, self.packet_count);
-        put_u64(out, self.byte_count);
-        put_u32(out, self.flow_count);
-        pad(out, 4);
-        Ok(())
+structure! {
+    /// The counters of many entries in sum, `ofp_aggregate_stats_reply`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct AggregateStats = "ofp_aggregate_stats_reply" {
+        /// Packets that they matched.
+        pub packet_count: u64,
+        /// Bytes of those.
+        pub byte_count: u64,
+        /// How many entries.
+        pub flow_count: u32; pad 4,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cursor::Reader;
+    use crate::structure::Wire;
     use crate::v1_3::actions::Action;
 
     #[test]

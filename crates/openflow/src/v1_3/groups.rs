@@ -1,10 +1,8 @@
 //! Groups: sets of action buckets that flow entries point to (specification 1.3.5, sections 7.3.4.2
 //! and 7.3.5.9 to 7.3.5.11).
 
-use std::time::Duration;
-
 use super::actions::Action;
-use super::codec::{Wire, body, decode_list, encode_list, put_u16, put_u32, put_u64};
+use super::codec::{Wire, body, decode_list, encode_list, put_u16, put_u32};
 use crate::PortNumber;
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
@@ -157,87 +155,37 @@ impl Wire for GroupDesc {
     }
 }
 
-/// What one bucket of a group has processed, `ofp_bucket_counter`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct BucketCounter {
-    /// Packets.
-    pub packet_count: u64,
-    /// Bytes.
-    pub byte_count: u64,
-}
-
-impl Wire for BucketCounter {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            packet_count: reader.u64("ofp_bucket_counter.packet_count")?,
-            byte_count: reader.u64("ofp_bucket_counter.byte_count")?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u64(out, self.packet_count);
-        put_u64(out, self.byte_count);
-        Ok(())
+structure! {
+    /// What one bucket of a group has processed, `ofp_bucket_counter`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct BucketCounter = "ofp_bucket_counter" {
+        /// Packets.
+        pub packet_count: u64,
+        /// Bytes.
+        pub byte_count: u64,
     }
 }
 
-/// A group's counters, `ofp_group_stats`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct GroupStats {
-    /// Which group.
-    pub group_id: GroupId,
-    /// How many flow entries and groups point to it.
-    pub ref_count: u32,
-    /// Packets that it processed.
-    pub packet_count: u64,
-    /// Bytes of those.
-    pub byte_count: u64,
-    /// Whole seconds since it was added.
-    pub duration_sec: u32,
-    /// Nanoseconds beyond those.
-    pub duration_nsec: u32,
-    /// The counters of its buckets.
-    pub buckets: Vec<BucketCounter>,
-}
-
-impl GroupStats {
-    /// How long the group has existed.
-    pub fn duration(&self) -> Duration {
-        Duration::from_secs(self.duration_sec.into())
-            + Duration::from_nanos(self.duration_nsec.into())
-    }
-}
-
-impl Wire for GroupStats {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = body(reader, 2, 40, "ofp_group_stats.length")?;
-        body.skip(2, "ofp_group_stats.pad")?;
-        let group_id = GroupId(body.u32("ofp_group_stats.group_id")?);
-        let ref_count = body.u32("ofp_group_stats.ref_count")?;
-        body.skip(4, "ofp_group_stats.pad2")?;
-        Ok(Self {
-            group_id,
-            ref_count,
-            packet_count: body.u64("ofp_group_stats.packet_count")?,
-            byte_count: body.u64("ofp_group_stats.byte_count")?,
-            duration_sec: body.u32("ofp_group_stats.duration_sec")?,
-            duration_nsec: body.u32("ofp_group_stats.duration_nsec")?,
-            buckets: decode_list(&mut body)?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let start = out.len();
-        pad(out, 4);
-        put_u32(out, self.group_id.0);
-        put_u32(out, self.ref_count);
-        pad(out, 4);
-        put_u64(out, self.packet_count);
-        put_u64(out, self.byte_count);
-        put_u32(out, self.duration_sec);
-        put_u32(out, self.duration_nsec);
-        encode_list(&self.buckets, out)?;
-        patch_length(out, start, start, "ofp_group_stats.length")
+structure! {
+    /// A group's counters, `ofp_group_stats`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct GroupStats = "ofp_group_stats" {
+        counts length >= 40;
+        pad 2;
+        /// Which group.
+        pub group_id: GroupId,
+        /// How many flow entries and groups point to it.
+        pub ref_count: u32; pad 4,
+        /// Packets that it processed.
+        pub packet_count: u64,
+        /// Bytes of those.
+        pub byte_count: u64,
+        /// Whole seconds since it was added.
+        pub duration_sec: u32,
+        /// Nanoseconds beyond those.
+        pub duration_nsec: u32,
+        /// The counters of its buckets.
+        pub buckets: Vec<BucketCounter>,
     }
 }
 

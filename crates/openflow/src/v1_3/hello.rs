@@ -1,7 +1,7 @@
 //! The first message on a connection, which carries the versions that its sender speaks
 //! (specification 1.3.5, section 7.5.1).
 
-use super::codec::{Wire, begin, decode_list, encode_list, end_then_pad, padding, put_u32, tlv};
+use super::codec::{Wire, begin, end_then_pad, padding, put_u32, tlv};
 use crate::Version;
 use crate::cursor::Reader;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
@@ -9,11 +9,13 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 /// `OFPHET_VERSIONBITMAP`.
 const VERSION_BITMAP: u16 = 1;
 
-/// Opens a connection, `ofp_hello`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Hello {
-    /// What it says beside the version in its header.
-    pub elements: Vec<HelloElement>,
+structure! {
+    /// Opens a connection, `ofp_hello`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Hello = "ofp_hello" {
+        /// What it says beside the version in its header.
+        pub elements: Vec<HelloElement>,
+    }
 }
 
 impl Hello {
@@ -32,16 +34,6 @@ impl Hello {
             }
             HelloElement::Unknown { .. } => None,
         })
-    }
-}
-
-impl Wire for Hello {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { elements: decode_list(reader)? })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        encode_list(&self.elements, out)
     }
 }
 

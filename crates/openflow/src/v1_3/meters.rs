@@ -1,11 +1,9 @@
 //! Meters: rate limits that flow entries point to (specification 1.3.5, sections 7.3.4.4 and
 //! 7.3.5.12 to 7.3.5.14).
 
-use std::time::Duration;
-
 use super::codec::{
-    Wire, aligned_tlv, begin, body, decode_list, encode_list, end_aligned, put_u16, put_u32,
-    put_u64, refuse_known,
+    Wire, aligned_tlv, begin, body, decode_list, encode_list, end_aligned, put_u32, put_u64,
+    refuse_known,
 };
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, EncodeError};
@@ -161,89 +159,43 @@ impl Wire for MeterBand {
     }
 }
 
-/// Adds, changes or deletes a meter, `ofp_meter_mod`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MeterMod {
-    /// What to do.
-    pub command: MeterModCommand,
-    /// How the meter counts.
-    pub flags: MeterFlags,
-    /// Which meter.
-    pub meter_id: MeterId,
-    /// Its bands.
-    pub bands: Vec<MeterBand>,
-}
-
-impl Wire for MeterMod {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            command: MeterModCommand(reader.u16("ofp_meter_mod.command")?),
-            flags: MeterFlags(reader.u16("ofp_meter_mod.flags")?),
-            meter_id: MeterId(reader.u32("ofp_meter_mod.meter_id")?),
-            bands: decode_list(reader)?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u16(out, self.command.0);
-        put_u16(out, self.flags.0);
-        put_u32(out, self.meter_id.0);
-        encode_list(&self.bands, out)
+structure! {
+    /// Adds, changes or deletes a meter, `ofp_meter_mod`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct MeterMod = "ofp_meter_mod" {
+        /// What to do.
+        pub command: MeterModCommand,
+        /// How the meter counts.
+        pub flags: MeterFlags,
+        /// Which meter.
+        pub meter_id: MeterId,
+        /// Its bands.
+        pub bands: Vec<MeterBand>,
     }
 }
 
-/// A meter as the switch describes it, `ofp_meter_config`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MeterConfig {
-    /// How the meter counts.
-    pub flags: MeterFlags,
-    /// Which meter.
-    pub meter_id: MeterId,
-    /// Its bands.
-    pub bands: Vec<MeterBand>,
-}
-
-impl Wire for MeterConfig {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = body(reader, 2, 8, "ofp_meter_config.length")?;
-        Ok(Self {
-            flags: MeterFlags(body.u16("ofp_meter_config.flags")?),
-            meter_id: MeterId(body.u32("ofp_meter_config.meter_id")?),
-            bands: decode_list(&mut body)?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let start = out.len();
-        put_u16(out, 0);
-        put_u16(out, self.flags.0);
-        put_u32(out, self.meter_id.0);
-        encode_list(&self.bands, out)?;
-        patch_length(out, start, start, "ofp_meter_config.length")
+structure! {
+    /// A meter as the switch describes it, `ofp_meter_config`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct MeterConfig = "ofp_meter_config" {
+        counts length >= 8;
+        /// How the meter counts.
+        pub flags: MeterFlags,
+        /// Which meter.
+        pub meter_id: MeterId,
+        /// Its bands.
+        pub bands: Vec<MeterBand>,
     }
 }
 
-/// What one band of a meter has applied to, `ofp_meter_band_stats`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MeterBandStats {
-    /// Packets.
-    pub packet_band_count: u64,
-    /// Bytes.
-    pub byte_band_count: u64,
-}
-
-impl Wire for MeterBandStats {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            packet_band_count: reader.u64("ofp_meter_band_stats.packet_band_count")?,
-            byte_band_count: reader.u64("ofp_meter_band_stats.byte_band_count")?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u64(out, self.packet_band_count);
-        put_u64(out, self.byte_band_count);
-        Ok(())
+structure! {
+    /// What one band of a meter has applied to, `ofp_meter_band_stats`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct MeterBandStats = "ofp_meter_band_stats" {
+        /// Packets.
+        pub packet_band_count: u64,
+        /// Bytes.
+        pub byte_band_count: u64,
     }
 }
 
@@ -264,14 +216,6 @@ pub struct MeterStats {
     pub duration_nsec: u32,
     /// The counters of its bands.
     pub bands: Vec<MeterBandStats>,
-}
-
-impl MeterStats {
-    /// How long the meter has existed.
-    pub fn duration(&self) -> Duration {
-        Duration::from_secs(self.duration_sec.into())
-            + Duration::from_nanos(self.duration_nsec.into())
-    }
 }
 
 impl Wire for MeterStats {
@@ -304,42 +248,20 @@ impl Wire for MeterStats {
     }
 }
 
-/// What a switch can do with meters, `ofp_meter_features`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MeterFeatures {
-    /// How many meters it can hold; 0 if it has none.
-    pub max_meter: u32,
-    /// The kinds of band that it has, one bit `1 << type` per [`MeterBandType`].
-    pub band_types: u32,
-    /// The flags that it understands, the bits of [`MeterFlags`] in 32 bits.
-    pub capabilities: u32,
-    /// How many bands a meter can have.
-    pub max_bands: u8,
-    /// How many values a DSCP remark can take.
-    pub max_color: u8,
-}
-
-impl Wire for MeterFeatures {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let features = Self {
-            max_meter: reader.u32("ofp_meter_features.max_meter")?,
-            band_types: reader.u32("ofp_meter_features.band_types")?,
-            capabilities: reader.u32("ofp_meter_features.capabilities")?,
-            max_bands: reader.u8("ofp_meter_features.max_bands")?,
-            max_color: reader.u8("ofp_meter_features.max_color")?,
-        };
-        reader.skip(2, "ofp_meter_features.pad")?;
-        Ok(features)
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.max_meter);
-        put_u32(out, self.band_types);
-        put_u32(out, self.capabilities);
-        out.push(self.max_bands);
-        out.push(self.max_color);
-        pad(out, 2);
-        Ok(())
+structure! {
+    /// What a switch can do with meters, `ofp_meter_features`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct MeterFeatures = "ofp_meter_features" {
+        /// How many meters it can hold; 0 if it has none.
+        pub max_meter: u32,
+        /// The kinds of band that it has, one bit `1 << type` per [`MeterBandType`].
+        pub band_types: u32,
+        /// The flags that it understands, the bits of [`MeterFlags`] in 32 bits.
+        pub capabilities: u32,
+        /// How many bands a meter can have.
+        pub max_bands: u8,
+        /// How many values a DSCP remark can take.
+        pub max_color: u8; pad 2,
     }
 }
 

@@ -66,39 +66,20 @@ bit_set! {
     }
 }
 
-/// What a switch is made of, `ofp_desc`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SwitchDesc {
-    /// Who made it.
-    pub mfr_desc: FixedText<256>,
-    /// The hardware.
-    pub hw_desc: FixedText<256>,
-    /// The software.
-    pub sw_desc: FixedText<256>,
-    /// The serial number.
-    pub serial_num: FixedText<32>,
-    /// The datapath, in words for people.
-    pub dp_desc: FixedText<256>,
-}
-
-impl Wire for SwitchDesc {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            mfr_desc: FixedText(reader.array("ofp_desc.mfr_desc")?),
-            hw_desc: FixedText(reader.array("ofp_desc.hw_desc")?),
-            sw_desc: FixedText(reader.array("ofp_desc.sw_desc")?),
-            serial_num: FixedText(reader.array("ofp_desc.serial_num")?),
-            dp_desc: FixedText(reader.array("ofp_desc.dp_desc")?),
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        out.extend_from_slice(&self.mfr_desc.0);
-        out.extend_from_slice(&self.hw_desc.0);
-        out.extend_from_slice(&self.sw_desc.0);
-        out.extend_from_slice(&self.serial_num.0);
-        out.extend_from_slice(&self.dp_desc.0);
-        Ok(())
+structure! {
+    /// What a switch is made of, `ofp_desc`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct SwitchDesc = "ofp_desc" {
+        /// Who made it.
+        pub mfr_desc: FixedText<256>,
+        /// The hardware.
+        pub hw_desc: FixedText<256>,
+        /// The software.
+        pub sw_desc: FixedText<256>,
+        /// The serial number.
+        pub serial_num: FixedText<32>,
+        /// The datapath, in words for people.
+        pub dp_desc: FixedText<256>,
     }
 }
 

@@ -509,11 +509,6 @@ impl OxmId {
     pub fn length(self) -> u8 {
         self.length
     }
-
-    /// The experimenter's id, if the class is [`OxmClass::EXPERIMENTER`].
-    pub fn experimenter_id(self) -> Option<u32> {
-        self.experimenter
-    }
 }
 
 impl Wire for OxmId {

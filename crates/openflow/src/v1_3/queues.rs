@@ -1,10 +1,8 @@
 //! Queues of ports: their configuration and counters (specification 1.3.5, sections 7.2.2, 7.3.5.8
 //! and 7.3.6).
 
-use std::time::Duration;
-
 use super::codec::{
-    Wire, begin, body, decode_list, encode_list, put_u16, put_u32, put_u64, refuse_known, tlv,
+    Wire, begin, body, decode_list, encode_list, put_u16, put_u32, refuse_known, tlv,
 };
 use crate::PortNumber;
 use crate::cursor::{Reader, pad, patch_length};
@@ -142,102 +140,46 @@ impl Wire for PacketQueue {
     }
 }
 
-/// The queues of a port, `ofp_queue_get_config_reply`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct QueueGetConfigReply {
-    /// The port asked for.
-    pub port: PortNumber,
-    /// Its queues.
-    pub queues: Vec<PacketQueue>,
-}
-
-impl Wire for QueueGetConfigReply {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let port = PortNumber(reader.u32("ofp_queue_get_config_reply.port")?);
-        reader.skip(4, "ofp_queue_get_config_reply.pad")?;
-        Ok(Self { port, queues: decode_list(reader)? })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.port.0);
-        pad(out, 4);
-        encode_list(&self.queues, out)
+structure! {
+    /// The queues of a port, `ofp_queue_get_config_reply`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct QueueGetConfigReply = "ofp_queue_get_config_reply" {
+        /// The port asked for.
+        pub port: PortNumber; pad 4,
+        /// Its queues.
+        pub queues: Vec<PacketQueue>,
     }
 }
 
-/// Which queues' counters to send, `ofp_queue_stats_request`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct QueueStatsRequest {
-    /// The port, or [`PortNumber::ANY`] for all.
-    pub port_no: PortNumber,
-    /// The queue, or [`QueueId::ALL`].
-    pub queue_id: QueueId,
-}
-
-impl Wire for QueueStatsRequest {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            port_no: PortNumber(reader.u32("ofp_queue_stats_request.port_no")?),
-            queue_id: QueueId(reader.u32("ofp_queue_stats_request.queue_id")?),
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.port_no.0);
-        put_u32(out, self.queue_id.0);
-        Ok(())
+structure! {
+    /// Which queues' counters to send, `ofp_queue_stats_request`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct QueueStatsRequest = "ofp_queue_stats_request" {
+        /// The port, or [`PortNumber::ANY`] for all.
+        pub port_no: PortNumber,
+        /// The queue, or [`QueueId::ALL`].
+        pub queue_id: QueueId,
     }
 }
 
-/// A queue's counters, `ofp_queue_stats`, 40 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct QueueStats {
-    /// The port.
-    pub port_no: PortNumber,
-    /// The queue.
-    pub queue_id: QueueId,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
-    /// Packets dropped because the queue overran.
-    pub tx_errors: u64,
-    /// Whole seconds that the queue has been alive.
-    pub duration_sec: u32,
-    /// Nanoseconds beyond those.
-    pub duration_nsec: u32,
-}
-
-impl QueueStats {
-    /// How long the queue has been alive.
-    pub fn duration(&self) -> Duration {
-        Duration::from_secs(self.duration_sec.into())
-            + Duration::from_nanos(self.duration_nsec.into())
-    }
-}
-
-impl Wire for QueueStats {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            port_no: PortNumber(reader.u32("ofp_queue_stats.port_no")?),
-            queue_id: QueueId(reader.u32("ofp_queue_stats.queue_id")?),
-            tx_bytes: reader.u64("ofp_queue_stats.tx_bytes")?,
-            tx_packets: reader.u64("ofp_queue_stats.tx_packets")?,
-            tx_errors: reader.u64("ofp_queue_stats.tx_errors")?,
-            duration_sec: reader.u32("ofp_queue_stats.duration_sec")?,
-            duration_nsec: reader.u32("ofp_queue_stats.duration_nsec")?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.port_no.0);
-        put_u32(out, self.queue_id.0);
-        put_u64(out, self.tx_bytes);
-        put_u64(out, self.tx_packets);
-        put_u64(out, self.tx_errors);
-        put_u32(out, self.duration_sec);
-        put_u32(out, self.duration_nsec);
-        Ok(())
+structure! {
+    /// A queue's counters, `ofp_queue_stats`, 40 bytes.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct QueueStats = "ofp_queue_stats" {
+        /// The port.
+        pub port_no: PortNumber,
+        /// The queue.
+        pub queue_id: QueueId,
+        /// Bytes sent.
+        pub tx_bytes: u64,
+        /// Packets sent.
+        pub tx_packets: u64,
+        /// Packets dropped because the queue overran.
+        pub tx_errors: u64,
+        /// Whole seconds that the queue has been alive.
+        pub duration_sec: u32,
+        /// Nanoseconds beyond those.
+        pub duration_nsec: u32,
     }
 }
 

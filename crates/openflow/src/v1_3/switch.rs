@@ -1,12 +1,12 @@
 //! The switch as a whole: what it is and can do, and how controllers share it (specification
 //! 1.3.5, sections 7.3.1, 7.3.2, 7.3.9 and 7.3.10).
 
-use super::codec::{Wire, put_u16, put_u32, put_u64};
+use super::codec::{Wire, put_u32};
 use super::flows::FlowRemovedReason;
 use super::packets::PacketInReason;
 use super::ports::PortReason;
 use crate::DatapathId;
-use crate::cursor::{Reader, pad};
+use crate::cursor::Reader;
 use crate::error::{DecodeError, EncodeError};
 
 bit_set! {
@@ -29,21 +29,23 @@ bit_set! {
     }
 }
 
-/// What a switch is, `ofp_switch_features`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SwitchFeatures {
-    /// Its id.
-    pub datapath_id: DatapathId,
-    /// How many packets it can buffer.
-    pub n_buffers: u32,
-    /// How many flow tables it has.
-    pub n_tables: u8,
-    /// 0 on the main connection, else the number of the auxiliary one.
-    pub auxiliary_id: u8,
-    /// What it can do.
-    pub capabilities: Capabilities,
-    /// A field without meaning that is kept.
-    pub reserved: u32,
+structure! {
+    /// What a switch is, `ofp_switch_features`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct SwitchFeatures = "ofp_switch_features" {
+        /// Its id.
+        pub datapath_id: DatapathId,
+        /// How many packets it can buffer.
+        pub n_buffers: u32,
+        /// How many flow tables it has.
+        pub n_tables: u8,
+        /// 0 on the main connection, else the number of the auxiliary one.
+        pub auxiliary_id: u8; pad 2,
+        /// What it can do.
+        pub capabilities: Capabilities,
+        /// A field without meaning that is kept.
+        pub reserved: u32,
+    }
 }
 
 impl SwitchFeatures {
@@ -63,30 +65,6 @@ impl SwitchFeatures {
     }
 }
 
-impl Wire for SwitchFeatures {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let datapath_id = DatapathId(reader.u64("ofp_switch_features.datapath_id")?);
-        let n_buffers = reader.u32("ofp_switch_features.n_buffers")?;
-        let n_tables = reader.u8("ofp_switch_features.n_tables")?;
-        let auxiliary_id = reader.u8("ofp_switch_features.auxiliary_id")?;
-        reader.skip(2, "ofp_switch_features.pad")?;
-        let capabilities = Capabilities(reader.u32("ofp_switch_features.capabilities")?);
-        let reserved = reader.u32("ofp_switch_features.reserved")?;
-        Ok(Self { datapath_id, n_buffers, n_tables, auxiliary_id, capabilities, reserved })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u64(out, self.datapath_id.0);
-        put_u32(out, self.n_buffers);
-        out.push(self.n_tables);
-        out.push(self.auxiliary_id);
-        pad(out, 2);
-        put_u32(out, self.capabilities.0);
-        put_u32(out, self.reserved);
-        Ok(())
-    }
-}
-
 open_enum! {
     /// What a switch does with IP fragments, `ofp_config_flags`.
     pub ConfigFlags: u16 {
@@ -99,13 +77,15 @@ open_enum! {
     }
 }
 
-/// How a switch is configured, `ofp_switch_config`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SwitchConfig {
-    /// What it does with IP fragments.
-    pub flags: ConfigFlags,
-    /// Bytes of a buffered packet that a packet-in without an action's limit carries.
-    pub miss_send_len: u16,
+structure! {
+    /// How a switch is configured, `ofp_switch_config`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct SwitchConfig = "ofp_switch_config" {
+        /// What it does with IP fragments.
+        pub flags: ConfigFlags,
+        /// Bytes of a buffered packet that a packet-in without an action's limit carries.
+        pub miss_send_len: u16,
+    }
 }
 
 impl SwitchConfig {
@@ -118,21 +98,6 @@ impl Default for SwitchConfig {
     /// The configuration of a switch that nobody has configured (128 bytes, section 7.3.2).
     fn default() -> Self {
         Self { flags: ConfigFlags::FRAG_NORMAL, miss_send_len: 128 }
-    }
-}
-
-impl Wire for SwitchConfig {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            flags: ConfigFlags(reader.u16("ofp_switch_config.flags")?),
-            miss_send_len: reader.u16("ofp_switch_config.miss_send_len")?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u16(out, self.flags.0);
-        put_u16(out, self.miss_send_len);
-        Ok(())
     }
 }
 
@@ -150,27 +115,14 @@ open_enum! {
     }
 }
 
-/// Takes on or confirms a role, `ofp_role_request`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RoleMessage {
-    /// The role.
-    pub role: ControllerRole,
-    /// Counts elections of a master, so that the switch can refuse requests that are stale.
-    pub generation_id: u64,
-}
-
-impl Wire for RoleMessage {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let role = ControllerRole(reader.u32("ofp_role_request.role")?);
-        reader.skip(4, "ofp_role_request.pad")?;
-        Ok(Self { role, generation_id: reader.u64("ofp_role_request.generation_id")? })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.role.0);
-        pad(out, 4);
-        put_u64(out, self.generation_id);
-        Ok(())
+structure! {
+    /// Takes on or confirms a role, `ofp_role_request`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct RoleMessage = "ofp_role_request" {
+        /// The role.
+        pub role: ControllerRole; pad 4,
+        /// Counts elections of a master, so that the switch can refuse requests that are stale.
+        pub generation_id: u64,
     }
 }
 

@@ -3,34 +3,37 @@
 
 use super::actions::ActionType;
 use super::codec::{
-    Wire, begin, body, decode_list, encode_list, end_then_pad, experimenter, padding, put_u16,
-    put_u32, put_u64, refuse_known, tlv,
+    Wire, begin, end_then_pad, experimenter, padding, put_u16, put_u32, refuse_known, tlv,
 };
 use super::instructions::InstructionType;
 use super::oxm::OxmId;
 use super::tables::TableId;
 use crate::FixedText;
-use crate::cursor::{Reader, pad, patch_length};
+use crate::cursor::Reader;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::structure::Field;
 
-/// A table and what it can do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TableFeatures {
-    /// Which table.
-    pub table_id: TableId,
-    /// Its name, at most 31 bytes.
-    pub name: FixedText<32>,
-    /// Bits of the metadata register that it can match.
-    pub metadata_match: u64,
-    /// Bits of the metadata register that it can write.
-    pub metadata_write: u64,
-    /// Bits that earlier versions defined.
-    pub config: u32,
-    /// How many entries it can hold.
-    pub max_entries: u32,
-    /// The rest; a type that is absent means that the table has none of the kind, or for the types
-    /// `..Miss` that they are the same as those for entries.
-    pub properties: Vec<TableFeatureProperty>,
+structure! {
+    /// A table and what it can do.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct TableFeatures = "ofp_table_features" {
+        counts length >= 64;
+        /// Which table.
+        pub table_id: TableId; pad 5,
+        /// Its name, at most 31 bytes.
+        pub name: FixedText<32>,
+        /// Bits of the metadata register that it can match.
+        pub metadata_match: u64,
+        /// Bits of the metadata register that it can write.
+        pub metadata_write: u64,
+        /// Bits that earlier versions defined.
+        pub config: u32,
+        /// How many entries it can hold.
+        pub max_entries: u32,
+        /// The rest; a type that is absent means that the table has none of the kind, or for the types
+        /// `..Miss` that they are the same as those for entries.
+        pub properties: Vec<TableFeatureProperty>,
+    }
 }
 
 impl TableFeatures {
@@ -46,37 +49,6 @@ impl TableFeatures {
             max_entries,
             properties: Vec::new(),
         }
-    }
-}
-
-impl Wire for TableFeatures {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = body(reader, 2, 64, "ofp_table_features.length")?;
-        let table_id = TableId(body.u8("ofp_table_features.table_id")?);
-        body.skip(5, "ofp_table_features.pad")?;
-        Ok(Self {
-            table_id,
-            name: FixedText(body.array("ofp_table_features.name")?),
-            metadata_match: body.u64("ofp_table_features.metadata_match")?,
-            metadata_write: body.u64("ofp_table_features.metadata_write")?,
-            config: body.u32("ofp_table_features.config")?,
-            max_entries: body.u32("ofp_table_features.max_entries")?,
-            properties: decode_list(&mut body)?,
-        })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let start = out.len();
-        put_u16(out, 0);
-        out.push(self.table_id.0);
-        pad(out, 5);
-        out.extend_from_slice(&self.name.0);
-        put_u64(out, self.metadata_match);
-        put_u64(out, self.metadata_write);
-        put_u32(out, self.config);
-        put_u32(out, self.max_entries);
-        encode_list(&self.properties, out)?;
-        patch_length(out, start, start, "ofp_table_features.length")
     }
 }
 
@@ -205,7 +177,7 @@ macro_rules! properties {
             ) -> Result<Self, DecodeError> {
                 Ok(match kind {
                     $( TableFeaturePropertyType::$constant => {
-                        Self::$variant(PropertyBody::decode(body)?)
+                        Self::$variant(Field::read(body, "property")?)
                     } )*
                     kind => Self::Unknown { kind, data: body.rest().to_vec() },
                 })
@@ -213,7 +185,7 @@ macro_rules! properties {
 
             fn encode_body(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
                 match self {
-                    $( Self::$variant(held) => PropertyBody::encode(held, out), )*
+                    $( Self::$variant(held) => Field::write(held, out), )*
                     Self::Unknown { kind, data } => {
                         let known = kind.name().is_some();
                         refuse_known(kind.0, known, "ofp_table_feature_prop_header.type")?;
@@ -259,32 +231,6 @@ properties! {
     EXPERIMENTER Experimenter(ExperimenterProperty),
     /// What an experimenter says about the table-miss entry.
     EXPERIMENTER_MISS ExperimenterMiss(ExperimenterProperty),
-}
-
-/// What a property holds: a list to its end, or an experimenter's data.
-trait PropertyBody: Sized {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
-}
-
-impl<T: Wire> PropertyBody for Vec<T> {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        decode_list(reader)
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        encode_list(self, out)
-    }
-}
-
-impl PropertyBody for ExperimenterProperty {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Wire::decode(reader)
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        Wire::encode(self, out)
-    }
 }
 
 const LENGTH: &str = "ofp_table_feature_prop_header.length";

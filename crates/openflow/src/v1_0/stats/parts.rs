@@ -29,28 +29,6 @@ impl StatsReplyBody {
         }
         parts
     }
-
-    /// Appends the records of another part; gives it back if the two do not belong together.
-    fn append(&mut self, part: Self) -> Result<(), Self> {
-        match (self, part) {
-            (Self::Flow(all), Self::Flow(mut more)) => all.append(&mut more),
-            (Self::Table(all), Self::Table(mut more)) => all.append(&mut more),
-            (Self::Port(all), Self::Port(mut more)) => all.append(&mut more),
-            (Self::Queue(all), Self::Queue(mut more)) => all.append(&mut more),
-            (Self::Vendor { vendor, body }, Self::Vendor { vendor: other, body: mut more })
-                if *vendor == other =>
-            {
-                body.append(&mut more);
-            }
-            (Self::Other { kind, body }, Self::Other { kind: other, body: mut more })
-                if *kind == other =>
-            {
-                body.append(&mut more);
-            }
-            (_, part) => return Err(part),
-        }
-        Ok(())
-    }
 }
 
 /// Fills parts one after the other. There is at least one part, which may be empty.
@@ -75,72 +53,9 @@ fn split<T>(
     parts
 }
 
-/// Why parts do not make statistics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AssembleError {
-    /// A part is of another type than the one before it, or of one that has no parts.
-    #[error("part {part} of the statistics does not continue the parts before it")]
-    Mismatch {
-        /// Which part, from 1.
-        part: usize,
-    },
-    /// The reply has more parts than are allowed.
-    #[error("the statistics go on after {limit} parts, the most that are accepted")]
-    TooMany {
-        /// The parts that are allowed.
-        limit: usize,
-    },
-}
-
-/// Puts the parts of one reply together.
-///
-/// The caller keeps one for each transaction id that it awaits statistics for. A switch that never
-/// stops saying that more follow is cut off after a number of parts.
-#[derive(Clone, Debug)]
-pub struct StatsAssembler {
-    body: Option<StatsReplyBody>,
-    parts: usize,
-    limit: usize,
-}
-
-impl StatsAssembler {
-    /// Accepts up to `limit` parts of up to 65,535 bytes each.
-    pub fn new(limit: usize) -> Self {
-        Self { body: None, parts: 0, limit }
-    }
-
-    /// Takes the next part, and returns the statistics if it was the last.
-    ///
-    /// After the last part, and after an error, the next part starts new statistics.
-    pub fn push(&mut self, reply: StatsReply) -> Result<Option<StatsReplyBody>, AssembleError> {
-        if self.parts == self.limit {
-            *self = Self::new(self.limit);
-            return Err(AssembleError::TooMany { limit: self.limit });
-        }
-        self.parts += 1;
-        match &mut self.body {
-            None => self.body = Some(reply.body),
-            Some(body) => {
-                if body.append(reply.body).is_err() {
-                    let part = self.parts;
-                    *self = Self::new(self.limit);
-                    return Err(AssembleError::Mismatch { part });
-                }
-            }
-        }
-        if reply.flags.contains(StatsReplyFlags::MORE) {
-            return Ok(None);
-        }
-        self.parts = 0;
-        Ok(self.body.take())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::{Action, Match, Message, PortNo};
-    use super::super::AggregateStats;
     use super::*;
     use crate::Xid;
 
@@ -168,7 +83,7 @@ mod tests {
         let parts = whole.clone().into_parts();
         let most = parts.len() - 1;
         assert!(most >= 6, "5000 entries of 88 bytes and more");
-        let mut assembler = StatsAssembler::new(parts.len());
+        let mut arrived = Vec::new();
         for (index, part) in parts.into_iter().enumerate() {
             let mut bytes = Vec::new();
             Message::StatsReply(part).encode(Xid(9), &mut bytes).unwrap();
@@ -178,38 +93,16 @@ mod tests {
             let Ok((Xid(9), Message::StatsReply(part))) = Message::decode(&bytes) else {
                 panic!("part {index} is not a statistics reply");
             };
-            let assembled = assembler.push(part).unwrap();
-            assert_eq!(assembled, (index == most).then(|| whole.clone()), "part {index}");
+            assert_eq!(part.flags.contains(StatsReplyFlags::MORE), index < most, "part {index}");
+            let StatsReplyBody::Flow(flows) = part.body else { panic!("part {index}") };
+            arrived.extend(flows);
         }
+        assert_eq!(StatsReplyBody::Flow(arrived), whole);
     }
 
     #[test]
     fn an_empty_list_is_one_part() {
         let parts = StatsReplyBody::Port(Vec::new()).into_parts();
         assert_eq!(parts, [StatsReply::from(StatsReplyBody::Port(Vec::new()))]);
-    }
-
-    #[test]
-    fn parts_that_do_not_belong_together_are_refused() {
-        let more = |body| StatsReply { flags: StatsReplyFlags::MORE, body };
-        let mut assembler = StatsAssembler::new(3);
-        assert_eq!(assembler.push(more(StatsReplyBody::Port(Vec::new()))), Ok(None));
-        let other = StatsReplyBody::Queue(Vec::new());
-        assert_eq!(assembler.push(other.clone().into()), Err(AssembleError::Mismatch { part: 2 }));
-        assert_eq!(assembler.push(other.clone().into()), Ok(Some(other)));
-
-        let single = StatsReplyBody::Aggregate(AggregateStats::default());
-        assert_eq!(assembler.push(more(single.clone())), Ok(None));
-        assert_eq!(assembler.push(single.into()), Err(AssembleError::Mismatch { part: 2 }));
-    }
-
-    #[test]
-    fn endless_statistics_are_cut_off() {
-        let part =
-            StatsReply { flags: StatsReplyFlags::MORE, body: StatsReplyBody::Flow(flows(1)) };
-        let mut assembler = StatsAssembler::new(2);
-        assert_eq!(assembler.push(part.clone()), Ok(None));
-        assert_eq!(assembler.push(part.clone()), Ok(None));
-        assert_eq!(assembler.push(part), Err(AssembleError::TooMany { limit: 2 }));
     }
 }

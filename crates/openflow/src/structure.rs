@@ -1,0 +1,207 @@
+//! Structures of the specifications, whose layout is said once.
+//!
+//! What lies field behind field in a message is declared as the specification draws it: names, types, padding. How it is
+//! read and written follows from that, so that the two cannot disagree. What has a form of its own (matches, actions,
+//! properties by type and length) implements [`Wire`] by hand.
+
+use std::net::Ipv4Addr;
+
+use crate::cursor::Reader;
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::{BufferId, DatapathId, FixedText, MacAddress, PortNumber};
+
+/// A structure as it lies in a message.
+pub(crate) trait Wire: Sized {
+    /// Reads it, and leaves the reader behind it.
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+
+    /// Appends it.
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+}
+
+/// What a field of a structure holds: a number, a structure, or structures to the end of what encloses them.
+pub(crate) trait Field: Sized {
+    /// Reads it; `name` is what an error calls it.
+    fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
+
+    /// Appends it.
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+}
+
+impl<T: Wire> Field for T {
+    fn read(reader: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        T::decode(reader)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.encode(out)
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    fn read(reader: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        decode_list(reader)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        encode_list(self, out)
+    }
+}
+
+impl<const N: usize> Field for [u8; N] {
+    fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        reader.array(name)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        out.extend_from_slice(self);
+        Ok(())
+    }
+}
+
+impl<const N: usize> Field for FixedText<N> {
+    fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        reader.array(name).map(Self)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.0.write(out)
+    }
+}
+
+impl Field for Ipv4Addr {
+    fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        reader.array::<4>(name).map(Self::from)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.octets().write(out)
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {$(
+        impl Field for $type {
+            fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+                reader.array(name).map(Self::from_be_bytes)
+            }
+
+            fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+                self.to_be_bytes().write(out)
+            }
+        }
+    )*};
+}
+
+numbers! { u8 u16 u32 u64 }
+
+/// Reads structures until the reader is empty. Each takes at least one byte, so this ends.
+pub(crate) fn decode_list<T: Field>(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+    let mut items = Vec::new();
+    while !reader.is_empty() {
+        items.push(T::read(reader, "item")?);
+    }
+    Ok(items)
+}
+
+/// Appends structures one after the other.
+pub(crate) fn encode_list<T: Field>(items: &[T], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    items.iter().try_for_each(|item| item.write(out))
+}
+
+/// Reads a 16-bit length that counts from `consumed` bytes before the end of the field, and returns
+/// a reader over what it leaves.
+///
+/// `consumed` are the bytes of the structure read so far, the length field included; `min` is the
+/// least that the structure can have.
+pub(crate) fn body<'a>(
+    reader: &mut Reader<'a>,
+    consumed: usize,
+    min: usize,
+    field: &'static str,
+) -> Result<Reader<'a>, DecodeError> {
+    let at_length = *reader;
+    let length = usize::from(reader.u16(field)?);
+    let max = consumed + reader.remaining();
+    if length < min.max(consumed) || length > max {
+        let kind = DecodeErrorKind::Length { value: length, min: min.max(consumed), max };
+        return Err(at_length.error(field, kind));
+    }
+    reader.sub(length - consumed, field)
+}
+
+/// Makes newtypes fields, as what they hold.
+macro_rules! fields {
+    ($($type:ty),*) => {$(
+        impl $crate::structure::Field for $type {
+            fn read(
+                reader: &mut $crate::cursor::Reader<'_>,
+                name: &'static str,
+            ) -> Result<Self, $crate::error::DecodeError> {
+                $crate::structure::Field::read(reader, name).map(Self)
+            }
+
+            fn write(&self, out: &mut Vec<u8>) -> Result<(), $crate::error::EncodeError> {
+                $crate::structure::Field::write(&self.0, out)
+            }
+        }
+    )*};
+}
+
+fields! { BufferId, DatapathId, MacAddress, PortNumber }
+
+/// Declares structures with the names that the specification gives them, for errors.
+///
+/// A field may be followed by padding. `counts length >= N;` stands for a length before the first field, which counts
+/// the whole structure and is `N` at least.
+macro_rules! structure {
+    (
+        $(#[$meta:meta])*
+        pub struct $type:ident = $name:literal {
+            $(counts $length:ident >= $least:literal; $(pad $before:literal;)?)?
+            $($(#[$field_meta:meta])* pub $field:ident: $held:ty $(; pad $pad:literal)?,)*
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $type {
+            $($(#[$field_meta])* pub $field: $held,)*
+        }
+
+        impl $crate::structure::Wire for $type {
+            fn decode(
+                reader: &mut $crate::cursor::Reader<'_>,
+            ) -> Result<Self, $crate::error::DecodeError> {
+                $(
+                    let length = concat!($name, ".", stringify!($length));
+                    let reader = &mut $crate::structure::body(reader, 2, $least, length)?;
+                    $(reader.skip($before, concat!($name, ".pad"))?;)?
+                )?
+                Ok(Self {$(
+                    $field: {
+                        let name = concat!($name, ".", stringify!($field));
+                        let value = $crate::structure::Field::read(reader, name)?;
+                        $(reader.skip($pad, concat!($name, ".pad"))?;)?
+                        value
+                    },
+                )*})
+            }
+
+            fn encode(&self, out: &mut Vec<u8>) -> Result<(), $crate::error::EncodeError> {
+                $(
+                    let start = out.len();
+                    $crate::cursor::pad(out, 2);
+                    $($crate::cursor::pad(out, $before);)?
+                )?
+                $(
+                    $crate::structure::Field::write(&self.$field, out)?;
+                    $($crate::cursor::pad(out, $pad);)?
+                )*
+                $(
+                    let length = concat!($name, ".", stringify!($length));
+                    $crate::cursor::patch_length(out, start, start, length)?;
+                )?
+                Ok(())
+            }
+        }
+    };
+}
