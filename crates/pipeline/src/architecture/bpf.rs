@@ -46,6 +46,10 @@ struct Stages {
     parser: Bound<ParserId>,
     pipeline: Bound<ControlId>,
     deparser: Bound<ControlId>,
+    /// What each member of the type of `output_action` says.
+    verdicts: Vec<Verdict>,
+    /// The member that passes a packet on.
+    pass: Option<u128>,
 }
 
 /// What an action of the target says of the packet.
@@ -59,10 +63,10 @@ enum Verdict {
 
 impl Verdict {
     /// By the member of `xdp_action` or `ubpf_action`; what aborts is dropped.
-    fn named(member: Option<&str>) -> Self {
+    fn named(member: &str) -> Self {
         match member {
-            Some("XDP_PASS" | "XDP_TX" | "PASS") => Self::Pass,
-            Some("XDP_REDIRECT" | "REDIRECT") => Self::Redirect,
+            "XDP_PASS" | "XDP_TX" | "PASS" => Self::Pass,
+            "XDP_REDIRECT" | "REDIRECT" => Self::Redirect,
             _ => Self::Drop,
         }
     }
@@ -74,10 +78,16 @@ impl Blocks {
         let main = &program.main;
         let stages = |parameters: [usize; 3]| -> Result<Stages, LoadError> {
             let [parser, pipeline, deparser] = parameters;
+            let pipeline = bound_control(program, main, 1, "pipeline", pipeline)?;
+            let actions = pipeline.types.get(2).and_then(|type_id| actions(layout, *type_id));
+            let actions = actions.unwrap_or_default();
+            let pass = actions.iter().position(|member| member == "PASS");
             Ok(Stages {
                 parser: bound_parser(program, main, 0, "parser", parser)?,
-                pipeline: bound_control(program, main, 1, "pipeline", pipeline)?,
+                pipeline,
                 deparser: bound_control(program, main, 2, "deparser", deparser)?,
+                verdicts: actions.iter().map(|member| Verdict::named(member)).collect(),
+                pass: pass.map(|pass| pass as u128),
             })
         };
         Ok(Self(match main.name.as_str() {
@@ -133,7 +143,7 @@ impl Stages {
         let mut arguments = [headers, input, initial(machine, types.get(2))?];
         machine.run_control(self.pipeline.id, &mut arguments)?;
         let [headers, _, result] = arguments;
-        let decided = decided(machine, &result, types.get(2));
+        let decided = self.decided(machine, &result);
         self.leave(machine, headers, decided, port, outputs)
     }
 
@@ -149,7 +159,10 @@ impl Stages {
             if let Some(metadata) = arguments.get_mut(2) {
                 set(machine, metadata, type_id, MetadataField::InputPort, u128::from(port));
                 set(machine, metadata, type_id, MetadataField::PacketLength, length as u128);
-                pass_at_first(machine, metadata, type_id);
+                // A program that says nothing passes its packets on, as p4c's code returns then.
+                if let Some(pass) = self.pass {
+                    set(machine, metadata, type_id, MetadataField::OutputAction, pass);
+                }
             }
         };
         let outcome = match self.parser.types.len() {
@@ -167,7 +180,7 @@ impl Stages {
                 let number = |field| number(machine, &standard, type_id, field);
                 let wants_copy = number(MetadataField::Clone) != 0;
                 let copy = wants_copy.then(|| number(MetadataField::ClonePort) as u32);
-                (decided(machine, &standard, type_id), copy)
+                (self.decided(machine, &standard), copy)
             }
             None => ((Verdict::Pass, port), None),
         };
@@ -181,6 +194,19 @@ impl Stages {
             return Ok(());
         }
         self.leave(machine, headers, decided, port, outputs)
+    }
+
+    /// What the control left in `output_action` and `output_port`.
+    fn decided(&self, machine: &Machine<'_>, value: &Value) -> (Verdict, u32) {
+        let type_id = self.pipeline.types.get(2);
+        let port = number(machine, value, type_id, MetadataField::OutputPort);
+        let action = type_id
+            .and_then(|type_id| machine.layout.field(value, *type_id, MetadataField::OutputAction));
+        let verdict = match action {
+            Some(Value::Enum(member)) => self.verdicts.get(*member as usize).copied(),
+            _ => None,
+        };
+        (verdict.unwrap_or(Verdict::Drop), port as u32)
     }
 
     /// What is dropped is not deparsed.
@@ -272,46 +298,12 @@ fn number(
     type_id.map_or(0, |type_id| machine.layout.field_number(value, *type_id, field))
 }
 
-/// The type and name of the member in the field `output_action`.
-fn action<'m>(
-    machine: &'m Machine<'_>,
-    value: &Value,
-    type_id: Option<&TypeId>,
-) -> Option<&'m str> {
-    let type_id = *type_id?;
-    let field = machine.layout.field(value, type_id, MetadataField::OutputAction)?;
-    let composite = machine.layout.composite(type_id)?;
-    let declared = composite.fields.iter().find(|field| field.name == "output_action")?;
-    machine.layout.enum_member(declared.type_id, field)
-}
-
-/// What a control left in `output_action` and `output_port`.
-fn decided(machine: &Machine<'_>, value: &Value, type_id: Option<&TypeId>) -> (Verdict, u32) {
-    let port = number(machine, value, type_id, MetadataField::OutputPort);
-    (Verdict::named(action(machine, value, type_id)), port as u32)
-}
-
-/// A program that says nothing in `output_action` passes its packets on, as p4c's code returns then.
-fn pass_at_first(machine: &Machine<'_>, metadata: &mut Value, type_id: Option<&TypeId>) {
-    let Some(composite) = type_id.and_then(|type_id| machine.layout.composite(*type_id)) else {
-        return;
-    };
-    let Some(position) = composite.fields.iter().position(|field| field.name == "output_action")
-    else {
-        return;
-    };
-    let member = composite.fields.get(position).and_then(|field| {
-        match machine.layout.get(field.type_id)? {
-            ir::Type::Enum(id) => {
-                let members = &machine.layout.program.types.enums.get(id.index())?.members;
-                members.iter().position(|member| member == "PASS")
-            }
-            _ => None,
-        }
-    });
-    if let (Value::Struct(fields), Some(member)) = (metadata, member)
-        && let Some(field) = fields.get_mut(position)
-    {
-        *field = Value::Enum(member as u32);
+/// The members of the type of the field `output_action` of a struct.
+fn actions(layout: &Layout, type_id: TypeId) -> Option<&[String]> {
+    let fields = &layout.composite(type_id)?.fields;
+    let field = fields.iter().find(|field| field.name == "output_action")?;
+    match layout.get(field.type_id)? {
+        ir::Type::Enum(id) => Some(&layout.program.types.enums.get(id.index())?.members),
+        _ => None,
     }
 }
