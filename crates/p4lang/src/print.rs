@@ -10,11 +10,9 @@ mod statement;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::ast::{Annotation, DeclarationKind, Expression, Program};
-use crate::source::{SourceMap, Span};
+use crate::ast::{Annotation, Program};
 
 /// A whole program, what it included among it.
 pub fn print_program(program: &Program) -> String {
@@ -26,43 +24,6 @@ pub fn print_program(program: &Program) -> String {
         printer.declaration(declaration);
     }
     printer.out
-}
-
-/// A program with `#include` in place of what built-in files declare.
-pub fn print_program_with_includes(program: &Program, sources: &SourceMap) -> String {
-    let built_in = |span: Span| sources.file(span.file).filter(|file| file.is_built_in());
-    let mut printer = Printer::default();
-    let mut included = HashSet::new();
-    for declaration in &program.declarations {
-        let Some(mut file) = built_in(declaration.span) else {
-            if !printer.out.is_empty() {
-                printer.out.push('\n');
-            }
-            printer.declaration(declaration);
-            continue;
-        };
-        // The user included only the outermost.
-        while let Some(outer) = file.included_from().and_then(built_in) {
-            file = outer;
-        }
-        if let (DeclarationKind::Constant { value, .. }, "__v1model_version") =
-            (&declaration.kind, declaration.name.as_str())
-        {
-            version(&mut printer.out, file.name(), value);
-        }
-        if included.insert(file.name()) {
-            printer.line(&format!("#include <{}>", file.name()));
-        }
-    }
-    printer.out
-}
-
-/// Puts the variant of v1model before its `#include`.
-fn version(out: &mut String, file: &str, value: &Expression) {
-    let include = format!("#include <{file}>\n");
-    if let Some(at) = out.find(&include) {
-        out.insert_str(at, &format!("#define V1MODEL_VERSION {value}\n"));
-    }
 }
 
 /// Writes lines, indented as deep as braces are open.

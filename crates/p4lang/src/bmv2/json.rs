@@ -6,51 +6,31 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Document {
     #[serde(rename = "__meta__")]
     pub(super) meta: Option<Meta>,
-    #[serde(default)]
     pub(super) header_types: Vec<HeaderType>,
-    #[serde(default)]
     pub(super) headers: Vec<Header>,
-    #[serde(default)]
     pub(super) header_stacks: Vec<HeaderStack>,
-    #[serde(default)]
     pub(super) header_union_types: Vec<UnionType>,
-    #[serde(default)]
     pub(super) header_unions: Vec<Union>,
-    #[serde(default)]
     pub(super) header_union_stacks: Vec<UnionStack>,
-    #[serde(default)]
     pub(super) field_lists: Vec<FieldList>,
-    #[serde(default)]
     pub(super) errors: Vec<(String, u64)>,
-    #[serde(default)]
     pub(super) parsers: Vec<Parser>,
-    #[serde(default)]
     pub(super) parse_vsets: Vec<ParseValueSet>,
-    #[serde(default)]
     pub(super) deparsers: Vec<Deparser>,
-    #[serde(default)]
     pub(super) meter_arrays: Vec<MeterArray>,
-    #[serde(default)]
     pub(super) counter_arrays: Vec<CounterArray>,
-    #[serde(default)]
     pub(super) register_arrays: Vec<RegisterArray>,
-    #[serde(default)]
     pub(super) calculations: Vec<Calculation>,
-    #[serde(default)]
     pub(super) learn_lists: Vec<FieldList>,
-    #[serde(default)]
     pub(super) actions: Vec<Action>,
-    #[serde(default)]
     pub(super) pipelines: Vec<Pipeline>,
-    #[serde(default)]
     pub(super) checksums: Vec<Checksum>,
-    #[serde(default)]
     pub(super) extern_instances: Vec<Named>,
-    #[serde(default)]
     pub(super) field_aliases: Vec<(String, (String, String))>,
 }
 

@@ -213,16 +213,3 @@ fn a_program_as_it_is_printed() {
          E<bit<8>>(3) e = { void m() { } }; enum bit<8> N { X = 1, Y = 2 }"
     ));
 }
-
-#[test]
-fn built_in_files_print_as_includes() {
-    for text in [
-        "#include <core.p4>\n#define V1MODEL_VERSION 20200408\n#include <v1model.p4>\n\nconst PortId_t x = 3;\n",
-        "#define V1MODEL_VERSION 20180101\n#include <v1model.p4>\n\nconst int x = 3;\n\nconst int y = 4;\n",
-        "#include <psa.p4>\n",
-        "const int x = 3;\n",
-    ] {
-        let parsed = parse(text);
-        assert_eq!(print_program_with_includes(&parsed.program, &parsed.sources), text);
-    }
-}
