@@ -40,8 +40,8 @@ Files:
              and the rest are those that p4c gives the same program.
   --entries  The entries in the source as a WriteRequest of P4Runtime.
   --ir       The checked program, as every other part of Planimeter reads it. The text is for
-             reading; JSON and the binary form (CBOR) are complete, and can be given in place of the
-             source wherever a program is wanted.
+             reading; JSON is complete, and can be given in place of the source wherever a program
+             is wanted.
   --graph    A graph of each parser and the control flow of each control, as SVG or for Graphviz,
              by the ending of the name: .svg or .dot.
 
