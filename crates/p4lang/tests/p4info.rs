@@ -5,7 +5,8 @@ use p4lang::diagnostic::Style;
 use p4lang::p4info;
 use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use p4runtime::p4info::{Schema, text};
-use p4runtime::proto::config::{P4Info, Preamble};
+use p4runtime::proto::config::p4_data_type_spec::TypeSpec;
+use p4runtime::proto::config::{P4DataTypeSpec, P4Info, Preamble, Table};
 
 fn compile(source: &str) -> Program {
     let compiled =
@@ -810,4 +811,154 @@ fn annotations_that_nobody_knows_are_tokens() {
             r#"@command_line("-a", "-b")"#,
         ]
     );
+}
+
+fn id(preamble: Option<&Preamble>) -> u32 {
+    preamble.map_or(0, |preamble| preamble.id)
+}
+
+// P4Runtime 1.4, "Action Profile": `table_ids` are the tables that share it, each of which names it by `implementation_id`.
+#[test]
+fn an_action_profile_that_tables_share_is_one_that_names_them_all() {
+    let declared = "
+    action_selector(HashAlgorithm.crc16, 32w64, 32w14) shared;
+    table z { key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { NoAction; } implementation = shared; }
+    table t { key = { hdr.h.b: exact; hdr.h.a: selector; } actions = { NoAction; } implementation = shared; }
+    table idle { key = { hdr.h.b: exact; hdr.h.a: selector; } actions = { NoAction; } implementation = shared; }";
+    let constructed = "
+    table z { key = { hdr.h.a: exact; } actions = { NoAction; } @name(\"shared\") implementation = action_profile(32w64); }
+    table t { key = { hdr.h.b: exact; } actions = { NoAction; } @name(\"shared\") implementation = action_profile(32w64); }";
+    for (ingress, name) in [(declared, "I.shared"), (constructed, "shared")] {
+        let info = generate(&v1model(TYPES, START, ingress, "z.apply(); t.apply();"));
+        let [profile] = info.action_profiles.as_slice() else {
+            panic!("{:?}", info.action_profiles);
+        };
+        assert_eq!(profile.preamble.as_ref().unwrap().name, name);
+        assert_eq!(profile.size, 64);
+        assert_eq!(table_names(&info), ["I.z", "I.t"]);
+        let tables: Vec<u32> =
+            info.tables.iter().map(|table| id(table.preamble.as_ref())).collect();
+        // In lexical order of their names, and without one that is never applied.
+        assert_eq!(profile.table_ids, [tables[1], tables[0]]);
+        for table in &info.tables {
+            assert_eq!(table.implementation_id, id(profile.preamble.as_ref()));
+        }
+    }
+}
+
+// P4Runtime 1.4, "Digest" and "P4 type specifications": data are named by their struct, structs and headers in it by theirs, and
+// every one that is named is in `type_info`, however deep.
+#[test]
+fn a_digest_of_structs_in_structs_names_them_and_all_are_in_the_type_information() {
+    let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
+struct point_t { bit<3> x; int<5> y; }
+struct line_t { point_t from; point_t to; tuple<bit<4>, bool> rest; }
+struct report_t { line_t line; h_t seen; bit<9> port; }
+@name(\"elsewhere\") struct renamed_t { line_t line; }";
+    let apply =
+        "digest<report_t>(1, { { { 1, 2 }, { 3, 4 }, { 5, true } }, hdr.h, sm.ingress_port });
+        digest<renamed_t>(2, { { { 1, 2 }, { 3, 4 }, { 5, false } } });";
+    let info = generate(&v1model(types, START, "", apply));
+    let names = names(info.digests.iter().map(|digest| digest.preamble.as_ref()));
+    assert_eq!(names, ["report_t", "elsewhere"]);
+    let named = |spec: &P4DataTypeSpec| match spec.type_spec.as_ref().unwrap() {
+        TypeSpec::Struct(named) => format!("struct {}", named.name),
+        TypeSpec::Header(named) => format!("header {}", named.name),
+        TypeSpec::Tuple(tuple) => format!("tuple of {}", tuple.members.len()),
+        TypeSpec::Bitstring(_) => "bits".to_owned(),
+        other => panic!("{other:?}"),
+    };
+    for digest in &info.digests {
+        let name = &digest.preamble.as_ref().unwrap().name;
+        assert_eq!(named(digest.type_spec.as_ref().unwrap()), format!("struct {name}"));
+    }
+    let type_info = info.type_info.as_ref().unwrap();
+    let mut structs: Vec<_> = type_info.structs.keys().map(String::as_str).collect();
+    structs.sort_unstable();
+    assert_eq!(structs, ["elsewhere", "line_t", "point_t", "report_t"]);
+    assert_eq!(type_info.headers.keys().collect::<Vec<_>>(), ["h_t"]);
+    let members = |of: &str| -> Vec<(&str, String)> {
+        let members = type_info.structs[of].members.iter();
+        members.map(|m| (m.name.as_str(), named(m.type_spec.as_ref().unwrap()))).collect()
+    };
+    let own = str::to_owned;
+    assert_eq!(
+        members("report_t"),
+        [("line", own("struct line_t")), ("seen", own("header h_t")), ("port", own("bits"))]
+    );
+    assert_eq!(
+        members("line_t"),
+        [
+            ("from", own("struct point_t")),
+            ("to", own("struct point_t")),
+            ("rest", own("tuple of 2"))
+        ]
+    );
+}
+
+// P4Runtime 1.4, "ID Allocation for P4Info Objects" and "Preamble Message": an object has one id and one name, whichever tables
+// refer to it; an alias is a suffix of the name that is unique among all objects of the P4Info.
+#[test]
+fn an_action_of_several_tables_is_one_with_one_name() {
+    let types = format!(
+        "{TYPES} action global(bit<8> x) {{ }}
+control Sub(inout headers_t hdr) {{
+    action local(bit<8> x) {{ }}
+    table t {{ key = {{ hdr.h.a: exact; }} actions = {{ local; global; }} }}
+    table u {{ key = {{ hdr.h.b: exact; }} actions = {{ local; global; }} default_action = local(1); }}
+    apply {{ t.apply(); u.apply(); }}
+}}"
+    );
+    let ingress = "Sub() one; Sub() two;
+    action local(bit<8> x) { }
+    @name(\"given\") action renamed() { }
+    @id(0x77) action numbered() { }
+    @hidden action hidden() { }
+    table t { key = { hdr.h.a: exact; } actions = { local; renamed; numbered; hidden; global; } }
+    table given { key = { hdr.h.b: exact; } actions = { local; renamed; numbered; @defaultonly NoAction; } }";
+    let apply = "one.apply(hdr); two.apply(hdr); t.apply(); given.apply();";
+    let info = generate(&v1model(&types, START, ingress, apply));
+    let of_actions: Vec<(&str, &str)> = info
+        .actions
+        .iter()
+        .filter_map(|action| action.preamble.as_ref())
+        .map(|preamble| (preamble.name.as_str(), preamble.alias.as_str()))
+        .collect();
+    assert_eq!(
+        of_actions,
+        [
+            ("global", "global"),
+            ("NoAction", "NoAction"),
+            ("I.one.local", "one.local"),
+            ("I.two.local", "two.local"),
+            // Another name ends with it, so that only the whole one is its own.
+            ("I.local", "I.local"),
+            // The table has the same name.
+            ("I.given", "given"),
+            ("I.numbered", "numbered"),
+        ]
+    );
+    let named = |name: &str| {
+        let preambles = info.actions.iter().filter_map(|action| action.preamble.as_ref());
+        preambles.into_iter().find(|preamble| preamble.name == name).unwrap().id
+    };
+    assert_eq!(named("I.numbered"), 0x0100_0077);
+    let refers = |table: &str| -> Vec<u32> {
+        let is_it = |found: &&Table| found.preamble.as_ref().unwrap().name == table;
+        let table = info.tables.iter().find(is_it).unwrap();
+        table.action_refs.iter().map(|reference| reference.id).collect()
+    };
+    for instance in ["one", "two"] {
+        let own = [named(&format!("I.{instance}.local")), named("global"), named("NoAction")];
+        assert_eq!(refers(&format!("I.{instance}.t")), own);
+        // With a default action of its own.
+        assert_eq!(refers(&format!("I.{instance}.u")), own[..2]);
+    }
+    let shared = [named("I.local"), named("I.given"), named("I.numbered")];
+    assert_eq!(refers("I.given")[..3], shared);
+    assert_eq!(refers("I.t")[..3], shared);
+    let mut ids: Vec<u32> = of_actions.iter().map(|(name, _)| named(name)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), of_actions.len());
 }
