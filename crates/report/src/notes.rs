@@ -17,7 +17,24 @@ pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
     remarks.iter().map(Remark::text).collect()
 }
 
-/// Remarks of the run, then those of trials, which say where if not everywhere.
+/// How much a remark takes from the figures: what makes them the probe's own goes first, what is in a tail of them, or in all
+/// that such a machine measures, last.
+fn rank(note: &str) -> u8 {
+    const LAST: [&str; 3] = [
+        "At least one packet-in in a hundred left",
+        "For at least a hundredth of the time the probe read nothing",
+        "The hypervisor withheld",
+    ];
+    if note.starts_with("Round-trip times are mostly the probe's own") {
+        0
+    } else if LAST.iter().any(|start| note.starts_with(start)) {
+        2
+    } else {
+        1
+    }
+}
+
+/// Remarks of the run, then those of trials, which say where if not everywhere; in their rank.
 pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     let mut notes = merged(result.notes.iter().map(String::as_str));
     let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
@@ -40,6 +57,7 @@ pub(crate) fn notes(result: &RunResult) -> Vec<String> {
             n => format!("{note} ({n} of {total} trials, first {})", remark.first),
         });
     }
+    notes.sort_by_key(|note| rank(note));
     notes
 }
 
@@ -187,6 +205,18 @@ mod tests {
     fn other_words_other_addresses_and_names_stay_apart() {
         let notes = ["s1 is late", "s2 is late", "10.0.0.1 is late", "10.0.0.2 is late", "7 rules"];
         assert_eq!(merged(&notes), notes);
+    }
+
+    #[test]
+    fn what_makes_figures_the_probes_own_goes_first() {
+        let mut notes = [
+            "The hypervisor withheld 0.12 s of processor time",
+            "Values over time are kept in sum only",
+            "At least one packet-in in a hundred left more than 1 ms late",
+            "Round-trip times are mostly the probe's own at p99",
+        ];
+        notes.sort_by_key(|note| rank(note));
+        assert!(notes[0].starts_with("Round-trip") && notes[1].starts_with("Values"), "{notes:?}");
     }
 
     #[test]
