@@ -141,6 +141,8 @@ pub(crate) struct PrefixWriter {
     known: HashMap<u32, u32, KeyHash>,
     /// The length of each of these, by what a slot has of it.
     lengths: Vec<u8>,
+    /// What the small array has. A look at that itself would hide the looks of packets before it from the model checker.
+    short: Vec<u32>,
 }
 
 impl PrefixTrie {
@@ -155,8 +157,12 @@ impl PrefixTrie {
         let short_bits = SHORT.min(array_bits - 1);
         let array = Region::new(4 << array_bits)?;
         let short = Region::new(4 << short_bits)?;
-        let (known, lengths) = (HashMap::default(), Vec::new());
-        let writer = PrefixWriter { arena: Writer::default(), known, lengths };
+        let writer = PrefixWriter {
+            arena: Writer::default(),
+            known: HashMap::default(),
+            lengths: Vec::new(),
+            short: vec![0; 1 << short_bits],
+        };
         Some((Self { array, array_bits, short, short_bits, arena: Arena::new() }, writer))
     }
 
@@ -329,7 +335,14 @@ impl PrefixTrie {
     }
 
     /// Gives the slots under a prefix that have none longer what they have now.
-    fn fill(&self, writer: &PrefixWriter, domain: &Domain, length: u32, value: usize, result: u32) {
+    fn fill(
+        &self,
+        writer: &mut PrefixWriter,
+        domain: &Domain,
+        length: u32,
+        value: usize,
+        result: u32,
+    ) {
         if length <= self.short_bits {
             // Of packets that have looked into the large array before, none looks into this one from now on.
             domain.synchronise(None);
@@ -351,12 +364,18 @@ impl PrefixTrie {
     }
 
     /// As [`PrefixTrie::fill`] in the small array, without waiting for packets under way.
-    pub(crate) fn fill_short(&self, writer: &PrefixWriter, length: u32, value: usize, result: u32) {
+    pub(crate) fn fill_short(
+        &self,
+        writer: &mut PrefixWriter,
+        length: u32,
+        value: usize,
+        result: u32,
+    ) {
         let free = self.short_bits - length;
         for index in value << free..(value + 1) << free {
-            let slot = self.short.word32(4 * index);
-            if writer.may_replace(slot.load(Ordering::Relaxed), length) {
-                slot.store(result, Ordering::Release);
+            if writer.may_replace(writer.short[index], length) {
+                writer.short[index] = result;
+                self.short.word32(4 * index).store(result, Ordering::Release);
             }
         }
     }

@@ -494,7 +494,7 @@ fn route_was_missed(lengths: [u32; 2], waits: bool) -> bool {
             if waits {
                 assert!(trie.remove(&mut writer, domain, key, first));
             } else {
-                trie.fill_short(&writer, first, (key >> (64 - first)) as usize, 0);
+                trie.fill_short(&mut writer, first, (key >> (64 - first)) as usize, 0);
             }
         })
     };
