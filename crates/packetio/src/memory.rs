@@ -216,7 +216,7 @@ mod tests {
                 while next < PACKETS {
                     let taken = here.queues[0].transmit(&next.to_be_bytes()) == Transmitted::Taken;
                     next += u32::from(taken);
-                    if !taken || next % 7 == 0 {
+                    if !taken || next.is_multiple_of(7) {
                         here.queues[0].flush();
                         std::thread::yield_now();
                     }
