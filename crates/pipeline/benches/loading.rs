@@ -1,0 +1,241 @@
+//! How long it takes from P4 source to machine code, on one core.
+//!
+//!     cargo bench -p pipeline --bench loading [-- LINES [REPETITIONS]]
+//!
+//! A program of v1model is made up with so many lines (5,000): a stack of protocols that a parser tells apart, and features,
+//! each with a table of exact, longest-prefix and ternary keys, three actions and a condition under which it is applied,
+//! one in four with a direct counter, half of them in ingress. The declarations that it includes are not among the lines.
+//! Each repetition goes the whole way: source to intermediate form, that to a switch, that to machine code. Times are of the
+//! thread's processor time, in milliseconds: median, least and greatest. A packet must come out of the code as the
+//! interpreter gives it.
+
+use ir::{Program, with_large_stack};
+use p4lang::preprocess::{MemoryFiles, Options};
+use pipeline::Switch;
+use rustix::time::{ClockId, clock_gettime};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Protocols between IPv4 and the payload.
+const PROTOCOLS: usize = 24;
+
+const STAGES: [&str; 4] = ["source to IR", "IR to switch", "switch to code", "in all"];
+
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), String> {
+    let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse::<usize>().ok());
+    let lines = numbers.next().unwrap_or(5_000);
+    let repetitions = numbers.next().unwrap_or(9).max(1);
+    let features = (1..).find(|features| program(*features).lines().count() >= lines);
+    let text = program(features.unwrap_or(1));
+    println!("{} lines, {} bytes, {repetitions} repetitions", text.lines().count(), text.len());
+    // As the tool does: programs nest.
+    with_large_stack(|| measured(&text, repetitions)).map_err(|error| error.to_string())?
+}
+
+fn measured(text: &str, repetitions: usize) -> Result<(), String> {
+    let mut times: [Vec<f64>; STAGES.len()] = Default::default();
+    let mut size = 0;
+    for _ in 0..repetitions {
+        let begin = processor_time();
+        let program = compile(text)?;
+        let compiled = processor_time();
+        let (tables, actions) = (program.tables.len(), program.actions.len());
+        let mut switch = Switch::new(program).map_err(|error| error.to_string())?;
+        let loaded = processor_time();
+        let expected = switch.process(1, &packet(), Duration::ZERO);
+        let ready = processor_time();
+        let code = switch.compile().map_err(|error| error.to_string())?;
+        let done = processor_time();
+        if size == 0 {
+            size = code.code_size();
+            let in_bursts = code.one_by_one().unwrap_or("packets go in bursts").to_owned();
+            println!("{tables} tables, {actions} actions, {size} bytes of code; {in_bursts}");
+        }
+        let found = switch.process(1, &packet(), Duration::ZERO);
+        if !matches!((&expected, &found), (Ok(one), Ok(other)) if one == other && one.len() == 1) {
+            return Err(format!("the interpreter gives {expected:?}, code {found:?}"));
+        }
+        let stages = [compiled - begin, loaded - compiled, done - ready];
+        let all = stages.iter().sum();
+        for (times, time) in times.iter_mut().zip(stages.into_iter().chain([all])) {
+            times.push(time.as_secs_f64() * 1e3);
+        }
+    }
+    for (stage, mut times) in STAGES.iter().zip(times) {
+        times.sort_by(f64::total_cmp);
+        let (least, median, most) = (times[0], times[times.len() / 2], times[times.len() - 1]);
+        println!("{stage:16} {median:8.2} ms ({least:.2} to {most:.2})");
+    }
+    Ok(())
+}
+
+fn compile(text: &str) -> Result<Program, String> {
+    let compiled =
+        p4lang::compile_text("made.p4", text, &Options::default(), &MemoryFiles::default());
+    let said = compiled.messages(p4lang::diagnostic::Style::Plain);
+    compiled.program.ok_or(said)
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// IPv4 behind Ethernet, with three of the protocols behind it.
+fn packet() -> Vec<u8> {
+    let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    packet.extend([0x45, 0, 0, 70, 0, 1, 0, 0, 64, 0, 0, 0, 10, 9, 9, 9, 10, 1, 2, 3]);
+    for next in [1, 2, 0xff] {
+        packet.extend([next, 0, 0, 5, 0, 0, 0, 7]);
+    }
+    packet.resize(84, 0x55);
+    packet
+}
+
+/// The source, with so many features.
+fn program(features: usize) -> String {
+    let mut text = "#include <core.p4>\n#include <v1model.p4>\n\n".to_owned();
+    headers(&mut text, features);
+    parser(&mut text);
+    text.push_str(
+        "control MadeVerify(inout headers_t h, inout metadata_t m) {\n    apply { }\n}\n\n",
+    );
+    let half = features.div_ceil(2);
+    control(&mut text, "Ingress", 0..half);
+    control(&mut text, "Egress", half..features);
+    text.push_str(
+        "control MadeUpdate(inout headers_t h, inout metadata_t m) {\n    apply { }\n}\n\n",
+    );
+    text.push_str("control MadeDeparser(packet_out packet, in headers_t h) {\n    apply {\n");
+    text.push_str("        packet.emit(h.ethernet);\n        packet.emit(h.ipv4);\n");
+    for protocol in 0..PROTOCOLS {
+        line(&mut text, format_args!("        packet.emit(h.protocol_{protocol});"));
+    }
+    text.push_str(
+        "    }\n}\n\nV1Switch(\n    MadeParser(),\n    MadeVerify(),\n    MadeIngress(),\n",
+    );
+    text.push_str("    MadeEgress(),\n    MadeUpdate(),\n    MadeDeparser()) main;\n");
+    text
+}
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Into memory, which does not fail.
+    let _ = writeln!(text, "{arguments}");
+}
+
+fn headers(text: &mut String, features: usize) {
+    text.push_str("header ethernet_t {\n    bit<48> destination;\n    bit<48> source;\n");
+    text.push_str("    bit<16> ether_type;\n}\n\nheader ipv4_t {\n    bit<4> version;\n");
+    text.push_str("    bit<4> length;\n    bit<8> service;\n    bit<16> total;\n    bit<16> id;\n");
+    text.push_str("    bit<3> flags;\n    bit<13> fragment;\n    bit<8> hops;\n");
+    text.push_str("    bit<8> protocol;\n    bit<16> checksum;\n    bit<32> source;\n");
+    text.push_str("    bit<32> destination;\n}\n\n");
+    for protocol in 0..PROTOCOLS {
+        line(text, format_args!("header protocol_{protocol}_t {{"));
+        text.push_str("    bit<8> next;\n    bit<8> flags;\n    bit<16> label;\n");
+        text.push_str("    bit<32> number;\n}\n\n");
+    }
+    text.push_str("struct headers_t {\n    ethernet_t ethernet;\n    ipv4_t ipv4;\n");
+    for protocol in 0..PROTOCOLS {
+        line(text, format_args!("    protocol_{protocol}_t protocol_{protocol};"));
+    }
+    text.push_str("}\n\nstruct metadata_t {\n    bit<8> layers;\n");
+    for feature in 0..features.div_ceil(4) {
+        line(text, format_args!("    bit<16> class_{feature};"));
+    }
+    text.push_str("}\n\n");
+}
+
+fn parser(text: &mut String) {
+    text.push_str("parser MadeParser(\n    packet_in packet,\n    out headers_t h,\n");
+    text.push_str("    inout metadata_t m,\n    inout standard_metadata_t standard)\n{\n");
+    text.push_str("    state start {\n        packet.extract(h.ethernet);\n");
+    text.push_str("        transition select(h.ethernet.ether_type) {\n");
+    text.push_str("            0x0800: ipv4;\n            default: accept;\n        }\n    }\n\n");
+    text.push_str("    state ipv4 {\n        packet.extract(h.ipv4);\n");
+    text.push_str("        transition select(h.ipv4.protocol) {\n");
+    for protocol in 0..PROTOCOLS {
+        line(text, format_args!("            {protocol}: protocol_{protocol};"));
+    }
+    text.push_str("            default: accept;\n        }\n    }\n\n");
+    for protocol in 0..PROTOCOLS {
+        line(text, format_args!("    state protocol_{protocol} {{"));
+        line(text, format_args!("        packet.extract(h.protocol_{protocol});"));
+        text.push_str("        m.layers = m.layers + 1;\n");
+        line(text, format_args!("        transition select(h.protocol_{protocol}.next) {{"));
+        for next in protocol + 1..PROTOCOLS.min(protocol + 4) {
+            line(text, format_args!("            {next}: protocol_{next};"));
+        }
+        text.push_str("            default: accept;\n        }\n    }\n\n");
+    }
+    text.push_str("}\n\n");
+}
+
+fn control(text: &mut String, name: &str, features: std::ops::Range<usize>) {
+    line(text, format_args!("control Made{name}("));
+    text.push_str("    inout headers_t h,\n    inout metadata_t m,\n");
+    text.push_str("    inout standard_metadata_t standard)\n{\n");
+    text.push_str("    action discard() {\n        mark_to_drop(standard);\n    }\n\n");
+    features.clone().for_each(|number| feature(text, number));
+    text.push_str("    apply {\n");
+    if name == "Ingress" {
+        text.push_str("        standard.egress_spec = 2;\n");
+    }
+    for number in features {
+        let (class, protocol) = (number / 4, number % PROTOCOLS);
+        match number % 3 {
+            0 => line(text, format_args!("        if (h.protocol_{protocol}.isValid()) {{")),
+            1 => line(text, format_args!("        if (h.ipv4.isValid() && h.ipv4.hops > 1) {{")),
+            _ => line(text, format_args!("        if (m.class_{class} < {}) {{", 100 + number)),
+        }
+        line(text, format_args!("            feature_{number}.apply();"));
+        text.push_str("        }\n");
+    }
+    text.push_str("    }\n}\n\n");
+}
+
+fn feature(text: &mut String, number: usize) {
+    let (class, protocol) = (number / 4, number % PROTOCOLS);
+    let counts = number.is_multiple_of(4);
+    if counts {
+        line(
+            text,
+            format_args!("    direct_counter(CounterType.packets_and_bytes) hits_{number};\n"),
+        );
+    }
+    let count = if counts { format!("        hits_{number}.count();\n") } else { String::new() };
+    line(text, format_args!("    action classify_{number}(bit<16> class) {{"));
+    line(text, format_args!("{count}        m.class_{class} = class;\n    }}\n"));
+    line(text, format_args!("    action rewrite_{number}(bit<32> address, bit<16> label) {{"));
+    line(text, format_args!("{count}        h.ipv4.destination = address;"));
+    text.push_str("        h.ipv4.hops = h.ipv4.hops - 1;\n");
+    line(text, format_args!("        h.protocol_{protocol}.label = label;"));
+    line(text, format_args!("        if (h.protocol_{protocol}.number == {number}) {{"));
+    line(text, format_args!("            m.class_{class} = m.class_{class} ^ label;"));
+    text.push_str("        }\n    }\n\n");
+    line(text, format_args!("    table feature_{number} {{\n        key = {{"));
+    let key = match number % 3 {
+        0 => "            h.ipv4.destination: exact;".to_owned(),
+        1 => "            h.ipv4.destination: lpm;".to_owned(),
+        _ => format!(
+            "            h.ipv4.source: ternary;\n            h.protocol_{protocol}.label: ternary;"
+        ),
+    };
+    line(text, format_args!("{key}\n            m.class_{class}: exact;\n        }}"));
+    text.push_str("        actions = {\n");
+    line(text, format_args!("            classify_{number};\n            rewrite_{number};"));
+    text.push_str("            discard;\n            NoAction;\n        }\n");
+    text.push_str("        default_action = NoAction();\n        size = 1024;\n");
+    if counts {
+        line(text, format_args!("        counters = hits_{number};"));
+    }
+    text.push_str("    }\n\n");
+}
