@@ -125,7 +125,8 @@ fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> u8 {
             if let Some(fault) = throughput::fault(case) {
                 say(&fault);
             }
-            let name = format!("{:?}, {} entries, {} cores", case.path, point.flows, case.cores);
+            let s = if case.cores == 1 { "" } else { "s" };
+            let name = format!("{:?}, {} entries, {} core{s}", case.path, point.flows, case.cores);
             for threshold in thresholds {
                 let value = value(threshold.metric(), case);
                 let broken = threshold::broken(threshold, &METRICS, &name, value);

@@ -286,11 +286,17 @@ fn facts(run: &Run<'_>) -> Vec<String> {
              what leaves is copied out. Latency: from when a packet is due to when its output is in place, in an open loop of \
              one worker; percentiles are means over repetitions with their 95 % confidence intervals."
             .to_owned()),
+        Io::Pcap => say(
+            "Between captures (pcap): one worker, which begins when the packets are in a file. Rates are per second of its \
+             processor time, with the reading and the writing of files; sending back alone is the same worker without a \
+             program. Checked: packets in the file that it wrote which are what the interpreter gives for some flow."
+                .to_owned(),
+        ),
         io => say(format!(
             "Between ports ({}): one worker, and a generator on another core that sends more than comes through. Rates are per \
              second of the worker's processor time, its looking in vain with it; sending back alone is the same worker \
              without a program. Latency: from when a packet is due to when the generator has it back, in an open loop, \
-             percentiles with their intervals over repetitions; a dash where packets were lost, and for captures. Checked: packets that came back and are what the interpreter \
+             percentiles with their intervals over repetitions; a dash where packets were lost. Checked: packets that came back and are what the interpreter \
              gives for some flow.",
             io.name()
         )),
