@@ -19,7 +19,7 @@ pub(crate) trait Wire: Sized {
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 }
 
-/// What a field of a structure holds: a number, a structure, or structures to the end of what encloses them.
+/// What a field of a structure holds: a number, a structure, or structures or bytes to the end of what encloses them.
 pub(crate) trait Field: Sized {
     /// Reads it; `name` is what an error calls it.
     fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
@@ -38,13 +38,24 @@ impl<T: Wire> Field for T {
     }
 }
 
-impl<T: Field> Field for Vec<T> {
+impl<T: Wire> Field for Vec<T> {
     fn read(reader: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
         decode_list(reader)
     }
 
     fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         encode_list(self, out)
+    }
+}
+
+impl Field for Vec<u8> {
+    fn read(reader: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        Ok(reader.rest().to_vec())
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        out.extend_from_slice(self);
+        Ok(())
     }
 }
 
@@ -96,17 +107,17 @@ macro_rules! numbers {
 numbers! { u8 u16 u32 u64 }
 
 /// Reads structures until the reader is empty. Each takes at least one byte, so this ends.
-pub(crate) fn decode_list<T: Field>(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+pub(crate) fn decode_list<T: Wire>(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
     let mut items = Vec::new();
     while !reader.is_empty() {
-        items.push(T::read(reader, "item")?);
+        items.push(T::decode(reader)?);
     }
     Ok(items)
 }
 
 /// Appends structures one after the other.
-pub(crate) fn encode_list<T: Field>(items: &[T], out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    items.iter().try_for_each(|item| item.write(out))
+pub(crate) fn encode_list<T: Wire>(items: &[T], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    items.iter().try_for_each(|item| item.encode(out))
 }
 
 /// Reads a 16-bit length that counts from `consumed` bytes before the end of the field, and returns
@@ -128,6 +139,16 @@ pub(crate) fn body<'a>(
         return Err(at_length.error(field, kind));
     }
     reader.sub(length - consumed, field)
+}
+
+/// Refuses to write, as a type that this crate does not know, one that it does know: the value
+/// would be read back as something else.
+pub(crate) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Result<(), EncodeError> {
+    if known {
+        let expected = "a type that the specification does not define; use its own variant";
+        return Err(EncodeError::Value { field, value: u64::from(kind), expected });
+    }
+    Ok(())
 }
 
 /// Makes newtypes fields, as what they hold.
@@ -199,6 +220,77 @@ macro_rules! structure {
                 $(
                     let length = concat!($name, ".", stringify!($length));
                     $crate::cursor::patch_length(out, start, start, length)?;
+                )?
+                Ok(())
+            }
+        }
+    };
+}
+
+/// Declares what can stand behind a number that says what it is: messages behind their header, what is asked and
+/// answered in parts. With `else`, what has another number can be kept as it is.
+macro_rules! bodies {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident by $method:ident: $kind:ident {
+            $(
+                $(#[$body_meta:meta])*
+                $body:ident $(($held:ty $(; pad $pad:literal)?))? = $number:literal,
+            )*
+        }
+        $(else $(#[$unknown_meta:meta])* $unknown:ident, $name:literal)?
+    ) => {
+        $(#[$meta])*
+        pub enum $type {
+            $($(#[$body_meta])* $body $(($held))?,)*
+            $(
+                $(#[$unknown_meta])*
+                $unknown {
+                    /// Its type.
+                    kind: $kind,
+                    /// Its body.
+                    data: Vec<u8>,
+                },
+            )?
+        }
+
+        impl $type {
+            /// What it is, as a number.
+            pub const fn $method(&self) -> $kind {
+                match self {
+                    $(Self::$body { .. } => $kind($number),)*
+                    $(Self::$unknown { kind, .. } => *kind,)?
+                }
+            }
+
+            /// Reads what follows the number; `None` if nothing has it.
+            fn decode_body(
+                kind: $kind,
+                reader: &mut $crate::cursor::Reader<'_>,
+            ) -> Result<Option<Self>, $crate::error::DecodeError> {
+                Ok(match kind.0 {
+                    $($number => Some(Self::$body $(({
+                        let name = stringify!($body);
+                        let held = <$held as $crate::structure::Field>::read(reader, name)?;
+                        $(reader.skip($pad, concat!(stringify!($body), ".pad"))?;)?
+                        held
+                    }))?),)*
+                    _ => None,
+                })
+            }
+
+            fn encode_body(&self, out: &mut Vec<u8>) -> Result<(), $crate::error::EncodeError> {
+                $($(
+                    if let Self::$body(held) = self {
+                        <$held as $crate::structure::Field>::write(held, out)?;
+                        $($crate::cursor::pad(out, $pad);)?
+                    }
+                )?)*
+                $(
+                    if let Self::$unknown { kind, data } = self {
+                        $crate::structure::refuse_known(kind.0, kind.name().is_some(), $name)?;
+                        out.extend_from_slice(data);
+                    }
                 )?
                 Ok(())
             }

@@ -17,7 +17,7 @@ mod switch;
 pub use action::Action;
 pub use flow::{FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason};
 pub use flow_match::{Match, Wildcards};
-pub use message::{ErrorMessage, Message};
+pub use message::{ErrorMessage, Message, Vendor};
 pub use packet::{PacketIn, PacketInReason, PacketOut};
 pub use port::{
     PhyPort, PortConfig, PortFeatures, PortMod, PortNo, PortReason, PortState, PortStatus,
@@ -27,6 +27,6 @@ pub use queue::{PacketQueue, QueueGetConfigReply, QueueGetConfigRequest, QueuePr
 pub use stats::{
     AggregateStats, DescStats, FlowStats, FlowStatsRequest, PortStats, QueueStats,
     QueueStatsRequest, StatsReply, StatsReplyBody, StatsReplyFlags, StatsRequest, StatsRequestBody,
-    TableStats, UNSUPPORTED_COUNTER,
+    StatsType, TableStats, UNSUPPORTED_COUNTER,
 };
 pub use switch::{ActionTypes, Capabilities, FeaturesReply, FragmentHandling, SwitchConfig};

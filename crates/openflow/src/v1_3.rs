@@ -34,7 +34,7 @@ mod table_features;
 mod tables;
 
 pub use actions::{Action, ActionType, MaxLen};
-pub use errors::{ErrorMessage, refusal_reason};
+pub use errors::ErrorMessage;
 pub use flows::{
     AggregateStats, DEFAULT_PRIORITY, FlowKey, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
     FlowRemovedReason, FlowStats, FlowStatsRequest,

@@ -68,7 +68,10 @@ fn configuration() {
     check("0114000c0000005500050000", Message::QueueGetConfigRequest(request));
     // NXT_ROLE_REQUEST of Nicira's extensions.
     let body = vec![0, 0, 0, 10, 0, 0, 0, 2];
-    check("0104001400000055000023200000000a00000002", Message::Vendor { vendor: 0x2320, body });
+    check(
+        "0104001400000055000023200000000a00000002",
+        Message::Vendor(Vendor { vendor: 0x2320, body }),
+    );
 }
 
 #[test]

@@ -19,39 +19,20 @@ open_enum! {
     }
 }
 
-/// A packet for the controller (`ofp_packet_in`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PacketIn {
-    /// Where the switch keeps the packet, if it does.
-    pub buffer_id: BufferId,
-    /// Bytes in the packet when it arrived.
-    pub total_len: u16,
-    /// The port that it came in by.
-    pub in_port: PortNo,
-    /// Why it is sent.
-    pub reason: PacketInReason,
-    /// The packet, or its beginning.
-    pub data: Vec<u8>,
-}
-
-impl Wire for PacketIn {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let buffer_id = BufferId(reader.u32("ofp_packet_in.buffer_id")?);
-        let total_len = reader.u16("ofp_packet_in.total_len")?;
-        let in_port = PortNo(reader.u16("ofp_packet_in.in_port")?);
-        let reason = PacketInReason(reader.u8("ofp_packet_in.reason")?);
-        reader.skip(1, "ofp_packet_in.pad")?;
-        Ok(Self { buffer_id, total_len, in_port, reason, data: reader.rest().to_vec() })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        out.extend_from_slice(&self.buffer_id.0.to_be_bytes());
-        out.extend_from_slice(&self.total_len.to_be_bytes());
-        out.extend_from_slice(&self.in_port.0.to_be_bytes());
-        out.push(self.reason.0);
-        pad(out, 1);
-        out.extend_from_slice(&self.data);
-        Ok(())
+structure! {
+    /// A packet for the controller (`ofp_packet_in`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PacketIn = "ofp_packet_in" {
+        /// Where the switch keeps the packet, if it does.
+        pub buffer_id: BufferId,
+        /// Bytes in the packet when it arrived.
+        pub total_len: u16,
+        /// The port that it came in by.
+        pub in_port: PortNo,
+        /// Why it is sent.
+        pub reason: PacketInReason; pad 1,
+        /// The packet, or its beginning.
+        pub data: Vec<u8>,
     }
 }
 

@@ -6,41 +6,7 @@
 
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
-pub(super) use crate::structure::{Wire, body, decode_list, encode_list};
-
-/// Declares a structure that an experimenter fills: its id, a type of its own numbering, and whatever it likes.
-macro_rules! experimenter {
-    ($(#[$meta:meta])* pub $name:ident, $structure:literal) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub struct $name {
-            /// The experimenter's id.
-            pub experimenter: u32,
-            /// The type, in the numbering of the experimenter.
-            pub exp_type: u32,
-            /// What follows.
-            pub data: Vec<u8>,
-        }
-
-        impl Wire for $name {
-            fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                Ok(Self {
-                    experimenter: reader.u32(concat!($structure, ".experimenter"))?,
-                    exp_type: reader.u32(concat!($structure, ".exp_type"))?,
-                    data: reader.rest().to_vec(),
-                })
-            }
-
-            fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-                put_u32(out, self.experimenter);
-                put_u32(out, self.exp_type);
-                out.extend_from_slice(&self.data);
-                Ok(())
-            }
-        }
-    };
-}
-pub(super) use experimenter;
+pub(super) use crate::structure::{Wire, body, decode_list, encode_list, refuse_known};
 
 /// Bytes of padding that bring `length` to a multiple of eight.
 pub(super) const fn padding(length: usize) -> usize {
@@ -114,16 +80,6 @@ pub(super) fn end_then_pad(
     patch_length(out, start, start + 2, field)?;
     let length = out.len() - start;
     pad(out, padding(length));
-    Ok(())
-}
-
-/// Refuses to write, as a type that this crate does not know, one that it does know: the value
-/// would be read back as something else.
-pub(super) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Result<(), EncodeError> {
-    if known {
-        let expected = "a type that the specification does not define; use its own variant";
-        return Err(EncodeError::Value { field, value: u64::from(kind), expected });
-    }
     Ok(())
 }
 

@@ -8,9 +8,6 @@ use crate::cursor::Reader;
 use crate::error::{DecodeError, EncodeError};
 use crate::{ErrorReason, Version};
 
-/// Bytes of a request that an error quotes, at least, if it has as many.
-const QUOTED: usize = 64;
-
 /// Says that a request failed, `ofp_error_msg`; its transaction id is that of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorMessage {
@@ -35,16 +32,6 @@ pub enum ErrorMessage {
 }
 
 impl ErrorMessage {
-    /// Refuses `request`, of which as much as the specification asks for is sent back.
-    ///
-    /// The one reason that this version has no code for, [`ErrorReason::FlowModUnsupported`], is
-    /// sent as `FLOW_MOD_FAILED/UNKNOWN`.
-    pub fn refusing(request: &[u8], reason: ErrorReason) -> Self {
-        let (error_type, code) = reason.codes(Version::V1_3).unwrap_or((5, 0));
-        let data = request.get(..QUOTED).unwrap_or(request).to_vec();
-        Self::Standard { error_type, code, data }
-    }
-
     /// The reason, if it is one that the specification defines.
     pub fn reason(&self) -> Option<ErrorReason> {
         match self {
@@ -53,26 +40,6 @@ impl ErrorMessage {
             }
             Self::Experimenter { .. } => None,
         }
-    }
-}
-
-/// The reason with which a switch of this version refuses a message that
-/// [`Message::decode`](super::Message::decode) could not read.
-pub fn refusal_reason(error: &DecodeError) -> ErrorReason {
-    let field = error.field;
-    let within = |structure: &str| field.starts_with(structure);
-    match field {
-        "ofp_header.version" => ErrorReason::BadRequestBadVersion,
-        "ofp_header.type" => ErrorReason::BadRequestBadType,
-        "ofp_match.type" => ErrorReason::BadMatchBadType,
-        _ if within("oxm_id") || within("ofp_table_feature") => ErrorReason::TableFeaturesBadLen,
-        _ if within("ofp_match") || within("oxm") => ErrorReason::BadMatchBadLen,
-        _ if within("ofp_action_set_field") => ErrorReason::BadActionBadSetLen,
-        _ if within("ofp_action") => ErrorReason::BadActionBadLen,
-        _ if within("ofp_instruction") => ErrorReason::BadInstructionBadLen,
-        _ if within("ofp_bucket") => ErrorReason::GroupModBadBucket,
-        _ if within("ofp_meter_band") => ErrorReason::MeterModBadBand,
-        _ => ErrorReason::BadRequestBadLen,
     }
 }
 
@@ -118,22 +85,6 @@ impl Wire for ErrorMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PortNumber;
-    use crate::Xid;
-    use crate::v1_3::{Action, FlowMod, Instruction, Match, Message, Oxm};
-
-    #[test]
-    fn a_refusal_quotes_the_request() {
-        let error = ErrorMessage::refusing(&[4; 100], ErrorReason::BadRequestBadLen);
-        let mut out = Vec::new();
-        error.encode(&mut out).unwrap();
-        assert_eq!(out.len(), 4 + 64);
-        assert_eq!(out[..5], [0, 1, 0, 6, 4]);
-        assert_eq!(error.reason(), Some(ErrorReason::BadRequestBadLen));
-        assert_eq!(ErrorMessage::decode(&mut Reader::new(&out)), Ok(error));
-        let short = ErrorMessage::refusing(&[4; 8], ErrorReason::FlowModUnsupported);
-        assert_eq!(short, ErrorMessage::Standard { error_type: 5, code: 0, data: vec![4; 8] });
-    }
 
     #[test]
     fn an_experimenter_error_has_a_variant_of_its_own() {
@@ -144,34 +95,5 @@ mod tests {
         assert_eq!(error.reason(), None);
         let posing = ErrorMessage::Standard { error_type: 0xffff, code: 7, data: vec![] };
         assert!(posing.encode(&mut Vec::new()).is_err());
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_refused_for_what_it_is() {
-        let flow_mod = FlowMod::add(
-            Match::any().with_in_port(PortNumber(1)),
-            vec![Instruction::ApplyActions(vec![
-                Action::SetField(Oxm::VlanPcp(1)),
-                Action::PopVlan,
-            ])],
-        );
-        let mut good = Vec::new();
-        Message::FlowMod(flow_mod).encode(Xid(1), &mut good).unwrap();
-        for (at, value, reason) in [
-            (0, 5, ErrorReason::BadRequestBadVersion),
-            (1, 99, ErrorReason::BadRequestBadType),
-            (3, 1, ErrorReason::BadRequestBadLen),
-            (49, 0, ErrorReason::BadMatchBadType),
-            (51, 200, ErrorReason::BadMatchBadLen),
-            (55, 3, ErrorReason::BadMatchBadLen),
-            (67, 9, ErrorReason::BadInstructionBadLen),
-            (75, 9, ErrorReason::BadActionBadLen),
-            (79, 2, ErrorReason::BadActionBadSetLen),
-        ] {
-            let mut frame = good.clone();
-            frame[at] = value;
-            let error = Message::decode(&frame).unwrap_err();
-            assert_eq!(refusal_reason(&error), reason, "byte {at}: {error}");
-        }
     }
 }

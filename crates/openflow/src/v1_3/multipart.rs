@@ -7,7 +7,7 @@
 mod join;
 mod split;
 
-use super::codec::{Wire, decode_list, encode_list, experimenter, put_u16, put_u32, refuse_known};
+use super::codec::{Wire, put_u16};
 use super::flows::{AggregateStats, FlowStats, FlowStatsRequest};
 use super::groups::{GroupDesc, GroupFeatures, GroupId, GroupStats};
 use super::meters::{MeterConfig, MeterFeatures, MeterId, MeterStats};
@@ -17,6 +17,7 @@ use super::table_features::TableFeatures;
 use super::tables::TableStats;
 use crate::cursor::{Reader, pad};
 use crate::error::{DecodeError, EncodeError};
+use crate::structure::Field;
 use crate::{FixedText, PortNumber};
 
 pub use join::{JoinError, ReplyJoiner, RequestJoiner};
@@ -83,9 +84,17 @@ structure! {
     }
 }
 
-experimenter! {
+structure! {
     /// A body that an experimenter defines, `ofp_experimenter_multipart_header`.
-    pub MultipartExperimenter, "ofp_experimenter_multipart_header"
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct MultipartExperimenter = "ofp_experimenter_multipart_header" {
+        /// The experimenter's id.
+        pub experimenter: u32,
+        /// The type, in the numbering of the experimenter.
+        pub exp_type: u32,
+        /// What follows.
+        pub data: Vec<u8>,
+    }
 }
 
 /// A question to the switch, or a part of one, `ofp_multipart_request`.
@@ -103,70 +112,44 @@ impl From<MultipartRequestBody> for MultipartRequest {
     }
 }
 
-/// What a multipart request asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum MultipartRequestBody {
-    /// What the switch is made of.
-    Desc,
-    /// Flow entries.
-    Flow(FlowStatsRequest),
-    /// Flow entries in sum.
-    Aggregate(FlowStatsRequest),
-    /// Flow tables.
-    Table,
-    /// Counters of this port, or of all if [`PortNumber::ANY`].
-    PortStats(PortNumber),
-    /// Queues.
-    Queue(QueueStatsRequest),
-    /// Counters of this group, or of all if [`GroupId::ALL`].
-    Group(GroupId),
-    /// Groups and their buckets.
-    GroupDesc,
-    /// What the switch can do with groups.
-    GroupFeatures,
-    /// Counters of this meter, or of all if [`MeterId::ALL`].
-    Meter(MeterId),
-    /// This meter and its bands, or all if [`MeterId::ALL`].
-    MeterConfig(MeterId),
-    /// What the switch can do with meters.
-    MeterFeatures,
-    /// What the tables can do, if the list is empty; else what they shall do.
-    TableFeatures(Vec<TableFeatures>),
-    /// Descriptions of ports.
-    PortDesc,
-    /// What an experimenter defines.
-    Experimenter(MultipartExperimenter),
-    /// A request of a type that the specification does not define.
-    Unknown {
-        /// Its type.
-        kind: MultipartType,
-        /// Its body.
-        data: Vec<u8>,
-    },
-}
-
-impl MultipartRequestBody {
-    /// The type of the request.
-    pub const fn kind(&self) -> MultipartType {
-        match self {
-            Self::Desc => MultipartType::DESC,
-            Self::Flow(_) => MultipartType::FLOW,
-            Self::Aggregate(_) => MultipartType::AGGREGATE,
-            Self::Table => MultipartType::TABLE,
-            Self::PortStats(_) => MultipartType::PORT_STATS,
-            Self::Queue(_) => MultipartType::QUEUE,
-            Self::Group(_) => MultipartType::GROUP,
-            Self::GroupDesc => MultipartType::GROUP_DESC,
-            Self::GroupFeatures => MultipartType::GROUP_FEATURES,
-            Self::Meter(_) => MultipartType::METER,
-            Self::MeterConfig(_) => MultipartType::METER_CONFIG,
-            Self::MeterFeatures => MultipartType::METER_FEATURES,
-            Self::TableFeatures(_) => MultipartType::TABLE_FEATURES,
-            Self::PortDesc => MultipartType::PORT_DESC,
-            Self::Experimenter(_) => MultipartType::EXPERIMENTER,
-            Self::Unknown { kind, .. } => *kind,
-        }
+bodies! {
+    /// What a multipart request asks for.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub enum MultipartRequestBody by kind: MultipartType {
+        /// What the switch is made of.
+        Desc = 0,
+        /// Flow entries.
+        Flow(FlowStatsRequest) = 1,
+        /// Flow entries in sum.
+        Aggregate(FlowStatsRequest) = 2,
+        /// Flow tables.
+        Table = 3,
+        /// Counters of this port, or of all if [`PortNumber::ANY`].
+        PortStats(PortNumber; pad 4) = 4,
+        /// Queues.
+        Queue(QueueStatsRequest) = 5,
+        /// Counters of this group, or of all if [`GroupId::ALL`].
+        Group(GroupId; pad 4) = 6,
+        /// Groups and their buckets.
+        GroupDesc = 7,
+        /// What the switch can do with groups.
+        GroupFeatures = 8,
+        /// Counters of this meter, or of all if [`MeterId::ALL`].
+        Meter(MeterId; pad 4) = 9,
+        /// This meter and its bands, or all if [`MeterId::ALL`].
+        MeterConfig(MeterId; pad 4) = 10,
+        /// What the switch can do with meters.
+        MeterFeatures = 11,
+        /// What the tables can do, if the list is empty; else what they shall do.
+        TableFeatures(Vec<TableFeatures>) = 12,
+        /// Descriptions of ports.
+        PortDesc = 13,
+        /// What an experimenter defines.
+        Experimenter(MultipartExperimenter) = 0xffff,
     }
+    else
+    /// A request of a type that the specification does not define.
+    Unknown, "ofp_multipart_request.type"
 }
 
 /// Reads the type, flags and padding that both directions begin with.
@@ -183,80 +166,19 @@ fn encode_header(kind: MultipartType, flags: MultipartFlags, out: &mut Vec<u8>) 
     pad(out, 4);
 }
 
-/// Reads a 32-bit id that four bytes of padding follow.
-fn padded_id(reader: &mut Reader<'_>, field: &'static str) -> Result<u32, DecodeError> {
-    let id = reader.u32(field)?;
-    reader.skip(4, "ofp_multipart_request.body.pad")?;
-    Ok(id)
-}
-
 impl Wire for MultipartRequest {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (kind, flags) = decode_header(reader)?;
-        let body =
-            match kind {
-                MultipartType::DESC => MultipartRequestBody::Desc,
-                MultipartType::FLOW => MultipartRequestBody::Flow(Wire::decode(reader)?),
-                MultipartType::AGGREGATE => MultipartRequestBody::Aggregate(Wire::decode(reader)?),
-                MultipartType::TABLE => MultipartRequestBody::Table,
-                MultipartType::PORT_STATS => MultipartRequestBody::PortStats(PortNumber(
-                    padded_id(reader, "ofp_port_stats_request.port_no")?,
-                )),
-                MultipartType::QUEUE => MultipartRequestBody::Queue(Wire::decode(reader)?),
-                MultipartType::GROUP => MultipartRequestBody::Group(GroupId(padded_id(
-                    reader,
-                    "ofp_group_stats_request.group_id",
-                )?)),
-                MultipartType::GROUP_DESC => MultipartRequestBody::GroupDesc,
-                MultipartType::GROUP_FEATURES => MultipartRequestBody::GroupFeatures,
-                MultipartType::METER => MultipartRequestBody::Meter(MeterId(padded_id(
-                    reader,
-                    "ofp_meter_multipart_request.meter_id",
-                )?)),
-                MultipartType::METER_CONFIG => MultipartRequestBody::MeterConfig(MeterId(
-                    padded_id(reader, "ofp_meter_multipart_request.meter_id")?,
-                )),
-                MultipartType::METER_FEATURES => MultipartRequestBody::MeterFeatures,
-                MultipartType::TABLE_FEATURES => {
-                    MultipartRequestBody::TableFeatures(decode_list(reader)?)
-                }
-                MultipartType::PORT_DESC => MultipartRequestBody::PortDesc,
-                MultipartType::EXPERIMENTER => {
-                    MultipartRequestBody::Experimenter(Wire::decode(reader)?)
-                }
-                kind => MultipartRequestBody::Unknown { kind, data: reader.rest().to_vec() },
-            };
+        let body = match MultipartRequestBody::decode_body(kind, reader)? {
+            Some(body) => body,
+            None => MultipartRequestBody::Unknown { kind, data: reader.rest().to_vec() },
+        };
         Ok(Self { flags, body })
     }
 
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         encode_header(self.body.kind(), self.flags, out);
-        match &self.body {
-            MultipartRequestBody::Desc
-            | MultipartRequestBody::Table
-            | MultipartRequestBody::GroupDesc
-            | MultipartRequestBody::GroupFeatures
-            | MultipartRequestBody::MeterFeatures
-            | MultipartRequestBody::PortDesc => {}
-            MultipartRequestBody::Flow(request) | MultipartRequestBody::Aggregate(request) => {
-                request.encode(out)?;
-            }
-            MultipartRequestBody::PortStats(PortNumber(id))
-            | MultipartRequestBody::Group(GroupId(id))
-            | MultipartRequestBody::Meter(MeterId(id))
-            | MultipartRequestBody::MeterConfig(MeterId(id)) => {
-                put_u32(out, *id);
-                pad(out, 4);
-            }
-            MultipartRequestBody::Queue(request) => request.encode(out)?,
-            MultipartRequestBody::TableFeatures(tables) => encode_list(tables, out)?,
-            MultipartRequestBody::Experimenter(body) => body.encode(out)?,
-            MultipartRequestBody::Unknown { kind, data } => {
-                refuse_known(kind.0, kind.name().is_some(), "ofp_multipart_request.type")?;
-                out.extend_from_slice(data);
-            }
-        }
-        Ok(())
+        self.body.encode_body(out)
     }
 }
 
@@ -275,126 +197,69 @@ impl From<MultipartReplyBody> for MultipartReply {
     }
 }
 
-/// What a multipart reply tells.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum MultipartReplyBody {
-    /// What the switch is made of.
-    Desc(Box<SwitchDesc>),
-    /// Flow entries.
-    Flow(Vec<FlowStats>),
-    /// Flow entries in sum.
-    Aggregate(AggregateStats),
-    /// Flow tables.
-    Table(Vec<TableStats>),
-    /// Counters of ports.
-    PortStats(Vec<PortStats>),
-    /// Queues.
-    Queue(Vec<QueueStats>),
-    /// Counters of groups.
-    Group(Vec<GroupStats>),
-    /// Groups and their buckets.
-    GroupDesc(Vec<GroupDesc>),
-    /// What the switch can do with groups.
-    GroupFeatures(GroupFeatures),
-    /// Counters of meters.
-    Meter(Vec<MeterStats>),
-    /// Meters and their bands.
-    MeterConfig(Vec<MeterConfig>),
-    /// What the switch can do with meters.
-    MeterFeatures(MeterFeatures),
-    /// What the tables can do.
-    TableFeatures(Vec<TableFeatures>),
-    /// Descriptions of ports.
-    PortDesc(Vec<Port>),
-    /// What an experimenter defines.
-    Experimenter(MultipartExperimenter),
-    /// A reply of a type that the specification does not define.
-    Unknown {
-        /// Its type.
-        kind: MultipartType,
-        /// Its body.
-        data: Vec<u8>,
-    },
+impl Field for Box<SwitchDesc> {
+    fn read(reader: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        SwitchDesc::decode(reader).map(Self::new)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.encode(out)
+    }
 }
 
-impl MultipartReplyBody {
-    /// The type of the reply, which is that of its request.
-    pub const fn kind(&self) -> MultipartType {
-        match self {
-            Self::Desc(_) => MultipartType::DESC,
-            Self::Flow(_) => MultipartType::FLOW,
-            Self::Aggregate(_) => MultipartType::AGGREGATE,
-            Self::Table(_) => MultipartType::TABLE,
-            Self::PortStats(_) => MultipartType::PORT_STATS,
-            Self::Queue(_) => MultipartType::QUEUE,
-            Self::Group(_) => MultipartType::GROUP,
-            Self::GroupDesc(_) => MultipartType::GROUP_DESC,
-            Self::GroupFeatures(_) => MultipartType::GROUP_FEATURES,
-            Self::Meter(_) => MultipartType::METER,
-            Self::MeterConfig(_) => MultipartType::METER_CONFIG,
-            Self::MeterFeatures(_) => MultipartType::METER_FEATURES,
-            Self::TableFeatures(_) => MultipartType::TABLE_FEATURES,
-            Self::PortDesc(_) => MultipartType::PORT_DESC,
-            Self::Experimenter(_) => MultipartType::EXPERIMENTER,
-            Self::Unknown { kind, .. } => *kind,
-        }
+bodies! {
+    /// What a multipart reply tells.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub enum MultipartReplyBody by kind: MultipartType {
+        /// What the switch is made of.
+        Desc(Box<SwitchDesc>) = 0,
+        /// Flow entries.
+        Flow(Vec<FlowStats>) = 1,
+        /// Flow entries in sum.
+        Aggregate(AggregateStats) = 2,
+        /// Flow tables.
+        Table(Vec<TableStats>) = 3,
+        /// Counters of ports.
+        PortStats(Vec<PortStats>) = 4,
+        /// Queues.
+        Queue(Vec<QueueStats>) = 5,
+        /// Counters of groups.
+        Group(Vec<GroupStats>) = 6,
+        /// Groups and their buckets.
+        GroupDesc(Vec<GroupDesc>) = 7,
+        /// What the switch can do with groups.
+        GroupFeatures(GroupFeatures) = 8,
+        /// Counters of meters.
+        Meter(Vec<MeterStats>) = 9,
+        /// Meters and their bands.
+        MeterConfig(Vec<MeterConfig>) = 10,
+        /// What the switch can do with meters.
+        MeterFeatures(MeterFeatures) = 11,
+        /// What the tables can do.
+        TableFeatures(Vec<TableFeatures>) = 12,
+        /// Descriptions of ports.
+        PortDesc(Vec<Port>) = 13,
+        /// What an experimenter defines.
+        Experimenter(MultipartExperimenter) = 0xffff,
     }
+    else
+    /// A reply of a type that the specification does not define.
+    Unknown, "ofp_multipart_reply.type"
 }
 
 impl Wire for MultipartReply {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (kind, flags) = decode_header(reader)?;
-        let body = match kind {
-            MultipartType::DESC => MultipartReplyBody::Desc(Box::new(Wire::decode(reader)?)),
-            MultipartType::FLOW => MultipartReplyBody::Flow(decode_list(reader)?),
-            MultipartType::AGGREGATE => MultipartReplyBody::Aggregate(Wire::decode(reader)?),
-            MultipartType::TABLE => MultipartReplyBody::Table(decode_list(reader)?),
-            MultipartType::PORT_STATS => MultipartReplyBody::PortStats(decode_list(reader)?),
-            MultipartType::QUEUE => MultipartReplyBody::Queue(decode_list(reader)?),
-            MultipartType::GROUP => MultipartReplyBody::Group(decode_list(reader)?),
-            MultipartType::GROUP_DESC => MultipartReplyBody::GroupDesc(decode_list(reader)?),
-            MultipartType::GROUP_FEATURES => {
-                MultipartReplyBody::GroupFeatures(Wire::decode(reader)?)
-            }
-            MultipartType::METER => MultipartReplyBody::Meter(decode_list(reader)?),
-            MultipartType::METER_CONFIG => MultipartReplyBody::MeterConfig(decode_list(reader)?),
-            MultipartType::METER_FEATURES => {
-                MultipartReplyBody::MeterFeatures(Wire::decode(reader)?)
-            }
-            MultipartType::TABLE_FEATURES => {
-                MultipartReplyBody::TableFeatures(decode_list(reader)?)
-            }
-            MultipartType::PORT_DESC => MultipartReplyBody::PortDesc(decode_list(reader)?),
-            MultipartType::EXPERIMENTER => MultipartReplyBody::Experimenter(Wire::decode(reader)?),
-            kind => MultipartReplyBody::Unknown { kind, data: reader.rest().to_vec() },
+        let body = match MultipartReplyBody::decode_body(kind, reader)? {
+            Some(body) => body,
+            None => MultipartReplyBody::Unknown { kind, data: reader.rest().to_vec() },
         };
         Ok(Self { flags, body })
     }
 
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         encode_header(self.body.kind(), self.flags, out);
-        match &self.body {
-            MultipartReplyBody::Desc(desc) => desc.encode(out),
-            MultipartReplyBody::Flow(entries) => encode_list(entries, out),
-            MultipartReplyBody::Aggregate(stats) => stats.encode(out),
-            MultipartReplyBody::Table(entries) => encode_list(entries, out),
-            MultipartReplyBody::PortStats(entries) => encode_list(entries, out),
-            MultipartReplyBody::Queue(entries) => encode_list(entries, out),
-            MultipartReplyBody::Group(entries) => encode_list(entries, out),
-            MultipartReplyBody::GroupDesc(entries) => encode_list(entries, out),
-            MultipartReplyBody::GroupFeatures(features) => features.encode(out),
-            MultipartReplyBody::Meter(entries) => encode_list(entries, out),
-            MultipartReplyBody::MeterConfig(entries) => encode_list(entries, out),
-            MultipartReplyBody::MeterFeatures(features) => features.encode(out),
-            MultipartReplyBody::TableFeatures(entries) => encode_list(entries, out),
-            MultipartReplyBody::PortDesc(entries) => encode_list(entries, out),
-            MultipartReplyBody::Experimenter(body) => body.encode(out),
-            MultipartReplyBody::Unknown { kind, data } => {
-                refuse_known(kind.0, kind.name().is_some(), "ofp_multipart_reply.type")?;
-                out.extend_from_slice(data);
-                Ok(())
-            }
-        }
+        self.body.encode_body(out)
     }
 }
 

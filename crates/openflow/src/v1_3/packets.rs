@@ -2,7 +2,7 @@
 //! 7.4.1).
 
 use super::actions::Action;
-use super::codec::{Wire, decode_list, encode_list, put_u16, put_u32, put_u64};
+use super::codec::{Wire, decode_list, encode_list, put_u32};
 use super::matches::Match;
 use super::tables::TableId;
 use crate::BufferId;
@@ -25,24 +25,26 @@ open_enum! {
 /// The cookie of a packet-in that no flow entry caused, or that the switch cannot tell.
 pub const NO_COOKIE: u64 = u64::MAX;
 
-/// A packet that the switch sends to the controller, `ofp_packet_in`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PacketIn {
-    /// Where the switch keeps the packet.
-    pub buffer_id: BufferId,
-    /// Bytes that the packet has, of which `data` may be but the first.
-    pub total_len: u16,
-    /// Why it was sent.
-    pub reason: PacketInReason,
-    /// The table of the entry that sent it.
-    pub table_id: TableId,
-    /// The cookie of that entry, or [`NO_COOKIE`].
-    pub cookie: u64,
-    /// What the switch knows about the packet beside its bytes: the port that it came in at, and
-    /// metadata.
-    pub match_fields: Match,
-    /// The packet, or the beginning of it.
-    pub data: Vec<u8>,
+structure! {
+    /// A packet that the switch sends to the controller, `ofp_packet_in`.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct PacketIn = "ofp_packet_in" {
+        /// Where the switch keeps the packet.
+        pub buffer_id: BufferId,
+        /// Bytes that the packet has, of which `data` may be but the first.
+        pub total_len: u16,
+        /// Why it was sent.
+        pub reason: PacketInReason,
+        /// The table of the entry that sent it.
+        pub table_id: TableId,
+        /// The cookie of that entry, or [`NO_COOKIE`].
+        pub cookie: u64,
+        /// What the switch knows about the packet beside its bytes: the port that it came in at, and
+        /// metadata.
+        pub match_fields: Match; pad 2,
+        /// The packet, or the beginning of it.
+        pub data: Vec<u8>,
+    }
 }
 
 impl PacketIn {
@@ -63,32 +65,6 @@ impl PacketIn {
     /// The port that the packet came in at, if the switch says so.
     pub fn in_port(&self) -> Option<PortNumber> {
         self.match_fields.in_port()
-    }
-}
-
-impl Wire for PacketIn {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let buffer_id = BufferId(reader.u32("ofp_packet_in.buffer_id")?);
-        let total_len = reader.u16("ofp_packet_in.total_len")?;
-        let reason = PacketInReason(reader.u8("ofp_packet_in.reason")?);
-        let table_id = TableId(reader.u8("ofp_packet_in.table_id")?);
-        let cookie = reader.u64("ofp_packet_in.cookie")?;
-        let match_fields = Match::decode(reader)?;
-        reader.skip(2, "ofp_packet_in.pad")?;
-        let data = reader.rest().to_vec();
-        Ok(Self { buffer_id, total_len, reason, table_id, cookie, match_fields, data })
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        put_u32(out, self.buffer_id.0);
-        put_u16(out, self.total_len);
-        out.push(self.reason.0);
-        out.push(self.table_id.0);
-        put_u64(out, self.cookie);
-        self.match_fields.encode(out)?;
-        pad(out, 2);
-        out.extend_from_slice(&self.data);
-        Ok(())
     }
 }
 

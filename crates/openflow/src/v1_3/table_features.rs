@@ -2,9 +2,7 @@
 //! 1.3.5, section 7.3.5.5).
 
 use super::actions::ActionType;
-use super::codec::{
-    Wire, begin, end_then_pad, experimenter, padding, put_u16, put_u32, refuse_known, tlv,
-};
+use super::codec::{Wire, begin, end_then_pad, padding, put_u16, put_u32, refuse_known, tlv};
 use super::instructions::InstructionType;
 use super::oxm::OxmId;
 use super::tables::TableId;
@@ -141,9 +139,17 @@ impl Wire for FeatureId {
     }
 }
 
-experimenter! {
+structure! {
     /// What an experimenter says about a table, `ofp_table_feature_prop_experimenter`.
-    pub ExperimenterProperty, "ofp_table_feature_prop_experimenter"
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct ExperimenterProperty = "ofp_table_feature_prop_experimenter" {
+        /// The experimenter's id.
+        pub experimenter: u32,
+        /// The type, in the numbering of the experimenter.
+        pub exp_type: u32,
+        /// What follows.
+        pub data: Vec<u8>,
+    }
 }
 
 /// Declares the properties, each with the structures that it lists.

@@ -1,6 +1,10 @@
 //! Flow tables: their ids, counters and configuration (specification 1.3.5, sections 7.3.3 and
 //! 7.3.5.4).
 
+use crate::cursor::Reader;
+use crate::error::{DecodeError, EncodeError};
+use crate::structure::Field;
+
 open_enum! {
     /// A flow table's id, `ofp_table`.
     pub TableId: u8 {
@@ -8,6 +12,17 @@ open_enum! {
         MAX = 0xfe,
         /// All tables, where one may ask for or delete from all.
         ALL = 0xff,
+    }
+}
+
+impl Field for Vec<TableId> {
+    fn read(reader: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        Ok(reader.rest().iter().copied().map(TableId).collect())
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        out.extend(self.iter().map(|table| table.0));
+        Ok(())
     }
 }
 

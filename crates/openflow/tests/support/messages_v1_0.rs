@@ -204,8 +204,9 @@ fn stats_request() -> impl Strategy<Value = StatsRequest> {
             StatsRequestBody::Queue(QueueStatsRequest { port_no, queue_id })
         }),
         (any::<u32>(), bytes())
-            .prop_map(|(vendor, body)| StatsRequestBody::Vendor { vendor, body }),
-        (6..0xffff_u16, bytes()).prop_map(|(kind, body)| StatsRequestBody::Other { kind, body }),
+            .prop_map(|(vendor, body)| StatsRequestBody::Vendor(Vendor { vendor, body })),
+        (6..0xffff_u16, bytes())
+            .prop_map(|(kind, data)| StatsRequestBody::Other { kind: StatsType(kind), data }),
     ];
     (any::<u16>(), body).prop_map(|(flags, body)| StatsRequest { flags, body })
 }
@@ -312,8 +313,10 @@ fn stats_reply() -> impl Strategy<Value = StatsReply> {
         vec(table_stats(), 0..4).prop_map(StatsReplyBody::Table),
         vec(port_stats(), 0..4).prop_map(StatsReplyBody::Port),
         vec(queue_stats(), 0..4).prop_map(StatsReplyBody::Queue),
-        (any::<u32>(), bytes()).prop_map(|(vendor, body)| StatsReplyBody::Vendor { vendor, body }),
-        (6..0xffff_u16, bytes()).prop_map(|(kind, body)| StatsReplyBody::Other { kind, body }),
+        (any::<u32>(), bytes())
+            .prop_map(|(vendor, body)| StatsReplyBody::Vendor(Vendor { vendor, body })),
+        (6..0xffff_u16, bytes())
+            .prop_map(|(kind, data)| StatsReplyBody::Other { kind: StatsType(kind), data }),
     ];
     (any::<u16>(), body)
         .prop_map(|(flags, body)| StatsReply { flags: StatsReplyFlags(flags), body })
@@ -339,7 +342,7 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
         }),
         bytes().prop_map(Message::EchoRequest),
         bytes().prop_map(Message::EchoReply),
-        (any::<u32>(), bytes()).prop_map(|(vendor, body)| Message::Vendor { vendor, body }),
+        (any::<u32>(), bytes()).prop_map(|(vendor, body)| Message::Vendor(Vendor { vendor, body })),
         Just(Message::FeaturesRequest),
         features_reply().prop_map(Message::FeaturesReply),
         Just(Message::GetConfigRequest),
