@@ -256,6 +256,7 @@ fn pass_on(
 ) {
     /// As the worker has them.
     const ROUNDS: u32 = 16;
+    const ROUNDS_UNANNOUNCED: u32 = 1024;
     const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
     let (mut burst, mut idle) = (Burst::new(32), 0);
     while !stop.load(Ordering::Relaxed) {
@@ -267,8 +268,8 @@ fn pass_on(
         transmit.flush();
         packets.fetch_add(count as u64, Ordering::Relaxed);
         idle = if count > 0 { 0 } else { idle + 1 };
-        if idle > ROUNDS {
-            let descriptor = receive.descriptor();
+        let descriptor = receive.descriptor();
+        if idle > if descriptor.is_some() { ROUNDS } else { ROUNDS_UNANNOUNCED } {
             let input =
                 descriptor.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
             // Whatever it says, the next round looks.
