@@ -12,7 +12,6 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// Packets of the comparison before the clock runs.
@@ -29,11 +28,10 @@ pub(crate) const NOW: Duration = Duration::ZERO;
 /// What leaves for each flow.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    /// A hash of ports and bytes, where it is always the same. As small as can be: what a turn's checks take of the cache
-    /// its tables lack in the next.
-    outputs: Vec<Option<NonZeroU64>>,
+    /// A hash of ports and bytes, where it is always the same.
+    outputs: Vec<Option<u64>>,
     /// A hash of the bytes of each packet that leaves so, whichever its flow; nothing if some may leave otherwise.
-    packets: Option<HashSet<NonZeroU64>>,
+    packets: Option<HashSet<u64>>,
 }
 
 /// A comparison of a path with the interpreter, packet by packet.
@@ -70,7 +68,7 @@ impl Expected {
         let switch = workload.switch(Some(UpdateMethod::Pointer))?;
         // Entries begin with other values than flows leave there, so the first lap is not held against the others. Each
         // lap draws other random numbers.
-        let mut laps: [Vec<Option<NonZeroU64>>; LAPS] = Default::default();
+        let mut laps: [Vec<Option<u64>>; LAPS] = Default::default();
         let mut packets = HashSet::new();
         for (lap, found) in laps.iter_mut().enumerate() {
             let mut processor = Processor::with_seed(lap as u64);
@@ -92,7 +90,7 @@ impl Expected {
         let known = second.into_iter().zip(third).enumerate().map(|(flow, (one, other))| {
             one.filter(|_| one == other && !workload.shares_entries(flow))
         });
-        let outputs: Vec<Option<NonZeroU64>> = known.collect();
+        let outputs: Vec<Option<u64>> = known.collect();
         let all = outputs.len() == workload.packets().len() && outputs.iter().all(Option::is_some);
         Ok(Self { outputs, packets: all.then_some(packets) })
     }
@@ -179,17 +177,17 @@ fn depends_on_history(program: &Program) -> bool {
         || program.tables.iter().any(|table| table.add_on_miss)
 }
 
-fn alone(packet: &[u8]) -> NonZeroU64 {
+fn alone(packet: &[u8]) -> u64 {
     digest([(0, packet)].into_iter())
 }
 
-fn digest<'o>(outputs: impl Iterator<Item = (u32, &'o [u8])>) -> NonZeroU64 {
+fn digest<'o>(outputs: impl Iterator<Item = (u32, &'o [u8])>) -> u64 {
     let mut hash = DefaultHasher::new();
     for (port, packet) in outputs {
         port.hash(&mut hash);
         packet.hash(&mut hash);
     }
-    NonZeroU64::new(hash.finish()).unwrap_or(NonZeroU64::MIN)
+    hash.finish()
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 //! This crate has threads and a clock, since it measures; it prints nothing.
 
 pub mod check;
-mod flows;
 mod method;
 pub mod ports;
 mod ring;

@@ -32,13 +32,6 @@ impl Ring {
         true
     }
 
-    /// The packet in a slot, to be changed.
-    pub(crate) fn get_mut(&mut self, position: usize) -> &mut [u8] {
-        let begin = position * self.slot;
-        let length = self.lengths.get(position).copied().unwrap_or(0);
-        self.bytes.get_mut(begin..begin + length).unwrap_or_default()
-    }
-
     pub(crate) fn get(&self, position: usize) -> &[u8] {
         let begin = position * self.slot;
         let length = self.lengths.get(position).copied().unwrap_or(0);

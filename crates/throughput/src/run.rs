@@ -1,10 +1,10 @@
 //! Turns under the clock.
 //!
-//! A turn is some hundred packets of random flows that lie in memory as a card leaves them. While the clock stands still
-//! they are put there, and the first bursts are processed; while it runs, each of the others is processed, and what leaves
-//! stays where its burst put it, apart from the input, where a card would take it from; then the clock stands again and what
-//! left is checked. So neither the making nor the checking of packets is in the figure, and both input and output are warm
-//! in the cache, as a card that writes there leaves them.
+//! A turn is some thousand packets of random flows that lie in memory as a card leaves them. While the clock stands still
+//! they are put there; while it runs, each is processed, and what leaves stays where its burst put it, apart from the
+//! input, where a card would take it from; then the clock stands again and what left is checked. So neither the making
+//! nor the checking of packets is in the figure, and both input and output are warm in the cache, as a card that writes
+//! there leaves them.
 //!
 //! Repetitions of all cases take turns, so that what changes on the machine meanwhile meets all of them alike. Rates are
 //! per second of the processor time of the threads that process packets, and by the wall clock where entries are changed
@@ -27,7 +27,6 @@ use pipeline::{Batch, Core, Path, Processor, Switch};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Zipf;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -35,13 +34,6 @@ use tables::machine::{cores, pin_to, thread_time};
 
 /// Packets of a turn: as many as the ring of a card has by default, so that they lie near.
 const TURN: usize = 512;
-/// Bursts of a turn.
-const BURSTS: usize = TURN / BURST;
-/// Bursts of a turn before its clock starts. Making and checking packets takes caches and the prediction of branches from the
-/// program meanwhile, which a worker that goes on and on keeps.
-const SETTLING: usize = 2;
-/// Packets of a turn under the clock then.
-const TIMED: usize = (BURSTS - SETTLING) * BURST;
 /// How long the cycle counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(2);
 /// Packets that are processed at once, as a driver takes a burst.
@@ -373,7 +365,7 @@ impl Subject<'_> {
                         lane.warm_up();
                         start.wait();
                         lane.run(expected, time, stop);
-                        (lane.timed as f64 / lane.spent.as_secs_f64(), lane.counts)
+                        (lane.counts.processed as f64 / lane.spent.as_secs_f64(), lane.counts)
                     })
                 })
                 .collect();
@@ -475,8 +467,6 @@ struct Lane<'w> {
     /// What each burst became.
     output: Vec<Batch>,
     spent: Duration,
-    /// Packets that were processed meanwhile.
-    timed: u64,
     counts: Counts,
 }
 
@@ -505,9 +495,8 @@ impl<'w> Lane<'w> {
             apart,
             input: Ring::new(TURN, longest),
             flows: vec![0; TURN],
-            output: std::iter::repeat_with(Batch::default).take(BURSTS).collect(),
+            output: std::iter::repeat_with(Batch::default).take(TURN / BURST).collect(),
             spent: Duration::ZERO,
-            timed: 0,
             counts: Counts::default(),
         }
     }
@@ -516,15 +505,13 @@ impl<'w> Lane<'w> {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.fill();
-            // Where the last change is waited for, the wait is for those of all packets.
-            let is_waited_for = self.changes.are_waited_for();
-            let settling = if is_waited_for { 0 } else { SETTLING };
-            self.process(0..settling);
             let (started, at) = (thread_time(), Instant::now());
-            self.process(settling..BURSTS);
-            self.spent +=
-                if is_waited_for { at.elapsed() } else { thread_time().saturating_sub(started) };
-            self.timed += ((BURSTS - settling) * BURST) as u64;
+            self.process();
+            self.spent += if self.changes.are_waited_for() {
+                at.elapsed()
+            } else {
+                thread_time().saturating_sub(started)
+            };
             self.counts.processed += TURN as u64;
             self.check(expected);
             self.processor.take_digests();
@@ -541,13 +528,13 @@ impl<'w> Lane<'w> {
     /// A turn without a clock: a worker's first packets join it to the tables and make its memory.
     fn warm_up(&mut self) {
         self.fill();
-        self.process(0..BURSTS);
+        self.process();
         self.processor.take_digests();
     }
 
     /// Puts packets of random flows of this worker's into the input.
     fn fill(&mut self) {
-        let flows = self.workload.packets().len();
+        let packets = self.workload.packets();
         let own = own(self.workload, self.first, self.apart);
         for (position, flow) in self.flows.iter_mut().enumerate() {
             let number = match &self.skew {
@@ -555,16 +542,15 @@ impl<'w> Lane<'w> {
                 None => self.random.random_range(0..own),
             };
             let chosen = number * self.apart + self.first;
-            *flow = chosen.min(flows - 1);
-            self.workload.put(*flow, &mut self.input, position);
+            *flow = chosen.min(packets.len() - 1);
+            self.input.put(position, &packets[*flow]);
         }
     }
 
-    /// Processes some bursts of the input.
-    fn process(&mut self, bursts: Range<usize>) {
+    /// Processes all of the input.
+    fn process(&mut self) {
         let port = self.workload.port();
-        let firsts = (0..TURN).step_by(BURST);
-        for (first, output) in firsts.zip(&mut self.output).take(bursts.end).skip(bursts.start) {
+        for (first, output) in (0..TURN).step_by(BURST).zip(&mut self.output) {
             let packets: [_; BURST] =
                 std::array::from_fn(|position| (port, self.input.get(first + position)));
             self.processor.process_batch(self.core, &packets, NOW, output);
@@ -572,46 +558,30 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Cycles of a packet in the median turn: the counter goes on while the system has the core for something else, which is
-    /// in few of them.
-    fn cycles_of_packet(&mut self, time: Duration) -> f64 {
+    /// Cycles that packets take, and how many packets.
+    fn cycles(&mut self, time: Duration) -> (u64, u64) {
         let begin = Instant::now();
-        let mut turns = Vec::new();
-        while turns.is_empty() || begin.elapsed() < time {
+        let (mut spent, mut packets) = (0, 0);
+        while packets == 0 || begin.elapsed() < time {
             self.fill();
-            self.process(0..SETTLING);
             let started = cycles::begin();
-            self.process(SETTLING..BURSTS);
-            turns.push(cycles::end().saturating_sub(started));
+            self.process();
+            spent += cycles::end().saturating_sub(started);
+            packets += TURN as u64;
             self.processor.take_digests();
         }
-        turns.sort_unstable();
-        turns[turns.len() / 2] as f64 / TIMED as f64
+        (spent, packets)
     }
 
     fn stages(&mut self, time: Duration) -> Option<Stages> {
-        let begin = Instant::now();
-        let (mut parser, mut behind_parser, mut spent, mut packets) = (0, 0, 0, 0);
-        while packets == 0 || begin.elapsed() < time {
-            self.fill();
-            self.processor.time_stages(Some(cycles::begin));
-            self.process(0..SETTLING);
-            // From zero again.
-            self.processor.time_stages(Some(cycles::begin));
-            let started = cycles::begin();
-            self.process(SETTLING..BURSTS);
-            spent += cycles::end().saturating_sub(started);
-            let times = self.processor.stage_times()?;
-            parser += times.parser;
-            behind_parser += times.behind_parser;
-            packets += TIMED;
-            self.processor.take_digests();
-        }
-        let per_packet = |cycles: u64| cycles as f64 / packets as f64;
-        let around = spent.saturating_sub(parser + behind_parser);
+        self.processor.time_stages(Some(cycles::begin));
+        let (spent, packets) = self.cycles(time);
+        let times = self.processor.stage_times()?;
+        let per_packet = |cycles: u64| cycles as f64 / packets.max(1) as f64;
+        let around = spent.saturating_sub(times.parser + times.behind_parser);
         Some(Stages {
-            parser: per_packet(parser),
-            behind_parser: per_packet(behind_parser),
+            parser: per_packet(times.parser),
+            behind_parser: per_packet(times.behind_parser),
             around: per_packet(around),
         })
     }
@@ -622,16 +592,14 @@ impl<'w> Lane<'w> {
             self.counts.left += output.sent().len() as u64;
             let mut sent = output.sent().peekable();
             for (position, flow) in flows.iter().enumerate() {
-                let mut of_packet = std::iter::from_fn(|| {
-                    let (_, port, bytes) = sent.next_if(|(from, _, _)| *from == position)?;
-                    Some((port, bytes))
-                });
-                if let Some(holds) = expected.holds(*flow, &mut of_packet) {
+                let mut of_packet = Vec::new();
+                while let Some((_, port, bytes)) = sent.next_if(|(from, _, _)| *from == position) {
+                    of_packet.push((port, bytes));
+                }
+                if let Some(holds) = expected.holds(*flow, of_packet.into_iter()) {
                     self.counts.checked += 1;
                     self.counts.wrong += u64::from(!holds);
                 }
-                // Of those that nobody looked at.
-                of_packet.for_each(drop);
             }
         }
     }
@@ -664,7 +632,7 @@ impl<'w> Lane<'w> {
                 number += 1;
             }
             let packets = &packets[..taken];
-            let output = &mut self.output[first as usize / BURST % BURSTS];
+            let output = &mut self.output[first as usize / BURST % (TURN / BURST)];
             self.processor.process_batch(self.core, packets, NOW, output);
             self.changes.deliver(self.core);
             let done = now();
@@ -728,7 +696,7 @@ fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
     while begin.elapsed() < settings.time / 4 {
         for position in 0..TURN {
             let flow = random.random_range(0..workload.packets().len());
-            workload.put(flow, &mut input, position);
+            input.put(position, &workload.packets()[flow]);
         }
         let started = thread_time();
         for position in 0..TURN {

@@ -7,14 +7,12 @@ mod entries;
 mod fill;
 mod route;
 
-use crate::flows::Flows;
 use crate::ports::PortError;
 
 use self::entries::{Placed, Recipe, Score};
 use self::fill::Filler;
 use self::route::Route;
 use crate::method::changed_by;
-use crate::ring::Ring;
 use ir::{Program, UpdateMethod};
 use pipeline::{ControlError, LoadError, Switch};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +42,6 @@ pub struct Workload {
     /// For each flow for which one entry was made, that no other flow writes, its position.
     own: BTreeMap<usize, usize>,
     packets: Vec<Vec<u8>>,
-    flows: Flows,
     left: usize,
     shared: BTreeSet<usize>,
     notes: Vec<String>,
@@ -148,8 +145,7 @@ impl Workload {
         }
         let own = own.into_iter().filter(|(flow, _)| !shared.contains(flow));
         let own = own.filter_map(|(flow, only)| Some((flow, only?))).collect();
-        let (entries, flows) = (filled.entries, Flows::new(&packets));
-        Ok(Self { program, entries, own, packets, flows, left, shared, notes })
+        Ok(Self { program, entries: filled.entries, own, packets, left, shared, notes })
     }
 
     /// The program; its tables have room for the entries.
@@ -162,11 +158,6 @@ impl Workload {
     #[must_use]
     pub fn packets(&self) -> &[Vec<u8>] {
         &self.packets
-    }
-
-    /// Puts the packet of a flow into a slot of a ring.
-    pub(crate) fn put(&self, flow: usize, ring: &mut Ring, position: usize) {
-        self.flows.put(&self.packets, flow, ring, position);
     }
 
     /// The port on which packets come in.

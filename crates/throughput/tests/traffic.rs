@@ -3,7 +3,6 @@
 use ir::Program;
 use p4lang::preprocess::{DiskFiles, Options};
 use pipeline::Path as Way;
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 use throughput::UpdateMethod;
@@ -61,19 +60,6 @@ fn packets_of_most_programs_leave() {
     ] {
         assert_eq!(workload(name, 100).leaving(), 100, "{name}");
     }
-}
-
-#[test]
-fn flows_are_told_apart_behind_their_headers_and_share_the_rest() {
-    let workload = workload("entry_update.p4", 300);
-    let packets = workload.packets();
-    // Ethernet and the header of an update have 22 bytes, and 8 behind them are the flow's own.
-    assert!(packets.iter().all(|packet| packet.len() == 84 && packet[30..] == packets[0][30..]));
-    let own: HashSet<&[u8]> = packets.iter().map(|packet| &packet[22..30]).collect();
-    assert_eq!(own.len(), packets.len());
-    // Another parser may take more of a packet.
-    let mirrored = self::workload("psa_mirror.p4", 2);
-    assert_ne!(mirrored.packets()[0][76..], mirrored.packets()[1][76..]);
 }
 
 fn settings(paths: &[Way]) -> Settings {

@@ -9,8 +9,7 @@ use pipeline::{Compiled, Switch};
 use statistics::Estimate;
 use std::sync::Arc;
 
-/// Cycles of the processor's counter for each packet in one worker, in the median of the turns, in two ways that take turns, by
-/// repetition.
+/// Cycles of the processor's counter for each packet in one worker, in two ways that take turns, by repetition.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TableAccess {
     /// The program as it is.
@@ -42,7 +41,8 @@ impl Subject<'_> {
             let seed = settings.seed.wrapping_add(repetition as u64);
             let settings = &Settings { seed, ..settings.clone() };
             let cycles = |subject: &Self| -> Result<Option<f64>, TrafficError> {
-                subject.alone(settings, |lane| lane.cycles_of_packet(settings.time / 4))
+                let cycles = subject.alone(settings, |lane| lane.cycles(settings.time / 4))?;
+                Ok(cycles.map(|(spent, packets)| spent as f64 / packets as f64))
             };
             if let (Some(with), Some(without)) = (cycles(self)?, cycles(&without)?) {
                 found.with.push(with);

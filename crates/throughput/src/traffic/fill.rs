@@ -3,9 +3,6 @@
 //! A header of 160 bits that begins with two fields of four is taken for IPv4 (RFC 791), one of 320 bits that begins with
 //! a field of four for IPv6 (RFC 8200), one of two fields of 48 bits and one of 16 for Ethernet. Programs check these:
 //! version, lengths, hops left and the checksum are right, nothing is a fragment, and addresses are unicast.
-//!
-//! Of what lies behind the headers a flow has the first bytes of its own, enough to tell packets apart, and shares the others
-//! with all flows: see [`crate::flows`] for what is gained by that.
 
 use super::route::Route;
 use ir::{Program, Type};
@@ -15,11 +12,6 @@ use rand::{Rng, RngExt, SeedableRng};
 
 /// Hops that a packet has left.
 const HOPS: u8 = 64;
-
-/// Bytes behind the headers that are a flow's own.
-const OWN: usize = 8;
-/// The stream of random numbers that all flows share; theirs have their numbers.
-const SHARED: u64 = u64::MAX;
 
 /// A header that is well known, and the byte at which it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +27,6 @@ pub(crate) struct Filler {
     route: Route,
     known: Vec<Known>,
     length: usize,
-    /// What all packets have behind these bytes is the same.
-    own: usize,
     seed: u64,
 }
 
@@ -56,10 +46,7 @@ impl Filler {
             let begin = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
             recognise(&widths, begin)
         });
-        let length = length.max(least);
-        // Another parser may take more of the packet than the one of the route.
-        let own = if program.parsers.len() == 1 { length.min(least + OWN) } else { length };
-        Self { known: known.collect(), route: route.clone(), length, own, seed }
+        Self { known: known.collect(), route: route.clone(), length: length.max(least), seed }
     }
 
     /// How long its packets are.
@@ -72,11 +59,7 @@ impl Filler {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(flow);
         let mut packet = vec![0; self.length];
-        let (own, shared) = packet.split_at_mut(self.own);
-        random.fill_bytes(own);
-        let mut for_all = ChaCha8Rng::seed_from_u64(self.seed);
-        for_all.set_stream(SHARED);
-        for_all.fill_bytes(shared);
+        random.fill_bytes(&mut packet);
         for header in &self.known {
             header.prepare(&mut packet, &mut random);
         }
