@@ -823,27 +823,27 @@ fn an_action_profile_that_tables_share_is_one_that_names_them_all() {
     let declared = "
     action_selector(HashAlgorithm.crc16, 32w64, 32w14) shared;
     table z { key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { NoAction; } implementation = shared; }
-    table t { key = { hdr.h.b: exact; hdr.h.a: selector; } actions = { NoAction; } implementation = shared; }
-    table idle { key = { hdr.h.b: exact; hdr.h.a: selector; } actions = { NoAction; } implementation = shared; }";
+    table t { key = { hdr.h.a: lpm; hdr.h.b: selector; } actions = { NoAction; } implementation = shared; }
+    table idle { key = { hdr.h.a: lpm; hdr.h.b: selector; } actions = { NoAction; } implementation = shared; }";
     let constructed = "
     table z { key = { hdr.h.a: exact; } actions = { NoAction; } @name(\"shared\") implementation = action_profile(32w64); }
     table t { key = { hdr.h.b: exact; } actions = { NoAction; } @name(\"shared\") implementation = action_profile(32w64); }";
-    for (ingress, name) in [(declared, "I.shared"), (constructed, "shared")] {
-        let info = generate(&v1model(TYPES, START, ingress, "z.apply(); t.apply();"));
-        let [profile] = info.action_profiles.as_slice() else {
-            panic!("{:?}", info.action_profiles);
-        };
-        assert_eq!(profile.preamble.as_ref().unwrap().name, name);
-        assert_eq!(profile.size, 64);
-        assert_eq!(table_names(&info), ["I.z", "I.t"]);
-        let tables: Vec<u32> =
-            info.tables.iter().map(|table| id(table.preamble.as_ref())).collect();
-        // In lexical order of their names, and without one that is never applied.
-        assert_eq!(profile.table_ids, [tables[1], tables[0]]);
-        for table in &info.tables {
-            assert_eq!(table.implementation_id, id(profile.preamble.as_ref()));
-        }
+    let info = generate(&v1model(TYPES, START, declared, "z.apply(); t.apply();"));
+    let [profile] = info.action_profiles.as_slice() else { panic!("{:?}", info.action_profiles) };
+    assert_eq!(profile.preamble.as_ref().unwrap().name, "I.shared");
+    assert_eq!(profile.size, 64);
+    assert_eq!(table_names(&info), ["I.z", "I.t"]);
+    let tables: Vec<u32> = info.tables.iter().map(|table| id(table.preamble.as_ref())).collect();
+    // In lexical order of their names, and without one that is never applied.
+    assert_eq!(profile.table_ids, [tables[1], tables[0]]);
+    for table in &info.tables {
+        assert_eq!(table.implementation_id, id(profile.preamble.as_ref()));
     }
+    // What each constructs for itself is not shared, so that one name is that of two.
+    assert_eq!(
+        errors(constructed, "z.apply(); t.apply();"),
+        "two action profiles have the name `shared`; rename one with @name"
+    );
 }
 
 // P4Runtime 1.4, "Digest" and "P4 type specifications": data are named by their struct, structs and headers in it by theirs, and
@@ -913,8 +913,7 @@ control Sub(inout headers_t hdr) {{
     action local(bit<8> x) { }
     @name(\"given\") action renamed() { }
     @id(0x77) action numbered() { }
-    @hidden action hidden() { }
-    table t { key = { hdr.h.a: exact; } actions = { local; renamed; numbered; hidden; global; } }
+    table t { key = { hdr.h.a: exact; } actions = { local; renamed; numbered; global; } }
     table given { key = { hdr.h.b: exact; } actions = { local; renamed; numbered; @defaultonly NoAction; } }";
     let apply = "one.apply(hdr); two.apply(hdr); t.apply(); given.apply();";
     let info = generate(&v1model(&types, START, ingress, apply));
