@@ -379,6 +379,15 @@ impl Run<'_, '_> {
                     }
                     begin = end;
                 }
+                if is_far {
+                    let (told, left) = (asked * from, asked * (packets.len() - from));
+                    // SAFETY: code left as many addresses, as above. They are those of buckets of the batch's tables, in the
+                    // gate; for a packet without a key it is that of the packet's record, which begins with a word.
+                    unsafe {
+                        let buckets = burst.asked.cast_const().add(told);
+                        Access::ask_behind_buckets(std::slice::from_raw_parts(buckets, left));
+                    }
+                }
                 if let (0, Some(inside)) = (from, inside.as_deref_mut()) {
                     self.seek(inside.accesses(), packets.len());
                 }
@@ -554,4 +563,70 @@ fn lines<T>(value: *const T) -> impl Iterator<Item = *const u8> {
     (0..size_of::<T>() + inside)
         .step_by(LINE)
         .map(move |at| start.wrapping_sub(inside).wrapping_add(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Batch, Compiled, Processor, Switch};
+    use p4lang::preprocess::{MemoryFiles, Options};
+    use std::time::Duration;
+
+    /// The first packet with a key adds its entry, each further one restarts the timer.
+    const ADDING: &str = "#include <core.p4>
+#include <pna.p4>
+header A { bit<32> one; bit<64> other; bit<8> third; } struct H { A a; } struct M { } struct None { }
+parser P(packet_in b, out H h, inout M m, in pna_main_parser_input_metadata_t i) {
+    state start { b.extract(h.a); transition accept; } }
+control I(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_output_metadata_t o) {
+    action open() { restart_expire_timer(); send_to_port((PortId_t)1); }
+    action first() { add_entry(\"open\", (None){ }, (ExpireTimeProfileId_t)1); send_to_port((PortId_t)2); }
+    table flows { key = { h.a.one: exact; h.a.other: exact; h.a.third: exact; }
+        actions = { @tableonly open; @defaultonly first; } const default_action = first();
+        add_on_miss = true; pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; size = 65536; }
+    apply { flows.apply(); } }
+control D(packet_out b, in H h, in M m, in pna_main_output_metadata_t o) { apply { b.emit(h); } }
+PNA_NIC(P(), I(), D()) main;";
+
+    #[test]
+    fn entries_that_packets_add_are_found_where_the_table_grew_to() {
+        let files = MemoryFiles::default();
+        let compiled = p4lang::compile_text("adding.p4", ADDING, &Options::default(), &files);
+        let program = compiled.program.expect("a program");
+        let switch = || {
+            let switch = Switch::new(program.clone()).expect("a switch");
+            switch.set_expire_time_profile(1, Some(Duration::from_secs(1)));
+            switch
+        };
+        let (switch, mut oracle) = (switch(), switch());
+        let mut code = Compiled::new(&switch).expect("code");
+        assert_eq!((code.one_by_one(), code.machine.asked), (None, 1));
+        let bytes = |number: u32| {
+            // Of three packets one has a new key.
+            let key = if number.is_multiple_of(3) { number } else { number * 31 % (number + 1) };
+            let other = u64::from(key) << 40 | u64::from(key);
+            let mut bytes = [&key.to_be_bytes()[..], &other.to_be_bytes(), &[key as u8]].concat();
+            // Some are too short for the header.
+            bytes.truncate(if number % 41 == 7 { 5 } else { 13 });
+            bytes
+        };
+        let inputs: Vec<Vec<u8>> = (0..3000).map(bytes).collect();
+        let (mut worker, mut batch) = (Processor::with_seed(1), Batch::default());
+        code.near = 0;
+        for (round, inputs) in inputs.chunks(1000).enumerate() {
+            let now = Duration::from_millis(round as u64);
+            let packets: Vec<(u32, &[u8])> = inputs.iter().map(|packet| (0, &packet[..])).collect();
+            code.process_batch(&switch, &mut worker, &packets, now, &mut batch);
+            let sent: Vec<(u32, &[u8])> =
+                batch.sent().map(|(_, port, bytes)| (port, bytes)).collect();
+            let expected =
+                inputs.iter().flat_map(|packet| oracle.process(0, packet, now).expect("a packet"));
+            let expected: Vec<(u32, Vec<u8>)> =
+                expected.map(|output| (output.port, output.packet)).collect();
+            assert!(expected.iter().any(|(port, _)| *port == 1));
+            assert_eq!(sent.len(), expected.len());
+            for ((port, bytes), (expected_port, expected)) in sent.into_iter().zip(&expected) {
+                assert_eq!((port, bytes), (*expected_port, &expected[..]));
+            }
+        }
+    }
 }
