@@ -4,6 +4,7 @@
 //! loaded where they are used and stored where they are written: Cranelift forwards stores to loads within a block.
 //! Code pages are written first and made executable after, never both.
 
+mod assemble;
 mod burst;
 mod checksum;
 mod cold;
@@ -18,6 +19,7 @@ mod statement;
 mod table;
 mod timers;
 
+use self::assemble::Made;
 use self::places::Places;
 use super::added;
 use super::burst::{Owned, Sought, Stage, Stages};
@@ -175,20 +177,16 @@ impl Machine {
         }
         let mut module = JITModule::new(builder);
         let names = Names::new(&mut module, bound)?;
-        let mut context = module.make_context();
         let mut builders = FunctionBuilderContext::new();
-        let mut size = 0;
+        let mut made = Made::default();
         for (callee, body) in &bound.bodies {
             let Some(id) = names.bodies.get(callee).copied() else { continue };
-            context.func.signature = names.block.clone();
-            context.func.name = UserFuncName::user(0, id.as_u32());
+            let mut context = names.context(&module, id);
             let builder = FunctionBuilder::new(&mut context.func, &mut builders);
             Function::new(builder, &mut module, &names, bound).body(body);
-            module.define_function(id, &mut context).map_err(failed)?;
-            size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
-            module.clear_context(&mut context);
+            made.push(id, context);
         }
-        size += cold::define(names.cold, &mut module, &mut context, &mut builders)?;
+        made.push(names.cold, cold::make(names.cold, &module, &mut builders));
         let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
         let asked = planned.and_then(|(straight, plan)| burst::ask::asked(bound, straight, plan));
         let mut stages = Vec::new();
@@ -201,8 +199,7 @@ impl Machine {
                 break;
             }
             let id = module.declare_function(name, Linkage::Local, &names.block).map_err(failed)?;
-            context.func.signature = names.block.clone();
-            context.func.name = UserFuncName::user(0, id.as_u32());
+            let mut context = names.context(&module, id);
             let builder = FunctionBuilder::new(&mut context.func, &mut builders);
             let function = Function::new(builder, &mut module, &names, bound);
             match (name, &asked) {
@@ -214,11 +211,10 @@ impl Machine {
                     function.whole_stage((straight, plan), told);
                 }
             }
-            module.define_function(id, &mut context).map_err(failed)?;
-            size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
-            module.clear_context(&mut context);
+            made.push(id, context);
             stages.push(id);
         }
+        let size = made.define(&mut module)?;
         module.finalize_definitions().map_err(failed)?;
         let code = |id: FuncId| {
             let pointer = module.get_finalized_function(id);
@@ -298,6 +294,14 @@ impl Names {
         }
         let cold = cold::declare(module)?;
         Ok(Self { block, bodies, call_outs: ids, cold })
+    }
+
+    /// For a block or stage that is to be made.
+    fn context(&self, module: &JITModule, id: FuncId) -> cranelift_codegen::Context {
+        let mut context = module.make_context();
+        context.func.signature = self.block.clone();
+        context.func.name = UserFuncName::user(0, id.as_u32());
+        context
     }
 }
 

@@ -33,13 +33,13 @@ pub(super) fn declare(module: &mut JITModule) -> Result<FuncId, CompileError> {
     module.declare_function("cold", Linkage::Local, &signature()).map_err(failed)
 }
 
-/// Defines it; gives the bytes of its code.
-pub(super) fn define(
+/// Makes it.
+pub(super) fn make(
     id: FuncId,
-    module: &mut JITModule,
-    context: &mut Context,
+    module: &JITModule,
     builders: &mut FunctionBuilderContext,
-) -> Result<usize, CompileError> {
+) -> Context {
+    let mut context = module.make_context();
     context.func.signature = signature();
     context.func.name = UserFuncName::user(0, id.as_u32());
     let mut of_called = module.make_signature();
@@ -60,10 +60,7 @@ pub(super) fn define(
     builder.ins().return_(&[]);
     builder.seal_all_blocks();
     builder.finalize();
-    module.define_function(id, context).map_err(failed)?;
-    let size = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-    module.clear_context(context);
-    Ok(size)
+    context
 }
 
 impl Function<'_, '_> {
