@@ -121,6 +121,28 @@ fn tables_actions_and_what_hangs_on_them() {
 }
 
 #[test]
+fn a_table_does_not_refer_to_actions_that_are_hidden() {
+    let ingress = "
+    @hidden action secret() { }
+    action open() { }
+    table t { key = { hdr.h.a: exact; } actions = { open; secret; } default_action = secret(); }
+    table u { key = { hdr.h.a: exact; } actions = { open; @defaultonly secret; } default_action = open(); }
+";
+    let program = compile(&v1model(TYPES, START, ingress, "t.apply(); u.apply();"));
+    let info = p4info::generate(&program).unwrap();
+    let open = info.actions.iter().filter_map(|action| action.preamble.as_ref());
+    let open: Vec<_> = open.map(|preamble| (preamble.name.as_str(), preamble.id)).collect();
+    let [(name, id)] = open.as_slice() else { panic!("{open:?}") };
+    assert!(name.ends_with(".open"), "{name}");
+    for (table, default) in info.tables.iter().zip([None, Some(*id)]) {
+        let refs: Vec<_> = table.action_refs.iter().map(|reference| reference.id).collect();
+        let call = table.initial_default_action.as_ref().map(|call| call.action_id);
+        assert_eq!((refs, call), (vec![*id], default));
+    }
+    Schema::new(info).expect("a switch takes what is said of the program");
+}
+
+#[test]
 fn arrays_digests_and_the_types_in_them() {
     let types = r#"
 @p4runtime_translation("example.org/port", 32) type bit<9> port_t;

@@ -47,11 +47,15 @@ impl<'p> Builder<'p> {
     fn table(&mut self, source: &'p ir::Table) -> Table {
         let name = source.name.as_str();
         let match_fields = self.match_fields(source);
-        let action_refs = source
-            .actions
-            .iter()
-            .map(|reference| self.action_reference(source, reference))
-            .collect();
+        let actions = &self.program.actions;
+        // What P4Info does not have cannot be referred to.
+        let is_told = |reference: &&ir::ActionReference| {
+            let action = actions.get(reference.action.index());
+            action.is_some_and(|action| !hidden(&action.annotations))
+        };
+        let references = source.actions.iter().filter(is_told);
+        let action_refs =
+            references.map(|reference| self.action_reference(source, reference)).collect();
         let default = self.default_action(source);
         let implementation_id = source.implementation.map_or(0, |implementation| {
             let (TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) =
@@ -155,6 +159,9 @@ impl<'p> Builder<'p> {
     fn default_action(&self, table: &'p ir::Table) -> Option<TableActionCall> {
         let position = table.default_action.position as usize;
         let action = self.program.actions.get(table.actions.get(position)?.action.index())?;
+        if hidden(&action.annotations) {
+            return None;
+        }
         let parameters = || action.control_plane_parameters();
         let ids = field_ids(parameters().map(|parameter| &parameter.annotations)).ok();
         let arguments = ids
