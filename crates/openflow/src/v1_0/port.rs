@@ -85,7 +85,7 @@ bit_set! {
 bit_set! {
     /// What the switch says about a port (`ofp_port_state`).
     ///
-    /// Bits 8 and 9 together are the state of the spanning tree, see [`PortState::stp`].
+    /// Bits 8 and 9 together are the state of the spanning tree.
     pub PortState: u32 {
         /// No link.
         LINK_DOWN = 1 << 0,
