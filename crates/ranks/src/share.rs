@@ -383,6 +383,12 @@ fn keep<T>(shared: &mut Shared<T>, item: usize, result: T) {
     }
 }
 
+/// Whether no result of a rank is missing.
+fn has_told_all<T>(shared: &Shared<T>, rank: Rank) -> bool {
+    let mut items = shared.owners.iter().zip(&shared.results);
+    items.all(|(owner, result)| *owner != rank || result.is_some())
+}
+
 /// Another rank tells of its results as they come.
 fn hand_over<T: Serialize + DeserializeOwned>(
     group: &mut Group,
@@ -406,13 +412,17 @@ fn hand_over<T: Serialize + DeserializeOwned>(
                 interrupt.store(true, Ordering::Relaxed);
             }
         }
-        if let Some(cause) = group.lost().get(&Rank::FIRST) {
-            interrupt.store(true, Ordering::Relaxed);
-            return Err(ShareError::Alone(cause.clone()));
-        }
         if !is_at_work {
             group.send(Rank::FIRST, &Word::<T>::Ended);
             return Ok(());
+        }
+        if let Some(cause) = group.lost().get(&Rank::FIRST) {
+            interrupt.store(true, Ordering::Relaxed);
+            // The first rank ends with the last result that it awaits, which may be this one's.
+            return match has_told_all(shared, group.rank()) {
+                true => Ok(()),
+                false => Err(ShareError::Alone(cause.clone())),
+            };
         }
         if told.elapsed() >= patience.beat {
             told = Instant::now();

@@ -2,7 +2,7 @@ use super::*;
 use crate::in_memory;
 
 const BRIEF: Patience = Patience {
-    begin: Duration::from_millis(300),
+    begin: Duration::from_secs(1),
     silence: Duration::from_millis(300),
     rest: Duration::from_millis(300),
     beat: Duration::from_millis(30),
@@ -16,12 +16,26 @@ fn square(item: usize) -> usize {
     item * item
 }
 
+/// For those who come for certain: nobody is late, however busy the machine is.
+const PATIENT: Patience = Patience { beat: BRIEF.beat, ..PATIENCE };
+
 /// All ranks but those that `absent` names work on so many items; what each has in the end.
 fn together(
     size: u32,
     work: impl Fn(u32) -> Work + Sync,
     absent: &[u32],
     each: impl Fn(u32, usize) -> usize + Sync,
+) -> Vec<Option<Result<Shared<usize>, ShareError>>> {
+    let patience = if absent.is_empty() { PATIENT } else { BRIEF };
+    together_patiently(size, work, absent, each, patience)
+}
+
+fn together_patiently(
+    size: u32,
+    work: impl Fn(u32) -> Work + Sync,
+    absent: &[u32],
+    each: impl Fn(u32, usize) -> usize + Sync,
+    patience: Patience,
 ) -> Vec<Option<Result<Shared<usize>, ShareError>>> {
     let (mut away, mut here) = (Vec::new(), Vec::new());
     for (rank, link) in (0..).zip(in_memory(size)) {
@@ -36,7 +50,7 @@ fn together(
                     let mut group = Group::from(link);
                     let interrupt = AtomicBool::new(false);
                     let each = |item| each(rank, item);
-                    share_patiently(Some(&mut group), work(rank), &interrupt, each, BRIEF)
+                    share_patiently(Some(&mut group), work(rank), &interrupt, each, patience)
                 };
                 (rank, scope.spawn(run))
             })
@@ -77,7 +91,8 @@ fn a_rank_at_work_is_not_given_up() {
         std::thread::sleep(if rank == 1 { 2 * BRIEF.silence } else { Duration::ZERO });
         square(item)
     };
-    let shared = first(together(2, |_| work(2), &[], slow));
+    let patience = Patience { silence: BRIEF.silence, ..PATIENT };
+    let shared = first(together_patiently(2, |_| work(2), &[], slow, patience));
     assert_eq!(shared.results, [Some(0), Some(1)]);
 }
 
@@ -89,25 +104,48 @@ fn a_rank_that_never_comes_has_no_items_and_one_that_goes_leaves_its_own() {
 
     // It comes, is told of its items, and is gone or silent.
     for is_gone in [true, false] {
+        let patience = if is_gone { PATIENT } else { Patience { begin: PATIENCE.begin, ..BRIEF } };
         let mut links = in_memory(2).into_iter();
         let (own, other) = (links.next().expect("two"), links.next().expect("two"));
         let shared = std::thread::scope(|scope| {
             let (ended, end) = channel::<()>();
             scope.spawn(move || {
                 let mut group = Group::from(other);
-                report::<usize>(&mut group, work(4), BRIEF).expect("it was told");
+                report::<usize>(&mut group, work(4), patience).expect("it was told");
                 if !is_gone {
                     let _ = end.recv();
                 }
             });
             let (mut group, interrupt) = (Group::from(own), AtomicBool::new(false));
-            let shared = share_patiently(Some(&mut group), work(4), &interrupt, square, BRIEF);
+            let shared = share_patiently(Some(&mut group), work(4), &interrupt, square, patience);
             drop(ended);
             shared.expect("results")
         });
         assert_eq!(shared.results, [Some(0), None, Some(4), None]);
         let cause = &shared.lost[&Rank(1)];
         assert!(cause.contains(if is_gone { "it ended" } else { "said nothing" }), "{cause}");
+    }
+}
+
+/// The first rank has all results before the others' threads have come to their end.
+#[test]
+fn a_rank_that_has_told_all_may_be_left_by_the_first() {
+    for has_told in [true, false] {
+        let mut links = in_memory(2).into_iter();
+        let (own, other) = (links.next().expect("two"), links.next().expect("two"));
+        drop(own);
+        let (sender, results) = channel();
+        if has_told {
+            sender.send((1, square(1))).expect("it is heard");
+        }
+        let mut shared = Shared {
+            owners: vec![Rank::FIRST, Rank(1)],
+            results: vec![None, None],
+            ..Shared::default()
+        };
+        let (mut group, interrupt) = (Group::from(other), AtomicBool::new(false));
+        let told = hand_over(&mut group, &results, &mut shared, &interrupt, PATIENT);
+        assert_eq!(told.is_ok(), has_told, "{told:?}");
     }
 }
 
@@ -148,8 +186,6 @@ fn ranks_that_mean_other_work_are_refused() {
 
 #[test]
 fn an_interrupt_of_the_first_rank_ends_the_work_of_all() {
-    // Nobody is late, however busy the machine is.
-    let patience = Patience { begin: PATIENCE.begin, ..BRIEF };
     let mut links = in_memory(2).into_iter();
     let (own, other) = (links.next().expect("two"), links.next().expect("two"));
     let (interrupt, theirs) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -160,14 +196,14 @@ fn an_interrupt_of_the_first_rank_ends_the_work_of_all() {
                 square(item)
             };
             let mut group = Group::from(other);
-            share_patiently(Some(&mut group), work(100_000), &theirs, slow, patience)
+            share_patiently(Some(&mut group), work(100_000), &theirs, slow, PATIENT)
         });
         let each = |item: usize| {
             interrupt.store(item >= 20, Ordering::Relaxed);
             square(item)
         };
         let mut group = Group::from(own);
-        let shared = share_patiently(Some(&mut group), work(100_000), &interrupt, each, patience);
+        let shared = share_patiently(Some(&mut group), work(100_000), &interrupt, each, PATIENT);
         assert!(follows.join().expect("no panic").is_ok());
         shared.expect("results")
     });
