@@ -13,6 +13,14 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
+/// What a deparser does that only emits.
+struct Emits {
+    /// With the bytes of each, and the most that a varbit adds to them.
+    headers: Vec<(Address, u32, u32)>,
+    /// Steps that are counted for it.
+    steps: u32,
+}
+
 impl Function<'_, '_> {
     /// Emits the headers of a packet and sends it: to a port, or where blocks said that it goes.
     pub(super) fn deparse(
@@ -36,17 +44,23 @@ impl Function<'_, '_> {
     /// Runs a deparser for the packet at hand, which begins there; gives where it begins then.
     pub(super) fn emitted(&mut self, looped: Loop<'_>, deparser: Callee, packet: Value) -> Value {
         let emits = self.only_emits(deparser);
-        if emits.as_ref().is_some_and(|emits| self.lie_in_place(emits)) {
+        if let Some(Emits { headers, steps }) = &emits
+            && self.lie_in_place(headers)
+        {
+            self.charge(*steps);
             return packet;
         }
         let cursor = self.context_field(context_offset::CURSOR);
         let payload = self.builder.ins().iadd(packet, cursor);
         let join = self.builder.create_block();
         let start = self.builder.append_block_param(join, types::I64);
-        if let Some(emits) = emits {
-            let differs = self.differs(&emits, packet, payload);
-            let anew = self.builder.create_block();
-            self.builder.ins().brif(differs, anew, &[], join, &[packet.into()]);
+        if let Some(Emits { headers, steps }) = emits {
+            let differs = self.differs(&headers, packet, payload);
+            let (anew, same) = (self.builder.create_block(), self.builder.create_block());
+            self.builder.ins().brif(differs, anew, &[], same, &[]);
+            self.builder.switch_to_block(same);
+            self.charge(steps);
+            self.builder.ins().jump(join, &[packet.into()]);
             self.builder.switch_to_block(anew);
         }
         let room = self.word(looped.burst, offset_of!(Burst, emitted));
@@ -108,16 +122,22 @@ impl Function<'_, '_> {
     }
 
     /// The headers that a deparser emits, if it does nothing else.
-    fn only_emits(&self, deparser: Callee) -> Option<Vec<(Address, u32, u32)>> {
+    fn only_emits(&self, deparser: Callee) -> Option<Emits> {
         let bound = self.bound;
         let (_, body) = bound.bodies.iter().find(|(known, _)| *known == deparser)?;
         let Body::Block(block) = body else { return None };
         let block: &Statements = block;
-        let emits = block.iter().map(|statement| match statement {
-            Statement::Emit { header, bytes, tail } => Some((*header, *bytes, *tail)),
-            _ => None,
-        });
-        emits.collect()
+        let mut emits = Emits { headers: Vec::new(), steps: 0 };
+        for statement in block {
+            match statement {
+                Statement::Emit { header, bytes, tail } => {
+                    emits.headers.push((*header, *bytes, *tail));
+                }
+                Statement::Charge(steps) => emits.steps += steps,
+                _ => return None,
+            }
+        }
+        Some(emits)
     }
 
     /// Whether it is known without a look at the packet that what is emitted lies in it already, one behind the other up to
