@@ -11,7 +11,6 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::hash;
 use crate::probe::Probe;
 use crate::region::{LINE, Words, prefetch};
 use crate::sync::Ordering;
@@ -20,6 +19,8 @@ use crate::sync::Ordering;
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 /// Ends the use of the entry that was found last, if its action writes.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
+/// Asks the cache for what entries name; see [`Access::ask_for_named`].
+pub(crate) type Name = unsafe fn(&Access, &[[u64; 2]], usize, &mut [u64]);
 /// Asks the cache for a bucket.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
@@ -58,6 +59,7 @@ pub struct Access {
     pub hits: u64,
     /// Lookups that found none.
     pub misses: u64,
+    pub(crate) name: Name,
     pub(crate) body: *const c_void,
     /// A bit for each action that writes its entry.
     pub(crate) writing: u64,
@@ -142,66 +144,16 @@ impl Access {
         }
     }
 
-    /// Asks the cache for the line of memory whose address is at a `place` in the values of the entry of a key, and gives that
-    /// address. Nothing happens where there is no such entry, or it is not in the bucket of its key or the one behind it.
+    /// Asks the cache for the lines of memory whose addresses are at a `place` in the values of the entries of keys, and puts
+    /// those addresses into `named`, one for each key. For a key without an entry, or whose entry is neither in its bucket nor
+    /// in the one behind that, it is zero.
     ///
     /// # Safety
-    /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The probe is
-    /// that of its shape.
+    /// The table is alive, and as the access was made for it: no entry was put into it or taken out since.
     #[inline]
-    pub unsafe fn ask_for_named(&self, key: [u64; 2], probe: &Probe, place: usize) -> Option<u64> {
-        let (values, size) = probe.values();
-        if self.in_place != 1 || place + 8 > size {
-            return None;
-        }
-        if let Some(bits) = probe.number_bits() {
-            // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
-            let bucket = unsafe { Words::at(self.bucket_of(key[0] as u32)) };
-            let slot = key[0] as usize & ((1 << bits) - 1);
-            let header = bucket.word64(0).load(Ordering::Relaxed);
-            let above = Probe::ACTIONS + slot as u32 * probe.action_bits();
-            if header >> above & ((1 << probe.action_bits()) - 1) == 0 {
-                return None;
-            }
-            let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
-            // Whatever it is, it is not looked at.
-            prefetch(named as usize as *const u8);
-            return Some(named);
-        }
-        let words = probe.key_words();
-        let key = &key[..words.unwrap_or(1).min(2)];
-        let home = hash::words(key, hash::DEFAULT_SEED);
-        for number in [home, home.wrapping_add(1)] {
-            // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
-            let bucket =
-                unsafe { Words::at(self.buckets.add((number & self.mask) as usize * LINE)) };
-            let is_here = |slot: &usize| match words {
-                None => {
-                    let stored = bucket.word32(Probe::KEYS + 4 * slot).load(Ordering::Relaxed);
-                    u32::from_le_bytes(stored.to_ne_bytes()) == key[0] as u32
-                }
-                Some(words) => (0..words).zip(key).all(|(word, wanted)| {
-                    let stored = bucket.word64(Probe::KEYS + 8 * (slot * words + word));
-                    u64::from_le_bytes(stored.load(Ordering::Relaxed).to_ne_bytes()) == *wanted
-                }),
-            };
-            let header = bucket.word64(0).load(Ordering::Relaxed);
-            // A slot without an entry keeps its last key, and what that named.
-            let is_taken = |slot: &usize| {
-                let above = Probe::ACTIONS + *slot as u32 * probe.action_bits();
-                header >> above & ((1 << probe.action_bits()) - 1) != 0
-            };
-            if let Some(slot) = (0..probe.slots()).find(|slot| is_here(slot) && is_taken(slot)) {
-                let named = bucket.word64(values + slot * size + place).load(Ordering::Relaxed);
-                // Whatever it is, it is not looked at.
-                prefetch(named as usize as *const u8);
-                return Some(named);
-            }
-            if header & Probe::OVERFLOW == 0 {
-                break;
-            }
-        }
-        None
+    pub unsafe fn ask_for_named(&self, keys: &[[u64; 2]], place: usize, named: &mut [u64]) {
+        // SAFETY: as promised to this function; the access was made with the function for its table.
+        unsafe { (self.name)(self, keys, place, named) }
     }
 
     #[inline(always)]
@@ -238,4 +190,9 @@ pub(crate) fn key<const K: usize>(low: u64, high: u64) -> [u8; K] {
 /// Asks the cache for a bucket.
 pub(crate) extern "C" fn fetch(bucket: *const u8) {
     prefetch(bucket);
+}
+
+/// Of entries that are in no bucket nothing is asked for.
+pub(crate) unsafe fn no_names(_: &Access, _: &[[u64; 2]], _: usize, named: &mut [u64]) {
+    named.fill(0);
 }

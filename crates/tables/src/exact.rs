@@ -598,15 +598,18 @@ mod tests {
         values[8..].copy_from_slice(&named.to_ne_bytes());
         for key_bits in [32, 64, 128] {
             let mut table = ExactTable::new(key_bits, 16, 2).unwrap();
-            let probe = crate::Probe::of(key_bits, 16, 2).unwrap();
             table.insert(7, ActionId(0), &values).unwrap();
-            // SAFETY: the table is alive, and as it is when the access is made.
-            let ask = |table: &ExactTable, key| unsafe {
-                table.access(Sharing::Alone, 0).ask_for_named([key, 0], &probe, 8)
+            let ask = |table: &ExactTable, sharing| {
+                let mut found = [1; 3];
+                let keys = [7, 8, 0].map(|key| [key, 0]);
+                // SAFETY: the table is alive, and as it is when the access is made.
+                unsafe { table.access(sharing, 0).ask_for_named(&keys, 8, &mut found) };
+                found
             };
-            assert_eq!((ask(&table, 7), ask(&table, 8)), (Some(named), None), "{key_bits}");
+            assert_eq!(ask(&table, Sharing::Alone), [named, 0, 0], "{key_bits}");
+            assert_eq!(ask(&table, Sharing::Locked), [0; 3], "{key_bits}");
             assert!(table.remove(7));
-            assert_eq!((ask(&table, 7), ask(&table, 0)), (None, None), "{key_bits}");
+            assert_eq!(ask(&table, Sharing::Alone), [0; 3], "{key_bits}");
         }
     }
 
@@ -666,8 +669,34 @@ mod tests {
     }
 
     #[test]
+    fn what_entries_behind_full_buckets_name_is_asked_for() {
+        for (key_bits, bytes) in [(32, 8), (64, 8), (104, 8), (128, 16)] {
+            let mut table = ExactTable::new(key_bits, bytes, 2).unwrap();
+            let count = if cfg!(miri) { 60 } else { 3000_u64 };
+            let place = bytes - 8;
+            for key in 1..=count {
+                let values = [vec![0; place], (key << 12).to_ne_bytes().to_vec()].concat();
+                table.insert(u128::from(key), ActionId((key % 2) as u16), &values).unwrap();
+            }
+            for key in (1..=count).step_by(3) {
+                assert!(table.remove(u128::from(key)));
+            }
+            let keys: Vec<[u64; 2]> = (1..=count).map(|key| [key, 0]).collect();
+            let mut named = vec![1; keys.len()];
+            // SAFETY: the table is alive, and as it is when the access is made.
+            unsafe { table.access(Sharing::Alone, 0).ask_for_named(&keys, place, &mut named) };
+            let mut found = 0;
+            for (key, named) in (1..).zip(named) {
+                assert!(named == 0 || named == key << 12 && key % 3 != 1, "{key_bits} {key}");
+                found += u64::from(named != 0);
+            }
+            // A few are further away.
+            assert!(found > count * 6 / 10, "{found} of {count} with {key_bits} bits");
+        }
+    }
+
+    #[test]
     fn what_an_entry_with_a_number_names_is_asked_for() {
-        let probe = crate::Probe::numbered(16, 2).unwrap();
         let mut table = ExactTable::numbered(Storage::Inline, EntryLock::None, 16, 2).unwrap();
         let named = |number: u64| (number * 0x1_0000).to_ne_bytes();
         for number in 1..=200_u64 {
@@ -678,10 +707,12 @@ mod tests {
         assert!(table.remove(7));
         let access = table.access(Sharing::Alone, 0);
         access.ask_for_numbers(&[0, 1, 200, u32::MAX]);
-        for number in 1..=200_u64 {
-            // SAFETY: the table is alive, and as it is when the access is made.
-            let found = unsafe { access.ask_for_named([number, 0], &probe, 8) };
-            assert_eq!(found, (number != 7).then_some(number * 0x1_0000));
+        let keys: Vec<[u64; 2]> = (1..=200).map(|number| [number, 0]).collect();
+        let mut found = [1; 200];
+        // SAFETY: the table is alive, and as it is when the access is made.
+        unsafe { access.ask_for_named(&keys, 8, &mut found) };
+        for (number, found) in (1..).zip(found) {
+            assert_eq!(found, if number == 7 { 0 } else { number * 0x1_0000 });
         }
     }
 

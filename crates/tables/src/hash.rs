@@ -30,12 +30,6 @@ pub(crate) fn fixed<const K: usize>(key: &[u8; K], seed: u64) -> u64 {
     bytes(key, seed)
 }
 
-/// Hash of a key of whole words.
-#[inline(always)]
-pub(crate) fn words(key: &[u64], seed: u64) -> u64 {
-    key.iter().fold(seed, |state, word| fold(word ^ state, MULTIPLIER))
-}
-
 /// Hash of a key of any size. Keys that differ only in trailing zero bytes must not meet in one table; all keys of a
 /// table have the same length.
 #[inline(always)]

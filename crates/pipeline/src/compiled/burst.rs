@@ -124,7 +124,6 @@ pub(super) struct Owned {
 /// How entries of a native table name the memory that has their counters and timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
-    probe: Probe,
     /// Where in its values an entry has the address.
     place: u32,
     /// It leads to a meter.
@@ -136,7 +135,7 @@ impl Owner {
     pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
         let is_used = layout.counts || layout.meters || layout.ageing != Ageing::None;
         let place = layout.owner.filter(|_| is_used)?;
-        Some(Self { probe: layout.probe()?, place, meters: layout.meters })
+        Some(Self { place, meters: layout.meters })
     }
 
     /// Asks the cache for that of the entries with these keys.
@@ -145,11 +144,8 @@ impl Owner {
     /// The access is of such a table, given for the batch at hand, in the gate.
     unsafe fn ask_for(&self, access: &Access, keys: &[[u64; 2]]) {
         let mut accounts = [0; BURST];
-        for (account, key) in accounts.iter_mut().zip(keys) {
-            // SAFETY: as promised to this function; the probe is that of the table's layout.
-            let named = unsafe { access.ask_for_named(*key, &self.probe, self.place as usize) };
-            *account = named.unwrap_or(0);
-        }
+        // SAFETY: as promised to this function.
+        unsafe { access.ask_for_named(keys, self.place as usize, &mut accounts) };
         if !self.meters {
             return;
         }

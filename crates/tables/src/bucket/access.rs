@@ -5,9 +5,10 @@ use std::ptr;
 
 use super::line::{Held, Line};
 use super::table::{Buckets, Effect, number_bits, numbered_hash};
-use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key};
+use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names};
 use crate::hash::{DEFAULT_SEED, fixed};
 use crate::quiescence::relax;
+use crate::region::{LINE, prefetch};
 
 impl<const K: usize, const V: usize> Buckets<K, V> {
     /// `NUMBERED`: the buckets were made for numbers.
@@ -30,6 +31,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             is_alone: u64::from(sharing == Sharing::Alone),
             hits: 0,
             misses: 0,
+            name: if leave.is_none() { name::<K, V, NUMBERED> } else { no_names },
             body: ptr::from_ref(self).cast(),
             writing,
             line: ptr::null_mut(),
@@ -71,6 +73,47 @@ unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>
             access.found(value, found.action)
         }
         None => access.missed(),
+    }
+}
+
+/// See [`Access::ask_for_named`]: while packets are in the gate, nobody changes which entries there are. Which of a bucket's
+/// slots has a key nobody can foresee, so there is no jump for it.
+unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
+    access: &Access,
+    keys: &[[u64; 2]],
+    place: usize,
+    named: &mut [u64],
+) {
+    if place + 8 > V {
+        return named.fill(0);
+    }
+    for ([low, high], named) in keys.iter().zip(named) {
+        let key = key::<K>(*low, *high);
+        let home = hash::<K, V, NUMBERED>(&key);
+        let bucket = |number: u64| {
+            let distance = (number & access.mask) as usize * LINE;
+            // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
+            unsafe { Line::<K, V>::at(access.buckets.add(distance)) }
+        };
+        let mut line = bucket(home);
+        let mut header = line.peek();
+        let (slot, is_there) = if NUMBERED {
+            let slot = *low as usize & ((1 << number_bits(Line::<K, V>::SLOTS)) - 1);
+            (slot, Line::<K, V>::action(header, slot) != 0)
+        } else {
+            let mut fits = line.stored(header, &key);
+            if fits == 0 && header.overflowed() {
+                line = bucket(home.wrapping_add(1));
+                header = line.peek();
+                fits = line.stored(header, &key);
+            }
+            // Without one the first stands for it.
+            ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
+        };
+        let found = line.word_of_value(slot, place);
+        *named = if is_there { found } else { 0 };
+        // Whatever it is, it is not looked at.
+        prefetch(*named as usize as *const u8);
     }
 }
 

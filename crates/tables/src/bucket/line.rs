@@ -277,6 +277,20 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         mask
     }
 
+    /// As [`Line::matches`], for slots that have an entry: others keep the key of the last.
+    #[inline(always)]
+    pub(super) fn stored(self, header: Header, key: &[u8; K]) -> u32 {
+        let taken = |slot| u32::from(Self::action(header, slot) != 0) << slot;
+        self.matches(key) & (0..Self::SLOTS).map(taken).sum::<u32>()
+    }
+
+    /// A word of a slot's value, at a multiple of 8; of a slot that there is not, something else of the line.
+    #[inline(always)]
+    pub(super) fn word_of_value(self, slot: usize, place: usize) -> u64 {
+        let word = self.words.word64((Self::VALUES + slot * V + place) % LINE);
+        u64::from_ne_bytes(word.load(Ordering::Relaxed).to_ne_bytes())
+    }
+
     /// Seven keys of four bytes against one, in two vector comparisons.
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom), not(feature = "portable")))]
     #[inline(always)]

@@ -9,7 +9,7 @@ use std::ptr;
 
 use super::entry::{Form, Held};
 use super::{Hit, Indirect};
-use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key};
+use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names};
 use crate::bucket::Effect;
 use crate::hash::{self, DEFAULT_SEED};
 
@@ -46,6 +46,7 @@ impl Indirect {
             is_alone: u64::from(sharing == Sharing::Alone),
             hits: 0,
             misses: 0,
+            name: no_names,
             body: ptr::from_ref(self).cast(),
             writing,
             line: ptr::null_mut(),
