@@ -375,7 +375,8 @@ impl Run<'_, '_> {
                     }
                     begin = end;
                 }
-                if is_far {
+                // Where all entries name what is asked for, that looks behind full buckets as they come.
+                if is_far && self.code.machine.owned.len() < asked {
                     let (told, left) = (asked * from, asked * (packets.len() - from));
                     // SAFETY: code left as many addresses, as above. They are those of buckets of the batch's tables, in the
                     // gate; for a packet without a key it is that of the packet's record, which begins with a word.
