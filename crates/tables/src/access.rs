@@ -144,8 +144,8 @@ impl Access {
         }
     }
 
-    /// Asks the cache for the lines of memory whose addresses are at a `place` in the values of the entries of keys, and puts
-    /// those addresses into `named`, one for each key. For a key without an entry, or whose entry is neither in its bucket nor
+    /// Asks the cache for the lines of memory whose addresses are at a `place` in the values of the entries of keys, in bytes and
+    /// a multiple of 8, and puts those addresses into `named`, one for each key. For a key without an entry, or whose entry is neither in its bucket nor
     /// in the one behind that, it is zero.
     ///
     /// # Safety

@@ -107,7 +107,7 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
                 header = line.peek();
                 fits = line.stored(header, &key);
             }
-            // Without one the first stands for it.
+            // Where none has it, what lies behind the last is read in vain.
             ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
         };
         let found = line.word_of_value(slot, place);
