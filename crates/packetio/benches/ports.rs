@@ -21,7 +21,6 @@ mod measure;
 mod namespace;
 
 use measure::{Bench, flooded, latency, loss_free};
-use namespace::Namespace;
 use statistics::Spread;
 
 const TRIALS: usize = 5;
@@ -37,18 +36,14 @@ fn main() {
         "ports", "bytes", "capacity", "flooded", "loss-free", "latency p50", "p99"
     );
     for kind in kinds::wanted() {
-        let Some(namespace) = Namespace::new() else { continue };
-        namespace.link("send", &namespace, "receive", 1500);
-        namespace.link("transmit", &namespace, "count", 1500);
-        namespace.run(|| match (kind.open)() {
-            Ok(ports) => Bench::run(ports, |bench| {
+        kind.with_ports(|ports| {
+            Bench::run(ports, |bench| {
                 for bytes in [64, 1500] {
                     // Those are lengths on a link, with the FCS.
                     bench.set_length(bytes - 4);
                     println!("{:<16} {bytes:>5}  {}", kind.name, trials(bench));
                 }
-            }),
-            Err(error) => println!("SKIPPED: {}: {error}", kind.name),
+            });
         });
     }
 }

@@ -29,7 +29,6 @@ mod threads;
 
 use kinds::Kind;
 use measure::{Bench, flooded, latency, loss_free};
-use namespace::Namespace;
 use p4lang::device_config::{from_device_config, to_pipeline_config};
 use packetio::{Burst, Port, Queue};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -167,7 +166,8 @@ fn measured(kind: &Kind) {
             if is_left_out(*forwarder) {
                 continue;
             }
-            let Some(values) = trial(kind, *forwarder) else { return };
+            let trial = kind.with_ports(|ports| through(*forwarder, ports));
+            let Some(values) = trial else { return };
             if matches!(forwarder, Forwarder::Bare) {
                 bare = values[0];
             }
@@ -193,20 +193,7 @@ fn measured(kind: &Kind) {
     }
 }
 
-/// Capacity, flooded and loss-free rate in thousands per second, latency; `None`, said loudly, without such ports.
-fn trial(kind: &Kind, forwarder: Forwarder) -> Option<[f64; 5]> {
-    let namespace = Namespace::new()?;
-    namespace.link("send", &namespace, "receive", 1500);
-    namespace.link("transmit", &namespace, "count", 1500);
-    namespace.run(|| match (kind.open)() {
-        Ok(ports) => Some(through(forwarder, ports)),
-        Err(error) => {
-            println!("SKIPPED: {}: {error}", kind.name);
-            None
-        }
-    })
-}
-
+/// Capacity, flooded and loss-free rate in thousands per second, latency.
 fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     let [send, receive, transmit, count] = ports;
     let Forwarder::Switch { program, path } = forwarder else {

@@ -1,22 +1,49 @@
 //! The kinds of ports, and how to have four of each: to send to, to receive from, to transmit to, to count at.
 
+use crate::namespace::Namespace;
 use packetio::{OpenError, Port, af_packet, memory, xdp};
 
-/// A kind of ports. Those that are on interfaces find `send` linked with `receive`, and `transmit` with `count`.
+/// A kind of ports.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
+    /// Those that are on interfaces find `send` linked with `receive`, and `transmit` with `count`, in a namespace made for
+    /// them. Others get none: sockets of `net_memif` outlive a trial, and who opens it again would not see them from another.
+    pub(crate) on_interfaces: bool,
     pub(crate) open: fn() -> Result<[Port; 4], OpenError>,
 }
 
+impl Kind {
+    /// Opens four ports and lets `body` have them; `None`, said loudly, where there are no such.
+    pub(crate) fn with_ports<T: Send>(
+        &self,
+        body: impl FnOnce([Port; 4]) -> T + Send,
+    ) -> Option<T> {
+        let run = || match (self.open)() {
+            Ok(ports) => Some(body(ports)),
+            Err(error) => {
+                println!("SKIPPED: {}: {error}", self.name);
+                None
+            }
+        };
+        if !self.on_interfaces {
+            return run();
+        }
+        let namespace = Namespace::new()?;
+        namespace.link("send", &namespace, "receive", 1500);
+        namespace.link("transmit", &namespace, "count", 1500);
+        namespace.run(run)
+    }
+}
+
 pub(crate) const KINDS: &[Kind] = &[
-    Kind { name: "memory", open: lines },
-    Kind { name: "af_packet", open: packet_sockets },
-    Kind { name: "xdp", open: xdp_sockets },
-    Kind { name: "xdp,generic", open: generic_xdp_sockets },
+    Kind { name: "memory", on_interfaces: false, open: lines },
+    Kind { name: "af_packet", on_interfaces: true, open: packet_sockets },
+    Kind { name: "xdp", on_interfaces: true, open: xdp_sockets },
+    Kind { name: "xdp,generic", on_interfaces: true, open: generic_xdp_sockets },
     #[cfg(feature = "dpdk")]
-    Kind { name: "dpdk af_packet", open: dpdk_packet_sockets },
+    Kind { name: "dpdk af_packet", on_interfaces: true, open: dpdk_packet_sockets },
     #[cfg(feature = "dpdk")]
-    Kind { name: "dpdk memif", open: dpdk_memory },
+    Kind { name: "dpdk memif", on_interfaces: false, open: dpdk_memory },
 ];
 
 /// Those that the command line names, or all.
