@@ -146,9 +146,7 @@ fn main() {
         "ports", "forwarder", "capacity", "of bare", "flooded", "loss-free", "latency p50", "p99"
     );
     for kind in kinds::wanted() {
-        // In a thread of its own, which the generator keeps on one core.
-        std::thread::scope(|scope| scope.spawn(|| measured(kind)).join())
-            .expect("it does not panic");
+        measured(kind);
     }
 }
 
@@ -242,10 +240,11 @@ fn pass_on(
     stop: &AtomicBool,
 ) {
     /// As the worker has them.
+    const BURST: usize = 64;
     const ROUNDS: u32 = 16;
     const ROUNDS_UNANNOUNCED: u32 = 1024;
     const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
-    let (mut burst, mut idle) = (Burst::new(32), 0);
+    let (mut burst, mut idle) = (Burst::new(BURST), 0);
     while !stop.load(Ordering::Relaxed) {
         burst.clear();
         let count = receive.receive(&mut burst).unwrap_or(0);

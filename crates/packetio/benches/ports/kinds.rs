@@ -13,7 +13,8 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// Opens four ports and lets `body` have them; `None`, said loudly, where there are no such.
+    /// Opens four ports and lets `body` have them, in a thread of its own, which may keep itself to a core; `None`, said
+    /// loudly, where there are no such ports.
     pub(crate) fn with_ports<T: Send>(
         &self,
         body: impl FnOnce([Port; 4]) -> T + Send,
@@ -26,7 +27,7 @@ impl Kind {
             }
         };
         if !self.on_interfaces {
-            return run();
+            return std::thread::scope(|scope| scope.spawn(run).join()).expect("it does not panic");
         }
         let namespace = Namespace::new()?;
         namespace.link("send", &namespace, "receive", 1500);
