@@ -41,38 +41,49 @@ impl Headers {
     /// The headers up to the transport header at `transport`, or, if that is not known, the first
     /// one. `None` if it is not found, or belongs to a fragment.
     pub(super) fn find(frame: &[u8], transport: Option<usize>) -> Option<Self> {
-        let mut headers = Self::default();
-        let (mut at, mut next) = (0, Next::Ethernet);
-        for _ in 0..MAX_LAYERS {
-            (at, next) = match next {
-                Next::Ethernet => (at + 14, Next::EtherType(u16_at(frame, at + 12)?)),
-                Next::EtherType(0x8100 | 0x88a8 | 0x9100) => {
-                    (at + 4, Next::EtherType(u16_at(frame, at + 2)?))
-                }
-                Next::EtherType(0x8847 | 0x8848) => mpls(frame, at)?,
-                Next::EtherType(0x0800) | Next::Protocol(4) => {
-                    headers.layers.push(Layer::Ipv4(at));
-                    ipv4(frame, at)?
-                }
-                Next::EtherType(0x86dd) | Next::Protocol(41) => {
-                    headers.layers.push(Layer::Ipv6(at));
-                    ipv6(frame, at)?
-                }
-                Next::Protocol(protocol @ (TCP | UDP | SCTP))
-                    if transport.is_none_or(|transport| transport == at) =>
-                {
-                    return Some(Self { transport: at, protocol, ..headers });
-                }
-                Next::Protocol(UDP) => {
-                    headers.layers.push(Layer::Udp(at));
-                    udp_tunnel(frame, at)?
-                }
-                Next::Protocol(47) => gre(frame, at)?,
-                Next::EtherType(_) | Next::Protocol(_) => return None,
-            };
-        }
-        None
+        let mut layers = Vec::new();
+        let (transport, protocol) = walk(frame, transport, |layer| layers.push(layer))?;
+        Some(Self { layers, transport, protocol })
     }
+}
+
+/// As [`Headers::find`], without memory of its own: `pass` is told each layer, from the outside in. Returns the offset of
+/// the transport header and its protocol.
+pub(super) fn walk(
+    frame: &[u8],
+    transport: Option<usize>,
+    mut pass: impl FnMut(Layer),
+) -> Option<(usize, u8)> {
+    let (mut at, mut next) = (0, Next::Ethernet);
+    for _ in 0..MAX_LAYERS {
+        (at, next) = match next {
+            Next::Ethernet => (at + 14, Next::EtherType(u16_at(frame, at + 12)?)),
+            Next::EtherType(0x8100 | 0x88a8 | 0x9100) => {
+                (at + 4, Next::EtherType(u16_at(frame, at + 2)?))
+            }
+            Next::EtherType(0x8847 | 0x8848) => mpls(frame, at)?,
+            Next::EtherType(0x0800) | Next::Protocol(4) => {
+                pass(Layer::Ipv4(at));
+                ipv4(frame, at)?
+            }
+            Next::EtherType(0x86dd) | Next::Protocol(41) => {
+                pass(Layer::Ipv6(at));
+                ipv6(frame, at)?
+            }
+            Next::Protocol(protocol @ (TCP | UDP | SCTP))
+                if transport.is_none_or(|transport| transport == at) =>
+            {
+                return Some((at, protocol));
+            }
+            Next::Protocol(UDP) => {
+                pass(Layer::Udp(at));
+                udp_tunnel(frame, at)?
+            }
+            Next::Protocol(47) => gre(frame, at)?,
+            Next::EtherType(_) | Next::Protocol(_) => return None,
+        };
+    }
+    None
 }
 
 fn mpls(frame: &[u8], mut at: usize) -> Option<(usize, Next)> {
