@@ -190,8 +190,11 @@ uint16_t shim_receive(const struct shim_port *port, uint16_t queue, struct shim_
 
 void shim_free(struct shim_packet *packets, uint16_t count)
 {
+	struct rte_mbuf *buffers[BURST];
+	count = RTE_MIN(count, BURST);
 	for (uint16_t index = 0; index < count; index++)
-		rte_pktmbuf_free(packets[index].buffer);
+		buffers[index] = packets[index].buffer;
+	rte_pktmbuf_free_bulk(buffers, count);
 }
 
 /* A copy of a packet of at most mtu + 18 bytes that may be transmitted; NULL if there is no memory. */
