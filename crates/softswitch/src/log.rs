@@ -57,17 +57,21 @@ impl Log {
         verbosity <= self.verbosity
     }
 
-    /// Whether packets are to be shown.
-    pub(crate) fn shows_packets(&self) -> bool {
-        self.packet_bytes > 0 && self.verbosity != Verbosity::Off
+    /// Shows a packet where that was asked for; `way` is the sentence around its length and its port.
+    #[inline]
+    pub(crate) fn packet(&self, device: u64, way: [&str; 2], port: u32, packet: &[u8]) {
+        if self.packet_bytes > 0 {
+            self.show(device, way, port, packet);
+        }
     }
 
-    /// Shows a packet where that was asked for; `way` is the sentence around its length and its port.
-    pub(crate) fn packet(&self, device: u64, way: [&str; 2], port: u32, packet: &[u8]) {
-        if !self.shows_packets() {
+    #[cold]
+    fn show(&self, device: u64, [did, by]: [&str; 2], port: u32, packet: &[u8]) {
+        // Nor is a line wanted where the verbosity is `Off`.
+        if self.verbosity == Verbosity::Off {
             return;
         }
-        let (length, [did, by]) = (packet.len(), way);
+        let length = packet.len();
         let shown = packet.get(..self.packet_bytes).unwrap_or(packet);
         let bytes: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
         let said = format_args!("device {device}: {did} {length} bytes {by} port {port}: {bytes}");

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Packets that are taken from a port before another one has its turn.
-const BURST: usize = 32;
+const BURST: usize = 64;
 /// Rounds without a packet before the thread waits.
 const ROUNDS: u32 = 16;
 /// The same where packets do not announce themselves: a look at such a port takes some nanoseconds, and a wait 50 us.
@@ -235,10 +235,8 @@ impl Lane {
         let mut from_port = [(port, &[][..]); BURST];
         from_port.iter_mut().zip(packets).for_each(|(place, packet)| place.1 = packet);
         let from_port = from_port.get(..count).unwrap_or_default();
-        if self.shared.log.shows_packets() {
-            for (_, packet) in from_port {
-                self.shared.log.packet(self.shared.id, ["received", "on"], port, packet);
-            }
+        for (_, packet) in from_port {
+            self.shared.log.packet(self.shared.id, ["received", "on"], port, packet);
         }
         let now =
             Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0));
@@ -298,9 +296,7 @@ impl Lane {
     }
 
     fn send(&mut self, port: u32, packet: &[u8]) {
-        if self.shared.log.shows_packets() {
-            self.shared.log.packet(self.shared.id, ["transmitting", "out of"], port, packet);
-        }
+        self.shared.log.packet(self.shared.id, ["transmitting", "out of"], port, packet);
         if port == self.shared.cpu_port || port == PSA_PORT_CPU {
             self.packet_ins.push(Bytes::copy_from_slice(packet));
             return;
