@@ -254,11 +254,10 @@ fn point(
         io => run_on(io, &workload, settings, &mut progress)?,
     };
     let packets = workload.packets();
-    let bytes: usize = packets.iter().map(Vec::len).sum();
     let entries = workload.entries_by_table();
     Ok(throughput::Point {
         flows: packets.len(),
-        packet_bytes: bytes as f64 / packets.len() as f64,
+        packet_bytes: packets.bytes() as f64 / packets.len() as f64,
         entries: entries.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         leaving: workload.leaving(),
         notes: workload.notes().to_vec(),

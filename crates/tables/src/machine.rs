@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::region::{LINE, Pages, Region};
+use crate::region::{LINE, Pages, Region, prefetch_once};
 
 /// Bytes that can still be allocated without swapping (`MemAvailable`), where the kernel says.
 pub fn available_memory() -> Option<usize> {
@@ -66,6 +66,17 @@ impl fmt::Display for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "L{} {} KiB", self.level, self.bytes >> 10)
     }
+}
+
+/// Asks the memory for values that are read soon, and only once: nothing leaves the larger caches for them, where the processor
+/// can tell.
+pub fn read_once<T>(values: &[T]) {
+    let (start, bytes) = (values.as_ptr().cast::<u8>(), size_of_val(values));
+    for at in (0..bytes).step_by(LINE) {
+        prefetch_once(start.wrapping_add(at));
+    }
+    // The last line, where the first does not begin with the values.
+    prefetch_once(start.wrapping_add(bytes.saturating_sub(1)));
 }
 
 /// The data caches of the first core as the kernel describes them, nearest first. Empty where it does not. Under a

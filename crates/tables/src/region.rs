@@ -228,6 +228,18 @@ pub(crate) fn prefetch(address: *const u8) {
     let _ = address;
 }
 
+/// Asks for the line at `address`, which is read once: nothing leaves the larger caches for it.
+#[inline(always)]
+pub(crate) fn prefetch_once(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch is a hint: it reads nothing and faults on no address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_NTA }>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
 /// Asks the cache for the line at `address`, to be written soon: other cores let go of it now, not when it is written.
 #[inline(always)]
 pub(crate) fn prefetch_to_write(address: *const u8) {

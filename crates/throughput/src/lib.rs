@@ -8,6 +8,7 @@
 
 pub mod check;
 mod method;
+pub mod packets;
 pub mod ports;
 mod ring;
 pub mod run;

@@ -7,6 +7,7 @@
 //! says what the ports give at most.
 
 use crate::check::{Expected, NOW};
+use crate::packets::Packets;
 use crate::run::{Case, Findings, Latency, Progress, Settings, Stage, pin, prepare};
 use crate::times::{self, Times};
 use crate::traffic::{TrafficError, Workload};
@@ -108,7 +109,7 @@ pub fn run_on(
         subjects.extend(prepare(workload, None, *path, settings)?);
     }
     let mut findings = Findings { io, cases: Vec::new(), copied: Vec::new(), interrupted: false };
-    let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
+    let longest = workload.packets().longest();
     if matches!(io, Io::Veth | Io::Xdp) && longest > MTU as usize + 14 {
         return Err(PortError::Missing("interfaces take packets of at most 1,514 bytes").into());
     }
@@ -306,7 +307,7 @@ fn shared_memory() -> Result<Place, PortError> {
 
 /// Packets of random flows.
 struct Flows<'w> {
-    packets: &'w [Vec<u8>],
+    packets: &'w Packets,
     random: ChaCha8Rng,
 }
 
@@ -317,7 +318,7 @@ impl<'w> Flows<'w> {
 
     fn next(&mut self) -> &'w [u8] {
         let flow = self.random.random_range(0..self.packets.len());
-        self.packets.get(flow).map_or(&[], Vec::as_slice)
+        self.packets.get(flow).unwrap_or(&[])
     }
 }
 

@@ -14,7 +14,7 @@ mod table_access;
 
 pub use table_access::TableAccess;
 
-use crate::check::{self, Comparison, Expected, NOW};
+use crate::check::{self, Comparison, Digest, Expected, NOW};
 use crate::method::{self, Changes};
 use crate::ports::Io;
 use crate::ring::Ring;
@@ -337,9 +337,9 @@ pub(crate) fn prepare<'w>(
 fn see_every_flow(switch: &Switch, workload: &Workload, settings: &Settings) {
     let mut processor = Processor::with_seed(settings.seed);
     let mut outputs = Vec::new();
-    for packet in workload.packets() {
+    for packet in workload.packets().iter() {
         outputs.clear();
-        let given = (workload.port(), packet.as_slice());
+        let given = (workload.port(), packet);
         // What fails here fails under the clock too, and is counted there.
         let _ = processor.process(switch, given, NOW, &mut outputs);
         // Entries are as the flows want them when the clock starts.
@@ -465,6 +465,8 @@ struct Lane<'w> {
     input: Ring,
     /// Of the packets in the input.
     flows: Vec<usize>,
+    /// What must leave for them.
+    due: Vec<Option<Digest>>,
     /// What each burst became.
     output: Vec<Batch>,
     spent: Duration,
@@ -479,7 +481,7 @@ impl<'w> Lane<'w> {
         settings: &Settings,
     ) -> Self {
         let seed = settings.seed;
-        let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
+        let longest = workload.packets().longest();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(worker as u64);
         let (worker, apart) = if settings.any_core { (0, 1) } else { (worker, workers) };
@@ -496,6 +498,7 @@ impl<'w> Lane<'w> {
             apart,
             input: Ring::new(TURN, longest),
             flows: vec![0; TURN],
+            due: vec![None; TURN],
             output: std::iter::repeat_with(Batch::default).take(TURN / BURST).collect(),
             spent: Duration::ZERO,
             counts: Counts::default(),
@@ -505,7 +508,7 @@ impl<'w> Lane<'w> {
     fn run(&mut self, expected: &Expected, time: Duration, stop: &AtomicBool) {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
-            self.fill();
+            self.fill(expected);
             let (started, at) = (thread_time(), Instant::now());
             self.process();
             self.spent += if self.changes.are_waited_for() {
@@ -514,7 +517,7 @@ impl<'w> Lane<'w> {
                 thread_time().saturating_sub(started)
             };
             self.counts.processed += TURN as u64;
-            self.check(expected);
+            self.check();
             self.processor.take_digests();
             // The first that is done ends the repetition for all, so that none runs alone.
             if begin.elapsed() >= time {
@@ -528,24 +531,28 @@ impl<'w> Lane<'w> {
 
     /// A turn without a clock: a worker's first packets join it to the tables and make its memory.
     fn warm_up(&mut self) {
-        self.fill();
+        self.fill(&Expected::nothing());
         self.process();
         self.processor.take_digests();
     }
 
-    /// Puts packets of random flows of this worker's into the input.
-    fn fill(&mut self) {
+    /// Puts packets of random flows of this worker's into the input, and keeps what must leave for them.
+    fn fill(&mut self, expected: &Expected) {
         let packets = self.workload.packets();
         let own = own(self.workload, self.first, self.apart);
-        for (position, flow) in self.flows.iter_mut().enumerate() {
+        for flow in &mut self.flows {
             let number = match &self.skew {
                 Some(skew) => (self.random.sample(skew) as usize).clamp(1, own) - 1,
                 None => self.random.random_range(0..own),
             };
             let chosen = number * self.apart + self.first;
             *flow = chosen.min(packets.len() - 1);
-            self.input.put(position, &packets[*flow]);
         }
+        let take = |position: usize, packet: &[u8]| {
+            self.input.put(position, packet);
+            self.due[position] = expected.of(self.flows[position]);
+        };
+        packets.each_once(&self.flows, |flow| expected.ask_for(flow), take);
     }
 
     /// Processes all of the input.
@@ -564,7 +571,7 @@ impl<'w> Lane<'w> {
         let begin = Instant::now();
         let (mut spent, mut packets) = (0, 0);
         while packets == 0 || begin.elapsed() < time {
-            self.fill();
+            self.fill(&Expected::nothing());
             let started = cycles::begin();
             self.process();
             spent += cycles::end().saturating_sub(started);
@@ -587,19 +594,20 @@ impl<'w> Lane<'w> {
         })
     }
 
-    fn check(&mut self, expected: &Expected) {
-        for (flows, output) in self.flows.chunks(BURST).zip(&self.output) {
+    fn check(&mut self) {
+        for (due, output) in self.due.chunks(BURST).zip(&self.output) {
             self.counts.errors += output.errors().len() as u64;
             self.counts.left += output.sent().len() as u64;
             let mut sent = output.sent().peekable();
-            for (position, flow) in flows.iter().enumerate() {
-                let mut of_packet = Vec::new();
-                while let Some((_, port, bytes)) = sent.next_if(|(from, _, _)| *from == position) {
-                    of_packet.push((port, bytes));
-                }
-                if let Some(holds) = expected.holds(*flow, of_packet.into_iter()) {
+            for (position, due) in due.iter().enumerate() {
+                let of_packet = std::iter::from_fn(|| {
+                    let (_, port, bytes) = sent.next_if(|(from, _, _)| *from == position)?;
+                    Some((port, bytes))
+                });
+                let found = check::digest(of_packet);
+                if let Some(due) = due {
                     self.counts.checked += 1;
-                    self.counts.wrong += u64::from(!holds);
+                    self.counts.wrong += u64::from(found != *due);
                 }
             }
         }
@@ -656,7 +664,7 @@ impl Lane<'_> {
         let mut output = Batch::default();
         while begin.elapsed() < time && expected.learnt() > 0 {
             let flow = self.random.random_range(0..expected.learnt());
-            let packet = [(port, self.workload.packets()[flow].as_slice())];
+            let packet = [(port, &self.workload.packets()[flow])];
             let Some((table, entry)) = self.workload.entry_of(flow) else { continue };
             if self.core.modify_entry(*table, entry.clone(), NOW).is_err() {
                 return histogram;
@@ -671,7 +679,7 @@ impl Lane<'_> {
                 drop(self.core.take_entry_changes());
                 self.processor.take_digests();
                 let sent = output.sent().map(|(_, port, bytes)| (port, bytes));
-                match expected.holds(flow, sent) {
+                match expected.of(flow).map(|due| check::digest(sent) == due) {
                     Some(true) => {
                         let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
                         histogram.saturating_record(nanoseconds.max(1));
@@ -688,7 +696,7 @@ impl Lane<'_> {
 
 /// How fast the loop is that only copies packets in and out.
 fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
-    let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
+    let longest = workload.packets().longest();
     let mut random = ChaCha8Rng::seed_from_u64(settings.seed.wrapping_add(repetition as u64));
     let mut input = Ring::new(TURN, longest);
     let mut output = Ring::new(TURN, longest);

@@ -7,6 +7,7 @@ mod entries;
 mod fill;
 mod route;
 
+use crate::packets::Packets;
 use crate::ports::PortError;
 
 use self::entries::{Placed, Recipe, Score};
@@ -41,7 +42,7 @@ pub struct Workload {
     entries: Vec<Placed>,
     /// For each flow for which one entry was made, that no other flow writes, its position.
     own: BTreeMap<usize, usize>,
-    packets: Vec<Vec<u8>>,
+    packets: Packets,
     left: usize,
     shared: BTreeSet<usize>,
     notes: Vec<String>,
@@ -95,8 +96,8 @@ impl Workload {
     ) -> Result<Self, TrafficError> {
         let program = with_room(program, wanted.flows);
         let (filler, recipe) = best_route(&program, wanted)?;
-        let packets = (0..wanted.flows as u64).map(|flow| filler.packet(flow)).collect();
-        let mut workload = Self::filled(program, packets, &recipe, progress)?;
+        let packets = (0..wanted.flows as u64).map(|flow| filler.packet(flow));
+        let mut workload = Self::filled(program, packets.collect(), &recipe, progress)?;
         if filler.length() > wanted.packet_size {
             workload.notes.insert(
                 0,
@@ -119,14 +120,15 @@ impl Workload {
             return Err(TrafficError::Empty);
         }
         let program = with_room(program, packets.len());
-        let sample: Vec<Vec<u8>> = packets.iter().take(SAMPLE as usize).cloned().collect();
+        let packets: Packets = packets.into_iter().collect();
+        let sample: Packets = packets.iter().take(SAMPLE as usize).collect();
         let (recipe, _) = entries::choose(&program, &sample)?;
         Self::filled(program, packets, &recipe, progress)
     }
 
     fn filled(
         program: Program,
-        packets: Vec<Vec<u8>>,
+        packets: Packets,
         recipe: &Recipe,
         progress: &mut dyn FnMut(usize, usize) -> bool,
     ) -> Result<Self, TrafficError> {
@@ -156,7 +158,7 @@ impl Workload {
 
     /// One packet for each flow.
     #[must_use]
-    pub fn packets(&self) -> &[Vec<u8>] {
+    pub fn packets(&self) -> &Packets {
         &self.packets
     }
 
@@ -233,7 +235,7 @@ fn best_route(program: &Program, wanted: Wanted) -> Result<(Filler, Recipe), Tra
     let mut best: Option<(Score, Filler, Recipe)> = None;
     for route in routes.iter().take(ROUTES) {
         let filler = Filler::new(program, route, wanted.packet_size, wanted.seed);
-        let sample: Vec<Vec<u8>> = (0..SAMPLE).map(|flow| filler.packet(flow)).collect();
+        let sample: Packets = (0..SAMPLE).map(|flow| filler.packet(flow)).collect();
         let (recipe, score) = entries::choose(program, &sample)?;
         if best.as_ref().is_none_or(|(found, ..)| score > *found) {
             best = Some((score, filler, recipe));

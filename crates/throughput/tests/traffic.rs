@@ -144,7 +144,8 @@ fn entries_are_changed_by_pointer_change_and_digest() {
 /// How long a change takes is measured on flows that have an entry of their own, where others share one.
 #[test]
 fn changes_are_seen_where_some_flows_share_an_entry() {
-    let mut packets = workload("entry_update.p4", 20).packets().to_vec();
+    let mut packets =
+        workload("entry_update.p4", 20).packets().iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
     packets.push(packets[7].clone());
     let program = program("entry_update.p4");
     let workload = Workload::from_packets(program, packets, &mut |_, _| true).expect("traffic");

@@ -4,6 +4,7 @@
 //! action an entry runs is tried: the one with which more packets leave, then the one that leads to more tables, then the
 //! one that takes more from its entry.
 
+use crate::packets::Packets;
 use ir::bits::Bits;
 use ir::{ActionId, MatchKind, Program, Table, TableId, TableImplementation, Type};
 use pipeline::{
@@ -72,7 +73,7 @@ pub(crate) struct Filled {
 }
 
 /// The recipe with which sample packets do best.
-pub(crate) fn choose(program: &Program, packets: &[Vec<u8>]) -> Result<(Recipe, Score), LoadError> {
+pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Score), LoadError> {
     let mut recipe = Recipe::default();
     for (number, table) in program.tables.iter().enumerate() {
         if let Some(first) = candidates(table).next() {
@@ -104,7 +105,7 @@ fn candidates(table: &Table) -> impl Iterator<Item = usize> {
 /// how many were run, and says whether to go on.
 pub(crate) fn fill(
     program: &Program,
-    packets: &[Vec<u8>],
+    packets: &Packets,
     recipe: &Recipe,
     mut go_on: impl FnMut(usize, usize) -> bool,
 ) -> Result<Filled, LoadError> {
