@@ -144,6 +144,12 @@ impl Function<'_, '_> {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.def_var(variable, value);
         }
+        if let Storage::Packed { bit } = field.scalar.storage
+            && has_own_bytes(bit, field.scalar.width)
+        {
+            let at = self.bits_to_write(field.address, bits_of(field));
+            return self.store_bytes(at.plus(bit / 8), field.scalar.width / 8, value);
+        }
         // What lies around it in the same bytes is read too.
         let around = match field.scalar.storage {
             Storage::Packed { bit } => {
@@ -162,6 +168,16 @@ impl Function<'_, '_> {
             before = at;
         }
         self.store_scalar(at, before, field.scalar, value);
+    }
+
+    /// So many bytes in the network's order, in stores of what they have room for: a wider one would read its neighbours first, and
+    /// then wait for them where they were just written.
+    fn store_bytes(&mut self, at: Pointer, bytes: u32, value: Value) {
+        for (offset, size) in chunks(bytes) {
+            let behind = bytes - offset - size;
+            let part = self.builder.ins().ushr_imm(value, i64::from(8 * behind));
+            self.store_network(at.plus(offset), size, part);
+        }
     }
 
     /// `before` is where what is around a field may be read.
@@ -270,6 +286,11 @@ pub(super) fn bits_of(field: Field) -> Range<u32> {
         Storage::Packed { bit } => bit..bit + field.scalar.width,
         Storage::Native { .. } | Storage::Wide { .. } => ALL_BITS,
     }
+}
+
+/// Whether no other field has bits in the bytes of a number of a header.
+fn has_own_bytes(bit: u32, width: u32) -> bool {
+    bit.is_multiple_of(8) && width.is_multiple_of(8)
 }
 
 /// First byte, bytes to load and bits right of a number in a header.
