@@ -32,6 +32,12 @@ impl Ring {
         true
     }
 
+    /// All packets, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let slots = self.bytes.chunks_exact(self.slot).zip(&self.lengths);
+        slots.map(|(bytes, length)| bytes.get(..*length).unwrap_or_default())
+    }
+
     pub(crate) fn get(&self, position: usize) -> &[u8] {
         let begin = position * self.slot;
         let length = self.lengths.get(position).copied().unwrap_or(0);
@@ -48,6 +54,7 @@ mod tests {
         let mut ring = Ring::new(2, 65);
         assert!(ring.put(1, &[7; 65]) && ring.put(0, &[1, 2]));
         assert_eq!((ring.get(0), ring.get(1)), ([1, 2].as_slice(), [7; 65].as_slice()));
+        assert!(ring.iter().eq([[1, 2].as_slice(), &[7; 65]]));
         assert!(!ring.put(2, &[0]));
         assert!(ring.get(2).is_empty());
     }

@@ -558,9 +558,10 @@ impl<'w> Lane<'w> {
     /// Processes all of the input.
     fn process(&mut self) {
         let port = self.workload.port();
-        for (first, output) in (0..TURN).step_by(BURST).zip(&mut self.output) {
+        let mut input = self.input.iter();
+        for output in &mut self.output {
             let packets: [_; BURST] =
-                std::array::from_fn(|position| (port, self.input.get(first + position)));
+                std::array::from_fn(|_| (port, input.next().unwrap_or_default()));
             self.processor.process_batch(self.core, &packets, NOW, output);
             self.changes.deliver(self.core);
         }

@@ -205,7 +205,7 @@ impl Run<'_, '_> {
     /// All packets, in bursts.
     pub(super) fn bursts(
         &mut self,
-        (plan, stages): (&Plan, Stages),
+        (plan, stages): (&Plan, &Stages),
         mut inside: Option<&mut Inside<'_>>,
         packets: &[(u32, &[u8])],
     ) {

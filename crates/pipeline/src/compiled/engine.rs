@@ -81,35 +81,43 @@ impl Compiled {
             return self.process_straight(way, core, scratch, (port, packet), now, outputs);
         }
         let mut memory = scratch.compiled.take().unwrap_or_default();
-        let mut frame = std::mem::take(&mut memory.frame);
-        let Memory { key, data, joined, .. } = &mut *memory;
-        let kept = (std::mem::take(key), std::mem::take(data));
+        let outcome = self.run_in(&mut memory, core, scratch, (port, packet), now, outputs);
+        scratch.compiled = Some(memory);
+        outcome
+    }
+
+    /// The same with the memory that is used again.
+    fn run_in(
+        &self,
+        Memory { frame, key, data, joined, .. }: &mut Memory,
+        core: &Core,
+        scratch: &mut Scratch,
+        (port, packet): (u32, &[u8]),
+        now: Duration,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let mut machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let mut host = Host::new(&self.bound, core, now, kept);
+        let mut host = Host::new(&self.bound, core, now, (key, data));
         let mut context = Context::new(MAXIMUM_STEPS, now);
         let mut run = Run {
             code: self,
             core,
-            frame: &mut frame,
+            frame,
             context: &mut context,
             host: &mut host,
             machine: &mut machine,
         };
-        let outcome = if self.bound.natives.is_empty() {
+        if self.bound.natives.is_empty() {
             core.driver.process(&mut run, port, packet, outputs)
         } else {
             Joined::of(joined, &self.bound, &core.state)?.inside(&core.state, |inside| {
                 run.context.set_tables(inside);
                 core.driver.process(&mut run, port, packet, outputs)
             })
-        };
-        let Host { key, data, .. } = host;
-        (memory.frame, memory.key, memory.data) = (frame, key, data);
-        machine.scratch.compiled = Some(memory);
-        outcome
+        }
     }
 }
 

@@ -19,7 +19,7 @@ impl Host<'_> {
         let bound = self.bound;
         let gather = usize::try_from(number).ok().and_then(|number| bound.gathers.get(number));
         let Some(gather) = gather else { return 0 };
-        let mut data = std::mem::take(&mut self.data);
+        let mut data = std::mem::take(self.data);
         data.clear();
         let mut used = 8;
         for piece in &gather.pieces {
@@ -59,7 +59,7 @@ impl Host<'_> {
         if gather.verifies && hash != found {
             context.checksum_error = 1;
         }
-        self.data = data;
+        *self.data = data;
         hash
     }
 }

@@ -114,6 +114,7 @@ fn blocks(
     let mut machine =
         Machine::new(&switch.layout, &switch.state, &mut scratch, None, Duration::ZERO)
             .expect("a machine");
+    let (mut key, mut data) = (Vec::new(), Vec::new());
     let mut host = Host {
         bound: &code.bound,
         layout: &switch.layout,
@@ -121,8 +122,8 @@ fn blocks(
         now: Duration::ZERO,
         received_length: packet.len() as u64,
         found: None,
-        key: Vec::new(),
-        data: Vec::new(),
+        key: &mut key,
+        data: &mut data,
         fault: None,
     };
     machine.load_packet(packet.to_vec());

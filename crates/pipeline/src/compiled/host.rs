@@ -31,9 +31,9 @@ pub(super) struct Host<'s> {
     /// What the action that runs for a table was found in, if it writes its entry.
     pub(super) found: Option<Found>,
     /// The key of the last lookup; kept for its memory.
-    pub(super) key: Vec<Bits>,
+    pub(super) key: &'s mut Vec<Bits>,
     /// What was hashed last; kept for its memory.
-    pub(super) data: Vec<u8>,
+    pub(super) data: &'s mut Vec<u8>,
     /// Why code ended, if a call-out says so.
     pub(super) fault: Option<RunError>,
 }
@@ -90,7 +90,7 @@ impl<'s> Host<'s> {
         bound: &'s Bound,
         core: &'s Core,
         now: Duration,
-        (key, data): (Vec<Bits>, Vec<u8>),
+        (key, data): (&'s mut Vec<Bits>, &'s mut Vec<u8>),
     ) -> Self {
         Self {
             bound,
@@ -127,7 +127,7 @@ impl<'s> Host<'s> {
             return NO_ACTION;
         };
         self.unpack(bound, key);
-        let (entry, _) = state.lookup(&self.key, self.now);
+        let (entry, _) = state.lookup(self.key, self.now);
         let cell = match &entry {
             Some(entry) => self.hit(entry, state.ageing == Ageing::Notify),
             None => {

@@ -49,7 +49,7 @@ impl Compiled {
             return;
         };
         batch.clear();
-        if let Err(error) = self.straight(way, core, scratch, packets, now, batch) {
+        if let Err(error) = self.straight(&way, core, scratch, packets, now, batch) {
             batch.clear();
             batch.errors.extend((0..packets.len()).map(|position| (position, error.clone())));
         }
@@ -77,7 +77,7 @@ impl Compiled {
         let kept = &mut scratch.compiled.get_or_insert_default().batch;
         let mut batch = std::mem::take(kept);
         batch.clear();
-        let outcome = self.straight(way, core, scratch, &[packet], now, &mut batch);
+        let outcome = self.straight(&way, core, scratch, &[packet], now, &mut batch);
         outputs.extend(batch.sent().zip(&batch.sent).map(|((_, port, bytes), sent)| Output {
             port,
             packet: bytes.to_vec(),
@@ -92,7 +92,7 @@ impl Compiled {
     /// Fails only before the first packet.
     fn straight(
         &self,
-        Way { straight, bursts }: Way<'_>,
+        way: &Way<'_>,
         core: &Core,
         scratch: &mut Scratch,
         packets: &[(u32, &[u8])],
@@ -100,9 +100,23 @@ impl Compiled {
         batch: &mut Batch,
     ) -> Result<(), RunError> {
         let mut memory = scratch.compiled.take().unwrap_or_default();
-        let Memory { frame, frames, saved, key, data, joined, timed, .. } = &mut *memory;
-        let kept = (std::mem::take(key), std::mem::take(data));
-        let (words, (frame_words, columns)): (usize, (&mut [u64], &mut [Column])) = match &bursts {
+        let outcome = self.straight_in(&mut memory, way, (core, scratch), packets, now, batch);
+        scratch.compiled = Some(memory);
+        outcome
+    }
+
+    /// The same with the memory that is used again.
+    fn straight_in(
+        &self,
+        memory: &mut Memory,
+        Way { straight, bursts }: &Way<'_>,
+        (core, scratch): (&Core, &mut Scratch),
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) -> Result<(), RunError> {
+        let Memory { frame, frames, saved, key, data, joined, timed, .. } = memory;
+        let (words, (frame_words, columns)): (usize, (&mut [u64], &mut [Column])) = match bursts {
             Some((plan, _)) => (plan.frame as usize / 8, frames.of(self, plan, packets.len())),
             None => {
                 let words = (self.bound.frame as usize).div_ceil(8);
@@ -113,44 +127,38 @@ impl Compiled {
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         // Most programs have no steps for it, and to make it takes longer than some packets.
-        let interprets = bursts.is_some_and(|(plan, _)| plan.interprets || straight.psa.is_some());
-        // What is large is made, and goes, where it is used.
-        let (outcome, kept) = {
-            let mut machine = match interprets {
-                true => Some(Machine::new(&core.layout, &core.state, scratch, None, now)?),
-                false => None,
-            };
-            let mut run = Run {
-                code: self,
-                core,
-                straight,
-                frames: frame_words,
-                columns,
-                words,
-                at: 0,
-                saved,
-                context: Context::new(MAXIMUM_STEPS, now),
-                host: Host::new(&self.bound, core, now, kept),
-                machine: machine.as_mut(),
-                batch,
-                packet: 0,
-                timed,
-            };
-            let mut all = |inside: Option<&mut Inside<'_>>| match bursts {
-                Some(bursts) => run.bursts(bursts, inside, packets),
-                None => run.packets(inside, packets),
-            };
-            let outcome = if self.bound.natives.is_empty() {
-                all(None);
-                Ok(())
-            } else {
-                Joined::of(joined, &self.bound, &core.state)
-                    .map(|joined| joined.inside(&core.state, |inside| all(Some(inside))))
-            };
-            (outcome, (run.host.key, run.host.data))
+        let interprets =
+            bursts.as_ref().is_some_and(|(plan, _)| plan.interprets || straight.psa.is_some());
+        let mut machine = match interprets {
+            true => Some(Machine::new(&core.layout, &core.state, scratch, None, now)?),
+            false => None,
         };
-        (memory.key, memory.data) = kept;
-        scratch.compiled = Some(memory);
-        outcome
+        let mut run = Run {
+            code: self,
+            core,
+            straight,
+            frames: frame_words,
+            columns,
+            words,
+            at: 0,
+            saved,
+            context: Context::new(MAXIMUM_STEPS, now),
+            host: Host::new(&self.bound, core, now, (key, data)),
+            machine: machine.as_mut(),
+            batch,
+            packet: 0,
+            timed,
+        };
+        let mut all = |inside: Option<&mut Inside<'_>>| match bursts {
+            Some((plan, stages)) => run.bursts((plan, stages), inside, packets),
+            None => run.packets(inside, packets),
+        };
+        if self.bound.natives.is_empty() {
+            all(None);
+        } else {
+            let joined = Joined::of(joined, &self.bound, &core.state)?;
+            joined.inside(&core.state, |inside| all(Some(inside)));
+        }
+        Ok(())
     }
 }
