@@ -8,7 +8,7 @@
 
 use crate::check::{Expected, NOW};
 use crate::packets::Packets;
-use crate::run::{Case, Findings, Latency, Progress, Settings, Stage, pin, prepare};
+use crate::run::{BURST, Case, Findings, Latency, Progress, Settings, Stage, pin, prepare};
 use crate::times::{self, Times};
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
@@ -24,8 +24,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tables::machine::thread_time;
 
-/// Packets that are taken at once.
-const BURST: usize = 32;
 /// How long a packet may take that is not lost.
 const DRAIN: Duration = Duration::from_millis(50);
 /// How long a worker may take to get its first packet.

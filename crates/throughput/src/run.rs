@@ -37,7 +37,7 @@ const TURN: usize = 512;
 /// How long the cycle counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(2);
 /// Packets that are processed at once, as the switch takes a burst.
-const BURST: usize = 64;
+pub(crate) const BURST: usize = 64;
 
 /// How long a new value of an entry is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
