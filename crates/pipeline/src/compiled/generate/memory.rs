@@ -144,7 +144,7 @@ impl Function<'_, '_> {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.def_var(variable, value);
         }
-        if let Storage::Packed { bit } = field.scalar.storage
+        if let Storage::Packed { bit } | Storage::Wide { bit, .. } = field.scalar.storage
             && has_own_bytes(bit, field.scalar.width)
         {
             let at = self.bits_to_write(field.address, bits_of(field));
@@ -180,15 +180,12 @@ impl Function<'_, '_> {
         }
     }
 
-    /// `before` is where what is around a field may be read.
+    /// A number that shares bytes with others, if it lies in a header; `before` is where those may be read.
     fn store_scalar(&mut self, at: Pointer, before: Pointer, scalar: Scalar, value: Value) {
         match scalar.storage {
             Storage::Native { bytes } => self.store(at, bytes, value),
             Storage::Packed { bit } | Storage::Wide { bit, .. } => {
                 let (at, bytes, shift) = packed(at, bit, scalar.width);
-                if scalar.width == bytes * 8 {
-                    return self.store_network(at, bytes, value);
-                }
                 let (before, ..) = packed(before, bit, scalar.width);
                 let before = self.load_network(before, bytes);
                 let hole = !(mask(scalar.width) << shift);
