@@ -2,7 +2,8 @@
 //!
 //! Cells lie in pages that are made when one of their cells is first written, so that an array of 2^32
 //! cells takes what is used of it, and each page has a lock of its own: packets wait for each other only
-//! where they use neighbours, and only for the time of one operation on one cell.
+//! where they use neighbours, and only for the time of one operation on one cell. Numbers of arrays that are not too large
+//! lie one behind the other ([`Flat`]).
 
 use crate::sync::{lock, read, write};
 use std::collections::BTreeMap;
@@ -15,19 +16,46 @@ const PAGE: u64 = 32;
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     pages: RwLock<BTreeMap<u64, Arc<Page<T>>>>,
+    /// Where the cells are in place of pages, if machine code reaches them.
+    flat: Option<Arc<dyn Flat<T>>>,
+}
+
+/// Cells that lie one behind the other. What a cell held at first counts as nothing.
+pub(crate) trait Flat<T>: std::fmt::Debug + Send + Sync {
+    /// How many.
+    fn size(&self) -> u64;
+    /// What a cell holds.
+    fn load(&self, index: u64) -> Option<T>;
+    /// Sets a cell.
+    fn store(&self, index: u64, value: Option<T>);
+    /// Where the first cell is.
+    fn address(&self) -> u64;
 }
 
 type Page<T> = Mutex<[Option<T>; PAGE as usize]>;
 
 impl<T> Default for Array<T> {
     fn default() -> Self {
-        Self { pages: RwLock::default() }
+        Self { pages: RwLock::default(), flat: None }
     }
 }
 
 impl<T: Clone> Array<T> {
+    /// An array whose cells lie there.
+    pub(crate) fn over(flat: Arc<dyn Flat<T>>) -> Self {
+        Self { flat: Some(flat), ..Self::default() }
+    }
+
+    /// Where the first cell is, if machine code reaches them; else zero.
+    pub(crate) fn address(&self) -> u64 {
+        self.flat.as_ref().map_or(0, |flat| flat.address())
+    }
+
     /// What a cell holds.
     pub(crate) fn get(&self, index: u64) -> Option<T> {
+        if let Some(flat) = &self.flat {
+            return flat.load(index);
+        }
         let page = read(&self.pages).get(&(index / PAGE)).cloned()?;
         let cells = lock(&page);
         cells.get((index % PAGE) as usize).cloned().flatten()
@@ -38,8 +66,14 @@ impl<T: Clone> Array<T> {
         self.update(index, |cell| std::mem::replace(cell, value))
     }
 
-    /// Changes a cell while nobody else sees it.
+    /// Changes a cell while nobody else sees it; if machine code reaches it, another change of the same moment may be lost.
     pub(crate) fn update<R>(&self, index: u64, change: impl FnOnce(&mut Option<T>) -> R) -> R {
+        if let Some(flat) = &self.flat {
+            let mut cell = flat.load(index);
+            let result = change(&mut cell);
+            flat.store(index, cell);
+            return result;
+        }
         let page = self.page(index / PAGE);
         let mut cells = lock(&page);
         match cells.get_mut((index % PAGE) as usize) {
@@ -69,6 +103,10 @@ impl<T: Clone> Array<T> {
 
     /// Cells that were written, from a number on, at most a page of them at once.
     pub(crate) fn written_from(&self, from: u64) -> Vec<(u64, T)> {
+        if let Some(flat) = &self.flat {
+            let written = (from..flat.size()).filter_map(|index| Some((index, flat.load(index)?)));
+            return written.take(PAGE as usize).collect();
+        }
         let mut next = from / PAGE;
         loop {
             let found = read(&self.pages)
@@ -90,6 +128,17 @@ impl<T: Clone> Array<T> {
 
     /// Replaces all cells; returns those of before.
     pub(crate) fn replace(&self, cells: impl Iterator<Item = (u64, T)>) -> Self {
+        if self.flat.is_some() {
+            let before = Self::default();
+            for (index, value) in self.all_written() {
+                before.set(index, Some(value));
+                self.set(index, None);
+            }
+            for (index, value) in cells {
+                self.set(index, Some(value));
+            }
+            return before;
+        }
         let replacement = Self::default();
         for (index, value) in cells {
             replacement.set(index, Some(value));
@@ -99,12 +148,31 @@ impl<T: Clone> Array<T> {
 
     /// Takes the cells of another array; returns its own.
     pub(crate) fn swap(&self, other: Self) -> Self {
+        if self.flat.is_some() {
+            return self.replace(other.all_written().into_iter());
+        }
         let pages = other.pages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Self { pages: RwLock::new(std::mem::replace(&mut *write(&self.pages), pages)) }
+        let pages = std::mem::replace(&mut *write(&self.pages), pages);
+        Self { pages: RwLock::new(pages), flat: None }
     }
 
     pub(crate) fn clear(&self) {
+        if let Some(flat) = &self.flat {
+            let written = (0..flat.size()).filter(|index| flat.load(*index).is_some());
+            written.for_each(|index| flat.store(index, None));
+        }
         write(&self.pages).clear();
+    }
+
+    fn all_written(&self) -> Vec<(u64, T)> {
+        let mut all: Vec<(u64, T)> = Vec::new();
+        loop {
+            let some = self.written_from(all.last().map_or(0, |(last, _)| last + 1));
+            if some.is_empty() {
+                return all;
+            }
+            all.extend(some);
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod block;
 mod emitted;
 mod expression;
 pub(crate) mod gather;
+mod members;
 pub(crate) mod moves;
 mod place;
 pub(crate) mod shape;
@@ -30,6 +31,7 @@ mod unrolled;
 mod wide;
 
 use crate::error::CompileError;
+use crate::externs::FlatArray;
 use crate::layout::{CoreError, Layout, MetadataField};
 use crate::table::EntryLayout;
 use gather::Gather;
@@ -253,16 +255,19 @@ pub(crate) enum Statement {
     },
     ReadRegister {
         register: u32,
+        array: Option<FlatArray>,
         index: Expression,
         to: Field,
     },
     WriteRegister {
         register: u32,
+        array: Option<FlatArray>,
         index: Expression,
         value: Expression,
     },
     Count {
         counter: u32,
+        array: Option<FlatArray>,
         index: Expression,
     },
     /// The colour of a packet by an element of a meter. Beyond its end it is that of before, or `to` stays.
@@ -468,10 +473,19 @@ pub(crate) struct Table {
     pub(crate) actions: Vec<TableAction>,
     /// How code has the entries without a call-out, and the table's number among those of which it does.
     pub(crate) native: Option<(u32, Arc<EntryLayout>)>,
+    /// If entries of which code has the table run members of an action profile, or groups of a selector.
+    pub(crate) members: Option<Members>,
     /// If the interpreter looks it up: keys are then no concern of code, nor are the fields of action data.
     pub(crate) general: Option<General>,
     /// If entries have counters and meters of which code has the entries.
     pub(crate) directs: Option<Directs>,
+}
+
+/// How a member is chosen where a group has several.
+#[derive(Clone, Debug)]
+pub(crate) struct Members {
+    /// What finds the hash, and where that is; nothing where there are no groups.
+    pub(crate) hash: Option<(Block, Field)>,
 }
 
 /// What belongs to a table whose entries have counters or meters.

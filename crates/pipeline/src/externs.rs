@@ -7,6 +7,7 @@
 mod bpf;
 pub(crate) mod calls;
 pub(crate) mod crc;
+mod flat;
 pub(crate) mod hash;
 pub(crate) mod meter;
 mod methods;
@@ -24,9 +25,12 @@ use hash::Algorithm;
 use ir::bits::Bits;
 use ir::{Argument, ExternCallee, ExternId, ExternInstance, ExternType, Location, TypeId};
 use meter::{Color, Meter};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use calls::known;
+pub(crate) use flat::FlatArray;
+use flat::{Counts, Words};
 
 /// A call as the program has it.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +76,24 @@ pub(crate) struct Counters {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) cells: Array<CounterValue>,
+    /// The same, where they lie one behind the other.
+    counts: Option<Arc<Counts>>,
+}
+
+impl Counters {
+    fn new(name: String, size: u64, counts: Option<Arc<Counts>>) -> Self {
+        let cells = counts.clone().map_or_else(Array::default, |counts| Array::over(counts));
+        Self { name, size, cells, counts }
+    }
+
+    /// Counts a packet of so many bytes; nothing beyond the end of the array.
+    pub(crate) fn count(&self, index: u64, bytes: u64) {
+        match &self.counts {
+            _ if index >= self.size => {}
+            Some(counts) => counts.count(index, bytes),
+            None => self.cells.update(index, |cell| cell.get_or_insert_default().count(bytes)),
+        }
+    }
 }
 
 /// An array of meters.
@@ -119,6 +141,15 @@ pub(crate) enum ChecksumState {
 }
 
 impl ExternState {
+    /// Where the elements of an array are, if machine code reaches them; else zero.
+    pub(crate) fn address(&self) -> u64 {
+        match self {
+            Self::Counter(counters) => counters.cells.address(),
+            Self::Register(registers) => registers.cells.address(),
+            _ => 0,
+        }
+    }
+
     /// An instance as it is before the first packet.
     pub(crate) fn new(layout: &Layout, instance: &ExternInstance) -> Result<Self, LoadError> {
         if !layout.program.architecture.may_have_extern(&instance.extern_type) {
@@ -129,13 +160,14 @@ impl ExternState {
         let size = constructed.numbers.first().copied().unwrap_or(0);
         Ok(match instance.extern_type {
             ExternType::V1Counter | ExternType::Counter => {
-                Self::Counter(Counters { name, size, cells: Array::default() })
+                let counts = FlatArray::of(layout, instance).map(Counts::new).transpose()?;
+                Self::Counter(Counters::new(name, size, counts))
             }
             ExternType::CounterArray => {
                 // Whatever is sparse has elements by any number; how many there may be is up to the kernel.
                 let sparse = constructed.values.contains(&Value::Bool(true));
                 let size = if sparse { 1 << 32 } else { size };
-                Self::Counter(Counters { name, size, cells: Array::default() })
+                Self::Counter(Counters::new(name, size, None))
             }
             ExternType::V1Meter | ExternType::Meter => Self::Meter(Meters {
                 name,
@@ -148,7 +180,11 @@ impl ExternState {
                 let element = element.ok_or(LoadError::Malformed("type of a register"))?;
                 let initial = constructed.initial_value(layout, instance, element);
                 let initial = initial.ok_or(LoadError::Malformed("type of a register"))?;
-                Self::Register(Registers { name, size, initial, cells: Array::default() })
+                let cells = match FlatArray::of(layout, instance) {
+                    Some(array) => Array::over(Words::new(array, &initial)?),
+                    None => Array::default(),
+                };
+                Self::Register(Registers { name, size, initial, cells })
             }
             ExternType::V1DirectCounter | ExternType::DirectCounter => Self::DirectCounter,
             ExternType::V1DirectMeter | ExternType::DirectMeter => {

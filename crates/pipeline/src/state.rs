@@ -15,7 +15,7 @@ use crate::externs::ExternState;
 use crate::externs::hash::HashSettings;
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
-use crate::table::{EntryChanges, FieldMatch, Natives, TableState};
+use crate::table::{EntryChanges, FieldMatch, Natives, Runs, TableState};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternId, TypeId};
@@ -70,11 +70,13 @@ const PSA_PORT_CPU: u32 = 0xffff_fffd;
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
+    /// Of each of them where machine code finds its elements, or zero.
+    pub(crate) arrays: Vec<u64>,
     /// By value set and member: one match per field.
     pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,
     pub(crate) hashes: RwLock<HashSettings>,
     pub(crate) expire_profiles: RwLock<BTreeMap<u64, Duration>>,
-    pub(crate) ports_down: RwLock<BTreeSet<u32>>,
+    pub(crate) ports_down: Arc<RwLock<BTreeSet<u32>>>,
     /// PNA: ports of the host; all others are of the network.
     pub(crate) host_ports: RwLock<BTreeSet<u32>>,
     pub(crate) multicast_groups: RwLock<BTreeMap<u32, Arc<[Replica]>>>,
@@ -128,13 +130,15 @@ impl State {
             }
             _ => BTreeMap::new(),
         };
+        let arrays = externs.iter().map(ExternState::address).collect();
         Ok(Self {
             tables,
             externs,
+            arrays,
             value_sets: program.value_sets.iter().map(|_| RwLock::default()).collect(),
             hashes: RwLock::default(),
             expire_profiles: RwLock::default(),
-            ports_down: RwLock::default(),
+            ports_down: Arc::default(),
             host_ports: RwLock::default(),
             multicast_groups: RwLock::default(),
             clone_sessions: RwLock::new(clone_sessions),
@@ -165,6 +169,26 @@ impl State {
 
     pub(crate) fn is_up(&self, port: Option<u32>) -> bool {
         port.is_none_or(|port| !read(&self.ports_down).contains(&port))
+    }
+
+    /// Says which ports are down.
+    pub(crate) fn set_ports_down(&self, ports: &BTreeSet<u32>) {
+        let changed: BTreeSet<u32> = {
+            let mut down = write(&self.ports_down);
+            let changed = down.symmetric_difference(ports).copied().collect();
+            down.clone_from(ports);
+            changed
+        };
+        if !changed.is_empty() {
+            self.refresh_choosers(&|runs| runs.watches(&changed));
+        }
+    }
+
+    /// Something has changed of what entries run that they do not have themselves.
+    pub(crate) fn refresh_choosers(&self, has_changed: &dyn Fn(&Runs) -> bool) {
+        for native in self.tables.iter().filter_map(TableState::native) {
+            native.refresh(has_changed);
+        }
     }
 
     pub(crate) fn is_host_port(&self, port: u32) -> bool {

@@ -20,7 +20,9 @@ pub use change::{Changed, EntryChange};
 pub(crate) use change::{EntryChanges, Left};
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
-pub(crate) use native::{Lookups, NativeTable, Natives, Reached, WorkerId};
+pub(crate) use native::{
+    Chooser, Lookups, Member, NO_ACTION, NativeTable, Natives, Reached, WorkerId,
+};
 pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
@@ -30,6 +32,7 @@ pub(crate) use stored::{
 };
 pub(crate) use timer::Timer;
 
+use self::native::Choosing;
 use self::search::Search;
 use self::stored::MeterCell;
 use crate::error::{ControlError, RunError};
@@ -39,7 +42,7 @@ use crate::sync::{lock, read, write};
 pub use entities::CounterData as CounterValue;
 use ir::bits::Bits;
 use ir::{self, ExternId, ExternType, IdleTimeout, MatchKind, TableId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
@@ -379,10 +382,10 @@ impl TableState {
         let after = state.one_shot_size();
         if is_there {
             entries.one_shots.swap(before, after);
-            if let (Some(ran), Some(runs)) = (ran, state.runs.cell())
-                && !Arc::ptr_eq(&ran, runs)
-            {
-                ran.give_way(runs);
+            match (ran, state.runs.cell(), &entries.native) {
+                (Some(ran), Some(runs), _) if !Arc::ptr_eq(&ran, runs) => ran.give_way(runs),
+                (None, None, Some(native)) => native.relink(entry.handle, &state.runs),
+                _ => {}
             }
         }
     }
@@ -416,7 +419,11 @@ impl TableState {
     ///
     /// # Errors
     /// If memory does not suffice.
-    pub(crate) fn activate(&self, natives: &Arc<Natives>) -> Result<(), RunError> {
+    pub(crate) fn activate(
+        &self,
+        natives: &Arc<Natives>,
+        ports_down: &Arc<RwLock<BTreeSet<u32>>>,
+    ) -> Result<(), RunError> {
         let Ok(layout) = &self.packing else { return Ok(()) };
         let no_memory = RunError::Malformed("entries that memory does not suffice for");
         let mut entries = write(&self.entries);
@@ -426,7 +433,11 @@ impl TableState {
         }
         let declared = self.size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
         let size = declared.max(entries.by_handle.len());
-        let native = NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.storage, size);
+        let choosing = layout
+            .chooses
+            .then(|| Choosing::new(self.empty_group_action.clone(), Arc::clone(ports_down)));
+        let (layout, natives) = (Arc::clone(layout), Arc::clone(natives));
+        let native = NativeTable::new(layout, natives, self.storage, size, choosing);
         entries.native = Some(native.ok_or_else(|| no_memory.clone())?);
         if entries.by_handle.values().all(|entry| entries.pack(entry)) {
             return Ok(());
@@ -622,8 +633,11 @@ impl Entries {
 
     fn pack(&self, entry: &Arc<Stored>) -> bool {
         let Some(native) = &self.native else { return true };
-        let cell = entry.state().runs.cell().cloned();
-        cell.is_some_and(|cell| cell.pack(native, entry))
+        let runs = entry.state().runs.clone();
+        match runs.cell() {
+            Some(cell) => cell.pack(native, entry),
+            None => native.link(entry, &runs),
+        }
     }
 
     fn unlink(&mut self, entry: &Stored) -> bool {
@@ -631,10 +645,12 @@ impl Entries {
             return false;
         }
         self.search.remove(entry);
-        if self.native.is_some()
-            && let Some(cell) = entry.state().runs.cell()
-        {
-            cell.unpack();
+        if let Some(native) = &self.native {
+            let cell = entry.state().runs.cell().cloned();
+            match cell {
+                Some(cell) => cell.unpack(),
+                None => native.unlink(entry.handle),
+            }
         }
         self.one_shots.swap(entry.state().one_shot_size(), None);
         true

@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::probe::Probe;
-use crate::region::{LINE, Words, prefetch};
+use crate::region::{LINE, Words, prefetch, prefetch_to_write};
 use crate::sync::Ordering;
 
 /// Finds an entry by its key, the low word first.
@@ -55,6 +55,8 @@ pub struct Access {
     pub in_place: u64,
     /// 1 if nobody else uses the table, or 0.
     pub is_alone: u64,
+    /// Buckets are asked for to be written, as others write them too.
+    pub(crate) asks_to_write: bool,
     /// Lookups that found an entry.
     pub hits: u64,
     /// Lookups that found none.
@@ -108,9 +110,7 @@ impl Access {
     #[inline]
     pub fn ask_for_numbers(&self, numbers: &[u32]) {
         if self.in_place == 1 {
-            for number in numbers {
-                prefetch(self.bucket_of(*number));
-            }
+            self.ask_for(numbers.iter().map(|number| self.bucket_of(*number).cast_const()));
         }
     }
 
@@ -120,10 +120,28 @@ impl Access {
         self.buckets.wrapping_add(bucket as usize * LINE)
     }
 
-    /// Asks the cache for buckets by their addresses; whatever else is there is not looked at.
+    /// The same way into a table of which most packets write the entry that they find. Where other threads do so too, the cache is
+    /// asked for a line as one that is written: asked for as one that is read, it would have to be asked of them twice.
+    #[must_use]
+    pub fn for_writers(mut self) -> Self {
+        self.asks_to_write = true;
+        self.prefetch = fetch_to_write;
+        self
+    }
+
+    /// Asks the cache for buckets of this table by their addresses; whatever else is there is not looked at.
     #[inline]
-    pub fn ask_for_buckets(addresses: &[u64]) {
-        addresses.iter().for_each(|address| prefetch(*address as usize as *const u8));
+    pub fn ask_for_buckets(&self, addresses: impl Iterator<Item = u64>) {
+        self.ask_for(addresses.map(|address| address as usize as *const u8));
+    }
+
+    #[inline(always)]
+    fn ask_for(&self, lines: impl Iterator<Item = *const u8>) {
+        if self.asks_to_write {
+            lines.for_each(prefetch_to_write);
+        } else {
+            lines.for_each(prefetch);
+        }
     }
 
     /// Asks the cache for the buckets behind those with these addresses that were full when an entry came which belongs
@@ -190,6 +208,11 @@ pub(crate) fn key<const K: usize>(low: u64, high: u64) -> [u8; K] {
 /// Asks the cache for a bucket.
 pub(crate) extern "C" fn fetch(bucket: *const u8) {
     prefetch(bucket);
+}
+
+/// Asks the cache for a bucket that is written soon.
+pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
+    prefetch_to_write(bucket);
 }
 
 /// Of entries that are in no bucket nothing is asked for.

@@ -39,6 +39,7 @@ mod arena;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
 mod bucket;
 mod calm;
+mod cells;
 mod counter;
 mod design;
 mod digest;
@@ -80,6 +81,7 @@ mod unit;
 mod worker;
 
 pub use access::{Access, Place, Sharing};
+pub use cells::{CellWidth, Cells};
 pub use counter::{Count, DirectCounters};
 pub use design::{
     Design, DesignError, EntryLock, Placement, Requirements, Storage, Synchronisation,

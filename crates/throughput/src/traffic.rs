@@ -5,6 +5,7 @@
 
 mod entries;
 mod fill;
+mod members;
 mod route;
 
 use crate::packets::Packets;
@@ -12,6 +13,7 @@ use crate::ports::PortError;
 
 use self::entries::{Placed, Recipe, Score};
 use self::fill::Filler;
+use self::members::Members;
 use self::route::Route;
 use crate::method::changed_by;
 use ir::{Program, UpdateMethod};
@@ -40,6 +42,8 @@ pub struct Wanted {
 pub struct Workload {
     program: Program,
     entries: Vec<Placed>,
+    /// What those run that they do not have themselves.
+    members: Members,
     /// For each flow for which one entry was made, that no other flow writes, its position.
     own: BTreeMap<usize, usize>,
     packets: Packets,
@@ -147,7 +151,8 @@ impl Workload {
         }
         let own = own.into_iter().filter(|(flow, _)| !shared.contains(flow));
         let own = own.filter_map(|(flow, only)| Some((flow, only?))).collect();
-        Ok(Self { program, entries: filled.entries, own, packets, left, shared, notes })
+        let (entries, members) = (filled.entries, filled.members);
+        Ok(Self { program, entries, members, own, packets, left, shared, notes })
     }
 
     /// The program; its tables have room for the entries.
@@ -211,6 +216,7 @@ impl Workload {
         let program = self.program.clone();
         let program = method.into_iter().fold(program, changed_by);
         let switch = Switch::new(program)?;
+        self.members.put(&switch)?;
         for (table, entry) in &self.entries {
             switch.add_entry(*table, entry.clone(), Duration::ZERO)?;
         }

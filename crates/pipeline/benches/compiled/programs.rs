@@ -2,17 +2,21 @@
 //!
 //! All get the same 84 B packets of UDP over IPv4, copied in with random keys, 32 at once, and all packets leave. `router` looks a route
 //! up by longest prefix, its next hop exactly, and counts the time to live down; `router, counters` has a counter for each
-//! route, `router, meters` a meter, `router, PSA` is one for PSA, whose egress parses and emits the packet again,
+//! route, `router, meters` a meter, `router, groups` a group of four next hops, one of which a hash of the flow chooses, `router, PSA` is one for PSA, whose egress parses and emits the packet again,
 //! `router, checksums` verifies and updates the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
 //! `firewall` writes the state of a flow of five fields, `firewall, adding` is one of PNA, where a hit
 //! restarts the timer of its entry and a miss would add one; `balancer` looks an address up, hashes the flow and looks the
-//! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits.
+//! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits. `sketch` has no table: it adds to two registers by two
+//! hashes of the flow, and counts.
 
 use super::{Arguments, BATCH, LENGTH, add_entry, processor_time, rates, since};
 use ir::Program;
 use ir::bits::Bits;
 use p4lang::preprocess::{MemoryFiles, Options};
-use pipeline::{Batch, Compiled, FieldMatch, MeterConfig, Processor, Switch};
+use pipeline::{
+    Batch, Compiled, EntryAction, FieldMatch, Group, GroupMember, MeterConfig, Processor, Switch,
+    TableEntry,
+};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::hint::black_box;
@@ -88,6 +92,15 @@ const METERED_ROUTES: &str = "direct_meter<bit<8>>(MeterType.bytes) speed;
     table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
     ";
 
+const GROUPED_ROUTES: &str = "action_selector(HashAlgorithm.crc32, 64, 32) hops;
+    action send(bit<48> source, bit<48> destination, bit<9> port) {
+        h.ethernet.source = source; h.ethernet.destination = destination;
+        s.egress_spec = port; h.ipv4.ttl = h.ipv4.ttl - 1; }
+    table routes { key = { h.ipv4.destination: lpm; h.ipv4.source: selector; h.ipv4.destination: selector;
+        h.ipv4.protocol: selector; h.udp.source: selector; h.udp.destination: selector; }
+        actions = { send; drop; } implementation = hops; size = 2097152; }
+    ";
+
 /// The router for PSA.
 const PSA: &str = "struct None { }
 parser IP(packet_in b, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in None again, in None back) {
@@ -153,6 +166,19 @@ const CACHE: &str = "action exchange(@__ref bit<64> value) { s.egress_spec = 1;
         size = 2097152; }
     ";
 
+const SKETCH: &str = "register<bit<32>, bit<32>>(65536) first;
+    register<bit<32>, bit<32>>(65536) second;
+    counter<bit<32>>(1024, CounterType.packets_and_bytes) seen;
+    action note() { bit<32> a; bit<32> b; bit<32> one; bit<32> other;
+        hash(a, HashAlgorithm.crc32, 32w0, { h.ipv4.source, h.ipv4.destination, h.udp.source,
+            h.udp.destination, h.ipv4.protocol }, 32w65536);
+        hash(b, HashAlgorithm.crc16, 32w0, { h.ipv4.source, h.ipv4.destination, h.udp.source,
+            h.udp.destination, h.ipv4.protocol }, 32w65536);
+        first.read(one, a); second.read(other, b); one = one + 1; other = other + 1;
+        first.write(a, one); second.write(b, other); seen.count(a & 1023);
+        h.ipv4.service = one < other ? one[7:0] : other[7:0]; s.egress_spec = 1; }
+    ";
+
 const CHECKSUM: &str =
     "(h.ipv4.isValid(), { h.ipv4.version, h.ipv4.length, h.ipv4.service, h.ipv4.total, h.ipv4.id,
     h.ipv4.flags, h.ipv4.fragment, h.ipv4.ttl, h.ipv4.protocol, h.ipv4.source, h.ipv4.destination },
@@ -162,6 +188,8 @@ const CHECKSUM: &str =
 const RULES: u32 = 1000;
 /// Next hops, and servers.
 const HOPS: u32 = 64;
+/// Next hops of a route in groups.
+const OF_A_GROUP: u32 = 4;
 
 /// One row: tables, what is applied, whether there are checksums, entries, and how a packet gets its key.
 struct Row {
@@ -171,8 +199,9 @@ struct Row {
     checksums: bool,
 }
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 13] = [
     Row { name: "cache", tables: &[CACHE], apply: "values.apply();", checksums: false },
+    Row { name: "sketch", tables: &[SKETCH], apply: "note();", checksums: false },
     Row { name: "firewall", tables: &[FIREWALL], apply: "flows.apply();", checksums: false },
     Row { name: "firewall, adding", tables: &[ADDING], apply: "", checksums: false },
     Row {
@@ -197,6 +226,12 @@ const ROWS: [Row; 11] = [
         name: "router, meters",
         tables: &[METERED_ROUTES],
         apply: "if (routes.apply().hit) { next_hops.apply(); }",
+        checksums: false,
+    },
+    Row {
+        name: "router, groups",
+        tables: &[GROUPED_ROUTES],
+        apply: "routes.apply();",
         checksums: false,
     },
     Row { name: "router, PSA", tables: &[PSA], apply: "", checksums: false },
@@ -282,6 +317,9 @@ impl Row {
                 add_entry(switch, "next_hops", (key, 0), "rewrite", &[number, number + 1]);
             }
         }
+        if self.tables.contains(&GROUPED_ROUTES) {
+            grouped_routes(switch, entries);
+        }
         if self.tables.contains(&LIST) {
             rules(switch);
         }
@@ -348,6 +386,36 @@ fn rules(switch: &mut Switch) {
         let (value, mask) = (Bits::unsigned(8, 17), Bits::unsigned(8, 0xff));
         matches.push(FieldMatch::Ternary { value, mask });
         add_entry(switch, "list", (matches, number + 1), "permit", &[u128::from(number % 64)]);
+    }
+}
+
+/// Routes to as many groups as there are next hops, each of [`OF_A_GROUP`] of those.
+fn grouped_routes(switch: &Switch, entries: u32) {
+    let table = switch.table_named("routes").expect("a table");
+    let action = switch.action_named(table, "send").expect("an action");
+    let hops = switch.extern_named("hops").expect("a selector");
+    for hop in 0..HOPS {
+        let number = |width, number: u32| Bits::unsigned(width, number.into());
+        let arguments = [number(48, hop), number(48, hop + 1), number(9, hop % 16)];
+        let call = switch.action_call(action, &arguments).expect("arguments");
+        switch.add_member(hops, hop, call).expect("a member");
+    }
+    for group in 0..HOPS {
+        let members = (0..OF_A_GROUP).map(|next| GroupMember {
+            member: (group + next) % HOPS,
+            weight: 1,
+            watch_port: None,
+        });
+        let group_of = Group { members: members.collect(), max_size: 0 };
+        switch.add_group(hops, group, group_of).expect("a group");
+    }
+    for number in 0..entries {
+        let value = Bits::unsigned(32, u128::from(address(number)));
+        let mut matches = vec![FieldMatch::Lpm { value, prefix_length: 24 }];
+        matches.extend(vec![FieldMatch::Any; 5]);
+        let action = EntryAction::Group(number % HOPS);
+        let entry = TableEntry { matches, priority: 0, action, idle_timeout: None };
+        switch.add_entry(table, entry, Duration::ZERO).expect("a route");
     }
 }
 

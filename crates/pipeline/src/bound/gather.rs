@@ -199,7 +199,7 @@ impl Binder<'_> {
         }
     }
 
-    fn piece(&mut self, place: &Place, pieces: &mut Vec<Piece>) -> Outcome {
+    pub(super) fn piece(&mut self, place: &Place, pieces: &mut Vec<Piece>) -> Outcome {
         if let Some(tail) = self.tail(place)? {
             pieces.push(tail);
             return Ok(());

@@ -6,7 +6,7 @@ use crate::bound::shape::{DATA, Scalar, Shape, Storage};
 use crate::dialect::Dialect;
 use crate::layout::{Touched, each_statement_in, field_of_key};
 use crate::table::EntryLayout;
-use ir::{ExpressionKind, ExternCallee, StatementKind, TableId};
+use ir::{ExpressionKind, ExternCallee, MatchKind, StatementKind, TableId};
 use std::sync::Arc;
 
 impl Binder<'_> {
@@ -35,10 +35,10 @@ impl Binder<'_> {
     /// A table that code looks up.
     fn native_table(&mut self, id: TableId, table: &ir::Table) -> Outcome<Table> {
         let layout = self.layout;
-        if table.implementation.is_some() {
-            return self.refuse("a table with an action profile or selector");
-        }
         let packed = EntryLayout::new(layout, table);
+        if table.implementation.is_some() && packed.is_err() {
+            return self.refuse("a table with an action profile or selector that is not packed");
+        }
         // Externs of such tables ask for the entry, which only packed ones tell.
         let tells =
             layout.dialect == Dialect::Pna && (table.add_on_miss || table.idle_timeout.is_some());
@@ -56,7 +56,9 @@ impl Binder<'_> {
         let before_keys = self.block(&table.before_keys)?;
         let mut keys = Vec::with_capacity(table.keys.len());
         let mut offset = 0;
-        for key in &table.keys {
+        let chooses = table.implementation.is_some();
+        for key in table.keys.iter().filter(|key| !chooses || key.match_kind != MatchKind::Selector)
+        {
             let Shape::Wide { width, signed } = self.shape(key.expression.type_id) else {
                 let (width, signed) = self.number(key.expression.type_id)?;
                 let value = self.key(&key.expression)?;
@@ -71,6 +73,10 @@ impl Binder<'_> {
             keys.push(Key { value, high: Some(high), width, signed, offset });
             offset += width.div_ceil(8);
         }
+        let members = match table.implementation {
+            Some(implementation) => Some(self.members(implementation, &table.keys)?),
+            None => None,
+        };
         let mut actions = Vec::with_capacity(table.actions.len());
         for reference in &table.actions {
             let (mut action, data) = self.table_action(reference)?;
@@ -108,7 +114,7 @@ impl Binder<'_> {
             self.natives.push(id.index());
             (self.natives.len() as u32 - 1, Arc::new(layout))
         });
-        Ok(Table { before_keys, keys, actions, native, general: None, directs })
+        Ok(Table { before_keys, keys, actions, native, members, general: None, directs })
     }
 
     /// A table that the interpreter looks up; code runs the action.
@@ -130,8 +136,8 @@ impl Binder<'_> {
             actions.push(action);
         }
         let general = Some(general);
-        let (keys, native, directs) = (Vec::new(), None, None);
-        Ok(Table { before_keys, keys, actions, native, general, directs })
+        let (keys, native, members, directs) = (Vec::new(), None, None, None);
+        Ok(Table { before_keys, keys, actions, native, members, general, directs })
     }
 
     /// Whether a key can be bound.
@@ -144,7 +150,7 @@ impl Binder<'_> {
 
     /// A field of an invalid header matches as zero, as in BMv2 (`src/bm_sim/match_units.cpp`), also where only a
     /// slice of it or the field under a mask is the key.
-    fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
+    pub(super) fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
         let field = field_of_key(key);
         let value = self.expression(key)?;
         let header = match &field.kind {
@@ -162,7 +168,7 @@ impl Binder<'_> {
     }
 
     /// The lowest 64 bits of a wider field of a header, and the others.
-    fn wide_key(&mut self, key: &ir::Expression) -> Outcome<(Expression, Expression)> {
+    pub(super) fn wide_key(&mut self, key: &ir::Expression) -> Outcome<(Expression, Expression)> {
         let too_wide = "a key of more than 64 bits that is not a field of a header in whole bytes";
         let ExpressionKind::Read(place) = &key.kind else { return self.refuse(too_wide) };
         let mut header = place.clone();

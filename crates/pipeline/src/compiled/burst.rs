@@ -286,6 +286,17 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Asks the cache for the buckets that were told: for each packet one of each table.
+    fn ask_for_told(&self, accesses: &[TableAccess], buckets: &[u64]) {
+        let tables = &self.code.machine.asked;
+        for (position, table) in tables.iter().enumerate() {
+            if let Some(table) = accesses.get(*table as usize) {
+                let of_table = buckets.iter().skip(position).step_by(tables.len());
+                table.access.ask_for_buckets(of_table.copied());
+            }
+        }
+    }
+
     /// Asks the cache for what the searches of some packets of a burst look into first.
     fn ask_for_searches(&self, accesses: &[TableAccess], packets: Range<usize>) {
         for Sought { table, column, .. } in &self.code.machine.sought {
@@ -350,7 +361,7 @@ impl Run<'_, '_> {
         while from < packets.len() {
             self.call_outs();
             if let Some(ask) = ask {
-                let asked = self.code.machine.asked;
+                let asked = self.code.machine.asked.len();
                 let mut begin = from;
                 while begin < packets.len() {
                     // The memory brings what the first need while the others are told.
@@ -367,8 +378,8 @@ impl Run<'_, '_> {
                         ask(burst, begin as u64);
                         std::slice::from_raw_parts(burst.asked.cast_const().add(told), left)
                     };
-                    if is_far {
-                        Access::ask_for_buckets(buckets);
+                    if let (true, Some(inside)) = (is_far, inside.as_deref_mut()) {
+                        self.ask_for_told(inside.accesses(), buckets);
                     }
                     if let (0, Some(inside)) = (from, inside.as_deref_mut()) {
                         self.ask_for_searches(inside.accesses(), begin..end);
@@ -596,7 +607,7 @@ PNA_NIC(P(), I(), D()) main;";
         };
         let (switch, mut oracle) = (switch(), switch());
         let mut code = Compiled::new(&switch).expect("code");
-        assert_eq!((code.one_by_one(), code.machine.asked), (None, 1));
+        assert_eq!((code.one_by_one(), code.machine.asked.len()), (None, 1));
         let bytes = |number: u32| {
             // Of three packets one has a new key.
             let key = if number.is_multiple_of(3) { number } else { number * 31 % (number + 1) };

@@ -31,7 +31,7 @@ pub(super) const STEP_LIMIT: u64 = u64::MAX;
 pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
 
 /// `action_run` without an action, as in the interpreter.
-pub(super) const NO_ACTION: u64 = u32::MAX as u64;
+pub(super) use crate::table::NO_ACTION;
 
 /// The bit of what `apply` gives that says that an entry was found.
 pub(super) const HIT: u32 = 32;
@@ -81,18 +81,25 @@ pub(super) struct Context {
     pub(super) asked: u64,
     /// One for each table that code has natively.
     pub(super) tables: *mut TableAccess,
+    /// For each extern instance the address of its elements, or zero.
+    pub(super) arrays: *const u64,
+    /// 1 there as long as no other worker counts at the same time, or 0.
+    pub(super) is_alone: *const u64,
     inside: *mut c_void,
     host: *mut c_void,
     /// If the interpreter has steps; it is apart from the host.
     machine: *mut c_void,
 }
 
+/// A worker outside of the gate cannot tell whether it is alone.
+static NOBODY_KNOWS: u64 = 0;
+
 /// A block of machine code: frame and context; gives a [`flow`].
 pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
 
 impl Context {
-    /// For one packet, without a host.
-    pub(super) fn new(steps: i64, now: Duration) -> Self {
+    /// For one packet, without a host, with where [`crate::state::State`] has arrays.
+    pub(super) fn new(steps: i64, now: Duration, arrays: &[u64]) -> Self {
         Self {
             packet: std::ptr::null(),
             length: 0,
@@ -111,6 +118,8 @@ impl Context {
             received_length: 0,
             asked: 0,
             tables: std::ptr::null_mut(),
+            arrays: arrays.as_ptr(),
+            is_alone: &raw const NOBODY_KNOWS,
             inside: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
             machine: std::ptr::null_mut(),
@@ -120,6 +129,7 @@ impl Context {
     /// Says how tables are reached until it is said again.
     pub(super) fn set_tables(&mut self, inside: &mut Inside<'_>) {
         self.tables = inside.accesses().as_mut_ptr();
+        self.is_alone = inside.is_alone();
         self.inside = std::ptr::from_mut(inside).cast();
     }
 

@@ -101,7 +101,7 @@ impl Compiled {
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let mut machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
         let mut host = Host::new(&self.bound, core, now, (key, data));
-        let mut context = Context::new(MAXIMUM_STEPS, now);
+        let mut context = Context::new(MAXIMUM_STEPS, now, &core.state.arrays);
         let mut run = Run {
             code: self,
             core,

@@ -4,12 +4,14 @@
 //! loaded where they are used and stored where they are written: Cranelift forwards stores to loads within a block.
 //! Code pages are written first and made executable after, never both.
 
+mod arrays;
 mod assemble;
 mod burst;
 mod checksum;
 mod cold;
 mod crc;
 mod expression;
+mod members;
 mod memory;
 mod meters;
 mod parser;
@@ -62,6 +64,8 @@ mod context_offset {
     pub(super) const ASKED: usize = offset_of!(Context, asked);
     pub(super) const RECEIVED_LENGTH: usize = offset_of!(Context, received_length);
     pub(super) const TABLES: usize = offset_of!(Context, tables);
+    pub(super) const ARRAYS: usize = offset_of!(Context, arrays);
+    pub(super) const IS_ALONE: usize = offset_of!(Context, is_alone);
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
@@ -127,7 +131,7 @@ pub(super) struct Machine {
     /// What packets will want can be told before the one function comes to a burst.
     pub(super) asks: bool,
     /// Tables of whose buckets the cache is asked for then.
-    pub(super) asked: usize,
+    pub(super) asked: Vec<u32>,
     /// Bytes of code.
     pub(super) size: usize,
 }
@@ -246,7 +250,7 @@ impl Machine {
         let owned = planned.map(|(straight, plan)| burst::owned(bound, straight, plan));
         let owned = owned.unwrap_or_default();
         let asks = asked.is_some();
-        let asked = asked.map_or(0, |asked| asked.buckets());
+        let asked = asked.iter().flat_map(|asked| asked.numbers()).collect();
         Ok(Self { asks, asked, blocks, stages, sought, owned, module: Some(module), size })
     }
 

@@ -127,7 +127,7 @@ fn blocks(
         fault: None,
     };
     machine.load_packet(packet.to_vec());
-    let mut context = Context::new(1_000_000, Duration::ZERO);
+    let mut context = Context::new(1_000_000, Duration::ZERO, &switch.state.arrays);
     if let Some(inside) = inside {
         context.set_tables(inside);
     }
@@ -207,7 +207,7 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
     let mut switch = Switch::new(compiled.program.expect("a program")).expect("a switch");
     let mut code = Compiled::new(&switch).expect("code");
     assert_eq!(code.one_by_one(), None);
-    assert_eq!(code.machine.asked, 2);
+    assert_eq!(code.machine.asked.len(), 2);
     let mut worker = crate::switch::Processor::with_seed(1);
     let mut batch = super::Batch::default();
     for length in (0..140).chain([255, 256, 257, 300, 1500]) {

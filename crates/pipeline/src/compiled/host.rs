@@ -335,10 +335,7 @@ impl<'s> Host<'s> {
 
     pub(super) fn count(&self, id: u64, index: u64) {
         let Some(ExternState::Counter(counters)) = self.extern_state(id) else { return };
-        if index < counters.size {
-            let length = self.received_length;
-            counters.cells.update(index, |cell| cell.get_or_insert_default().count(length));
-        }
+        counters.count(index, self.received_length);
     }
 }
 

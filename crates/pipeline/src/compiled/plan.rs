@@ -463,6 +463,10 @@ impl Walk<'_> {
             self.expression(&key.value)?;
             key.high.iter().try_for_each(|high| self.expression(high))?;
         }
+        if let Some((hash, to)) = table.members.as_ref().and_then(|members| members.hash.as_ref()) {
+            self.block(hash)?;
+            self.field(*to, Use::Read)?;
+        }
         for action in &table.actions {
             self.plan.interprets |= action.asks_for_lookup;
             action.adds.iter().try_for_each(|missed| self.missed(missed, Use::Write))?;

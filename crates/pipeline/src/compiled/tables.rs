@@ -59,6 +59,8 @@ struct Made {
     /// Of the natives, when they were made.
     version: Option<u64>,
     accesses: Vec<TableAccess>,
+    /// 1 if no other worker was there then, or 0.
+    is_alone: u64,
     /// How each of the tables was reached then.
     reached: Vec<Reached>,
 }
@@ -95,6 +97,11 @@ impl Inside<'_> {
         &mut self.made.accesses
     }
 
+    /// Where it stands whether no other worker is there.
+    pub(super) fn is_alone(&self) -> *const u64 {
+        &raw const self.made.is_alone
+    }
+
     /// Lets go of what an action that did not end holds.
     pub(super) fn abandon(&mut self) {
         self.accesses().iter_mut().for_each(|table| table.access.abandon());
@@ -113,6 +120,7 @@ impl Inside<'_> {
                 _ => self.made.put(position, reached, self.table_access(table, state)),
             }
         }
+        self.made.is_alone = u64::from(self.natives.has_one_worker());
         self.made.version = Some(now);
     }
 
@@ -146,7 +154,7 @@ impl Joined {
         for position in &bound.natives {
             let table = state.tables.get(*position);
             let table = table.ok_or(RunError::Malformed("a table"))?;
-            table.activate(&state.natives)?;
+            table.activate(&state.natives, &state.ports_down)?;
             let native = table.native().ok_or(RunError::Malformed("a table without entries"))?;
             let lookups = native.join(worker);
             let lookups = lookups.map_err(|_| {
@@ -204,7 +212,13 @@ impl Drop for Joined {
 fn default_of(position: usize, table: &NativeTable, state: &State) -> (u64, [u64; 4]) {
     let none = (NO_ACTION, [0; 4]);
     let Some(of) = state.tables.get(position) else { return none };
-    let call = of.default().cell.call();
+    let call = {
+        let default = of.default();
+        if default.is_left_out && table.layout.skips_default {
+            return none;
+        }
+        default.cell.call()
+    };
     match pack(&table.layout, &call) {
         Some((position, _)) if table.layout.writing() >> position & 1 == 1 => (BY_CALL_OUT, [0; 4]),
         Some((position, words)) => (u64::from(position), words),

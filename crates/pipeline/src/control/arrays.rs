@@ -53,7 +53,8 @@ impl Core {
     pub fn set_counter(&self, id: ExternId, index: u64, value: CounterValue) -> Done {
         let counters = self.counters(id)?;
         check_index(index, counters.size, &counters.name)?;
-        counters.cells.set(index, Some(value));
+        // Code that is alone adds to what it has read a moment ago.
+        self.state.natives.alone(|| counters.cells.set(index, Some(value)));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::{Done, unknown};
 use crate::error::ControlError;
 use crate::externs::ExternState;
 use crate::switch::Core;
-use crate::sync::write;
+use crate::sync::read;
 use crate::table::{ActionCall, EntryAction, Group, Profile};
 use ir::{ExternId, TableImplementation};
 
@@ -30,7 +30,9 @@ impl Core {
     /// # Errors
     /// If it is not there.
     pub fn modify_member(&self, profile: ExternId, member: u32, action: ActionCall) -> Done {
-        self.profile(profile)?.modify_member(member, action)
+        let cell = self.profile(profile)?.modify_member(member, action)?;
+        self.state.refresh_choosers(&|runs| runs.may_run(&cell));
+        Ok(())
     }
 
     /// Removes a member.
@@ -55,7 +57,9 @@ impl Core {
     /// # Errors
     /// If it is not there, and as [`Core::add_group`].
     pub fn modify_group(&self, selector: ExternId, group: u32, members: Group) -> Done {
-        self.profile(selector)?.modify_group(group, members)
+        let cell = self.profile(selector)?.modify_group(group, members)?;
+        self.state.refresh_choosers(&|runs| runs.is_group(&cell));
+        Ok(())
     }
 
     /// Removes a group.
@@ -118,11 +122,12 @@ impl Core {
     /// Tells selectors that a port is up or down; members that watch a port that is down are not
     /// chosen. All are up at first.
     pub fn set_port_up(&self, port: u32, up: bool) {
-        let mut down = write(&self.state.ports_down);
+        let mut down = read(&self.state.ports_down).clone();
         if up {
             down.remove(&port);
         } else {
             down.insert(port);
         }
+        self.state.set_ports_down(&down);
     }
 }

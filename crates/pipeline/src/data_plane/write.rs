@@ -425,8 +425,10 @@ impl<'a> Writer<'a> {
         match (known, action) {
             (Some(cell), Some(call)) => {
                 let previous = cell.replace(Arc::new(call));
-                self.undo(move |_, _| {
+                self.shared.core.state.refresh_choosers(&|runs| runs.may_run(&cell));
+                self.undo(move |shared, _| {
                     cell.replace(previous);
+                    shared.core.state.refresh_choosers(&|runs| runs.may_run(&cell));
                 });
             }
             (None, Some(call)) => {
@@ -510,6 +512,7 @@ impl<'a> Writer<'a> {
         let (restored, ran) = match (known, runs) {
             (Some(cell), Some(choice)) => {
                 let ran = cell.replace(Arc::new(choice));
+                self.shared.core.state.refresh_choosers(&|runs| runs.is_group(&cell));
                 (Some(cell), Some(ran))
             }
             (None, Some(choice)) => {
@@ -526,6 +529,7 @@ impl<'a> Writer<'a> {
         self.undo(move |shared, books| {
             if let (Some(cell), Some(ran)) = (&restored, ran) {
                 cell.replace(ran);
+                shared.core.state.refresh_choosers(&|runs| runs.is_group(cell));
             }
             if let Ok(of_program) = shared.core.profile(instance) {
                 replace(&mut of_program.groups(), id.0, restored);
@@ -551,10 +555,16 @@ impl<'a> Writer<'a> {
         let id = self.shared.binding.counters.get(&cell.id).copied();
         let Some(ExternState::Counter(counters)) = self.array(id) else { return Err(no_array()) };
         let value = (cell.data != CounterData::default()).then_some(cell.data);
-        let inverse = set_cells(&counters.cells, counters.size, cell.index, value)?;
-        self.undo_in_array(id, move |state| {
-            if let ExternState::Counter(counters) = state {
-                inverse(&counters.cells);
+        // Code that is alone adds to what it has read a moment ago.
+        let natives = &self.shared.core.state.natives;
+        let inverse =
+            natives.alone(|| set_cells(&counters.cells, counters.size, cell.index, value))?;
+        self.undo(move |shared, _| {
+            let state = &shared.core.state;
+            if let Some(ExternState::Counter(counters)) =
+                id.and_then(|id| state.externs.get(id.index()))
+            {
+                state.natives.alone(|| inverse(&counters.cells));
             }
         });
         Ok(())

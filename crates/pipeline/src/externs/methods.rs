@@ -144,9 +144,7 @@ impl<'p> Machine<'p> {
         let ExternState::Counter(counters) = self.extern_state(id)? else {
             return Err(damaged("counter"));
         };
-        if index < counters.size {
-            counters.cells.update(index, |cell| cell.get_or_insert_default().count(bytes));
-        }
+        counters.count(index, bytes);
         Ok(())
     }
 

@@ -15,8 +15,10 @@
 //! against each other only, and not at all where that cannot be told from outside: where packets only read, and where what
 //! they write of an entry is one word. A worker inside the gate waits for nobody who may be closing it.
 
+mod choosing;
 mod replicas;
 
+pub(crate) use self::choosing::{Chooser, Choosing, Member, NO_ACTION};
 use self::replicas::Replicas;
 
 use super::packing::EntryLayout;
@@ -91,6 +93,17 @@ impl Natives {
         self.gate.leave(lane);
     }
 
+    /// Does something while no compiled worker is in a batch.
+    pub(crate) fn alone<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _closed = self.close();
+        work()
+    }
+
+    /// For a worker inside: whether there is no other.
+    pub(crate) fn has_one_worker(&self) -> bool {
+        self.workers.load(Ordering::Relaxed) <= 1
+    }
+
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
     }
@@ -112,6 +125,8 @@ pub(crate) struct NativeTable {
     in_place: bool,
     /// Grows with what workers have to look at again.
     version: AtomicU64,
+    /// If entries run members of a profile.
+    choosing: Option<Choosing>,
     entries: Mutex<Entries>,
 }
 
@@ -131,6 +146,9 @@ struct Entries {
     workers: Vec<(WorkerId, Arc<Lookups>)>,
     /// Lookups of workers that went: hits and misses.
     gone: (u64, u64),
+    /// How many entries there are, and how many have an action that writes them.
+    count: usize,
+    writers: usize,
 }
 
 /// Lookups of one worker in one table; on lines of their own, since they are counted for each batch.
@@ -168,6 +186,15 @@ impl Entries {
         }
     }
 
+    /// An entry with an action that writes it, or does not, has come or goes.
+    fn counted(&mut self, writes: bool, comes: bool) {
+        let by = |count: usize| if comes { count + 1 } else { count.saturating_sub(1) };
+        self.count = by(self.count);
+        if writes {
+            self.writers = by(self.writers);
+        }
+    }
+
     /// The key of an entry that is stored no more.
     fn forget(&mut self, key: u128) {
         if let (Some(finder), Ok(number)) = (&mut self.finder, u32::try_from(key)) {
@@ -182,6 +209,7 @@ impl NativeTable {
         natives: Arc<Natives>,
         TableStorage { store, replicas, synchronised, .. }: TableStorage,
         size: usize,
+        choosing: Option<Choosing>,
     ) -> Option<Arc<Self>> {
         let actions = u16::try_from(layout.actions.len()).ok()?;
         let bytes = layout.parameter_bytes as usize;
@@ -206,9 +234,11 @@ impl NativeTable {
             replicas => replicas,
         };
         let table = Replicas::new(table, replicas).ok()?;
-        let entries = Mutex::new(Entries { table, finder, workers: Vec::new(), gone: (0, 0) });
+        let entries =
+            Entries { table, finder, workers: Vec::new(), gone: (0, 0), count: 0, writers: 0 };
+        let entries = Mutex::new(entries);
         let version = AtomicU64::new(0);
-        Some(Arc::new(Self { layout, natives, synchronised, in_place, version, entries }))
+        Some(Arc::new(Self { layout, natives, synchronised, in_place, version, choosing, entries }))
     }
 
     /// A worker comes; gives where its lookups are counted.
@@ -271,7 +301,12 @@ impl NativeTable {
 
     /// Puts an action in where its entry is found; gives the key under which it is stored, if there was room.
     pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
-        let (action, mut bytes) = self.layout.pack(call)?;
+        let (action, bytes) = self.layout.pack(call)?;
+        self.put_in(entry, action, bytes)
+    }
+
+    /// Puts an entry in with what is packed for it; gives the key under which it is stored, if there was room.
+    fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
         self.layout.set_owner(&mut bytes, entry);
         let _closed = self.close_for_change();
         let mut entries = lock(&self.entries);
@@ -281,16 +316,28 @@ impl NativeTable {
             entries.forget(key);
             return None;
         }
+        entries.counted(self.writes(action), true);
         Some(key)
     }
 
     /// Takes an entry out.
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
+        let (action, bytes) = self.take_out(key)?;
+        self.layout.unpack(action.0, &bytes)
+    }
+
+    fn take_out(&self, key: u128) -> Option<(tables::ActionId, Vec<u8>)> {
         let _closed = self.close_for_change();
         let mut entries = lock(&self.entries);
-        let (action, bytes) = entries.table.take(key)?;
+        let taken = entries.table.take(key)?;
         entries.forget(key);
-        self.layout.unpack(action.0, &bytes)
+        entries.counted(self.writes(taken.0), false);
+        Some(taken)
+    }
+
+    /// Whether an action writes its entry in place.
+    fn writes(&self, action: tables::ActionId) -> bool {
+        self.in_place && self.layout.writing() >> action.0 & 1 == 1
     }
 
     pub(super) fn read(&self, key: u128) -> Option<ActionCall> {
@@ -344,10 +391,12 @@ impl NativeTable {
             return Some(before);
         }
         let _closed = self.natives.close();
-        let table = &mut lock(&self.entries).table;
-        let before = table.read(key)?;
+        let mut entries = lock(&self.entries);
+        let before = entries.table.read(key)?;
         if let Some((action, bytes)) = make(before.0, &before.1) {
-            table.replace(key, action, &bytes);
+            entries.table.replace(key, action, &bytes);
+            entries.counted(self.writes(before.0), false);
+            entries.counted(self.writes(action), true);
         }
         Some(before)
     }
@@ -382,7 +431,7 @@ impl NativeTable {
     pub(crate) fn access(&self, worker: WorkerId) -> (Access, Searcher) {
         let entries = lock(&self.entries);
         let writing = if self.in_place { self.layout.writing() } else { 0 };
-        let is_alone = self.natives.workers.load(Ordering::Relaxed) <= 1;
+        let is_alone = self.natives.has_one_worker();
         let sharing = if is_alone {
             Sharing::Alone
         } else if writing == 0 || entries.table.is_sharded() {
@@ -395,7 +444,13 @@ impl NativeTable {
             Sharing::Unlocked
         };
         let searcher = entries.finder.as_ref().map_or_else(Searcher::none, Finder::searcher);
-        (entries.table.access(worker, sharing, writing), searcher)
+        let access = entries.table.access(worker, sharing, writing);
+        let shares = matches!(sharing, Sharing::Words | Sharing::Unlocked | Sharing::Locked);
+        let access = match shares && 2 * entries.writers > entries.count {
+            true => access.for_writers(),
+            false => access,
+        };
+        (access, searcher)
     }
 }
 

@@ -26,8 +26,10 @@ const MAXIMUM_ACTIONS: usize = 63;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct EntryLayout {
-    /// Width of each key, and how far it lies above the lowest bit of the packed number.
+    /// Width of each key that is matched, and how far it lies above the lowest bit of the packed number.
     keys: Vec<(u32, u32)>,
+    /// Where those are among all keys of the table: inputs of a selector are among these too.
+    matched: Vec<usize>,
     /// If some are not matched exactly, how each is matched.
     fields: Option<Vec<MatchField>>,
     /// Of the key by which an entry is stored.
@@ -43,6 +45,10 @@ pub(crate) struct EntryLayout {
     pub(crate) counts: bool,
     /// Entries have meters.
     pub(crate) meters: bool,
+    /// Entries have the address of a [`super::Chooser`] in place of parameters, which its members have.
+    pub(crate) chooses: bool,
+    /// The program's default action does not run, as long as the control plane sets none.
+    pub(crate) skips_default: bool,
     pub(crate) ageing: Ageing,
 }
 
@@ -67,10 +73,11 @@ pub(crate) struct Packed {
 impl EntryLayout {
     /// The layout of a table's entries, or why there is none.
     pub(crate) fn new(layout: &Layout, table: &ir::Table) -> Result<Self, &'static str> {
-        if table.implementation.is_some() {
-            return Err("entries refer to members or groups");
-        }
         use ExternType as Of;
+        let chooses = table.implementation.is_some();
+        if chooses && (!table.entries.is_empty() || table.add_on_miss) {
+            return Err("the program or packets add entries of a table with an action profile");
+        }
         let count = |kinds: &[ExternType]| {
             let is_one = |id: &&ExternId| {
                 let instance = layout.program.externs.get(id.index());
@@ -87,13 +94,17 @@ impl EntryLayout {
         if counters > 1 && count(&[Of::DirectCounter]) > 0 {
             return Err("entries have several counters that not every hit counts");
         }
-        if table.keys.is_empty() {
-            return Err("there is no key");
-        }
         let shapes: Option<Vec<KeyShape>> =
             table.keys.iter().map(|key| KeyShape::of(layout, key)).collect();
         let shapes = shapes.ok_or("a key is no number")?;
-        let mut packed = Self::of_keys(&shapes)?;
+        let is_matched = |shape: &&KeyShape| !chooses || shape.kind != MatchKind::Selector;
+        let matched: Vec<KeyShape> = shapes.iter().filter(is_matched).cloned().collect();
+        if matched.is_empty() {
+            return Err("there is no key");
+        }
+        let mut packed = Self::of_keys(&matched)?;
+        let positions = shapes.iter().enumerate().filter(|(_, shape)| is_matched(shape));
+        packed.matched = positions.map(|(position, _)| position).collect();
         let packs = |source: &ir::Entry| {
             let matches = entry::matches_from_program(layout, &shapes, table, source);
             matches.is_some_and(|matches| match &packed.fields {
@@ -122,6 +133,17 @@ impl EntryLayout {
             return Err("packets add entries or find them gone, and keys are not exact");
         }
         packed.defers = table.storage.update != UpdateMethod::Pointer && packed.writing() != 0;
+        if chooses {
+            if packed.writing() != 0 {
+                return Err("an action that members run writes what it is given");
+            }
+            if data > MAXIMUM_PARAMETERS {
+                return Err("an action has more than 32 bytes of data");
+            }
+            data = ADDRESS;
+            packed.chooses = true;
+            packed.skips_default = layout.dialect.is_bmv2();
+        }
         let has_directs = packed.counts || packed.meters;
         let is_spoken_of = has_directs || packed.ageing != Ageing::None || packed.defers;
         if is_spoken_of || table.add_on_miss {
@@ -156,6 +178,7 @@ impl EntryLayout {
         let with = |keys, fields, key_bits| {
             Ok(Self {
                 keys,
+                matched: (0..shapes.len()).collect(),
                 fields,
                 key_bits,
                 parameter_bytes: 1,
@@ -164,6 +187,8 @@ impl EntryLayout {
                 defers: false,
                 counts: false,
                 meters: false,
+                chooses: false,
+                skips_default: false,
                 ageing: Ageing::None,
             })
         };
@@ -233,18 +258,18 @@ impl EntryLayout {
     /// What an entry asks of the keys, where not all are matched exactly.
     pub(crate) fn field_matches(&self, matches: &[FieldMatch]) -> Option<Vec<tables::FieldMatch>> {
         let fields = self.fields.as_ref()?;
-        let each = fields.iter().zip(matches).map(|(field, found)| field_match(field, found));
-        each.collect::<Option<Vec<_>>>().filter(|each| each.len() == fields.len())
+        let each = fields.iter().zip(&self.matched);
+        each.map(|(field, position)| field_match(field, matches.get(*position)?)).collect()
     }
 
     /// The key of an entry.
     pub(crate) fn pack_key(&self, matches: &[FieldMatch]) -> Option<u128> {
         let mut packed = 0;
-        for ((_, above), found) in self.keys().zip(matches) {
-            let FieldMatch::Exact(value) = found else { return None };
+        for ((_, above), position) in self.keys().zip(&self.matched) {
+            let FieldMatch::Exact(value) = matches.get(*position)? else { return None };
             packed |= value.to_u128()?.checked_shl(above)?;
         }
-        (matches.len() == self.keys.len()).then_some(packed)
+        Some(packed)
     }
 
     /// Position and packed parameters of an action.

@@ -80,10 +80,15 @@ impl Profile {
         Ok(())
     }
 
-    pub(crate) fn modify_member(&self, id: u32, call: ActionCall) -> Result<(), ControlError> {
+    /// Gives the cell of the member.
+    pub(crate) fn modify_member(
+        &self,
+        id: u32,
+        call: ActionCall,
+    ) -> Result<Arc<ActionCell>, ControlError> {
         let member = self.member(id).ok_or(ControlError::NotFound("member"))?;
         member.replace(Arc::new(call));
-        Ok(())
+        Ok(member)
     }
 
     /// Whether a group has this member.
@@ -110,11 +115,16 @@ impl Profile {
         Ok(())
     }
 
-    pub(crate) fn modify_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
+    /// Gives the cell of the group.
+    pub(crate) fn modify_group(
+        &self,
+        id: u32,
+        group: Group,
+    ) -> Result<Arc<GroupCell>, ControlError> {
         let choice = self.choice(self.checked(group)?)?;
         let cell = self.group(id).ok_or(ControlError::NotFound("group"))?;
         cell.replace(Arc::new(choice));
-        Ok(())
+        Ok(cell)
     }
 
     pub(crate) fn remove_group(&self, id: u32) -> Result<(), ControlError> {

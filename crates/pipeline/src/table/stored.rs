@@ -19,6 +19,7 @@ use crate::sync::lock;
 use crate::value::Value;
 use entities::OneShot;
 use ir::{ActionId, ExternId};
+use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -151,6 +152,16 @@ pub(crate) struct Weighted {
     pub(crate) watch_port: Option<u32>,
 }
 
+impl Choice {
+    fn has(&self, cell: &Arc<ActionCell>) -> bool {
+        self.members.iter().any(|one| Arc::ptr_eq(&one.cell, cell))
+    }
+
+    fn watches(&self, ports: &BTreeSet<u32>) -> bool {
+        self.members.iter().any(|one| one.watch_port.is_some_and(|port| ports.contains(&port)))
+    }
+}
+
 impl GroupCell {
     pub(crate) fn new(choice: Choice) -> Arc<Self> {
         Arc::new(Self { group: Mutex::new(Arc::new(choice)) })
@@ -207,6 +218,29 @@ impl Runs {
         match self {
             Self::Action(cell) => Some(cell),
             _ => None,
+        }
+    }
+
+    /// Whether this may be what runs of it.
+    pub(crate) fn may_run(&self, cell: &Arc<ActionCell>) -> bool {
+        match self {
+            Self::Action(known) | Self::Member(_, known) => Arc::ptr_eq(known, cell),
+            Self::Group(_, group) => group.choice().has(cell),
+            Self::OneShot(choice) => choice.has(cell),
+        }
+    }
+
+    /// Whether it runs this group.
+    pub(crate) fn is_group(&self, cell: &Arc<GroupCell>) -> bool {
+        matches!(self, Self::Group(_, known) if Arc::ptr_eq(known, cell))
+    }
+
+    /// Whether a member of it watches one of these ports.
+    pub(crate) fn watches(&self, ports: &BTreeSet<u32>) -> bool {
+        match self {
+            Self::Action(_) | Self::Member(..) => false,
+            Self::Group(_, group) => group.choice().watches(ports),
+            Self::OneShot(choice) => choice.watches(ports),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The compiled path gives what the interpreter gives: our own programs with their scripts, programs for one construct
 //! each, generated programs; packets of all lengths, on the same entries.
 
+mod arrays;
 mod bmv2_json;
 mod both;
 mod bursts;
@@ -8,6 +9,7 @@ mod changed;
 mod constructs;
 mod differential;
 mod generated;
+mod members;
 mod meters;
 mod own;
 mod pages;

@@ -103,8 +103,12 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
             .fold(0.0, f64::max);
         let highest = result.points.iter().filter_map(offered).fold(0.0, f64::max);
         // All that was offered was answered: where the limit lies was not seen.
-        let unseen = (lossless >= highest)
-            .then(|| Cell::text(format!("at least {highest}/s, more was not offered")));
+        let unseen = (lossless >= highest).then(|| {
+            Cell::text(format!(
+                "at least {}, more was not offered",
+                Value::new(highest, Unit::PerSecond).words()
+            ))
+        });
         let loss_free = Cell::from(Value::new(lossless, Unit::PerSecond));
         measured.values.insert(format!("{key}.loss-free"), unseen.clone().unwrap_or(loss_free));
         let received = |point: &Point| value(point, "received_rate").map_or(0.0, |rate| rate.value);

@@ -29,6 +29,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             number_bits: u64::from(number_bits(Self::SLOTS)),
             in_place: u64::from(leave.is_none()),
             is_alone: u64::from(sharing == Sharing::Alone),
+            asks_to_write: false,
             hits: 0,
             misses: 0,
             name: if leave.is_none() { name::<K, V, NUMBERED> } else { no_names },

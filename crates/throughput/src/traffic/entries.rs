@@ -4,12 +4,11 @@
 //! action an entry runs is tried: the one with which more packets leave, then the one that leads to more tables, then the
 //! one that takes more from its entry.
 
+use super::members::Members;
 use crate::packets::Packets;
 use ir::bits::Bits;
-use ir::{ActionId, MatchKind, Program, Table, TableId, TableImplementation, Type};
-use pipeline::{
-    EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace, WeightedAction,
-};
+use ir::{ActionId, MatchKind, Program, Table, TableId, Type};
+use pipeline::{EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,7 +20,7 @@ pub(crate) const PORT: u32 = 1;
 /// Where entries send them.
 const OUT: u128 = 2;
 /// Different values that an entry's parameters take, so that tables behind a table have few entries.
-const VALUES: u64 = 64;
+const VALUES: u32 = 64;
 /// Passes over all packets until none of them misses anything; a table behind a table takes one more.
 const PASSES: usize = 16;
 
@@ -63,6 +62,8 @@ impl Trace for Lookups {
 #[derive(Debug)]
 pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
+    /// What entries run that they do not have themselves.
+    pub(crate) members: Members,
     /// For each entry the flow, by position, that missed it.
     pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
@@ -110,7 +111,8 @@ pub(crate) fn fill(
     mut go_on: impl FnMut(usize, usize) -> bool,
 ) -> Result<Filled, LoadError> {
     let mut switch = Switch::new(program.clone())?;
-    let mut filler = Filler { program, recipe, entries: Vec::new(), refused: Vec::new() };
+    let (entries, members, refused) = (Vec::new(), Members::default(), Vec::new());
+    let mut filler = Filler { program, recipe, entries, members, refused };
     let mut score = Score::default();
     let mut shared = BTreeSet::new();
     let mut made_for = Vec::new();
@@ -148,13 +150,15 @@ pub(crate) fn fill(
         }
     }
     score.parameters = filler.parameters();
-    Ok(Filled { entries: filler.entries, made_for, score, refused: filler.refused, shared })
+    let Filler { entries, members, refused, .. } = filler;
+    Ok(Filled { entries, members, made_for, score, refused, shared })
 }
 
 struct Filler<'p> {
     program: &'p Program,
     recipe: &'p Recipe,
     entries: Vec<Placed>,
+    members: Members,
     refused: Vec<String>,
 }
 
@@ -207,7 +211,7 @@ impl Filler<'_> {
 
     /// An entry that matches these keys; none where no action may be run by an entry.
     fn entry(
-        &self,
+        &mut self,
         switch: &Switch,
         id: TableId,
         table: &Table,
@@ -226,50 +230,21 @@ impl Filler<'_> {
         let needs_priority = table.keys.iter().any(|key| {
             matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
-        let call = switch
-            .action_call(reference.action, &self.arguments(reference.action, number))
-            .map_err(|error| error.to_string())?;
+        let program = self.program;
+        let call = |number| {
+            switch
+                .action_call(reference.action, &arguments(program, reference.action, number))
+                .map_err(|error| error.to_string())
+        };
         let action = match table.implementation {
-            None => EntryAction::Action(call),
-            Some(TableImplementation::ActionSelector(_)) => {
-                let member =
-                    |weight| WeightedAction { action: call.clone(), weight, watch_port: None };
-                EntryAction::OneShot(vec![member(1), member(1)])
-            }
-            Some(TableImplementation::ActionProfile(_)) => {
-                return Err("its actions are members of an action profile".to_owned());
+            None => EntryAction::Action(call(number)?),
+            Some(implementation) => {
+                let which = ((number % u64::from(VALUES)) as u32, VALUES);
+                self.members.action(switch, implementation, which, &|one| call(one.into()))?
             }
         };
         let priority = u32::from(needs_priority);
         Ok(Some(TableEntry { matches, priority, action, idle_timeout: None }))
-    }
-
-    /// Values for the parameters of an action, others for each of [`VALUES`] entries; those that packets write are
-    /// others for every entry.
-    fn arguments(&self, action: ActionId, number: u64) -> Vec<Bits> {
-        let Some(action) = self.program.actions.get(action.index()) else { return Vec::new() };
-        let parameters = action.control_plane_parameters().enumerate();
-        let value = |(position, parameter): (usize, &ir::ActionParameter)| {
-            let width = self.program.types.width_in_bits(parameter.type_id).unwrap_or(32);
-            let width = u32::try_from(width).unwrap_or(u32::MAX);
-            let user_type =
-                parameter.user_type.and_then(|id| self.program.types.user_types.get(id.index()));
-            let is_port = parameter.name.to_lowercase().contains("port")
-                || user_type.is_some_and(|user| user.name.contains("Port"))
-                || (width == 9
-                    && matches!(
-                        self.program.types.find(parameter.type_id),
-                        Some(Type::Bits { .. })
-                    ));
-            if is_port {
-                return Bits::unsigned(width, OUT);
-            }
-            let which = if parameter.reference { number } else { number % VALUES };
-            let mut random = ChaCha8Rng::seed_from_u64(position as u64);
-            random.set_stream(which);
-            Bits::unsigned(width, random.random())
-        };
-        parameters.map(value).collect()
     }
 
     fn parameters(&self) -> usize {
@@ -283,6 +258,30 @@ impl Filler<'_> {
         };
         used.into_iter().filter_map(count).sum()
     }
+}
+
+/// Values for the parameters of an action, others for each of [`VALUES`] entries; those that packets write are others for
+/// every entry.
+fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
+    let Some(action) = program.actions.get(action.index()) else { return Vec::new() };
+    let parameters = action.control_plane_parameters().enumerate();
+    let value = |(position, parameter): (usize, &ir::ActionParameter)| {
+        let width = program.types.width_in_bits(parameter.type_id).unwrap_or(32);
+        let width = u32::try_from(width).unwrap_or(u32::MAX);
+        let user_type = parameter.user_type.and_then(|id| program.types.user_types.get(id.index()));
+        let is_port = parameter.name.to_lowercase().contains("port")
+            || user_type.is_some_and(|user| user.name.contains("Port"))
+            || (width == 9
+                && matches!(program.types.find(parameter.type_id), Some(Type::Bits { .. })));
+        if is_port {
+            return Bits::unsigned(width, OUT);
+        }
+        let which = if parameter.reference { number } else { number % u64::from(VALUES) };
+        let mut random = ChaCha8Rng::seed_from_u64(position as u64);
+        random.set_stream(which);
+        Bits::unsigned(width, random.random())
+    };
+    parameters.map(value).collect()
 }
 
 /// A match for one key value: prefixes of three quarters of the key, masks of all but its last two bits, ranges of 16.

@@ -3,6 +3,7 @@
 use crate::bound::place::constant_index;
 use crate::bound::shape::Shape;
 use crate::bound::{Address, Binder, Block, Callee, Expression, Outcome, Statement};
+use crate::externs::FlatArray;
 use ir::{
     Argument, Direction, ExternId, ExternMethod, ExternType, Place, Projection, TypeId, VariableId,
 };
@@ -173,12 +174,13 @@ impl Binder<'_> {
     ) -> Outcome {
         let instance = self.layout.program.externs.get(id.index());
         let Some(instance) = instance else { return self.refuse("an extern that is not there") };
+        let array = FlatArray::of(self.layout, instance);
         match (&instance.extern_type, method) {
             (ExternType::V1Counter | ExternType::Counter, ExternMethod::Count)
                 if arguments.len() == 1 =>
             {
                 let index = self.input(arguments, 0)?;
-                out.push(Statement::Count { counter: id.0, index });
+                out.push(Statement::Count { counter: id.0, array, index });
                 Ok(())
             }
             // BMv2 counts on each hit, whether the action calls it or not.
@@ -203,14 +205,14 @@ impl Binder<'_> {
                 };
                 let index = self.input(arguments, 1)?;
                 let to = self.field(place)?;
-                out.push(Statement::ReadRegister { register: id.0, index, to });
+                out.push(Statement::ReadRegister { register: id.0, array, index, to });
                 Ok(())
             }
             (ExternType::Register, ExternMethod::Read) => {
                 let Some(place) = result else { return Ok(()) };
                 let index = self.input(arguments, 0)?;
                 let to = self.field(place)?;
-                out.push(Statement::ReadRegister { register: id.0, index, to });
+                out.push(Statement::ReadRegister { register: id.0, array, index, to });
                 Ok(())
             }
             (ExternType::V1Register | ExternType::Register, ExternMethod::Write) => {
@@ -221,7 +223,7 @@ impl Binder<'_> {
                     return self.refuse("a register of something that is no number");
                 };
                 let value = self.input(arguments, 1)?;
-                out.push(Statement::WriteRegister { register: id.0, index, value });
+                out.push(Statement::WriteRegister { register: id.0, array, index, value });
                 Ok(())
             }
             (ExternType::InternetChecksum, method) => {

@@ -195,8 +195,11 @@ impl Function<'_, '_> {
                 let condition = self.expression(condition);
                 self.fault_unless(condition, u64::from(*fault));
             }
-            Statement::ReadRegister { register, index, to } => {
+            Statement::ReadRegister { register, array, index, to } => {
                 let index = self.expression(index);
+                if let Some(array) = array {
+                    return self.read_register(*register, *array, index, *to);
+                }
                 let register = self.number(u64::from(*register));
                 let current = self.load_field(*to);
                 let arguments = [self.context, register, index, current];
@@ -205,9 +208,12 @@ impl Function<'_, '_> {
                     self.store_field(*to, value);
                 }
             }
-            Statement::WriteRegister { register, index, value } => {
+            Statement::WriteRegister { register, array, index, value } => {
                 let index = self.expression(index);
                 let value = self.expression(value);
+                if let Some(array) = array {
+                    return self.write_register(*register, *array, index, value);
+                }
                 let register = self.number(u64::from(*register));
                 let arguments = [self.context, register, index, value];
                 self.call_out(CallOut::WriteRegister, &arguments);
@@ -218,8 +224,11 @@ impl Function<'_, '_> {
             Statement::CountEntry { counter, table, entry, bytes } => {
                 self.count_in_entry((*counter, *table), *entry, bytes.as_ref());
             }
-            Statement::Count { counter, index } => {
+            Statement::Count { counter, array, index } => {
                 let index = self.expression(index);
+                if let Some(array) = array {
+                    return self.count(*counter, *array, index);
+                }
                 let counter = self.number(u64::from(*counter));
                 let arguments = [self.context, counter, index];
                 self.call_out(CallOut::Count, &arguments);

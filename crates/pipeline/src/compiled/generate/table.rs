@@ -15,7 +15,7 @@ use crate::compiled::tables::{BY_CALL_OUT, SAMPLE, TableAccess};
 use crate::table::{Ageing, EntryLayout, Tally};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AtomicRmwOp, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
+    AbiParam, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_frontend::Switch;
 use std::mem::offset_of;
@@ -278,6 +278,10 @@ impl Function<'_, '_> {
             }
             self.meter_hit(directs, found);
         }
+        let (address, action) = match &table.members {
+            Some(members) => self.member(members, address),
+            None => (address, action),
+        };
         let is_short = self.plan().is_some_and(|plan| plan.statements <= SHORT);
         if self.is_whole() && is_short {
             let (values, is_hit, owner) = (address, yes, found);
@@ -408,26 +412,7 @@ impl Function<'_, '_> {
     pub(super) fn count_entry(&mut self, access: Value, entry: Value, length: Value) {
         let one = self.number(1);
         let is_alone = self.load(Pointer { base: access, offset: IS_ALONE }, 8);
-        let (alone, shared) = (self.builder.create_block(), self.builder.create_block());
-        let counted = self.builder.create_block();
-        let parts = [(Tally::PACKETS, one), (Tally::BYTES, length)];
-        self.builder.ins().brif(is_alone, alone, &[], shared, &[]);
-        self.builder.switch_to_block(alone);
-        for (offset, by) in parts {
-            let at = Pointer { base: entry, offset: offset as i32 };
-            let sum = self.load(at, 8);
-            let sum = self.builder.ins().iadd(sum, by);
-            self.store(at, 8, sum);
-        }
-        self.builder.ins().jump(counted, &[]);
-        self.builder.switch_to_block(shared);
-        for (offset, by) in parts {
-            let at = self.builder.ins().iadd_imm(entry, offset as i64);
-            let flags = MemFlags::new().with_notrap();
-            self.builder.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Add, at, by);
-        }
-        self.builder.ins().jump(counted, &[]);
-        self.builder.switch_to_block(counted);
+        self.add_up(is_alone, entry, [(Tally::PACKETS, one), (Tally::BYTES, length)]);
     }
 
     /// Asks the cache for the entry of a table that a packet will want. What is sought by prefixes or rules is left for the search

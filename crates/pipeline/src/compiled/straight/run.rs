@@ -100,7 +100,7 @@ impl Run<'_, '_> {
     ) -> Result<u64, RunError> {
         self.frame().fill(0);
         let length = packet.len() as u64;
-        self.context = Context::new(MAXIMUM_STEPS, self.host.now);
+        self.context = Context::new(MAXIMUM_STEPS, self.host.now, &self.core.state.arrays);
         if let Some(inside) = inside {
             self.context.set_tables(inside);
         }

@@ -142,7 +142,7 @@ impl Compiled {
             words,
             at: 0,
             saved,
-            context: Context::new(MAXIMUM_STEPS, now),
+            context: Context::new(MAXIMUM_STEPS, now, &core.state.arrays),
             host: Host::new(&self.bound, core, now, (key, data)),
             machine: machine.as_mut(),
             batch,

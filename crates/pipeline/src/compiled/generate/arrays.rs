@@ -1,0 +1,94 @@
+//! Registers and counters whose elements lie one behind the other: code reads, writes and counts there itself. What lies
+//! beyond the end is left alone.
+
+use super::memory::Pointer;
+use super::{Function, context_offset};
+use crate::bound::Field;
+use crate::externs::FlatArray;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlags, Value, types};
+
+impl Function<'_, '_> {
+    pub(super) fn read_register(&mut self, id: u32, array: FlatArray, index: Value, to: Field) {
+        let current = self.load_field(to);
+        let join = self.builder.create_block();
+        let read = self.builder.append_block_param(join, types::I64);
+        self.within(array, index, |function| {
+            let element = function.element(id, array, index);
+            let value = function.load(element, array.stride);
+            function.builder.ins().jump(join, &[value.into()]);
+        });
+        self.builder.ins().jump(join, &[current.into()]);
+        self.builder.switch_to_block(join);
+        let value = self.masked(read, to.scalar.width);
+        self.store_field(to, value);
+    }
+
+    pub(super) fn write_register(&mut self, id: u32, array: FlatArray, index: Value, value: Value) {
+        let end = self.builder.create_block();
+        self.within(array, index, |function| {
+            let element = function.element(id, array, index);
+            let value = function.masked(value, array.width);
+            function.store(element, array.stride, value);
+            function.builder.ins().jump(end, &[]);
+        });
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    pub(super) fn count(&mut self, id: u32, array: FlatArray, index: Value) {
+        let end = self.builder.create_block();
+        self.within(array, index, |function| {
+            let element = function.element(id, array, index);
+            let (one, length) = (function.number(1), function.received_length());
+            let is_alone = function.context_field(context_offset::IS_ALONE);
+            let is_alone = function.load(Pointer { base: is_alone, offset: 0 }, 8);
+            function.add_up(is_alone, element.base, [(0, one), (8, length)]);
+            function.builder.ins().jump(end, &[]);
+        });
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    /// Adds to numbers at these distances, so that nothing is lost that others add unless the worker is alone.
+    pub(super) fn add_up(&mut self, is_alone: Value, base: Value, parts: [(usize, Value); 2]) {
+        let mut block = || self.builder.create_block();
+        let (alone, shared, end) = (block(), block(), block());
+        self.builder.ins().brif(is_alone, alone, &[], shared, &[]);
+        self.builder.switch_to_block(alone);
+        for (offset, by) in parts {
+            let at = Pointer { base, offset: offset as i32 };
+            let sum = self.load(at, 8);
+            let sum = self.builder.ins().iadd(sum, by);
+            self.store(at, 8, sum);
+        }
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(shared);
+        for (offset, by) in parts {
+            let at = self.builder.ins().iadd_imm(base, offset as i64);
+            let flags = MemFlags::new().with_notrap();
+            self.builder.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Add, at, by);
+        }
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    /// What is done with an index of the array, and ends with a jump; control goes on with other ones.
+    fn within(&mut self, array: FlatArray, index: Value, work: impl FnOnce(&mut Self)) {
+        let (inside, beyond) = (self.builder.create_block(), self.builder.create_block());
+        let size = self.number(array.size);
+        let is_there = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, size);
+        self.builder.ins().brif(is_there, inside, &[], beyond, &[]);
+        self.builder.switch_to_block(inside);
+        work(self);
+        self.builder.switch_to_block(beyond);
+        self.builder.set_cold_block(beyond);
+    }
+
+    fn element(&mut self, id: u32, array: FlatArray, index: Value) -> Pointer {
+        let arrays = self.context_field(context_offset::ARRAYS);
+        let first = self.load_input(Pointer { base: arrays, offset: 8 * id as i32 }, 8);
+        let distance = self.builder.ins().imul_imm(index, i64::from(array.stride));
+        Pointer { base: self.builder.ins().iadd(first, distance), offset: 0 }
+    }
+}

@@ -1,0 +1,213 @@
+//! Entries that run members of an action profile or groups of a selector, where machine code uses them.
+//!
+//! Such an entry has the address of a [`Chooser`] in place of parameters; code takes a [`Member`] from that, and with it
+//! action and parameters. Entries that run the same have the same chooser. It keeps its place for as long as an entry has it
+//! and is made anew there, with the gate closed, when a member or a group is changed or a port that is watched goes up or
+//! down: entries need not be looked for then. Cells of actions stay where they are, as code only reads them here.
+
+use super::super::packing::EntryLayout;
+use super::super::stored::{ActionCell, Weighted};
+use super::super::{EntryHandle, Runs, Stored};
+use super::NativeTable;
+use crate::sync::{lock, read};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem::offset_of;
+use std::sync::{Arc, Mutex, RwLock};
+
+/// In place of the position of an action: none runs.
+pub(crate) const NO_ACTION: u64 = u32::MAX as u64;
+
+/// What code takes a member from.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Chooser {
+    /// What all members weigh together, 1 or more.
+    total: u64,
+    /// How many members there are, 1 or more.
+    count: u64,
+    /// The address of the first one.
+    first: u64,
+    members: Vec<Member>,
+}
+
+/// An action with parameters, as code reads them.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Member {
+    /// In the table's actions, or [`NO_ACTION`].
+    position: u64,
+    /// What all members weigh together up to this one.
+    up_to: u64,
+    values: [u8; 32],
+}
+
+impl Chooser {
+    pub(crate) const TOTAL: usize = offset_of!(Self, total);
+    pub(crate) const COUNT: usize = offset_of!(Self, count);
+    pub(crate) const FIRST: usize = offset_of!(Self, first);
+
+    fn new(members: Vec<Member>) -> Self {
+        let total = members.last().map_or(1, |last| last.up_to);
+        let (count, first) = (members.len() as u64, members.as_ptr().expose_provenance() as u64);
+        Self { total, count, first, members }
+    }
+}
+
+impl Member {
+    pub(crate) const POSITION: usize = offset_of!(Self, position);
+    pub(crate) const UP_TO: usize = offset_of!(Self, up_to);
+    pub(crate) const VALUES: usize = offset_of!(Self, values);
+}
+
+/// What a table with an action profile or selector has beside its entries.
+#[derive(Debug)]
+pub(crate) struct Choosing {
+    /// Runs where no member can be used.
+    pub(crate) empty: Option<Arc<ActionCell>>,
+    pub(crate) ports_down: Arc<RwLock<BTreeSet<u32>>>,
+    choosers: Mutex<Choosers>,
+}
+
+#[derive(Debug, Default)]
+struct Choosers {
+    /// By the address of the cell or group that they are made of.
+    made: HashMap<usize, Made>,
+    /// The key under which an entry is stored, and its chooser.
+    entries: BTreeMap<EntryHandle, (u128, usize)>,
+}
+
+#[derive(Debug)]
+struct Made {
+    /// In memory of its own, whose address entries have.
+    chooser: Box<Chooser>,
+    /// Held, so that nothing else gets its address.
+    runs: Runs,
+    /// Entries that have it.
+    users: usize,
+}
+
+impl Choosing {
+    pub(crate) fn new(
+        empty: Option<Arc<ActionCell>>,
+        ports_down: Arc<RwLock<BTreeSet<u32>>>,
+    ) -> Self {
+        Self { empty, ports_down, choosers: Mutex::default() }
+    }
+
+    /// The members of a group that can be used, or the one.
+    fn members(&self, layout: &EntryLayout, runs: &Runs) -> Vec<Member> {
+        let mut up_to = 0;
+        let mut member = |cell: Option<&Arc<ActionCell>>, weight: u32| {
+            up_to += u64::from(weight);
+            let packed = cell.and_then(|cell| layout.pack(&cell.call()));
+            let (position, values) =
+                packed.map_or((NO_ACTION, [0; 32]), |(position, bytes)| (position.into(), bytes));
+            Member { position, up_to, values }
+        };
+        let choice = match runs {
+            Runs::Action(cell) | Runs::Member(_, cell) => return vec![member(Some(cell), 1)],
+            Runs::Group(_, group) => group.choice(),
+            Runs::OneShot(choice) => Arc::clone(choice),
+        };
+        let down = read(&self.ports_down);
+        let is_up = |one: &&Weighted| one.watch_port.is_none_or(|port| !down.contains(&port));
+        let usable = choice.members.iter().filter(is_up).filter(|one| one.weight > 0);
+        let members: Vec<Member> = usable.map(|one| member(Some(&one.cell), one.weight)).collect();
+        if members.is_empty() { vec![member(self.empty.as_ref(), 1)] } else { members }
+    }
+}
+
+impl Choosers {
+    /// The address of the chooser for what an entry runs, which has one more user.
+    fn take(&mut self, runs: &Runs, choosing: &Choosing, layout: &EntryLayout) -> [u8; 8] {
+        let made = self.made.entry(identity(runs)).or_insert_with(|| {
+            let chooser = Box::new(Chooser::new(choosing.members(layout, runs)));
+            Made { chooser, runs: runs.clone(), users: 0 }
+        });
+        made.users += 1;
+        std::ptr::from_ref(&*made.chooser).expose_provenance().to_ne_bytes()
+    }
+
+    /// A chooser has one user less.
+    fn release(&mut self, identity: usize) {
+        if let Some(made) = self.made.get_mut(&identity) {
+            made.users = made.users.saturating_sub(1);
+            if made.users == 0 {
+                self.made.remove(&identity);
+            }
+        }
+    }
+}
+
+/// Tells what entries run apart, as long as it is held.
+fn identity(runs: &Runs) -> usize {
+    match runs {
+        Runs::Action(cell) | Runs::Member(_, cell) => Arc::as_ptr(cell).addr(),
+        Runs::Group(_, group) => Arc::as_ptr(group).addr(),
+        Runs::OneShot(choice) => Arc::as_ptr(choice).addr(),
+    }
+}
+
+impl NativeTable {
+    /// Puts an entry in that runs a member or a group; whether there was room.
+    pub(in crate::table) fn link(&self, entry: &Arc<Stored>, runs: &Runs) -> bool {
+        let Some(choosing) = &self.choosing else { return false };
+        let mut choosers = lock(&choosing.choosers);
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&choosers.take(runs, choosing, &self.layout));
+        let key = self.put_in(entry, 0, bytes);
+        match key {
+            Some(key) => {
+                choosers.entries.insert(entry.handle, (key, identity(runs)));
+            }
+            None => choosers.release(identity(runs)),
+        }
+        key.is_some()
+    }
+
+    /// Takes out an entry that runs a member or a group.
+    pub(in crate::table) fn unlink(&self, handle: EntryHandle) {
+        let Some(choosing) = &self.choosing else { return };
+        let mut choosers = lock(&choosing.choosers);
+        if let Some((key, identity)) = choosers.entries.remove(&handle) {
+            self.take_out(key);
+            choosers.release(identity);
+        }
+    }
+
+    /// Has an entry run another member or group. Packets see one or the other.
+    pub(in crate::table) fn relink(&self, handle: EntryHandle, runs: &Runs) {
+        let Some(choosing) = &self.choosing else { return };
+        let mut choosers = lock(&choosing.choosers);
+        let Some((key, before)) = choosers.entries.get(&handle).copied() else { return };
+        if before == identity(runs) {
+            return;
+        }
+        let address = choosers.take(runs, choosing, &self.layout);
+        self.change(key, |position, bytes| {
+            let mut bytes = bytes.to_vec();
+            let place = bytes.get_mut(..address.len())?;
+            place.copy_from_slice(&address);
+            Some((position, bytes))
+        });
+        choosers.entries.insert(handle, (key, identity(runs)));
+        choosers.release(before);
+    }
+
+    /// Makes the choosers anew in which something has changed.
+    pub(crate) fn refresh(&self, has_changed: &dyn Fn(&Runs) -> bool) {
+        let Some(choosing) = &self.choosing else { return };
+        let mut choosers = lock(&choosing.choosers);
+        let mut changed: Vec<&mut Made> =
+            choosers.made.values_mut().filter(|made| has_changed(&made.runs)).collect();
+        if changed.is_empty() {
+            return;
+        }
+        let members = |made: &mut &mut Made| choosing.members(&self.layout, &made.runs);
+        let members: Vec<Vec<Member>> = changed.iter_mut().map(members).collect();
+        let _closed = self.natives.close();
+        for (made, members) in changed.into_iter().zip(members) {
+            *made.chooser = Chooser::new(members);
+        }
+    }
+}
