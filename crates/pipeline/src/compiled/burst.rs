@@ -22,10 +22,12 @@ use std::sync::atomic::Ordering;
 use tables::{Access, LINE, Probe};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
-pub(super) const BURST: usize = 32;
+pub(super) const BURST: usize = 64;
 
 /// Those of them whose keys are told, and which are sought by prefixes, at once.
 const HALF: usize = BURST / 2;
+/// Packets that are brought to their end while the memory brings what as many others need.
+const STEP: usize = 16;
 
 /// The bit of what the second stage gives that says that the packet goes to a group.
 pub(super) const MULTICAST: u64 = 1 << 32;
@@ -357,49 +359,26 @@ impl Run<'_, '_> {
         burst: &mut Burst,
         (mut inside, packets): (Option<&mut Inside<'_>>, &[(u32, &[u8])]),
     ) {
-        let mut from = 0;
+        let (mut from, mut told) = (0, 0);
+        // While some packets wait for nothing, the memory brings what the next ones need.
+        let is_stepwise = is_far && self.tells_buckets_alone();
         while from < packets.len() {
             self.call_outs();
-            if let Some(ask) = ask {
-                let asked = self.code.machine.asked.len();
-                let mut begin = from;
-                while begin < packets.len() {
-                    // The memory brings what the first need while the others are told.
-                    let end = match self.code.machine.sought.is_empty() {
-                        true => packets.len(),
-                        false => packets.len().min(begin + HALF),
-                    };
-                    burst.count = end as u64;
-                    let (told, left) = (asked * begin, asked * (end - begin));
-                    // SAFETY: the burst is as for the stage, and code leaves as many addresses for each of its packets as it
-                    // tells buckets of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
-                    // The driver may have had the packet before: what was told before that is told anew.
-                    let buckets = unsafe {
-                        ask(burst, begin as u64);
-                        std::slice::from_raw_parts(burst.asked.cast_const().add(told), left)
-                    };
-                    if let (true, Some(inside)) = (is_far, inside.as_deref_mut()) {
-                        self.ask_for_told(inside.accesses(), buckets);
+            let end = if is_stepwise { packets.len().min(from + STEP) } else { packets.len() };
+            if let (Some(ask), Some(inside)) = (ask, inside.as_deref_mut()) {
+                told = told.max(from);
+                if is_stepwise {
+                    while told < packets.len().min(end + STEP) {
+                        let next = packets.len().min(told + STEP);
+                        self.tell(ask, burst, told..next, Some(inside.accesses()));
+                        told = next;
                     }
-                    if let (0, Some(inside)) = (from, inside.as_deref_mut()) {
-                        self.ask_for_searches(inside.accesses(), begin..end);
-                    }
-                    begin = end;
-                }
-                // Where all entries name what is asked for, that looks behind full buckets as they come.
-                if is_far && self.code.machine.owned.len() < asked {
-                    let (told, left) = (asked * from, asked * (packets.len() - from));
-                    // SAFETY: code left as many addresses, as above. They are those of buckets of the batch's tables, in the
-                    // gate; for a packet without a key it is that of the packet's record, which begins with a word.
-                    unsafe {
-                        let buckets = burst.asked.cast_const().add(told);
-                        Access::ask_behind_buckets(std::slice::from_raw_parts(buckets, left));
-                    }
-                }
-                if let (0, Some(inside)) = (from, inside.as_deref_mut()) {
-                    self.seek(inside.accesses(), packets.len());
+                    self.ask_behind(burst, from..end);
+                } else {
+                    self.tell_all(ask, burst, from..end, (is_far, inside));
                 }
             }
+            burst.count = end as u64;
             let sent = &mut self.batch.sent;
             // Packets for groups, of this burst and of those before, may have taken the room that the batch made.
             sent.reserve(packets.len() - from);
@@ -415,8 +394,9 @@ impl Run<'_, '_> {
                 sent.set_len(before + count);
             }
             let at = (came_to & (MULTICAST - 1)) as usize;
-            if at >= packets.len() {
-                return;
+            if at >= end {
+                from = end;
+                continue;
             }
             self.at = at;
             self.packet = burst.first as usize + at;
@@ -440,7 +420,78 @@ impl Run<'_, '_> {
                 let sent = before_packet(&self.batch.sent, self.packet);
                 self.failed(inside.as_deref_mut(), sent, error);
             }
+            // The driver may have had the packet: what was told before that is told anew.
             from = at + 1;
+            told = from;
+        }
+    }
+
+    /// Whether what is told of packets are buckets, and nothing waits for what lies there.
+    fn tells_buckets_alone(&self) -> bool {
+        self.code.machine.sought.is_empty() && self.code.machine.owned.is_empty()
+    }
+
+    /// Tells what some packets of a burst will want, and asks the cache for it, where the accesses are given.
+    fn tell(
+        &self,
+        ask: Stage,
+        burst: &mut Burst,
+        packets: Range<usize>,
+        accesses: Option<&[TableAccess]>,
+    ) {
+        let asked = self.code.machine.asked.len();
+        burst.count = packets.end as u64;
+        // SAFETY: the burst is as for the stage, and code leaves as many addresses for each of its packets as it tells buckets
+        // of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
+        let buckets = unsafe {
+            ask(burst, packets.start as u64);
+            let told = burst.asked.cast_const().add(asked * packets.start);
+            std::slice::from_raw_parts(told, asked * packets.len())
+        };
+        if let Some(accesses) = accesses {
+            self.ask_for_told(accesses, buckets);
+        }
+    }
+
+    /// Asks the cache for the buckets behind full ones of packets that were told.
+    fn ask_behind(&self, burst: &Burst, packets: Range<usize>) {
+        let asked = self.code.machine.asked.len();
+        // SAFETY: code left as many addresses, as in `tell`. They are those of buckets of the batch's tables, in the gate; for
+        // a packet without a key it is that of the packet's record, which begins with a word.
+        unsafe {
+            let told = burst.asked.cast_const().add(asked * packets.start);
+            Access::ask_behind_buckets(std::slice::from_raw_parts(told, asked * packets.len()));
+        }
+    }
+
+    /// Tells all packets of a burst from one on what they will want, and seeks for them.
+    fn tell_all(
+        &mut self,
+        ask: Stage,
+        burst: &mut Burst,
+        packets: Range<usize>,
+        (is_far, inside): (bool, &mut Inside<'_>),
+    ) {
+        let is_first = packets.start == 0;
+        let mut begin = packets.start;
+        while begin < packets.end {
+            // The memory brings what the first need while the others are told.
+            let end = match self.code.machine.sought.is_empty() {
+                true => packets.end,
+                false => packets.end.min(begin + HALF),
+            };
+            self.tell(ask, burst, begin..end, is_far.then(|| &*inside.accesses()));
+            if is_first {
+                self.ask_for_searches(inside.accesses(), begin..end);
+            }
+            begin = end;
+        }
+        // Where all entries name what is asked for, that looks behind full buckets as they come.
+        if is_far && self.code.machine.owned.len() < self.code.machine.asked.len() {
+            self.ask_behind(burst, packets.clone());
+        }
+        if is_first {
+            self.seek(inside.accesses(), packets.end);
         }
     }
 
