@@ -501,15 +501,8 @@ impl Runner<'_> {
             .flat_map(|point| thresholds::evaluate(thresholds, point))
             .collect();
         self.result.provenance = self.began.provenance();
-        let stolen = host::stolen().saturating_sub(self.stolen).as_secs_f64();
-        let elapsed = self.result.provenance.elapsed_s;
-        // Where a hundredth is missing in pauses, a hundredth of the packets is late.
-        if stolen >= elapsed / 1000.0 {
-            self.result.notes.push(format!(
-                "The hypervisor withheld {stolen:.2} s of processor time from this machine during \
-                 the {elapsed:.0} s of the run (steal): what waited then was late, on either side."
-            ));
-        }
+        let stolen = host::stolen().saturating_sub(self.stolen);
+        self.result.notes.extend(host::withheld(stolen, self.result.provenance.elapsed_s));
         self.result.completion = completion(&self.result, self.is_interrupted());
         self.result
     }
