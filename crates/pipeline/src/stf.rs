@@ -10,6 +10,7 @@ mod books;
 mod compare;
 mod network;
 mod number;
+mod observe;
 mod parse;
 mod report;
 mod resolve;
@@ -18,7 +19,7 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-pub use network::{End, Network, run_network};
+pub use network::{Covered, End, Network, run_network, run_network_covered};
 pub use number::Number;
 pub use parse::SyntaxError;
 pub use run::{Options, Report, run, run_covered};

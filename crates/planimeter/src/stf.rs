@@ -1,22 +1,18 @@
 //! `planimeter stf`: run a P4 program against an STF script.
 
+mod captures;
 mod coverage;
 mod entries;
 mod topology;
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use ir::Program;
-use packetio::pcap::{CaptureReader, CaptureWriter, LinkType};
-use pipeline::Switch;
 use pipeline::stf::{Options, Report, Script, run as run_script, run_covered};
-use topology::Topology;
+use pipeline::{Coverage, Switch};
+use topology::{Running, Topology};
 
 use crate::failure::Failure;
 use crate::program;
@@ -78,6 +74,9 @@ Examples:
   Send packets between the hosts of a topology of the tutorials:
     planimeter stf --topology examples/mininet/tunnel/topology.json programs/tunnel.p4
 
+  See what they do not reach, and keep what passed each port of each switch:
+    planimeter stf --topology topology.json --coverage --pcap-out captures basic.p4 ping.stf
+
   See what of the program two scripts together do not reach, and keep it as JSON:
     planimeter stf --coverage=coverage.json switch.p4 learning.stf flooding.stf
 
@@ -128,11 +127,11 @@ pub(crate) fn command() -> Command {
             Arg::new("topology")
                 .long("topology")
                 .value_name("FILE")
-                .conflicts_with_all(["entries", "pcap-in", "pcap-out"])
+                .conflicts_with_all(["entries", "pcap-in"])
                 .value_parser(value_parser!(PathBuf))
                 .help(
-                    "Run the program on every switch of a topology.json of the p4lang tutorials, with their entries; scripts \
-                     then say `packet h1 HEX` and `expect h2 HEX`",
+                    "Run the program on every switch of a topology.json of the p4lang tutorials, with their entries, or the one \
+                     that it says for a switch; scripts then say `packet h1 HEX` and `expect h2 HEX`",
                 ),
         )
         .arg(
@@ -155,11 +154,10 @@ pub(crate) fn command() -> Command {
                 .value_name("FILE")
                 .num_args(0..=1)
                 .require_equals(true)
-                .conflicts_with("topology")
                 .value_parser(value_parser!(PathBuf))
                 .help(
-                    "Say which parser states, actions, branches and entries all scripts together reach, and which not; \
-                     with =FILE, as JSON in FILE too",
+                    "Say which parser states, actions, branches and entries all scripts together reach, and which not, \
+                     of each program where several run; with =FILE, as JSON in FILE too",
                 ),
         )
         .arg(
@@ -207,7 +205,7 @@ pub(crate) fn command() -> Command {
                 .long("pcap-in")
                 .value_name("PORT=FILE")
                 .action(ArgAction::Append)
-                .value_parser(port_and_file)
+                .value_parser(captures::port_and_file)
                 .help("After the script, let the packets of this capture arrive by PORT"),
         )
         .arg(
@@ -215,14 +213,11 @@ pub(crate) fn command() -> Command {
                 .long("pcap-out")
                 .value_name("DIR")
                 .value_parser(value_parser!(PathBuf))
-                .help("Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port"),
+                .help(
+                    "Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port, or DIR/s1-p2_in.pcap and so on \
+                     for each port of each switch of a topology",
+                ),
         )
-}
-
-fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
-    let (port, file) = text.split_once('=').ok_or("it has the form PORT=FILE")?;
-    let port = port.parse().map_err(|_| format!("`{port}` is no port number"))?;
-    Ok((port, PathBuf::from(file)))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -253,18 +248,84 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         None => script(path),
     };
     let read = scripts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let scripts = Scripts { paths: &scripts, read: &read };
+    let passed = match &topology {
+        Some(topology) => network(topology, path, scripts, matches)?,
+        None => switch(path, scripts, matches)?,
+    };
+    Ok(ExitCode::from(u8::from(!passed)))
+}
+
+/// A program, with the storage that was asked for.
+fn loaded(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
     let mut program = program::load(path, matches)?;
     crate::storage::choose(&mut program, matches)?;
-    let mut failed = false;
-    let mut coverage = matches.contains_id("coverage").then(|| pipeline::Coverage::new(&program));
-    for (path, script) in scripts.iter().zip(&read) {
-        let covered = coverage.as_mut();
-        failed |= !one_script(&program, topology.as_ref(), (path, script), covered, matches)?;
+    Ok(program)
+}
+
+/// The scripts of a command.
+#[derive(Clone, Copy)]
+struct Scripts<'s> {
+    paths: &'s [PathBuf],
+    read: &'s [Script],
+}
+
+impl<'s> Scripts<'s> {
+    fn each(self) -> impl Iterator<Item = (&'s Path, &'s Script)> {
+        self.paths.iter().map(PathBuf::as_path).zip(self.read)
+    }
+}
+
+/// Runs scripts, each against a fresh switch; whether everything came as expected.
+fn switch(path: &Path, scripts: Scripts<'_>, matches: &ArgMatches) -> Result<bool, Failure> {
+    let program = loaded(path, matches)?;
+    let mut coverage = matches.contains_id("coverage").then(|| Coverage::new(&program));
+    let mut passed = true;
+    for script in scripts.each() {
+        let report = one_script(&program, script, coverage.as_mut(), matches)?;
+        passed &= print(script.0, &report, matches.get_flag("quiet"));
+        if let Some(directory) = matches.get_one::<PathBuf>("pcap-out") {
+            let name = |port| format!("pcap{port}");
+            captures::write(directory, [&report.received, &report.sent], name)?;
+        }
     }
     if let Some(coverage) = coverage {
-        coverage::report(&coverage, path, &scripts, matches.get_one::<PathBuf>("coverage"))?;
+        coverage::of_switch(&coverage, path, scripts.paths, matches.get_one("coverage"))?;
     }
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(passed)
+}
+
+/// Runs scripts, each against a network of fresh switches; whether everything came as expected.
+fn network(
+    topology: &Topology,
+    path: &Path,
+    scripts: Scripts<'_>,
+    matches: &ArgMatches,
+) -> Result<bool, Failure> {
+    let programs = topology.programs(path, matches)?;
+    let quiet = matches.get_flag("quiet");
+    if !quiet && programs.iter().all(|running| running.path != path) {
+        let (topology, path) = (topology.path().display(), path.display());
+        println!("{topology}: note: no switch runs {path}, they all have programs of their own");
+    }
+    let covers = matches.contains_id("coverage");
+    let mut covered = match covers {
+        true => programs.iter().map(Running::uncovered).collect(),
+        false => Vec::new(),
+    };
+    let mut passed = true;
+    for script in scripts.each() {
+        let report = topology.run(&programs, script, &mut covered, options(matches), matches)?;
+        passed &= print(script.0, &report, quiet);
+        if let Some(directory) = matches.get_one::<PathBuf>("pcap-out") {
+            topology.captures(directory, &report)?;
+        }
+    }
+    if covers {
+        let covered: Vec<_> = programs.iter().zip(&covered).collect();
+        coverage::of_network(&covered, topology, scripts.paths, matches.get_one("coverage"))?;
+    }
+    Ok(passed)
 }
 
 fn script(path: &Path) -> Result<Script, Failure> {
@@ -299,52 +360,41 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
     })
 }
 
-/// Whether everything came as expected.
-fn one_script(
-    program: &Program,
-    topology: Option<&Topology>,
-    (path, script): (&Path, &Script),
-    coverage: Option<&mut pipeline::Coverage>,
-    matches: &ArgMatches,
-) -> Result<bool, Failure> {
-    let options = Options {
+fn options(matches: &ArgMatches) -> Options {
+    Options {
         every_port: matches.get_flag("every-port"),
         strict: matches.get_flag("strict"),
         specification: matches.get_flag("specification"),
         priority_queues: matches.get_one::<u32>("priority-queues").copied().unwrap_or(1),
         trace: matches.get_flag("trace"),
-    };
-    let quiet = matches.get_flag("quiet");
-    let report = match topology {
-        Some(topology) => topology.run(program, path, script, options, matches)?,
-        None => {
-            let files: Vec<PathBuf> =
-                matches.get_many("entries").unwrap_or_default().cloned().collect();
-            let mut switch = with_entries(program, &files, options, matches)?;
-            for (place, what) in switch.compiled().into_iter().flat_map(|code| code.interpreted()) {
-                if !quiet {
-                    println!("{place}: note: {what} is left to the interpreter");
-                }
-            }
-            let report = match coverage {
-                Some(coverage) => run_covered(&mut switch, script, options, coverage),
-                None => run_script(&mut switch, script, options),
-            };
-            let mut report = report.map_err(|(line, error)| {
-                Failure::input(format!("{}:{line}: {error}", path.display()))
-            })?;
-            for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default()
-            {
-                replay(&mut switch, *port, capture, &mut report)?;
-            }
-            report
-        }
-    };
-    print(path, &report, quiet);
-    if let Some(directory) = matches.get_one::<PathBuf>("pcap-out") {
-        captures(directory, &report)?;
     }
-    Ok(report.failures.is_empty())
+}
+
+/// Runs a script against a fresh switch.
+fn one_script(
+    program: &Program,
+    (path, script): (&Path, &Script),
+    coverage: Option<&mut Coverage>,
+    matches: &ArgMatches,
+) -> Result<Report, Failure> {
+    let options = options(matches);
+    let files: Vec<PathBuf> = matches.get_many("entries").unwrap_or_default().cloned().collect();
+    let mut switch = with_entries(program, &files, options, matches)?;
+    for (place, what) in switch.compiled().into_iter().flat_map(|code| code.interpreted()) {
+        if !matches.get_flag("quiet") {
+            println!("{place}: note: {what} is left to the interpreter");
+        }
+    }
+    let report = match coverage {
+        Some(coverage) => run_covered(&mut switch, script, options, coverage),
+        None => run_script(&mut switch, script, options),
+    };
+    let mut report = report
+        .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))?;
+    for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default() {
+        captures::replay(&mut switch, *port, capture, &mut report)?;
+    }
+    Ok(report)
 }
 
 /// A fresh switch on the path that was asked for, with the entries of these files.
@@ -397,7 +447,8 @@ fn install(
     Ok(())
 }
 
-fn print(path: &Path, report: &Report, quiet: bool) {
+/// Says what came of a script; whether everything came as expected.
+fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     let path = path.display();
     for (index, (line, events)) in report.trace.iter().enumerate() {
         match report.passed.get(index) {
@@ -435,51 +486,5 @@ fn print(path: &Path, report: &Report, quiet: bool) {
         1 => println!("{path}: 1 failure, {packets}"),
         failures => println!("{path}: {failures} failures, {packets}"),
     }
-}
-
-/// Sends the packets of a capture, at its times after what came before.
-fn replay(switch: &mut Switch, port: u32, path: &Path, report: &mut Report) -> Result<(), Failure> {
-    let wrong =
-        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
-    let mut reader = CaptureReader::open(path).map_err(|error| wrong(&error))?;
-    let start =
-        report.received.last().map_or(Duration::ZERO, |(time, ..)| *time) + Duration::from_secs(1);
-    let (mut first, mut now) = (None, start);
-    while let Some(frame) = reader.next_frame().map_err(|error| wrong(&error))? {
-        if let Some(time) = frame.timestamp {
-            let first = *first.get_or_insert(time);
-            now = now.max(start + Duration::from_nanos(time.saturating_sub(first)));
-        }
-        report.received.push((now, port, frame.data.to_vec()));
-        let outputs = switch.process(port, frame.data, now).map_err(|error| wrong(&error))?;
-        switch.answer_entry_changes();
-        report.sent.extend(outputs.into_iter().map(|output| (now, output.port, output.packet)));
-    }
-    Ok(())
-}
-
-/// One capture for each port and direction, named as p4c's runner names them.
-fn captures(directory: &Path, report: &Report) -> Result<(), Failure> {
-    let wrong =
-        |path: &Path, error: std::io::Error| Failure::input(format!("{}: {error}", path.display()));
-    std::fs::create_dir_all(directory).map_err(|error| wrong(directory, error))?;
-    for (direction, packets) in [("in", &report.received), ("out", &report.sent)] {
-        let mut by_port: BTreeMap<u32, Vec<(Duration, &[u8])>> = BTreeMap::new();
-        for (time, port, packet) in packets {
-            by_port.entry(*port).or_default().push((*time, packet));
-        }
-        for (port, packets) in by_port {
-            let path = directory.join(format!("pcap{port}_{direction}.pcap"));
-            let capture = File::create(&path).and_then(|file| {
-                let mut writer = CaptureWriter::new(BufWriter::new(file), LinkType::ETHERNET)?;
-                for (time, packet) in packets {
-                    writer
-                        .write_frame(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), packet)?;
-                }
-                writer.finish().map(|_| ())
-            });
-            capture.map_err(|error| wrong(&path, error))?;
-        }
-    }
-    Ok(())
+    report.failures.is_empty()
 }

@@ -406,20 +406,171 @@ fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
     }
 }
 
+/// The packets of a capture.
+fn frames(path: &Path) -> Vec<Vec<u8>> {
+    let mut reader = packetio::pcap::CaptureReader::open(path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut frames = Vec::new();
+    while let Some(frame) = reader.next_frame().expect("whole") {
+        frames.push(frame.data.to_vec());
+    }
+    frames
+}
+
+#[test]
+fn captures_of_a_topology_are_those_of_each_port_of_each_switch() {
+    let topology = program("../examples/mininet/tunnel/topology.json");
+    let scratch = scratch();
+    let ethernet = "020000000100 020000000101 0800";
+    let ip = "4500001400000000 40 11 66d7 0a000101 0a000202";
+    let script = file(&scratch, "one.stf", &format!("packet h1 {ethernet} {ip}\nexpect h2 02\n"));
+    for path in ["interpreter", "compiled"] {
+        let folder = scratch.path().join(path);
+        let directory = folder.display().to_string();
+        let output = planimeter(&[
+            "stf",
+            "--path",
+            path,
+            "--topology",
+            &topology,
+            "--pcap-out",
+            &directory,
+            &program("tunnel.p4"),
+            &script,
+        ]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let mut names: Vec<String> = fs::read_dir(&folder)
+            .expect("the folder")
+            .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        // h1 > s1 > s2 > h2, and nothing passed s3.
+        assert_eq!(
+            names,
+            ["s1-p1_in.pcap", "s1-p2_out.pcap", "s2-p1_out.pcap", "s2-p2_in.pcap"],
+            "{path}"
+        );
+        let of = |name: &str| {
+            let frames = frames(&folder.join(format!("{name}.pcap")));
+            assert_eq!(frames.len(), 1, "{name}");
+            frames[0].clone()
+        };
+        let (sent, tunnelled, came) = (of("s1-p1_in"), of("s1-p2_out"), of("s2-p1_out"));
+        assert_eq!(sent.len(), 14 + 20);
+        // The link carries the tunnel's header of six bytes, which neither host sees.
+        assert_eq!((&tunnelled[12..14], tunnelled.len()), (&[0x88, 0xb5][..], sent.len() + 6));
+        assert_eq!(of("s2-p2_in"), tunnelled, "links change nothing");
+        assert_eq!((&came[..6], &came[12..]), (&[2, 0, 0, 0, 2, 2][..], &sent[12..]));
+    }
+}
+
+#[test]
+fn coverage_of_a_topology_is_that_of_all_switches_with_one_program() {
+    let topology = program("../examples/mininet/tunnel/topology.json");
+    let tunnel = program("tunnel.p4");
+    let scratch = scratch();
+    let packet = |to: &str| {
+        format!(
+            "packet h1 020000000100 020000000101 0800 4500001400000000 40 11 66d7 0a000101 {to}\n"
+        )
+    };
+    let covered = |script: &str| {
+        let script = file(&scratch, "some.stf", script);
+        let json = scratch.path().join("coverage.json");
+        let flag = format!("--coverage={}", json.display());
+        let output = planimeter(&["stf", &flag, "--topology", &topology, &tunnel, &script]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let json = fs::read_to_string(json).expect("the file");
+        (text(&output.stdout), serde_json::from_str::<serde_json::Value>(&json).expect("JSON"))
+    };
+    let count = |json: &serde_json::Value, name: &str| {
+        let parts = json["programs"][0]["parts"].as_array().expect("parts");
+        let part =
+            parts.iter().find(|part| part["name"] == name).unwrap_or_else(|| panic!("{name}"));
+        part["count"].as_u64().expect("a number")
+    };
+    let (printed, json) = covered(&packet("0a000202"));
+    let header = format!("{tunnel}: reached by 1 script\n  on s1, s2, s3\n  parser states ");
+    assert!(printed.contains(&header), "{printed}");
+    assert_eq!(json["schema_version"], 1);
+    assert_eq!(json["topology"], topology.as_str());
+    assert_eq!(json["programs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["programs"][0]["program"], tunnel.as_str());
+    assert_eq!(json["programs"][0]["switches"], serde_json::json!(["s1", "s2", "s3"]));
+    // One packet at two switches: the first lets it into the tunnel, the second out of it.
+    assert_eq!(count(&json, "TunnelParser.start"), 2);
+    assert_eq!(count(&json, "TunnelParser.tunnel"), 1);
+    for action in ["TunnelIngress.enter", "TunnelIngress.leave"] {
+        assert_eq!(count(&json, action), 1, "{action}");
+    }
+    assert_eq!(count(&json, "TunnelIngress.forward"), 0, "s2 is its far end");
+    // To h3 it passes s2, as tunnels there are forwarded.
+    let (_, json) = covered(&packet("0a000303"));
+    assert_eq!(count(&json, "TunnelIngress.forward"), 1);
+    let refused =
+        planimeter(&["stf", "--coverage", "--path", "compiled", "--topology", &topology, &tunnel]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stdout));
+}
+
+/// A program that sends every packet by this port.
+fn to_port(port: u8) -> String {
+    format!(
+        "#include <core.p4>\n#include <v1model.p4>\nstruct h {{}} struct m {{}}\n\
+         parser P(packet_in p, out h x, inout m y, inout standard_metadata_t s) {{ state start {{ transition accept; }} }}\n\
+         control V(inout h x, inout m y) {{ apply {{}} }}\n\
+         control I(inout h x, inout m y, inout standard_metadata_t s) {{ apply {{ s.egress_spec = {port}; }} }}\n\
+         control E(inout h x, inout m y, inout standard_metadata_t s) {{ apply {{}} }}\n\
+         control D(packet_out p, in h x) {{ apply {{}} }}\n\
+         V1Switch(P(), V(), I(), E(), V(), D()) main;\n"
+    )
+}
+
+#[test]
+fn a_switch_of_a_topology_may_have_a_program_of_its_own() {
+    let folder = scratch();
+    let second = file(&folder, "second.p4", &to_port(2));
+    file(&folder, "third.p4", &to_port(3));
+    // Every switch is entered by port 1; s2 leaves the way to h2 for that to h3.
+    let topology = file(
+        &folder,
+        "chain.json",
+        r#"{"hosts": {"h1": {}, "h2": {}, "h3": {}},
+            "switches": {"s1": {}, "s2": {"program": "third.p4"}, "s3": {"program": "./second.p4"}},
+            "links": [["h1", "s1-p1"], ["s1-p2", "s2-p1"], ["s2-p3", "s3-p1"], ["s2-p2", "h2"], ["s3-p2", "h3"]]}"#,
+    );
+    file(&folder, "chain.stf", "packet h1 00\nexpect h3 00\n");
+    let output = planimeter(&["stf", "--coverage", "--topology", &topology, &second]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("h1 > s1 > s2 > s3 > h3"), "{said}");
+    // s1 and s3 run one file, whatever they call it.
+    assert!(said.contains("second.p4: reached by 1 script\n  on s1, s3\n"), "{said}");
+    assert!(said.contains("third.p4: reached by 1 script\n  on s2\n"), "{said}");
+    assert_eq!(said.matches(": reached by").count(), 2, "{said}");
+
+    let with_program = |program: &str| {
+        let topology = file(
+            &folder,
+            "single.json",
+            &format!(r#"{{"switches": {{"s1": {{"program": "{program}"}}}}}}"#),
+        );
+        file(&folder, "single.stf", "packet s1-p1 00\nexpect s1-p3 00\n");
+        planimeter(&["stf", "--topology", &topology, &second])
+    };
+    let output = with_program("third.p4");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("note: no switch runs"), "{}", text(&output.stdout));
+    let output = with_program("build/missing.json");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("build/missing.json is neither here nor beside it"), "{said}");
+    assert!(said.contains("planimeter compile SOURCE.p4 --ir build/missing.json"), "{said}");
+}
+
 #[test]
 fn a_packet_that_goes_round_in_a_circle_is_noted() {
     let folder = scratch();
-    let forward = file(
-        &folder,
-        "forward.p4",
-        "#include <core.p4>\n#include <v1model.p4>\nstruct h {} struct m {}\n\
-         parser P(packet_in p, out h x, inout m y, inout standard_metadata_t s) { state start { transition accept; } }\n\
-         control V(inout h x, inout m y) { apply {} }\n\
-         control I(inout h x, inout m y, inout standard_metadata_t s) { apply { s.egress_spec = 2; } }\n\
-         control E(inout h x, inout m y, inout standard_metadata_t s) { apply {} }\n\
-         control D(packet_out p, in h x) { apply {} }\n\
-         V1Switch(P(), V(), I(), E(), V(), D()) main;\n",
-    );
+    let forward = file(&folder, "forward.p4", &to_port(2));
     // What s1 sends by its port 2 comes to port 2 of s2, which sends it back by that.
     let topology = file(
         &folder,

@@ -51,7 +51,8 @@ fn predictions_and_scripts() {
     fits(&["device", "predict", model, "--match", "five-tuple", "--action", "set-nw-src"]);
     fits(&["stf", "programs/router.p4"]);
     fits(&["stf", "--coverage", "programs/firewall.p4"]);
-    fits(&["stf", "--topology", "examples/mininet/tunnel/topology.json", "programs/tunnel.p4"]);
+    let topology = "examples/mininet/tunnel/topology.json";
+    fits(&["stf", "--topology", topology, "--coverage", "programs/tunnel.p4"]);
     fits(&["reproduce", "--list"]);
 }
 

@@ -24,6 +24,8 @@ pub struct TopologyJson {
 pub struct SwitchJson {
     /// Path of its entries, as the file has it.
     pub runtime_json: Option<String>,
+    /// Path of its program, as the file has it, where it does not run what all others do.
+    pub program: Option<String>,
     /// Commands for simple_switch_CLI, which nothing else can read.
     pub cli_input: Option<String>,
 }
@@ -127,12 +129,17 @@ mod tests {
     #[test]
     fn links_join_what_the_file_has() {
         let text = r#"{"hosts": {"h1": {"ip": "10.0.0.1/24"}}, "switches": {"s1": {"runtime_json": "s1.json"},
-            "s2-p9": {}}, "links": [["h1", "s1-p1"], ["s1-p2", "s2-p9-p3", "5ms", 10]]}"#;
+            "s2-p9": {"program": "p.json"}}, "links": [["h1", "s1-p1"], ["s1-p2", "s2-p9-p3", "5ms", 10]]}"#;
         let read = TopologyJson::parse(text).expect("a topology");
         let port = |name: &str, port| Attachment::Switch { name: name.to_owned(), port };
         assert_eq!(read.links[0], [Attachment::Host("h1".to_owned()), port("s1", 1)]);
         assert_eq!(read.links[1], [port("s1", 2), port("s2-p9", 3)]);
-        assert_eq!(read.switches["s1"].runtime_json.as_deref(), Some("s1.json"));
+        let of = |name: &str| {
+            let switch = &read.switches[name];
+            (switch.runtime_json.as_deref(), switch.program.as_deref())
+        };
+        assert_eq!(of("s1"), (Some("s1.json"), None));
+        assert_eq!(of("s2-p9"), (None, Some("p.json")));
     }
 
     #[test]

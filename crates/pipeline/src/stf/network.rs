@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::books::Books;
+use super::observe::process;
 use super::run::{Options, Report};
 use super::script::{Script, Statement, StatementKind};
 use super::{Failure, StfError};
-use crate::{Event, Switch, Trace};
+use crate::{Coverage, Switch};
 use ir::Architecture;
 
 /// Switches that a packet passes, at most: what passes more goes round in circles.
@@ -71,6 +72,15 @@ impl Network {
     }
 }
 
+/// What packets reach of one program of a network, at any of the switches that run it.
+#[derive(Debug)]
+pub struct Covered {
+    /// Of the program.
+    pub coverage: Coverage,
+    /// The switches, by their place in the network; each is in one list at most.
+    pub switches: Vec<usize>,
+}
+
 /// Runs a script against a network. Statements for one switch are refused: what switches hold is there before.
 ///
 /// # Errors
@@ -80,7 +90,23 @@ pub fn run_network(
     script: &Script,
     options: Options,
 ) -> Result<Report, (usize, StfError)> {
-    for (_, switch) in &mut network.switches {
+    run_network_covered(network, script, options, &mut [])
+}
+
+/// As [`run_network`], on the interpreter; coverage of each program is told what the packets of the script reach.
+///
+/// # Errors
+/// As [`run_network`].
+pub fn run_network_covered(
+    network: &mut Network,
+    script: &Script,
+    options: Options,
+    covered: &mut [Covered],
+) -> Result<Report, (usize, StfError)> {
+    for (index, (_, switch)) in network.switches.iter_mut().enumerate() {
+        if let Some(coverage) = coverage_of(covered, index) {
+            coverage.note_entries(switch);
+        }
         let is_psa = switch.program().architecture == Architecture::Psa;
         switch.follow_psa_switch(is_psa && !options.specification);
         switch.set_priority_queues(options.priority_queues);
@@ -96,7 +122,8 @@ pub fn run_network(
                 };
                 let end = *end;
                 books.arrives(*port, data);
-                let came = forward(network, *line, (*port, end), data, &mut books, options);
+                let from = (*port, end);
+                let came = forward(network, *line, from, data, &mut books, options, covered);
                 books.leaves(*line, came);
             }
             StatementKind::Expect { port, pattern } => books.expect(*line, *port, pattern.clone()),
@@ -115,6 +142,10 @@ pub fn run_network(
     Ok(books.finish(options))
 }
 
+fn coverage_of(covered: &mut [Covered], switch: usize) -> Option<&mut Coverage> {
+    covered.iter_mut().find(|one| one.switches.contains(&switch)).map(|one| &mut one.coverage)
+}
+
 /// A packet before a switch, and how it came there.
 struct Travelling {
     at: End,
@@ -131,6 +162,7 @@ fn forward(
     data: &[u8],
     books: &mut Books,
     options: Options,
+    covered: &mut [Covered],
 ) -> Vec<(u32, Vec<u8>, bool)> {
     let now = books.now;
     let from = books.report.port(number);
@@ -162,19 +194,14 @@ fn forward(
         way.push(at.switch);
         let name = network.name(at.switch).to_owned();
         let Some(switch) = network.switch_mut(at.switch) else { continue };
-        switch.expire(now);
-        let outputs = if options.trace {
-            let mut events: Vec<Event> = Vec::new();
-            let outputs =
-                switch.process_traced(at.port, &packet, now, &mut events as &mut dyn Trace);
+        let coverage = coverage_of(covered, at.switch);
+        let seen = process(switch, (at.port, &packet, now), coverage, options.trace);
+        books.report.entered.push((now, at, packet));
+        if let Some(events) = seen.events {
             books.report.trace.push((line, events));
             books.report.passed.push(name);
-            outputs
-        } else {
-            switch.process(at.port, &packet, now)
-        };
-        switch.answer_entry_changes();
-        let outputs = match outputs {
+        }
+        let outputs = match seen.outputs {
             Ok(outputs) => outputs,
             Err(error) => {
                 books.report.failures.push(Failure::Run { line, error });
@@ -186,6 +213,7 @@ fn forward(
         }
         for output in outputs {
             let end = End { switch: at.switch, port: output.port };
+            books.report.left.push((now, end, output.packet.clone()));
             let went_round = went_round || output.generation > 0;
             if let Some(next) = network.links.get(&end) {
                 let (at, way) = (*next, way.clone());

@@ -6,14 +6,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::books::Books;
+use super::network::End;
+use super::observe::process;
 use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
 use super::{Failure, StfError, resolve};
 use crate::architecture::bpf;
 use crate::{
     CloneSession, ControlError, Coverage, EntryAction, EntryHandle, Event, FieldMatch, Group,
-    GroupMember, Replica, Switch, TableEntry, Trace,
+    GroupMember, Replica, Switch, TableEntry,
 };
-use ir::{Architecture, ExternId, ExternType, Location, TableId, TableImplementation};
+use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 
 /// How a script is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +55,10 @@ pub struct Report {
     pub passed: Vec<String>,
     /// In a network: what its ports to the outside are called.
     pub port_names: BTreeMap<u32, String>,
+    /// In a network: packets as they came to each switch, from outside or by a link: time, port, data.
+    pub entered: Vec<(Duration, End, Vec<u8>)>,
+    /// In a network: packets as they left each switch, wherever to: time, port, data.
+    pub left: Vec<(Duration, End, Vec<u8>)>,
 }
 
 impl Report {
@@ -158,33 +164,6 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
 const PROFILES: [&str; 4] =
     ["action_profile", "action_selector", "ActionProfile", "ActionSelector"];
 
-/// Takes events, and tells coverage of them.
-struct Observer<'c> {
-    events: Vec<Event>,
-    coverage: Option<&'c mut Coverage>,
-}
-
-impl Trace for Observer<'_> {
-    fn event(&mut self, event: Event) {
-        if let Some(coverage) = &mut self.coverage {
-            coverage.event(event.clone());
-        }
-        self.events.push(event);
-    }
-
-    fn branch(&mut self, at: Location, side: usize) {
-        if let Some(coverage) = &mut self.coverage {
-            coverage.branch(at, side);
-        }
-    }
-
-    fn selected(&mut self, parser: &str, state: &str, case: Option<usize>) {
-        if let Some(coverage) = &mut self.coverage {
-            coverage.selected(parser, state, case);
-        }
-    }
-}
-
 /// A node of the packet replication engine: copies with one replication id.
 #[derive(Clone, Debug)]
 struct MulticastNode {
@@ -255,22 +234,11 @@ impl<'s> Runner<'s> {
 
     fn packet(&mut self, line: usize, port: u32, data: &[u8]) {
         self.books.arrives(port, data);
-        let now = self.books.now;
-        self.switch.expire(now);
-        let outputs = match (&mut self.coverage, self.options.trace) {
-            (None, false) => self.switch.process(port, data, now),
-            (coverage, wants_events) => {
-                let coverage = coverage.as_deref_mut();
-                let mut observer = Observer { events: Vec::new(), coverage };
-                let outputs = self.switch.process_traced(port, data, now, &mut observer);
-                if wants_events {
-                    self.books.report.trace.push((line, observer.events));
-                }
-                outputs
-            }
-        };
-        self.switch.answer_entry_changes();
-        match outputs {
+        let arrival = (port, data, self.books.now);
+        let coverage = self.coverage.as_deref_mut();
+        let seen = process(self.switch, arrival, coverage, self.options.trace);
+        self.books.report.trace.extend(seen.events.map(|events| (line, events)));
+        match seen.outputs {
             Ok(outputs) => {
                 let of =
                     |output: crate::Output| (output.port, output.packet, output.generation > 0);

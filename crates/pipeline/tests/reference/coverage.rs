@@ -1,7 +1,9 @@
 //! What of a program scripts reach.
 
 use super::support::V1model;
-use pipeline::stf::{self, Options, Script};
+use std::time::Duration;
+
+use pipeline::stf::{self, Covered, End, Network, Options, Script, run_network_covered};
 use pipeline::{Coverage, PartKind, Switch};
 
 fn program() -> String {
@@ -65,4 +67,41 @@ fn several_scripts_are_covered_together() {
     assert_eq!(counts, [3, 1, 0]);
     let place = coverage.parts(PartKind::Branch).next().and_then(|part| part.place.as_deref());
     assert!(place.is_some_and(|place| place.starts_with("test.p4:")), "{place:?}");
+}
+
+#[test]
+fn switches_of_a_network_are_covered_by_program() {
+    let program = super::support::compile(&program());
+    let mut network = Network::default();
+    // A packet of kind 1 and value 7 goes on by port 2.
+    for name in ["a", "b", "c"] {
+        let switch = Switch::new(program.clone()).unwrap_or_else(|error| panic!("{error}"));
+        network.switch(name, switch);
+    }
+    let end = |switch, port| End { switch, port };
+    network.link(end(0, 2), end(1, 1));
+    network.link(end(1, 2), end(2, 1));
+    network.outside(10, end(0, 1), "in");
+    network.outside(20, end(2, 3), "out");
+    let script = Script::parse("packet 10 0107").unwrap_or_else(|errors| panic!("{errors:?}"));
+    let of = |switches: &[usize]| Covered {
+        coverage: Coverage::new(&program),
+        switches: switches.to_vec(),
+    };
+    // Nobody asks about the third switch; kind 9 is what the first makes of kind 1.
+    let mut covered = [of(&[1]), of(&[0])];
+    let report = run_network_covered(&mut network, &script, Options::default(), &mut covered);
+    let report = report.unwrap_or_else(|(line, error)| panic!("line {line}: {error}"));
+    let counts = |covered: &Covered| -> Vec<u64> {
+        covered.coverage.parts(PartKind::State).map(|part| part.count).collect()
+    };
+    assert_eq!(counts(&covered[1]), [1, 1, 0], "the first switch finds kind 1");
+    assert_eq!(counts(&covered[0]), [1, 0, 0], "the second finds another kind");
+    assert_eq!(names(&covered[0].coverage, PartKind::Entry, false), ["I.t: 0x7", "I.t: 0x8"]);
+    let passed = |passed: &[(Duration, End, Vec<u8>)]| -> Vec<(End, Vec<u8>)> {
+        passed.iter().map(|(_, end, packet)| (*end, packet.clone())).collect()
+    };
+    assert_eq!(passed(&report.entered), [(end(0, 1), vec![1, 7]), (end(1, 1), vec![9, 7])]);
+    // Who sets no port sends by port 0, where nothing is.
+    assert_eq!(passed(&report.left), [(end(0, 2), vec![9, 7]), (end(1, 0), vec![9, 1])]);
 }

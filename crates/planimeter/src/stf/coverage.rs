@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use pipeline::stf::Covered;
 use pipeline::{Coverage, Part, PartKind};
 use serde::Serialize;
 
+use super::topology::{Running, Topology};
 use crate::failure::Failure;
 
 /// Columns of a terminal.
@@ -13,26 +15,59 @@ const WIDTH: usize = 80;
 /// The form of the JSON.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Prints the coverage, and writes it to `file` if there is one.
-pub(super) fn report(
+/// Prints the coverage of a program that one switch runs, and writes it to `file` if there is one.
+pub(super) fn of_switch(
     coverage: &Coverage,
     program: &Path,
     scripts: &[PathBuf],
     file: Option<&PathBuf>,
 ) -> Result<(), Failure> {
-    print!("{}", text(coverage, program, scripts.len()));
+    print!("{}", text(coverage, program, scripts.len(), &[]));
+    let covered = OfSwitch {
+        schema_version: SCHEMA_VERSION,
+        program: program.display().to_string(),
+        scripts: names(scripts),
+        parts: parts(coverage),
+    };
+    write(file, &covered)
+}
+
+/// Prints the coverage of each program of a network, with the switches that run it, and writes it to `file` if there is one.
+pub(super) fn of_network(
+    covered: &[(&Running, &Covered)],
+    topology: &Topology,
+    scripts: &[PathBuf],
+    file: Option<&PathBuf>,
+) -> Result<(), Failure> {
+    let mut programs = Vec::with_capacity(covered.len());
+    for (Running { path, switches, .. }, Covered { coverage, .. }) in covered {
+        let switches: Vec<&str> = switches.iter().map(|index| topology.switch(*index)).collect();
+        print!("{}", text(coverage, path, scripts.len(), &switches));
+        let program = path.display().to_string();
+        programs.push(OnSwitches { program, switches, parts: parts(coverage) });
+    }
+    let covered = OfNetwork {
+        schema_version: SCHEMA_VERSION,
+        topology: topology.path().display().to_string(),
+        scripts: names(scripts),
+        programs,
+    };
+    write(file, &covered)
+}
+
+fn write(file: Option<&PathBuf>, covered: &impl Serialize) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
-    let mut json = serde_json::to_string_pretty(&Covered::new(coverage, program, scripts))
-        .map_err(|error| wrong(&error))?;
+    let mut json = serde_json::to_string_pretty(covered).map_err(|error| wrong(&error))?;
     json.push('\n');
     std::fs::write(file, json).map_err(|error| wrong(&error))
 }
 
-fn text(coverage: &Coverage, program: &Path, scripts: usize) -> String {
+fn text(coverage: &Coverage, program: &Path, scripts: usize, switches: &[&str]) -> String {
     let scripts = if scripts == 1 { "1 script".to_owned() } else { format!("{scripts} scripts") };
     let mut text = format!("{}: reached by {scripts}\n", program.display());
+    on_switches(&mut text, switches);
     for kind in PartKind::ALL {
         let (reached, all) = coverage.reached(kind);
         if let Some(percent) = (100 * reached).checked_div(all) {
@@ -57,6 +92,23 @@ fn text(coverage: &Coverage, program: &Path, scripts: usize) -> String {
     text
 }
 
+/// The names of switches, on as many lines as they need.
+fn on_switches(text: &mut String, switches: &[&str]) {
+    let Some((last, others)) = switches.split_last() else { return };
+    let mut line = "  on".to_owned();
+    for name in others.iter().map(|name| format!("{name},")).chain([(*last).to_owned()]) {
+        if line.chars().count() + 1 + name.chars().count() > WIDTH {
+            text.push_str(&line);
+            text.push('\n');
+            line = "    ".to_owned();
+        }
+        line.push(' ');
+        line.push_str(&name);
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
+
 /// The line in the width of a terminal; JSON has all of it.
 fn cut(line: &str) -> String {
     if line.chars().count() <= WIDTH {
@@ -78,11 +130,42 @@ fn plural(kind: PartKind) -> &'static str {
     }
 }
 
+fn names(scripts: &[PathBuf]) -> Vec<String> {
+    scripts.iter().map(|script| script.display().to_string()).collect()
+}
+
+fn parts(coverage: &Coverage) -> Vec<CoveredPart<'_>> {
+    let parts = PartKind::ALL.into_iter().flat_map(|kind| coverage.parts(kind));
+    parts
+        .map(|part| CoveredPart {
+            kind: part.kind.name(),
+            name: &part.name,
+            place: part.place.as_deref(),
+            count: part.count,
+        })
+        .collect()
+}
+
 #[derive(Serialize)]
-struct Covered<'c> {
+struct OfSwitch<'c> {
     schema_version: u32,
     program: String,
     scripts: Vec<String>,
+    parts: Vec<CoveredPart<'c>>,
+}
+
+#[derive(Serialize)]
+struct OfNetwork<'c> {
+    schema_version: u32,
+    topology: String,
+    scripts: Vec<String>,
+    programs: Vec<OnSwitches<'c>>,
+}
+
+#[derive(Serialize)]
+struct OnSwitches<'c> {
+    program: String,
+    switches: Vec<&'c str>,
     parts: Vec<CoveredPart<'c>>,
 }
 
@@ -95,21 +178,26 @@ struct CoveredPart<'c> {
     count: u64,
 }
 
-impl<'c> Covered<'c> {
-    fn new(coverage: &'c Coverage, program: &Path, scripts: &[PathBuf]) -> Self {
-        let parts = PartKind::ALL.into_iter().flat_map(|kind| coverage.parts(kind));
-        Self {
-            schema_version: SCHEMA_VERSION,
-            program: program.display().to_string(),
-            scripts: scripts.iter().map(|script| script.display().to_string()).collect(),
-            parts: parts
-                .map(|part| CoveredPart {
-                    kind: part.kind.name(),
-                    name: &part.name,
-                    place: part.place.as_deref(),
-                    count: part.count,
-                })
-                .collect(),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_have_as_many_lines_as_they_need() {
+        let lines = |names: &[&str]| {
+            let mut text = String::new();
+            on_switches(&mut text, names);
+            text
+        };
+        assert_eq!(lines(&[]), "");
+        assert_eq!(lines(&["s1"]), "  on s1\n");
+        assert_eq!(lines(&["s1", "s2"]), "  on s1, s2\n");
+        let names: Vec<String> = (1..=40).map(|number| format!("leaf{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let text = lines(&names);
+        let widths: Vec<usize> = text.lines().map(str::len).collect();
+        assert!(widths.len() > 1 && widths.iter().all(|width| *width <= WIDTH), "{text}");
+        let words: Vec<&str> = text.split_whitespace().skip(1).collect();
+        assert_eq!(words.join(" "), names.join(", "), "every name, once and in order");
     }
 }

@@ -1,16 +1,19 @@
-//! `--topology`: a topology.json of the p4lang tutorials, every switch running the program with its own entries.
+//! `--topology`: a topology.json of the p4lang tutorials, every switch running the program, or one that the file says, with
+//! its own entries.
 //!
-//! In scripts ports are called as the file calls them: `h1`, or `s1-p4` where nothing is attached.
+//! In scripts ports are called as the file calls them: `h1`, or `s1-p4` where nothing is attached. In captures all are called
+//! as `s1-p4` is, so that the direction is always the switch's.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use ir::Program;
-use pipeline::stf::{End, Network, Options, Report, Script, run_network};
+use pipeline::Coverage;
+use pipeline::stf::{Covered, End, Network, Options, Report, Script, run_network_covered};
 use softswitch::topology_json::{Attachment, TopologyJson};
 
-use super::{parsed, with_entries};
+use super::{captures, loaded, parsed, with_entries};
 use crate::failure::Failure;
 use crate::program;
 
@@ -21,6 +24,20 @@ const PORTS: u32 = 1000;
 pub(super) struct Topology {
     path: PathBuf,
     read: TopologyJson,
+}
+
+/// A program, and the switches that run it, by their place in the file.
+pub(super) struct Running {
+    pub(super) path: PathBuf,
+    program: Program,
+    pub(super) switches: Vec<usize>,
+}
+
+impl Running {
+    /// For [`Topology::run`]: nothing of it was reached yet.
+    pub(super) fn uncovered(&self) -> Covered {
+        Covered { coverage: Coverage::new(&self.program), switches: self.switches.clone() }
+    }
 }
 
 impl Topology {
@@ -71,17 +88,42 @@ impl Topology {
         parsed(path, &numbered)
     }
 
-    /// Runs a script in a network of fresh switches.
+    /// Which programs run, and where: this one on all switches that have none of their own. One file is one program.
+    pub(super) fn programs(
+        &self,
+        path: &Path,
+        matches: &ArgMatches,
+    ) -> Result<Vec<Running>, Failure> {
+        let running = |path: &Path| -> Result<Running, Failure> {
+            let program = loaded(path, matches)?;
+            Ok(Running { path: path.to_owned(), program, switches: Vec::new() })
+        };
+        let mut all = vec![running(path)?];
+        for (index, switch) in self.read.switches.values().enumerate() {
+            let own = switch.program.as_deref().map(|file| self.program(file)).transpose()?;
+            let path = own.as_deref().unwrap_or(path);
+            match all.iter_mut().find(|one| is_same(&one.path, path)) {
+                Some(one) => one.switches.push(index),
+                None => all.push(Running { switches: vec![index], ..running(path)? }),
+            }
+        }
+        all.retain(|one| !one.switches.is_empty());
+        Ok(all)
+    }
+
+    /// Runs a script in a network of fresh switches. `covered` are programs of which coverage is to be told.
     pub(super) fn run(
         &self,
-        program: &Program,
-        path: &Path,
-        script: &Script,
+        programs: &[Running],
+        (path, script): (&Path, &Script),
+        covered: &mut [Covered],
         options: Options,
         matches: &ArgMatches,
     ) -> Result<Report, Failure> {
         let mut network = Network::default();
-        for (name, switch) in &self.read.switches {
+        for (index, (name, switch)) in self.read.switches.iter().enumerate() {
+            let running = programs.iter().find(|one| one.switches.contains(&index));
+            let Some(Running { program, .. }) = running else { continue };
             let runtime =
                 switch.runtime_json.as_deref().map(|file| self.beside(file)).transpose()?;
             let files: Vec<PathBuf> = runtime.into_iter().collect();
@@ -104,8 +146,34 @@ impl Topology {
                 }
             }
         }
-        run_network(&mut network, script, options)
+        run_network_covered(&mut network, script, options, covered)
             .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))
+    }
+
+    /// One capture for each port of each switch and direction.
+    pub(super) fn captures(&self, directory: &Path, report: &Report) -> Result<(), Failure> {
+        let name = |End { switch, port }| format!("{}-p{port}", self.switch(switch));
+        captures::write(directory, [&report.entered, &report.left], name)
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name of a switch.
+    pub(super) fn switch(&self, index: usize) -> &str {
+        self.read.switches.keys().nth(index).map_or("", String::as_str)
+    }
+
+    /// The program of a switch that has one of its own.
+    fn program(&self, file: &str) -> Result<PathBuf, Failure> {
+        self.beside(file).map_err(|failure| match program::is_compiled(Path::new(file)) {
+            true => Failure::input(format!(
+                "{failure}; planimeter compile SOURCE.p4 --ir {file} makes it of its source"
+            )),
+            false => failure,
+        })
     }
 
     /// A file that the topology names: beside it, in the folder of its exercise, or from here.
@@ -154,6 +222,12 @@ impl Topology {
         let switch = self.read.switches.keys().position(|known| known == name)?;
         Some(End { switch, port: *port })
     }
+}
+
+/// Whether both name one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let [one, other] = [one, other].map(std::fs::canonicalize);
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
 fn number(end: End) -> u32 {

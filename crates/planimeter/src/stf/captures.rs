@@ -1,0 +1,82 @@
+//! `--pcap-in` and `--pcap-out`: packets of a script from and to captures.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use packetio::pcap::{CaptureReader, CaptureWriter, LinkType};
+use pipeline::Switch;
+use pipeline::stf::Report;
+
+use crate::failure::Failure;
+
+/// `PORT=FILE`.
+pub(super) fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
+    let (port, file) = text.split_once('=').ok_or("it has the form PORT=FILE")?;
+    let port = port.parse().map_err(|_| format!("`{port}` is no port number"))?;
+    Ok((port, PathBuf::from(file)))
+}
+
+/// Sends the packets of a capture, at its times after what came before.
+pub(super) fn replay(
+    switch: &mut Switch,
+    port: u32,
+    path: &Path,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
+    let mut reader = CaptureReader::open(path).map_err(|error| wrong(&error))?;
+    let start =
+        report.received.last().map_or(Duration::ZERO, |(time, ..)| *time) + Duration::from_secs(1);
+    let (mut first, mut now) = (None, start);
+    while let Some(frame) = reader.next_frame().map_err(|error| wrong(&error))? {
+        if let Some(time) = frame.timestamp {
+            let first = *first.get_or_insert(time);
+            now = now.max(start + Duration::from_nanos(time.saturating_sub(first)));
+        }
+        report.received.push((now, port, frame.data.to_vec()));
+        let outputs = switch.process(port, frame.data, now).map_err(|error| wrong(&error))?;
+        switch.answer_entry_changes();
+        report.sent.extend(outputs.into_iter().map(|output| (now, output.port, output.packet)));
+    }
+    Ok(())
+}
+
+/// Packets as they passed: time, port, data.
+type Passed<P> = Vec<(Duration, P, Vec<u8>)>;
+
+/// One capture for each port and direction, `NAME_in.pcap` for what was received and `NAME_out.pcap` for what was sent, as
+/// BMv2 names those of an interface.
+pub(super) fn write<P: Copy + Ord>(
+    directory: &Path,
+    [received, sent]: [&Passed<P>; 2],
+    name: impl Fn(P) -> String,
+) -> Result<(), Failure> {
+    let wrong =
+        |path: &Path, error: std::io::Error| Failure::input(format!("{}: {error}", path.display()));
+    std::fs::create_dir_all(directory).map_err(|error| wrong(directory, error))?;
+    for (direction, packets) in [("in", received), ("out", sent)] {
+        let mut by_port: BTreeMap<P, Vec<(Duration, &[u8])>> = BTreeMap::new();
+        for (time, port, packet) in packets {
+            by_port.entry(*port).or_default().push((*time, packet));
+        }
+        for (port, packets) in by_port {
+            // A switch may have the name of a file.
+            let name = name(port).replace('/', "_");
+            let path = directory.join(format!("{name}_{direction}.pcap"));
+            let capture = File::create(&path).and_then(|file| {
+                let mut writer = CaptureWriter::new(BufWriter::new(file), LinkType::ETHERNET)?;
+                for (time, packet) in packets {
+                    writer
+                        .write_frame(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), packet)?;
+                }
+                writer.finish().map(|_| ())
+            });
+            capture.map_err(|error| wrong(&path, error))?;
+        }
+    }
+    Ok(())
+}
