@@ -130,8 +130,8 @@ pub(crate) fn command() -> Command {
                 .conflicts_with_all(["entries", "pcap-in"])
                 .value_parser(value_parser!(PathBuf))
                 .help(
-                    "Run the program on every switch of a topology.json of the p4lang tutorials, with their entries, or the one \
-                     that it says for a switch; scripts then say `packet h1 HEX` and `expect h2 HEX`",
+                    "Run the program on every switch of a topology.json of the p4lang tutorials that has none of its own there, \
+                     with their entries; scripts then say `packet h1 HEX` and `expect h2 HEX`",
                 ),
         )
         .arg(
