@@ -24,9 +24,8 @@ use tables::{Access, LINE, Probe};
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 64;
 
-/// Those of them whose keys are told, and which are sought by prefixes, at once.
-const HALF: usize = BURST / 2;
-/// Packets that are brought to their end while the memory brings what as many others need.
+/// Packets that are told, sought by prefixes or brought to their end while the memory brings what as many others need. As
+/// many lines as a core can wait for at a time.
 const STEP: usize = 16;
 
 /// The bit of what the second stage gives that says that the packet goes to a group.
@@ -321,7 +320,7 @@ impl Run<'_, '_> {
                 continue;
             };
             // While some wait for what leads to their entries, those of the others come.
-            let at_once = if *by_prefix { HALF } else { BURST };
+            let at_once = if *by_prefix { STEP } else { BURST };
             let parts = keys[..packets].chunks(at_once).zip(found[..packets].chunks_mut(at_once));
             for (keys, found) in parts {
                 // SAFETY: the accesses were given for the batch, in the gate.
@@ -478,7 +477,7 @@ impl Run<'_, '_> {
             // The memory brings what the first need while the others are told.
             let end = match self.code.machine.sought.is_empty() {
                 true => packets.end,
-                false => packets.end.min(begin + HALF),
+                false => packets.end.min(begin + STEP),
             };
             self.tell(ask, burst, begin..end, is_far.then(|| &*inside.accesses()));
             if is_first {
