@@ -360,7 +360,7 @@ impl Run<'_, '_> {
     ) {
         let (mut from, mut told) = (0, 0);
         // While some packets wait for nothing, the memory brings what the next ones need.
-        let is_stepwise = is_far && self.tells_buckets_alone();
+        let is_stepwise = is_far && self.tells_buckets_alone() && !plan.leaves_gate;
         while from < packets.len() {
             self.call_outs();
             let end = if is_stepwise { packets.len().min(from + STEP) } else { packets.len() };
@@ -455,8 +455,8 @@ impl Run<'_, '_> {
     /// Asks the cache for the buckets behind full ones of packets that were told.
     fn ask_behind(&self, burst: &Burst, packets: Range<usize>) {
         let asked = self.code.machine.asked.len();
-        // SAFETY: code left as many addresses, as in `tell`. They are those of buckets of the batch's tables, in the gate; for
-        // a packet without a key it is that of the packet's record, which begins with a word.
+        // SAFETY: code left as many addresses, as in `tell`. They are those of buckets of the batch's tables, and no packet has
+        // left the gate since; for a packet without a key it is that of the packet's record, which begins with a word.
         unsafe {
             let told = burst.asked.cast_const().add(asked * packets.start);
             Access::ask_behind_buckets(std::slice::from_raw_parts(told, asked * packets.len()));
