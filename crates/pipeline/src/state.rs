@@ -171,13 +171,13 @@ impl State {
         port.is_none_or(|port| !read(&self.ports_down).contains(&port))
     }
 
-    /// Says which ports are down.
-    pub(crate) fn set_ports_down(&self, ports: &BTreeSet<u32>) {
+    /// Changes which ports are down.
+    pub(crate) fn change_ports_down(&self, change: impl FnOnce(&mut BTreeSet<u32>)) {
         let changed: BTreeSet<u32> = {
             let mut down = write(&self.ports_down);
-            let changed = down.symmetric_difference(ports).copied().collect();
-            down.clone_from(ports);
-            changed
+            let before = down.clone();
+            change(&mut down);
+            before.symmetric_difference(&down).copied().collect()
         };
         if !changed.is_empty() {
             self.refresh_choosers(&|runs| runs.watches(&changed));

@@ -171,13 +171,23 @@ impl Binder<'_> {
 
     /// Data that an algorithm runs over.
     pub(super) fn gathered(&mut self, data: &ir::Expression, algorithm: Algorithm) -> Outcome<u32> {
+        let mut pieces = Vec::new();
+        self.pieces(data, &mut pieces)?;
+        let takes_invalid = !self.layout.dialect.hashes_valid_headers_only();
+        self.gathered_pieces(pieces, algorithm, takes_invalid)
+    }
+
+    /// Pieces that an algorithm runs over.
+    pub(super) fn gathered_pieces(
+        &mut self,
+        pieces: Vec<Piece>,
+        algorithm: Algorithm,
+        takes_invalid: bool,
+    ) -> Outcome<u32> {
         if matches!(algorithm, Algorithm::Random | Algorithm::Unknown(_)) {
             return self.refuse("a hash algorithm that is not run");
         }
-        let mut pieces = Vec::new();
-        self.pieces(data, &mut pieces)?;
         let number = u32::try_from(self.gathers.len()).unwrap_or(u32::MAX);
-        let takes_invalid = !self.layout.dialect.hashes_valid_headers_only();
         let (payload, verifies) = (false, false);
         self.gathers.push(Gather { algorithm, pieces, payload, verifies, takes_invalid });
         Ok(number)

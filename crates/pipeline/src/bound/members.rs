@@ -1,6 +1,6 @@
 //! Which member of a group a packet's hash chooses.
 
-use super::gather::{Gather, Piece};
+use super::gather::Piece;
 use super::shape::Shape;
 use super::{Binder, Block, Expression, Field, Members, Outcome, Statement};
 use crate::externs::ExternState;
@@ -25,10 +25,7 @@ impl Binder<'_> {
         }
         // As in the interpreter, where BMv2 leaves fields of invalid headers out.
         let is_bmv2 = self.layout.dialect.is_bmv2();
-        let takes_invalid = !is_bmv2;
-        let gather = u32::try_from(self.gathers.len()).unwrap_or(u32::MAX);
-        let (payload, verifies) = (false, false);
-        self.gathers.push(Gather { algorithm, pieces, payload, verifies, takes_invalid });
+        let gather = self.gathered_pieces(pieces, algorithm, !is_bmv2)?;
         let to = self.temporary(64, false)?;
         block.push(Statement::Hash { gather, base: Expression::Constant(0), most: None, to });
         // p4c hands no width to BMv2.
@@ -52,11 +49,7 @@ impl Binder<'_> {
         let Some(Ok(ExternState::Profile(profile))) = state else {
             return self.refuse("an action selector that is not there");
         };
-        let algorithm = profile.algorithm.clone().unwrap_or(Algorithm::Crc32);
-        if matches!(algorithm, Algorithm::Random | Algorithm::Unknown(_)) {
-            return self.refuse("an action selector by an algorithm that is not run");
-        }
-        Ok((algorithm, profile.output_width))
+        Ok((profile.algorithm.unwrap_or(Algorithm::Crc32), profile.output_width))
     }
 
     /// An input of the hash: what lies in a header is taken from there in BMv2, which asks whether that is valid; all

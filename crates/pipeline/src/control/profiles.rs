@@ -4,7 +4,6 @@ use super::{Done, unknown};
 use crate::error::ControlError;
 use crate::externs::ExternState;
 use crate::switch::Core;
-use crate::sync::read;
 use crate::table::{ActionCall, EntryAction, Group, Profile};
 use ir::{ExternId, TableImplementation};
 
@@ -122,12 +121,12 @@ impl Core {
     /// Tells selectors that a port is up or down; members that watch a port that is down are not
     /// chosen. All are up at first.
     pub fn set_port_up(&self, port: u32, up: bool) {
-        let mut down = read(&self.state.ports_down).clone();
-        if up {
-            down.remove(&port);
-        } else {
-            down.insert(port);
-        }
-        self.state.set_ports_down(&down);
+        self.state.change_ports_down(|down| {
+            if up {
+                down.remove(&port);
+            } else {
+                down.insert(port);
+            }
+        });
     }
 }

@@ -201,7 +201,7 @@ impl Ports {
 impl Settings {
     fn tell(&self, shared: &Shared) {
         let state = &shared.core.state;
-        state.set_ports_down(&self.ports_down);
+        state.change_ports_down(|down| down.clone_from(&self.ports_down));
         write(&state.expire_profiles).clone_from(&self.expire_profiles);
     }
 }

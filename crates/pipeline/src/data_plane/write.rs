@@ -559,12 +559,10 @@ impl<'a> Writer<'a> {
         let natives = &self.shared.core.state.natives;
         let inverse =
             natives.alone(|| set_cells(&counters.cells, counters.size, cell.index, value))?;
-        self.undo(move |shared, _| {
-            let state = &shared.core.state;
-            if let Some(ExternState::Counter(counters)) =
-                id.and_then(|id| state.externs.get(id.index()))
-            {
-                state.natives.alone(|| inverse(&counters.cells));
+        let natives = Arc::clone(natives);
+        self.undo_in_array(id, move |state| {
+            if let ExternState::Counter(counters) = state {
+                natives.alone(|| inverse(&counters.cells));
             }
         });
         Ok(())

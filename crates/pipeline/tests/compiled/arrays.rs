@@ -1,7 +1,7 @@
 //! Registers and counters: code reaches those that are not too large by itself and calls for others; beyond the end nothing is
 //! read, written or counted.
 
-use crate::both::{Both, V1model, compile};
+use crate::both::{Both, V1model, compile, psa_of_ingress};
 use ir::bits::Bits;
 use pipeline::{Batch, Compiled, CounterValue, Processor, Switch};
 use rand::rngs::ChaCha8Rng;
@@ -98,26 +98,12 @@ fn registers_and_counters_of_all_widths() {
 /// PSA's registers may begin with another number than zero.
 #[test]
 fn registers_begin_with_their_initial_value() {
-    let program = compile(
-        "#include <core.p4>
-        #include <bmv2/psa.p4>
-        header R { bit<8> index; bit<8> kind; bit<32> a; } struct H { R r; } struct M {} struct N {}
-        parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in N s, in N r) {
-            state start { p.extract(h.r); transition accept; } }
-        control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {
-            Register<bit<20>, bit<8>>(32w9, 20w77) begun;
-            apply { send_to_port(o, (PortId_t)1); bit<20> x = begun.read(h.r.index);
-                h.r.a[19:0] = x; if (h.r.kind > 100) { begun.write(h.r.index, x + 1); } } }
-        control ID(packet_out p, out N c, out N s, out N n, inout H h, in M m, in psa_ingress_output_metadata_t o) {
-            apply { p.emit(h.r); } }
-        parser EP(packet_in p, out H h, inout M m, in psa_egress_parser_input_metadata_t i, in N n, in N c, in N e) {
-            state start { transition accept; } }
-        control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) { apply { } }
-        control ED(packet_out p, out N c, out N r, inout H h, in M m, in psa_egress_output_metadata_t o,
-            in psa_egress_deparser_input_metadata_t i) { apply { } }
-        PSA_Switch(IngressPipeline(IP(), I(), ID()), PacketReplicationEngine(), EgressPipeline(EP(), E(), ED()),
-            BufferingQueueingEngine()) main;",
-    );
+    let program = compile(&psa_of_ingress(
+        "header R { bit<8> index; bit<8> kind; bit<32> a; }",
+        "Register<bit<20>, bit<8>>(32w9, 20w77) begun;
+        apply { send_to_port(o, (PortId_t)1); bit<20> x = begun.read(h.r.index);
+            h.r.a[19:0] = x; if (h.r.kind > 100) { begun.write(h.r.index, x + 1); } }",
+    ));
     for follows in [false, true] {
         let mut both = Both::following(&program, follows);
         assert!(both.random_packets(2, 300, 8) > 100);

@@ -19,6 +19,28 @@ impl V1model<'_> {
     }
 }
 
+/// A program of PSA with a header `R`, which is extracted, goes through an ingress control of this text, and is emitted.
+pub(crate) fn psa_of_ingress(header: &str, ingress: &str) -> String {
+    format!(
+        "#include <core.p4>
+        #include <bmv2/psa.p4>
+        {header} struct H {{ R r; }} struct M {{}} struct N {{}}
+        parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in N s, in N r) {{
+            state start {{ p.extract(h.r); transition accept; }} }}
+        control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {{
+            {ingress} }}
+        control ID(packet_out p, out N c, out N s, out N n, inout H h, in M m, in psa_ingress_output_metadata_t o) {{
+            apply {{ p.emit(h.r); }} }}
+        parser EP(packet_in p, out H h, inout M m, in psa_egress_parser_input_metadata_t i, in N n, in N c, in N e) {{
+            state start {{ transition accept; }} }}
+        control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) {{ apply {{ }} }}
+        control ED(packet_out p, out N c, out N r, inout H h, in M m, in psa_egress_output_metadata_t o,
+            in psa_egress_deparser_input_metadata_t i) {{ apply {{ }} }}
+        PSA_Switch(IngressPipeline(IP(), I(), ID()), PacketReplicationEngine(), EgressPipeline(EP(), E(), ED()),
+            BufferingQueueingEngine()) main;"
+    )
+}
+
 /// The same program twice, each with a state of its own.
 pub(crate) struct Both {
     pub(crate) interpreted: Switch,

@@ -1,7 +1,7 @@
 //! Tables whose entries run members of action profiles and groups of selectors: while members, groups, entries and ports
 //! change, code and the interpreter run the same member for each packet.
 
-use crate::both::{Both, V1model, compile};
+use crate::both::{Both, V1model, compile, psa_of_ingress};
 use ir::bits::Bits;
 use pipeline::{
     ActionCall, ControlError, EntryAction, FieldMatch, Group, GroupMember, Switch, TableEntry,
@@ -41,14 +41,9 @@ fn ingress(algorithm: &str) -> String {
 }
 
 fn psa() -> String {
-    "#include <core.p4>
-    #include <bmv2/psa.p4>
-    header R { bit<8> key; bit<8> spread; bit<16> value; bit<32> address; bit<8> more; bit<128> wide; }
-    struct H { R r; } struct M { bit<5> part; } struct N {}
-    parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in N s, in N r) {
-        state start { p.extract(h.r); transition accept; } }
-    control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {
-        action set(bit<16> value) { h.r.value = value; }
+    psa_of_ingress(
+        "header R { bit<8> key; bit<8> spread; bit<16> value; bit<32> address; bit<8> more; bit<128> wide; }",
+        "action set(bit<16> value) { h.r.value = value; }
         action mark(bit<8> more, bit<48> wide) { h.r.more = more; h.r.address = wide[31:0]; }
         action leave(PortId_t port) { send_to_port(o, port); }
         action gone() { ingress_drop(o); }
@@ -58,17 +53,8 @@ fn psa() -> String {
             actions = { set; mark; leave; NoAction; } default_action = set(7); psa_implementation = groups; }
         table by_member { key = { h.r.address: lpm; } actions = { set; leave; gone; NoAction; }
             default_action = NoAction(); psa_implementation = members; }
-        apply { send_to_port(o, (PortId_t)1); by_group.apply(); by_member.apply(); } }
-    control ID(packet_out p, out N c, out N s, out N n, inout H h, in M m, in psa_ingress_output_metadata_t o) {
-        apply { p.emit(h.r); } }
-    parser EP(packet_in p, out H h, inout M m, in psa_egress_parser_input_metadata_t i, in N n, in N c, in N e) {
-        state start { transition accept; } }
-    control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) { apply { } }
-    control ED(packet_out p, out N c, out N r, inout H h, in M m, in psa_egress_output_metadata_t o,
-        in psa_egress_deparser_input_metadata_t i) { apply { } }
-    PSA_Switch(IngressPipeline(IP(), I(), ID()), PacketReplicationEngine(), EgressPipeline(EP(), E(), ED()),
-        BufferingQueueingEngine()) main;"
-        .to_owned()
+        apply { send_to_port(o, (PortId_t)1); by_group.apply(); by_member.apply(); }",
+    )
 }
 
 /// Members, groups and keys that there are, so many of each.

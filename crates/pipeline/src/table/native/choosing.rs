@@ -63,8 +63,8 @@ impl Member {
 #[derive(Debug)]
 pub(crate) struct Choosing {
     /// Runs where no member can be used.
-    pub(crate) empty: Option<Arc<ActionCell>>,
-    pub(crate) ports_down: Arc<RwLock<BTreeSet<u32>>>,
+    empty: Option<Arc<ActionCell>>,
+    ports_down: Arc<RwLock<BTreeSet<u32>>>,
     choosers: Mutex<Choosers>,
 }
 
