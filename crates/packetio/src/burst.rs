@@ -1,7 +1,12 @@
 //! A worker's own buffers, used again for every burst.
 
-/// Bytes in front of every received frame, for headers that are put in front.
-pub const HEADROOM: usize = 128;
+use std::ops::Range;
+
+/// Bytes of a cache line. A packet begins at one, so that a short one is one line, which another core may have to bring.
+const LINE: usize = 64;
+
+/// Bytes that the shortest buffer has room for.
+const SHORTEST: usize = 4 * LINE;
 
 /// Packets that are processed together.
 #[derive(Debug)]
@@ -10,10 +15,13 @@ pub struct Burst {
     filled: usize,
 }
 
-/// One packet, with room in front.
-#[derive(Debug)]
+/// One packet.
+#[derive(Debug, Default)]
 pub struct Frame {
-    buffer: Vec<u8>,
+    buffer: Box<[u8]>,
+    /// Where in the buffer the packet is.
+    start: u32,
+    length: u32,
 }
 
 impl Burst {
@@ -51,7 +59,7 @@ impl Burst {
         let frame = self.frames.get_mut(self.filled)?;
         frame.fill(parts);
         self.filled += 1;
-        frame.buffer.get_mut(HEADROOM..)
+        Some(frame.bytes_mut())
     }
 
     /// Takes in a packet itself and leaves a buffer in its place; nothing happens if there is no room.
@@ -63,26 +71,38 @@ impl Burst {
     }
 }
 
-impl Default for Frame {
-    /// An empty packet.
-    fn default() -> Self {
-        Self { buffer: vec![0; HEADROOM] }
-    }
-}
-
 impl Frame {
     /// Makes it a copy of a packet that lies in parts.
     pub(crate) fn fill(&mut self, parts: &[&[u8]]) {
-        self.buffer.truncate(HEADROOM);
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if self.start as usize + length > self.buffer.len() {
+            let room = length.next_power_of_two().max(SHORTEST);
+            self.buffer = vec![0; room + LINE - 1].into_boxed_slice();
+            self.start = (self.buffer.as_ptr().addr().wrapping_neg() % LINE) as u32;
+        }
+        self.length = length as u32;
+        let mut rest = self.bytes_mut();
         for part in parts {
-            self.buffer.extend_from_slice(part);
+            let Some((place, behind)) = rest.split_at_mut_checked(part.len()) else { return };
+            place.copy_from_slice(part);
+            rest = behind;
         }
     }
 
     /// The packet, from its first header on.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.buffer.get(HEADROOM..).unwrap_or_default()
+        self.buffer.get(self.place()).unwrap_or_default()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let place = self.place();
+        self.buffer.get_mut(place).unwrap_or_default()
+    }
+
+    fn place(&self) -> Range<usize> {
+        let start = self.start as usize;
+        start..start + self.length as usize
     }
 }
 

@@ -7,6 +7,8 @@
 //! Code packs a key of up to 128 bits into one number of one word, or of two where it has more than 64 bits, and
 //! [`Finder::places`] says where each field goes.
 
+mod few;
+
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fmt;
@@ -21,6 +23,7 @@ use crate::store::BATCH;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::ternary_tree::{Eight, Four};
 use crate::ternary_tree::{Lanes, OneByOne, Together, Waiting};
+use few::Few;
 
 /// Most bits of a packed key.
 const MAXIMUM_KEY: u32 = 128;
@@ -29,7 +32,7 @@ const MAXIMUM_KEY: u32 = 128;
 pub struct Finder {
     fields: Vec<MatchField>,
     // Its address is known to searchers: it must not change when this is moved.
-    search: Box<Search>,
+    body: Box<Body>,
     writer: SearchWriter,
     /// Readers are kept out by the gate.
     domain: Domain,
@@ -37,6 +40,13 @@ pub struct Finder {
     /// Numbers below `next` that no entry has.
     free: Vec<u32>,
     next: u32,
+}
+
+/// What searchers look into.
+struct Body {
+    search: Search,
+    /// The same entries, where they are few prefixes.
+    few: Few,
 }
 
 /// One thread's way to search. Machine code calls what it points to.
@@ -50,7 +60,7 @@ pub struct Searcher {
     together: Together,
 }
 
-// SAFETY: the pointer is to a search that threads may share; whoever uses a searcher keeps the finder alive.
+// SAFETY: the pointer is to what threads may share; whoever uses a searcher keeps the finder alive.
 unsafe impl Send for Searcher {}
 // SAFETY: all that changes needs `&mut`.
 unsafe impl Sync for Searcher {}
@@ -87,7 +97,7 @@ impl Finder {
         let (search, writer) = Search::new(fields, entries).ok_or(FinderError::Memory)?;
         Ok(Self {
             fields: fields.to_vec(),
-            search: Box::new(search),
+            body: Box::new(Body { search, few: Few::default() }),
             writer,
             domain: Domain::new(),
             links: HashMap::new(),
@@ -138,38 +148,44 @@ impl Finder {
         let pattern = Pattern::new(&self.fields, matches)?;
         let number = self.free.last().copied().unwrap_or(self.next);
         // What is found is one more, and 0 is nobody's.
-        let link = self.search.link(&pattern, priority, order, number - 1);
-        if number == u32::MAX || !self.search.add(&mut self.writer, &self.domain, &link, number - 1)
-        {
+        let search = &self.body.search;
+        let link = search.link(&pattern, priority, order, number - 1);
+        if number == u32::MAX || !search.add(&mut self.writer, &self.domain, &link, number - 1) {
             return Err(FinderError::Memory);
         }
         if self.free.pop().is_none() {
             self.next += 1;
         }
         self.links.insert(number, link);
+        self.entries_changed();
         Ok(number)
     }
 
     /// Takes the entry with this number out. Where memory does not suffice for that, the number is never used again.
     pub fn remove(&mut self, number: u32) {
         if let Some(link) = self.links.remove(&number)
-            && self.search.remove(&mut self.writer, &self.domain, &link)
+            && self.body.search.remove(&mut self.writer, &self.domain, &link)
         {
             self.free.push(number);
         }
+        self.entries_changed();
+    }
+
+    fn entries_changed(&self) {
+        self.body.few.set(self.links.iter().map(|(number, link)| (*number, link)));
     }
 
     /// Bytes that finding entries takes, without what only the control plane needs.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.search.bytes()
+        self.body.search.bytes()
     }
 
     /// A thread's way to search. It may be used as long as the finder is alive.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
-        let (find, all) = self.search.way();
-        Searcher { find, all, body: ptr::from_ref(&*self.search).cast(), ..Searcher::none() }
+        let (find, all) = self.body.search.way();
+        Searcher { find, all, body: ptr::from_ref(&*self.body).cast(), ..Searcher::none() }
     }
 }
 
@@ -201,11 +217,11 @@ impl Searcher {
     /// As for `find`: the finder is alive, and nobody changes it.
     #[inline]
     pub unsafe fn ask_for(&self, keys: &[[u64; 2]]) {
-        // SAFETY: as promised to this function; the body of a searcher is nothing, or the search of its finder, in a box of
-        // its own.
-        let search = unsafe { self.body.cast::<Search>().as_ref() };
-        if let Some(Search::Prefix { packing, trie }) = search
+        // SAFETY: as promised to this function; the body of a searcher is nothing, or that of its finder, in a box of its own.
+        let body = unsafe { self.body.cast::<Body>().as_ref() };
+        if let Some(Body { search: Search::Prefix { packing, trie }, few }) = body
             && packing.bits() <= 64
+            && !few.has_all()
         {
             trie.ask_for(keys);
         }
@@ -315,7 +331,10 @@ unsafe fn find_all<const HOW: u8>(
 ) {
     let Searcher { together, body, .. } = searcher;
     // SAFETY: as in `find`.
-    let search = unsafe { &*body.cast::<Search>() };
+    let Body { search, few } = unsafe { &*body.cast::<Body>() };
+    if HOW == SHORT && few.has_all() {
+        return few.find_all(keys, found);
+    }
     for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
         match search {
             Search::Prefix { trie, .. } if HOW == SHORT => trie.find_asked(keys, found),
@@ -353,9 +372,9 @@ unsafe fn find<const HOW: u8>(
     low: u64,
     high: u64,
 ) -> u64 {
-    // SAFETY: as promised to this function; the body of a searcher is the search of its finder, in a box of its own.
-    let (Searcher { stack, body, .. }, search) =
-        unsafe { (&mut *searcher, &*(*searcher).body.cast::<Search>()) };
+    // SAFETY: as promised to this function; the body of a searcher is that of its finder, in a box of its own.
+    let (Searcher { stack, body, .. }, Body { search, .. }) =
+        unsafe { (&mut *searcher, &*(*searcher).body.cast::<Body>()) };
     debug_assert!(!body.is_null());
     let found = match search {
         Search::Prefix { trie, .. } if HOW == SHORT => trie.find_one(low),
@@ -484,7 +503,9 @@ mod tests {
             let mut known: Vec<Known> = Vec::new();
             let (mut hits, mut packed) = (0, Vec::new());
             for order in 0..if cfg!(miri) { 40 } else { 600 } {
-                if known.len() > 40 || random.u64(..4) == 0 && !known.is_empty() {
+                // Now more, now fewer than are compared one by one.
+                let most = if order / 50 % 2 == 0 { 40 } else { 10 };
+                while known.len() > most || random.u64(..4) == 0 && !known.is_empty() {
                     let gone = known.swap_remove(random.usize(..known.len()));
                     finder.remove(gone.number);
                 }
@@ -516,6 +537,10 @@ mod tests {
                 packed.push(pack(&places, &key));
                 let found = search(&mut searcher, pack(&places, &key));
                 assert_eq!(found, best, "{kinds:?} {key:x?}");
+                let mut together = [u32::MAX];
+                // SAFETY: the finder is alive and unchanged during the call.
+                unsafe { searcher.find_all(&[pack(&places, &key)], &mut together) };
+                assert_eq!(together, [best], "{kinds:?} {key:x?}");
                 hits += u32::from(best != 0);
             }
             assert!(hits > 5, "{kinds:?}: {hits} hits");

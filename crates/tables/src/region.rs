@@ -218,7 +218,7 @@ impl Drop for Region {
 
 /// Asks the cache for the line at `address`.
 #[inline(always)]
-pub(crate) fn prefetch(address: *const u8) {
+pub fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch is a hint: it reads nothing and faults on no address.
     unsafe {

@@ -19,7 +19,7 @@ use crate::table::{Account, Ageing, EntryLayout};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use tables::{Access, LINE, Probe};
+use tables::{Access, LINE, Probe, prefetch};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 64;
@@ -240,6 +240,8 @@ impl Run<'_, '_> {
                 let output = (taken + in_front) as u64;
                 taken += in_front + ((packet.len() + SLACK + CHUNK - 1) & !(CHUNK - 1));
                 let (input, length) = (packet.as_ptr(), packet.len() as u64);
+                // Another core may have written it last.
+                prefetch(input);
                 let direction = if tells { self.host.direction(*port) as u32 } else { 0 };
                 record.write(Packet { input, length, output, port: *port, direction });
             }

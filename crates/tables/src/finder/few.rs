@@ -1,0 +1,76 @@
+//! A handful of prefixes side by side: where a table has no more, to compare a key with each of them takes less time than its
+//! way through a trie. Several keys are compared at once.
+
+use crate::packing::Packed;
+use crate::search::Link;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Most prefixes that are compared one by one.
+pub(super) const MOST: usize = 16;
+
+/// Keys that are compared at once: two registers of AVX2.
+const LANES: usize = 8;
+
+/// Prefixes of keys of one word, the shortest first.
+///
+/// Nothing here changes while somebody searches: it is atomic only so that searchers and the one who changes it may share it.
+#[derive(Default)]
+pub(super) struct Few {
+    count: AtomicU64,
+    entries: [Entry; MOST],
+}
+
+#[derive(Default)]
+struct Entry {
+    mask: AtomicU64,
+    value: AtomicU64,
+    /// What is found.
+    number: AtomicU64,
+}
+
+impl Few {
+    /// Takes the entries of a table in place of those before, each with its number; has none if they are too many.
+    pub(super) fn set<'l>(&self, links: impl ExactSizeIterator<Item = (u32, &'l Link)>) {
+        if links.len() > MOST {
+            return self.count.store(0, Ordering::Relaxed);
+        }
+        let mut prefixes: Vec<(u32, u64, u32)> = links
+            .filter_map(|(number, link)| match link {
+                Link::Prefix { key: Packed::Short(key), length } => Some((*length, *key, number)),
+                _ => None,
+            })
+            .collect();
+        prefixes.sort_unstable();
+        for (entry, (length, key, number)) in self.entries.iter().zip(&prefixes) {
+            let mask = u64::MAX.checked_shl(u64::BITS - length).unwrap_or(0);
+            entry.mask.store(mask, Ordering::Relaxed);
+            entry.value.store(key & mask, Ordering::Relaxed);
+            entry.number.store(u64::from(*number), Ordering::Relaxed);
+        }
+        self.count.store(prefixes.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Whether all entries of the table are here.
+    #[inline(always)]
+    pub(super) fn has_all(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// The number of the longest prefix for each key, or 0.
+    #[inline(always)]
+    pub(super) fn find_all(&self, keys: &[[u64; 2]], found: &mut [u32]) {
+        let count = self.count.load(Ordering::Relaxed) as usize;
+        for (keys, found) in keys.chunks(LANES).zip(found.chunks_mut(LANES)) {
+            let (mut words, mut numbers) = ([0; LANES], [0; LANES]);
+            words.iter_mut().zip(keys).for_each(|(to, [low, _])| *to = *low);
+            for entry in self.entries.iter().take(count) {
+                let [mask, value, number] = [&entry.mask, &entry.value, &entry.number]
+                    .map(|part| part.load(Ordering::Relaxed));
+                for (best, word) in numbers.iter_mut().zip(&words) {
+                    *best = if word & mask == value { number } else { *best };
+                }
+            }
+            found.iter_mut().zip(numbers).for_each(|(to, number)| *to = number as u32);
+        }
+    }
+}
