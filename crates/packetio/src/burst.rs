@@ -19,9 +19,10 @@ pub struct Burst {
 #[derive(Debug, Default)]
 pub struct Frame {
     buffer: Box<[u8]>,
-    /// Where in the buffer the packet is.
-    start: u32,
-    length: u32,
+    /// Where in the buffer the packet begins, which is less than a line, and behind that its length times a line. They are one
+    /// word, as frames are moved by words: for one whose halves were just written a core would wait, and with one word more
+    /// frames that another core brings would take more lines.
+    place: usize,
 }
 
 impl Burst {
@@ -73,20 +74,26 @@ impl Burst {
 
 impl Frame {
     /// Makes it a copy of a packet that lies in parts.
+    #[inline]
     pub(crate) fn fill(&mut self, parts: &[&[u8]]) {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        if self.start as usize + length > self.buffer.len() {
-            let room = length.next_power_of_two().max(SHORTEST);
-            self.buffer = vec![0; room + LINE - 1].into_boxed_slice();
-            self.start = (self.buffer.as_ptr().addr().wrapping_neg() % LINE) as u32;
+        if self.place % LINE + length > self.buffer.len() {
+            self.make_room(length);
         }
-        self.length = length as u32;
+        self.place = self.place % LINE + length * LINE;
         let mut rest = self.bytes_mut();
         for part in parts {
             let Some((place, behind)) = rest.split_at_mut_checked(part.len()) else { return };
             place.copy_from_slice(part);
             rest = behind;
         }
+    }
+
+    #[cold]
+    fn make_room(&mut self, length: usize) {
+        let room = length.next_power_of_two().max(SHORTEST);
+        self.buffer = vec![0; room + LINE - 1].into_boxed_slice();
+        self.place = self.buffer.as_ptr().addr().wrapping_neg() % LINE;
     }
 
     /// The packet, from its first header on.
@@ -101,8 +108,8 @@ impl Frame {
     }
 
     fn place(&self) -> Range<usize> {
-        let start = self.start as usize;
-        start..start + self.length as usize
+        let start = self.place % LINE;
+        start..start + self.place / LINE
     }
 }
 

@@ -76,6 +76,11 @@ pub trait Queue: Debug + Send {
     /// [`Self::flush`]; what could not be taken is counted.
     fn transmit(&mut self, packet: &[u8]) -> Transmitted;
 
+    /// The same for several packets, in order; returns how many were taken.
+    fn transmit_all(&mut self, packets: &[&[u8]]) -> usize {
+        packets.iter().filter(|packet| self.transmit(packet) == Transmitted::Taken).count()
+    }
+
     /// Lets everything leave that was taken; false if some of it has to wait, since the queue is
     /// full. Then this is to be called again.
     fn flush(&mut self) -> bool;

@@ -57,11 +57,17 @@ impl Log {
         verbosity <= self.verbosity
     }
 
-    /// Shows a packet where that was asked for; `way` is the sentence around its length and its port.
+    /// Shows packets where that was asked for; `way` is the sentence around the length of each and its port.
     #[inline]
-    pub(crate) fn packet(&self, device: u64, way: [&str; 2], port: u32, packet: &[u8]) {
+    pub(crate) fn packets<'p>(
+        &self,
+        device: u64,
+        way: [&str; 2],
+        port: u32,
+        packets: impl Iterator<Item = &'p [u8]>,
+    ) {
         if self.packet_bytes > 0 {
-            self.show(device, way, port, packet);
+            packets.for_each(|packet| self.show(device, way, port, packet));
         }
     }
 

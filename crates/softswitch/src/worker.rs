@@ -11,7 +11,7 @@ use crate::mailbox::{Contents, Mailbox, Order};
 use crate::ports::Ports;
 use bytes::Bytes;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
-use packetio::{Burst, Frame, Queue, Transmitted};
+use packetio::{Burst, Frame, Queue};
 use pipeline::{Batch, RunError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
@@ -50,8 +50,6 @@ pub(crate) struct Lane {
     program: pipeline::Worker,
     known: Arc<Ports>,
     ports: Vec<Attached>,
-    /// Where among them a packet went last: the next one often goes there too.
-    last: usize,
     batch: Batch,
     packet_ins: Vec<Bytes>,
 }
@@ -172,7 +170,6 @@ impl Lane {
             program: plane.worker(),
             known,
             ports: Vec::new(),
-            last: 0,
             batch: Batch::default(),
             packet_ins: Vec::new(),
         }
@@ -235,9 +232,8 @@ impl Lane {
         let mut from_port = [(port, &[][..]); BURST];
         from_port.iter_mut().zip(packets).for_each(|(place, packet)| place.1 = packet);
         let from_port = from_port.get(..count).unwrap_or_default();
-        for (_, packet) in from_port {
-            self.shared.log.packet(self.shared.id, ["received", "on"], port, packet);
-        }
+        let received = from_port.iter().map(|(_, packet)| *packet);
+        self.shared.log.packets(self.shared.id, ["received", "on"], port, received);
         let now =
             Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0));
         if self.shared.log.wants(Verbosity::Debug) {
@@ -252,9 +248,7 @@ impl Lane {
             for (_, fault) in batch.errors() {
                 self.say(port, fault);
             }
-            for (_, port, packet) in batch.sent() {
-                self.send(port, packet);
-            }
+            self.send_all(batch.sent().map(|(_, port, packet)| (port, packet)));
             self.batch = batch;
             if together == 1 {
                 self.tell_queues(true);
@@ -271,7 +265,7 @@ impl Lane {
         if let Err(fault) = outcome {
             self.say(port, &fault);
         }
-        outputs.iter().for_each(|output| self.send(output.port, &output.packet));
+        self.send_all(outputs.iter().map(|output| (output.port, &output.packet[..])));
     }
 
     /// Tells a program that asks how many packets wait for each port, or for those that something was sent to; false if
@@ -295,25 +289,39 @@ impl Lane {
         self.shared.log.line(Verbosity::Warn, said);
     }
 
-    fn send(&mut self, port: u32, packet: &[u8]) {
-        self.shared.log.packet(self.shared.id, ["transmitting", "out of"], port, packet);
-        if port == self.shared.cpu_port || port == PSA_PORT_CPU {
-            self.packet_ins.push(Bytes::copy_from_slice(packet));
+    /// Sends packets on their ways, those one behind the other that leave by one port together.
+    fn send_all<'p>(&mut self, packets: impl Iterator<Item = (u32, &'p [u8])>) {
+        let (mut to, mut together, mut count) = (0, [&[][..]; BURST], 0);
+        for (port, packet) in packets {
+            if port != to || count == BURST {
+                self.send(to, together.get(..count).unwrap_or_default());
+                (to, count) = (port, 0);
+            }
+            if let Some(place) = together.get_mut(count) {
+                *place = packet;
+                count += 1;
+            }
+        }
+        self.send(to, together.get(..count).unwrap_or_default());
+    }
+
+    fn send(&mut self, port: u32, packets: &[&[u8]]) {
+        if packets.is_empty() {
             return;
         }
-        if self.ports.get(self.last).is_none_or(|attached| attached.number != port) {
-            let found = self.ports.iter().position(|attached| attached.number == port);
-            self.last = found.unwrap_or(usize::MAX);
+        let (log, leaving) = (&self.shared.log, packets.iter().copied());
+        log.packets(self.shared.id, ["transmitting", "out of"], port, leaving);
+        if port == self.shared.cpu_port || port == PSA_PORT_CPU {
+            self.packet_ins.extend(packets.iter().map(|packet| Bytes::copy_from_slice(packet)));
+            return;
         }
-        match self.ports.get_mut(self.last) {
-            Some(attached) if !attached.is_enabled => self.shared.tallies.port_disabled.add(1),
-            Some(attached) => {
-                // What is not taken the port has counted.
-                if attached.queue.transmit(packet) == Transmitted::Taken {
-                    attached.is_dirty = true;
-                }
+        match self.ports.iter_mut().find(|attached| attached.number == port) {
+            Some(attached) if !attached.is_enabled => {
+                self.shared.tallies.port_disabled.add(packets.len());
             }
-            None => self.shared.tallies.no_such_port.add(1),
+            // What is not taken the port has counted.
+            Some(attached) => attached.is_dirty |= attached.queue.transmit_all(packets) > 0,
+            None => self.shared.tallies.no_such_port.add(packets.len()),
         }
     }
 
