@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use super::line::{Held, Line};
+use super::line::{Header, Held, Line};
 use super::table::{Buckets, Effect, number_bits, numbered_hash};
 use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names};
 use crate::hash::{DEFAULT_SEED, fixed};
@@ -42,6 +42,9 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 }
+
+/// Keys of which those in further buckets are seen to together: as many as a word has bits.
+const AT_ONCE: usize = 64;
 
 #[inline(always)]
 fn hash<const K: usize, const V: usize, const NUMBERED: bool>(key: &[u8; K]) -> u64 {
@@ -88,34 +91,60 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     if place + 8 > V {
         return named.fill(0);
     }
-    for ([low, high], named) in keys.iter().zip(named) {
-        let key = key::<K>(*low, *high);
-        let home = hash::<K, V, NUMBERED>(&key);
-        let bucket = |number: u64| {
-            let distance = (number & access.mask) as usize * LINE;
-            // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
-            unsafe { Line::<K, V>::at(access.buckets.add(distance)) }
-        };
-        let mut line = bucket(home);
-        let mut header = line.peek();
-        let (slot, is_there) = if NUMBERED {
-            let slot = *low as usize & ((1 << number_bits(Line::<K, V>::SLOTS)) - 1);
-            (slot, Line::<K, V>::action(header, slot) != 0)
-        } else {
-            let mut fits = line.stored(header, &key);
-            if fits == 0 && header.overflowed() {
-                line = bucket(home.wrapping_add(1));
-                header = line.peek();
-                fits = line.stored(header, &key);
+    let bucket = |number: u64| {
+        let distance = (number & access.mask) as usize * LINE;
+        // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
+        unsafe { Line::<K, V>::at(access.buckets.add(distance)) }
+    };
+    for (keys, named) in keys.chunks(AT_ONCE).zip(named.chunks_mut(AT_ONCE)) {
+        // A bit for each key that may lie in the bucket behind its own: that is asked for, and comes while the others are seen
+        // to.
+        let mut further = 0_u64;
+        for (position, ([low, high], named)) in keys.iter().zip(&mut *named).enumerate() {
+            let key = key::<K>(*low, *high);
+            let home = hash::<K, V, NUMBERED>(&key);
+            let line = bucket(home);
+            let header = line.peek();
+            let (slot, is_there) = if NUMBERED {
+                let slot = *low as usize & ((1 << number_bits(Line::<K, V>::SLOTS)) - 1);
+                (slot, Line::<K, V>::action(header, slot) != 0)
+            } else {
+                in_line(line, header, &key)
+            };
+            let found = line.word_of_value(slot, place);
+            *named = if is_there { found } else { 0 };
+            let is_further = !NUMBERED && !is_there && header.overflowed();
+            further |= u64::from(is_further) << position;
+            let next = bucket(home.wrapping_add(1)).address().cast_const();
+            // Whatever the word is, it is not looked at.
+            prefetch(if is_further { next } else { *named as usize as *const u8 });
+        }
+        while further != 0 {
+            let position = further.trailing_zeros() as usize;
+            further &= further - 1;
+            if let (Some([low, high]), Some(named)) = (keys.get(position), named.get_mut(position))
+            {
+                let key = key::<K>(*low, *high);
+                let line = bucket(hash::<K, V, NUMBERED>(&key).wrapping_add(1));
+                let (slot, is_there) = in_line(line, line.peek(), &key);
+                let found = line.word_of_value(slot, place);
+                *named = if is_there { found } else { 0 };
+                prefetch(*named as usize as *const u8);
             }
-            // Where none has it, what lies behind the last is read in vain.
-            ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
-        };
-        let found = line.word_of_value(slot, place);
-        *named = if is_there { found } else { 0 };
-        // Whatever it is, it is not looked at.
-        prefetch(*named as usize as *const u8);
+        }
     }
+}
+
+/// The slot that has the entry of a key, and whether one has it; where none has, the slot behind the last, which is read in
+/// vain.
+#[inline(always)]
+fn in_line<const K: usize, const V: usize>(
+    line: Line<'_, K, V>,
+    header: Header,
+    key: &[u8; K],
+) -> (usize, bool) {
+    let fits = line.stored(header, key);
+    ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
 }
 
 unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool>(
