@@ -374,7 +374,7 @@ impl Run<'_, '_> {
                         self.tell(ask, burst, told..next, Some(inside.accesses()));
                         told = next;
                     }
-                    self.ask_behind(burst, from..end);
+                    self.ask_behind(burst, from..end, inside.accesses());
                 } else {
                     self.tell_all(ask, burst, from..end, (is_far, inside));
                 }
@@ -455,14 +455,33 @@ impl Run<'_, '_> {
     }
 
     /// Asks the cache for the buckets behind full ones of packets that were told.
-    fn ask_behind(&self, burst: &Burst, packets: Range<usize>) {
+    fn ask_behind(&self, burst: &Burst, packets: Range<usize>, accesses: &[TableAccess]) {
         let asked = self.code.machine.asked.len();
-        // SAFETY: code left as many addresses, as in `tell`. They are those of buckets of the batch's tables, and no packet has
-        // left the gate since; for a packet without a key it is that of the packet's record, which begins with a word.
-        unsafe {
+        // SAFETY: code left as many addresses, as in `tell`.
+        let told = unsafe {
             let told = burst.asked.cast_const().add(asked * packets.start);
-            Access::ask_behind_buckets(std::slice::from_raw_parts(told, asked * packets.len()));
-        }
+            std::slice::from_raw_parts(told, asked * packets.len())
+        };
+        debug_assert!(
+            told.iter().all(|address| self.may_be_read(burst, *address, accesses)),
+            "a table moved since its buckets were told"
+        );
+        // SAFETY: they are addresses of buckets of the batch's tables, and no packet has left the gate since; for a packet
+        // without a key it is that of the packet's record, which begins with a word.
+        unsafe { Access::ask_behind_buckets(told) };
+    }
+
+    /// Whether something that was told is a bucket of a table where that lies now, or the record of a packet.
+    fn may_be_read(&self, burst: &Burst, address: u64, accesses: &[TableAccess]) -> bool {
+        let is_in = |start: usize, bytes: u64| {
+            (start as u64..(start as u64).saturating_add(bytes)).contains(&address)
+        };
+        let tables = self.code.machine.asked.iter().flat_map(|table| accesses.get(*table as usize));
+        let mut buckets = tables.map(|TableAccess { access, .. }| {
+            (access.buckets.addr(), (access.mask + 1).saturating_mul(Probe::BUCKET as u64))
+        });
+        buckets.any(|(start, bytes)| is_in(start, bytes))
+            || is_in(burst.packets.addr(), (BURST * size_of::<Packet>()) as u64)
     }
 
     /// Tells all packets of a burst from one on what they will want, and seeks for them.
@@ -477,10 +496,8 @@ impl Run<'_, '_> {
         let mut begin = packets.start;
         while begin < packets.end {
             // The memory brings what the first need while the others are told.
-            let end = match self.code.machine.sought.is_empty() {
-                true => packets.end,
-                false => packets.end.min(begin + STEP),
-            };
+            let is_waited_for = is_far || !self.code.machine.sought.is_empty();
+            let end = if is_waited_for { packets.end.min(begin + STEP) } else { packets.end };
             self.tell(ask, burst, begin..end, is_far.then(|| &*inside.accesses()));
             if is_first {
                 self.ask_for_searches(inside.accesses(), begin..end);
@@ -489,7 +506,7 @@ impl Run<'_, '_> {
         }
         // Where all entries name what is asked for, that looks behind full buckets as they come.
         if is_far && self.code.machine.owned.len() < self.code.machine.asked.len() {
-            self.ask_behind(burst, packets.clone());
+            self.ask_behind(burst, packets.clone(), inside.accesses());
         }
         if is_first {
             self.seek(inside.accesses(), packets.end);
@@ -649,8 +666,22 @@ PNA_NIC(P(), I(), D()) main;";
 
     #[test]
     fn entries_that_packets_add_are_found_where_the_table_grew_to() {
+        added_entries_are_found(ADDING);
+    }
+
+    #[test]
+    fn entries_without_timers_that_packets_add_are_found_where_the_table_grew_to() {
+        let without_timers = ADDING
+            .replace(", (ExpireTimeProfileId_t)1)", ", (ExpireTimeProfileId_t)0)")
+            .replace("restart_expire_timer(); ", "")
+            .replace("pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; ", "");
+        assert_ne!(without_timers, ADDING);
+        added_entries_are_found(&without_timers);
+    }
+
+    fn added_entries_are_found(text: &str) {
         let files = MemoryFiles::default();
-        let compiled = p4lang::compile_text("adding.p4", ADDING, &Options::default(), &files);
+        let compiled = p4lang::compile_text("adding.p4", text, &Options::default(), &files);
         let program = compiled.program.expect("a program");
         let switch = || {
             let switch = Switch::new(program.clone()).expect("a switch");
