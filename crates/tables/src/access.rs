@@ -20,7 +20,7 @@ pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 /// Ends the use of the entry that was found last, if its action writes.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
 /// Asks the cache for what entries name; see [`Access::ask_for_named`].
-pub(crate) type Name = unsafe fn(&Access, &[[u64; 2]], usize, &mut [u64]);
+pub(crate) type Name = unsafe fn(&Access, &[[u64; 2]], &[u64], usize, &mut [u64]);
 /// Asks the cache for a bucket.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
@@ -32,6 +32,22 @@ pub struct Place {
     pub value: *mut u8,
     /// The entry's action; 0 if there is no such entry.
     pub action: u64,
+}
+
+/// What stands for the bucket of a key that is not known: it has no entry.
+pub static NO_BUCKET: Empty = Empty([0; LINE]);
+
+/// See [`NO_BUCKET`].
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Empty([u8; LINE]);
+
+impl Empty {
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.0.as_ptr().expose_provenance() as u64
+    }
 }
 
 /// One thread's way into an [`ExactTable`](crate::ExactTable). Machine code calls what it points to.
@@ -148,8 +164,7 @@ impl Access {
     /// there: where a line has room for two or three entries, a tenth of them lie further on.
     ///
     /// # Safety
-    /// The addresses are of buckets of tables that are alive and may be looked into without `find`, or of eight other bytes,
-    /// aligned as a word is, that nobody writes.
+    /// The addresses are of buckets of tables that are alive and may be looked into without `find`, or [`NO_BUCKET`]'s.
     #[inline]
     pub unsafe fn ask_behind_buckets(addresses: &[u64]) {
         for address in addresses {
@@ -164,14 +179,21 @@ impl Access {
 
     /// Asks the cache for the lines of memory whose addresses are at a `place` in the values of the entries of keys, in bytes and
     /// a multiple of 8, and puts those addresses into `named`, one for each key. For a key without an entry, or whose entry is neither in its bucket nor
-    /// in the one behind that, it is zero.
+    /// in the one behind that, it is zero. `told` has the addresses of the buckets of as many keys as are known.
     ///
     /// # Safety
-    /// The table is alive, and as the access was made for it: no entry was put into it or taken out since.
+    /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The addresses are of
+    /// its buckets, or [`NO_BUCKET`]'s.
     #[inline]
-    pub unsafe fn ask_for_named(&self, keys: &[[u64; 2]], place: usize, named: &mut [u64]) {
+    pub unsafe fn ask_for_named(
+        &self,
+        keys: &[[u64; 2]],
+        told: &[u64],
+        place: usize,
+        named: &mut [u64],
+    ) {
         // SAFETY: as promised to this function; the access was made with the function for its table.
-        unsafe { (self.name)(self, keys, place, named) }
+        unsafe { (self.name)(self, keys, told, place, named) }
     }
 
     #[inline(always)]
@@ -216,6 +238,6 @@ pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
 }
 
 /// Of entries that are in no bucket nothing is asked for.
-pub(crate) unsafe fn no_names(_: &Access, _: &[[u64; 2]], _: usize, named: &mut [u64]) {
+pub(crate) unsafe fn no_names(_: &Access, _: &[[u64; 2]], _: &[u64], _: usize, named: &mut [u64]) {
     named.fill(0);
 }

@@ -418,7 +418,8 @@ impl std::fmt::Debug for ExactTable {
 #[allow(unsafe_code, reason = "an access is what machine code calls")]
 mod tests {
     use super::*;
-    use crate::access::Place;
+    use crate::access::{NO_BUCKET, Place, key};
+    use crate::hash::{DEFAULT_SEED, fixed};
     use std::sync::atomic::Ordering;
 
     fn find(access: &mut Access, key: u128) -> Place {
@@ -603,7 +604,7 @@ mod tests {
                 let mut found = [1; 3];
                 let keys = [7, 8, 0].map(|key| [key, 0]);
                 // SAFETY: the table is alive, and as it is when the access is made.
-                unsafe { table.access(sharing, 0).ask_for_named(&keys, 8, &mut found) };
+                unsafe { table.access(sharing, 0).ask_for_named(&keys, &[], 8, &mut found) };
                 found
             };
             assert_eq!(ask(&table, Sharing::Alone), [named, 0, 0], "{key_bits}");
@@ -684,7 +685,26 @@ mod tests {
             let keys: Vec<[u64; 2]> = (1..=count).map(|key| [key, 0]).collect();
             let mut named = vec![1; keys.len()];
             // SAFETY: the table is alive, and as it is when the access is made.
-            unsafe { table.access(Sharing::Alone, 0).ask_for_named(&keys, place, &mut named) };
+            unsafe { table.access(Sharing::Alone, 0).ask_for_named(&keys, &[], place, &mut named) };
+            // The same where buckets are told, and nothing where those of no key are.
+            let access = table.access(Sharing::Alone, 0);
+            let home = |[low, high]: &[u64; 2]| {
+                let hash = match key_bits {
+                    32 => fixed(&key::<4>(*low, *high), DEFAULT_SEED),
+                    64 => fixed(&key::<8>(*low, *high), DEFAULT_SEED),
+                    _ => fixed(&key::<16>(*low, *high), DEFAULT_SEED),
+                };
+                access.buckets.expose_provenance() as u64 + (hash & access.mask) * 64
+            };
+            let told: Vec<u64> = keys.iter().map(home).collect();
+            let mut by_told = vec![1; keys.len()];
+            // SAFETY: as above; the last keys' buckets are not told.
+            unsafe { access.ask_for_named(&keys, &told[..keys.len() - 5], place, &mut by_told) };
+            assert_eq!(by_told, named, "{key_bits}");
+            let told = vec![NO_BUCKET.address(); keys.len()];
+            // SAFETY: as above.
+            unsafe { access.ask_for_named(&keys, &told, place, &mut by_told) };
+            assert!(by_told.iter().all(|named| *named == 0));
             let mut found = 0;
             for (key, named) in (1..).zip(named) {
                 assert!(named == 0 || named == key << 12 && key % 3 != 1, "{key_bits} {key}");
@@ -710,7 +730,7 @@ mod tests {
         let keys: Vec<[u64; 2]> = (1..=200).map(|number| [number, 0]).collect();
         let mut found = [1; 200];
         // SAFETY: the table is alive, and as it is when the access is made.
-        unsafe { access.ask_for_named(&keys, 8, &mut found) };
+        unsafe { access.ask_for_named(&keys, &[], 8, &mut found) };
         for (number, found) in (1..).zip(found) {
             assert_eq!(found, if number == 7 { 0 } else { number * 0x1_0000 });
         }

@@ -19,7 +19,7 @@ use crate::table::{Account, Ageing, EntryLayout};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use tables::{Access, LINE, Probe, prefetch};
+use tables::{Access, LINE, NO_BUCKET, Probe, prefetch};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 64;
@@ -139,14 +139,15 @@ impl Owner {
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Asks the cache for that of the entries with these keys.
+    /// Asks the cache for that of the entries with these keys, of which the first have the buckets that were told.
     ///
     /// # Safety
-    /// The access is of such a table, given for the batch at hand, in the gate.
-    unsafe fn ask_for(&self, access: &Access, keys: &[[u64; 2]]) {
+    /// The access is of such a table, given for the batch at hand, in the gate, and no packet has left that since the buckets
+    /// were told.
+    unsafe fn ask_for(&self, access: &Access, keys: &[[u64; 2]], told: &[u64]) {
         let mut accounts = [0; BURST];
         // SAFETY: as promised to this function.
-        unsafe { access.ask_for_named(keys, self.place as usize, &mut accounts) };
+        unsafe { access.ask_for_named(keys, told, self.place as usize, &mut accounts) };
         if !self.meters {
             return;
         }
@@ -275,7 +276,7 @@ impl Run<'_, '_> {
             unsafe { (stages.parse)(&raw mut burst, 0) };
             if let Some(inside) = inside.as_deref_mut() {
                 self.ask_for_searches(inside.accesses(), 0..packets.len());
-                self.seek(inside.accesses(), packets.len());
+                self.seek(inside.accesses(), &[], packets.len());
             }
             let parsed = self.clock();
             let stage = (stages.pass, None, false);
@@ -313,8 +314,8 @@ impl Run<'_, '_> {
     }
 
     /// Finds for all packets of a burst what they seek by prefixes or rules, and asks the cache for the entries and for what
-    /// entries name.
-    fn seek(&mut self, accesses: &mut [TableAccess], packets: usize) {
+    /// entries name. Where buckets were told, `told` has those of all packets.
+    fn seek(&mut self, accesses: &mut [TableAccess], told: &[u64], packets: usize) {
         for Sought { table, column, by_prefix, owner } in &self.code.machine.sought {
             let (Some(table), Some(Column { keys, found })) =
                 (accesses.get_mut(*table as usize), self.columns.get_mut(*column))
@@ -332,17 +333,24 @@ impl Run<'_, '_> {
             if let Some(owner) = owner {
                 let keys = found.map(|found| [u64::from(found), 0]);
                 // SAFETY: as above.
-                unsafe { owner.ask_for(&table.access, &keys[..packets]) };
+                unsafe { owner.ask_for(&table.access, &keys[..packets], &[]) };
             }
         }
-        for Owned { table, column, owner } in &self.code.machine.owned {
+        for Owned { table: number, column, owner } in &self.code.machine.owned {
             let (Some(table), Some(column)) =
-                (accesses.get(*table as usize), self.columns.get(*column))
+                (accesses.get(*number as usize), self.columns.get(*column))
             else {
                 continue;
             };
-            // SAFETY: as above.
-            unsafe { owner.ask_for(&table.access, &column.keys[..packets]) };
+            let tables = &self.code.machine.asked;
+            let mut home = [0; BURST];
+            let position = tables.iter().position(|known| known == number);
+            let homes = position.filter(|_| !told.is_empty()).map_or(0, |position| {
+                let of_table = told.iter().skip(position).step_by(tables.len());
+                home.iter_mut().zip(of_table).map(|(to, told)| *to = *told).count()
+            });
+            // SAFETY: as above; the addresses were told of the same keys.
+            unsafe { owner.ask_for(&table.access, &column.keys[..packets], &home[..homes]) };
         }
     }
 
@@ -440,39 +448,39 @@ impl Run<'_, '_> {
         packets: Range<usize>,
         accesses: Option<&[TableAccess]>,
     ) {
-        let asked = self.code.machine.asked.len();
         burst.count = packets.end as u64;
-        // SAFETY: the burst is as for the stage, and code leaves as many addresses for each of its packets as it tells buckets
-        // of tables: at most `MAXIMUM_ASKED`, so that there is room for those of `BURST` packets.
-        let buckets = unsafe {
-            ask(burst, packets.start as u64);
+        // SAFETY: the burst is as for the stage.
+        unsafe { ask(burst, packets.start as u64) };
+        if let Some(accesses) = accesses {
+            self.ask_for_told(accesses, self.told(burst, packets));
+        }
+    }
+
+    /// The buckets of some packets that were told.
+    fn told<'b>(&self, burst: &Burst, packets: Range<usize>) -> &'b [u64] {
+        let asked = self.code.machine.asked.len();
+        // SAFETY: code left as many addresses for each of these packets as it tells buckets of tables: at most `MAXIMUM_ASKED`, so
+        // that there is room for those of `BURST` packets. They stay while the burst is worked on.
+        unsafe {
             let told = burst.asked.cast_const().add(asked * packets.start);
             std::slice::from_raw_parts(told, asked * packets.len())
-        };
-        if let Some(accesses) = accesses {
-            self.ask_for_told(accesses, buckets);
         }
     }
 
     /// Asks the cache for the buckets behind full ones of packets that were told.
     fn ask_behind(&self, burst: &Burst, packets: Range<usize>, accesses: &[TableAccess]) {
-        let asked = self.code.machine.asked.len();
-        // SAFETY: code left as many addresses, as in `tell`.
-        let told = unsafe {
-            let told = burst.asked.cast_const().add(asked * packets.start);
-            std::slice::from_raw_parts(told, asked * packets.len())
-        };
+        let told = self.told(burst, packets);
         debug_assert!(
-            told.iter().all(|address| self.may_be_read(burst, *address, accesses)),
+            told.iter().all(|address| self.may_be_read(*address, accesses)),
             "a table moved since its buckets were told"
         );
-        // SAFETY: they are addresses of buckets of the batch's tables, and no packet has left the gate since; for a packet
-        // without a key it is that of the packet's record, which begins with a word.
+        // SAFETY: they are addresses of buckets of the batch's tables, and no packet has left the gate since; or that of what
+        // stands for none.
         unsafe { Access::ask_behind_buckets(told) };
     }
 
-    /// Whether something that was told is a bucket of a table where that lies now, or the record of a packet.
-    fn may_be_read(&self, burst: &Burst, address: u64, accesses: &[TableAccess]) -> bool {
+    /// Whether something that was told is a bucket of a table where that lies now, or what stands for none.
+    fn may_be_read(&self, address: u64, accesses: &[TableAccess]) -> bool {
         let is_in = |start: usize, bytes: u64| {
             (start as u64..(start as u64).saturating_add(bytes)).contains(&address)
         };
@@ -480,8 +488,7 @@ impl Run<'_, '_> {
         let mut buckets = tables.map(|TableAccess { access, .. }| {
             (access.buckets.addr(), (access.mask + 1).saturating_mul(Probe::BUCKET as u64))
         });
-        buckets.any(|(start, bytes)| is_in(start, bytes))
-            || is_in(burst.packets.addr(), (BURST * size_of::<Packet>()) as u64)
+        address == NO_BUCKET.address() || buckets.any(|(start, bytes)| is_in(start, bytes))
     }
 
     /// Tells all packets of a burst from one on what they will want, and seeks for them.
@@ -493,6 +500,7 @@ impl Run<'_, '_> {
         (is_far, inside): (bool, &mut Inside<'_>),
     ) {
         let is_first = packets.start == 0;
+        inside.tells();
         let mut begin = packets.start;
         while begin < packets.end {
             // The memory brings what the first need while the others are told.
@@ -509,7 +517,8 @@ impl Run<'_, '_> {
             self.ask_behind(burst, packets.clone(), inside.accesses());
         }
         if is_first {
-            self.seek(inside.accesses(), packets.end);
+            let told = self.told(burst, 0..packets.end);
+            self.seek(inside.accesses(), told, packets.end);
         }
     }
 
@@ -692,8 +701,12 @@ PNA_NIC(P(), I(), D()) main;";
         let mut code = Compiled::new(&switch).expect("code");
         assert_eq!((code.one_by_one(), code.machine.asked.len()), (None, 1));
         let bytes = |number: u32| {
-            // Of three packets one has a new key.
-            let key = if number.is_multiple_of(3) { number } else { number * 31 % (number + 1) };
+            // Of three packets one has a new key, and one has it again, whether the table has grown meanwhile or not.
+            let key = match number % 3 {
+                0 => number,
+                1 => number * 31 % (number + 1),
+                _ => number - 2,
+            };
             let other = u64::from(key) << 40 | u64::from(key);
             let mut bytes = [&key.to_be_bytes()[..], &other.to_be_bytes(), &[key as u8]].concat();
             // Some are too short for the header.

@@ -85,6 +85,8 @@ pub(super) struct Context {
     pub(super) arrays: *const u64,
     /// 1 there as long as no other worker counts at the same time, or 0.
     pub(super) is_alone: *const u64,
+    /// 1 there once the worker was outside of the gate and tables may have changed, or 0.
+    pub(super) has_left: *const u64,
     inside: *mut c_void,
     host: *mut c_void,
     /// If the interpreter has steps; it is apart from the host.
@@ -93,6 +95,9 @@ pub(super) struct Context {
 
 /// A worker outside of the gate cannot tell whether it is alone.
 static NOBODY_KNOWS: u64 = 0;
+
+/// It may find another table each time.
+static ALWAYS: u64 = 1;
 
 /// A block of machine code: frame and context; gives a [`flow`].
 pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
@@ -120,6 +125,7 @@ impl Context {
             tables: std::ptr::null_mut(),
             arrays: arrays.as_ptr(),
             is_alone: &raw const NOBODY_KNOWS,
+            has_left: &raw const ALWAYS,
             inside: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
             machine: std::ptr::null_mut(),
@@ -130,6 +136,7 @@ impl Context {
     pub(super) fn set_tables(&mut self, inside: &mut Inside<'_>) {
         self.tables = inside.accesses().as_mut_ptr();
         self.is_alone = inside.is_alone();
+        self.has_left = inside.has_left();
         self.inside = std::ptr::from_mut(inside).cast();
     }
 

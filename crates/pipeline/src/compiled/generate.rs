@@ -66,6 +66,7 @@ mod context_offset {
     pub(super) const TABLES: usize = offset_of!(Context, tables);
     pub(super) const ARRAYS: usize = offset_of!(Context, arrays);
     pub(super) const IS_ALONE: usize = offset_of!(Context, is_alone);
+    pub(super) const HAS_LEFT: usize = offset_of!(Context, has_left);
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.

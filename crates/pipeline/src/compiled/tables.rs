@@ -61,6 +61,8 @@ struct Made {
     accesses: Vec<TableAccess>,
     /// 1 if no other worker was there then, or 0.
     is_alone: u64,
+    /// 1 if tables may have changed since buckets were told, or 0.
+    has_left: u64,
     /// How each of the tables was reached then.
     reached: Vec<Reached>,
 }
@@ -102,6 +104,16 @@ impl Inside<'_> {
         &raw const self.made.is_alone
     }
 
+    /// Where it stands whether it was outside of the gate since [`Inside::tells`].
+    pub(super) fn has_left(&self) -> *const u64 {
+        &raw const self.made.has_left
+    }
+
+    /// Buckets are told from now on.
+    pub(super) fn tells(&mut self) {
+        self.made.has_left = 0;
+    }
+
     /// Lets go of what an action that did not end holds.
     pub(super) fn abandon(&mut self) {
         self.accesses().iter_mut().for_each(|table| table.access.abandon());
@@ -138,6 +150,7 @@ impl Inside<'_> {
     /// entry.
     pub(super) fn outside<R>(&mut self, state: &State, work: impl FnOnce() -> R) -> R {
         let result = self.natives.gate().outside(self.lane, work);
+        self.made.has_left = 1;
         self.look_again(state);
         result
     }

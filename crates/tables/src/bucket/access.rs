@@ -85,6 +85,7 @@ unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>
 unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
     keys: &[[u64; 2]],
+    told: &[u64],
     place: usize,
     named: &mut [u64],
 ) {
@@ -96,14 +97,28 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
         // SAFETY: the table has as many buckets as the mask has numbers, and is alive.
         unsafe { Line::<K, V>::at(access.buckets.add(distance)) }
     };
-    for (keys, named) in keys.chunks(AT_ONCE).zip(named.chunks_mut(AT_ONCE)) {
+    let last = access.buckets.wrapping_add(access.mask as usize * LINE);
+    let behind = |address: *mut u8| match address == last {
+        true => access.buckets,
+        false => address.wrapping_add(LINE),
+    };
+    let chunks = keys.chunks(AT_ONCE).zip(named.chunks_mut(AT_ONCE));
+    for (round, (keys, named)) in chunks.enumerate() {
+        let told = told.get(round * AT_ONCE..).unwrap_or_default();
+        let home = |position: usize, key: &[u8; K]| match told.get(position) {
+            Some(address) => {
+                let address = ptr::with_exposed_provenance_mut(*address as usize);
+                // SAFETY: as promised to this function, it is a bucket of this table, or one without entries.
+                unsafe { Line::<K, V>::at(address) }
+            }
+            None => bucket(hash::<K, V, NUMBERED>(key)),
+        };
         // A bit for each key that may lie in the bucket behind its own: that is asked for, and comes while the others are seen
         // to.
         let mut further = 0_u64;
         for (position, ([low, high], named)) in keys.iter().zip(&mut *named).enumerate() {
             let key = key::<K>(*low, *high);
-            let home = hash::<K, V, NUMBERED>(&key);
-            let line = bucket(home);
+            let line = home(position, &key);
             let header = line.peek();
             let (slot, is_there) = if NUMBERED {
                 let slot = *low as usize & ((1 << number_bits(Line::<K, V>::SLOTS)) - 1);
@@ -115,7 +130,7 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
             *named = if is_there { found } else { 0 };
             let is_further = !NUMBERED && !is_there && header.overflowed();
             further |= u64::from(is_further) << position;
-            let next = bucket(home.wrapping_add(1)).address().cast_const();
+            let next = behind(line.address()).cast_const();
             // Whatever the word is, it is not looked at.
             prefetch(if is_further { next } else { *named as usize as *const u8 });
         }
@@ -125,7 +140,9 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
             if let (Some([low, high]), Some(named)) = (keys.get(position), named.get_mut(position))
             {
                 let key = key::<K>(*low, *high);
-                let line = bucket(hash::<K, V, NUMBERED>(&key).wrapping_add(1));
+                let address = behind(home(position, &key).address());
+                // SAFETY: behind a bucket that was full is another one of the table, as above.
+                let line = unsafe { Line::<K, V>::at(address) };
                 let (slot, is_there) = in_line(line, line.peek(), &key);
                 let found = line.word_of_value(slot, place);
                 *named = if is_there { found } else { 0 };

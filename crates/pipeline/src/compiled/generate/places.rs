@@ -258,8 +258,7 @@ impl<'m> Function<'_, 'm> {
 
     /// The bucket that was told for the key of a native table, if nothing that the key is made of was written since.
     pub(super) fn told_bucket(&self, number: u32, table: &Table) -> Option<Value> {
-        // Who leaves the gate may find the table elsewhere.
-        let whole = self.whole().filter(|_| self.stays_in_place())?;
+        let whole = self.whole()?;
         let told = whole.told.get(&number).copied()?;
         has_told_key(table, &|flag, bits| whole.lies_as_told(flag, bits)).then_some(told)
     }

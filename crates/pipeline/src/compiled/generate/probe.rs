@@ -2,8 +2,8 @@
 //! in the buckets behind one that was full. Where a slot has the key of an entry that is gone, and where others may be writing,
 //! the lookup is a call of the table's own function.
 
-use super::Function;
 use super::memory::Pointer;
+use super::{Function, context_offset};
 use crate::compiled::tables::TableAccess;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
@@ -102,7 +102,7 @@ impl Function<'_, '_> {
         }
 
         self.builder.switch_to_block(begin);
-        let home = told.unwrap_or_else(|| self.bucket(probe, lookup));
+        let home = self.home(probe, (lookup, told));
         self.builder.ins().jump(here, &[home.into()]);
 
         self.builder.switch_to_block(here);
@@ -135,6 +135,24 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(call);
         self.look_up_by_cold_call(lookup, (hit, miss));
+    }
+
+    /// Address of the bucket of a key. Where that was told and a packet has left the gate since, the table may be elsewhere now.
+    fn home(&mut self, probe: Probe, (lookup, told): (Lookup, Option<Value>)) -> Value {
+        let Some(told) = told else { return self.bucket(probe, lookup) };
+        if self.stays_in_place() {
+            return told;
+        }
+        let has_left = self.context_field(context_offset::HAS_LEFT);
+        let has_left = self.load(Pointer { base: has_left, offset: 0 }, 8);
+        let (anew, join) = (self.builder.create_block(), self.builder.create_block());
+        let home = self.builder.append_block_param(join, types::I64);
+        self.builder.ins().brif(has_left, anew, &[], join, &[told.into()]);
+        self.builder.switch_to_block(anew);
+        let bucket = self.bucket(probe, lookup);
+        self.builder.ins().jump(join, &[bucket.into()]);
+        self.builder.switch_to_block(join);
+        home
     }
 
     fn look_up_by_cold_call(&mut self, lookup: Lookup, (hit, miss): (Block, Block)) {
