@@ -124,13 +124,13 @@ impl Worker {
         }
     }
 
-    /// Waits until there may be something to do.
     /// Whether a descriptor becomes ready with the next packet of any port.
     fn are_announced(&self) -> bool {
         let mut ports = self.lanes.iter().flat_map(|lane| &lane.ports);
         ports.all(|attached| attached.retry.is_some() || attached.queue.descriptor().is_some())
     }
 
+    /// Waits until there may be something to do.
     fn wait(&self) {
         let ports = || self.lanes.iter().flat_map(|lane| &lane.ports);
         let mut timeout = LONG_WAIT;

@@ -34,20 +34,13 @@ pub struct Place {
     pub action: u64,
 }
 
-/// What stands for the bucket of a key that is not known: it has no entry.
-pub static NO_BUCKET: Empty = Empty([0; LINE]);
-
-/// See [`NO_BUCKET`].
-#[derive(Debug)]
-#[repr(align(64))]
-pub struct Empty([u8; LINE]);
-
-impl Empty {
-    /// Where it is.
-    #[must_use]
-    pub fn address(&self) -> u64 {
-        self.0.as_ptr().expose_provenance() as u64
-    }
+/// The address of what stands for the bucket of a key that is not known: it has no entry.
+#[must_use]
+pub fn no_bucket() -> u64 {
+    #[repr(align(64))]
+    struct Empty([u8; LINE]);
+    static EMPTY: Empty = Empty([0; LINE]);
+    EMPTY.0.as_ptr().expose_provenance() as u64
 }
 
 /// One thread's way into an [`ExactTable`](crate::ExactTable). Machine code calls what it points to.
@@ -164,7 +157,7 @@ impl Access {
     /// there: where a line has room for two or three entries, a tenth of them lie further on.
     ///
     /// # Safety
-    /// The addresses are of buckets of tables that are alive and may be looked into without `find`, or [`NO_BUCKET`]'s.
+    /// The addresses are of buckets of tables that are alive and may be looked into without `find`, or [`no_bucket`].
     #[inline]
     pub unsafe fn ask_behind_buckets(addresses: &[u64]) {
         for address in addresses {
@@ -183,7 +176,7 @@ impl Access {
     ///
     /// # Safety
     /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The addresses are of
-    /// its buckets, or [`NO_BUCKET`]'s.
+    /// its buckets, or [`no_bucket`].
     #[inline]
     pub unsafe fn ask_for_named(
         &self,

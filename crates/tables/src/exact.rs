@@ -418,7 +418,7 @@ impl std::fmt::Debug for ExactTable {
 #[allow(unsafe_code, reason = "an access is what machine code calls")]
 mod tests {
     use super::*;
-    use crate::access::{NO_BUCKET, Place, key};
+    use crate::access::{Place, key, no_bucket};
     use crate::hash::{DEFAULT_SEED, fixed};
     use std::sync::atomic::Ordering;
 
@@ -701,7 +701,7 @@ mod tests {
             // SAFETY: as above; the last keys' buckets are not told.
             unsafe { access.ask_for_named(&keys, &told[..keys.len() - 5], place, &mut by_told) };
             assert_eq!(by_told, named, "{key_bits}");
-            let told = vec![NO_BUCKET.address(); keys.len()];
+            let told = vec![no_bucket(); keys.len()];
             // SAFETY: as above.
             unsafe { access.ask_for_named(&keys, &told, place, &mut by_told) };
             assert!(by_told.iter().all(|named| *named == 0));

@@ -80,7 +80,7 @@ mod ternary_tree;
 mod unit;
 mod worker;
 
-pub use access::{Access, Empty, NO_BUCKET, Place, Sharing};
+pub use access::{Access, Place, Sharing, no_bucket};
 pub use cells::{CellWidth, Cells};
 pub use counter::{Count, DirectCounters};
 pub use design::{

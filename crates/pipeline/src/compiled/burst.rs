@@ -19,7 +19,7 @@ use crate::table::{Account, Ageing, EntryLayout};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use tables::{Access, LINE, NO_BUCKET, Probe, prefetch};
+use tables::{Access, LINE, Probe, no_bucket, prefetch};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 64;
@@ -295,8 +295,7 @@ impl Run<'_, '_> {
         let tables = &self.code.machine.asked;
         for (position, table) in tables.iter().enumerate() {
             if let Some(table) = accesses.get(*table as usize) {
-                let of_table = buckets.iter().skip(position).step_by(tables.len());
-                table.access.ask_for_buckets(of_table.copied());
+                table.access.ask_for_buckets(of_table(buckets, position, tables.len()));
             }
         }
     }
@@ -343,14 +342,14 @@ impl Run<'_, '_> {
                 continue;
             };
             let tables = &self.code.machine.asked;
-            let mut home = [0; BURST];
+            let mut homes = [0; BURST];
             let position = tables.iter().position(|known| known == number);
-            let homes = position.filter(|_| !told.is_empty()).map_or(0, |position| {
-                let of_table = told.iter().skip(position).step_by(tables.len());
-                home.iter_mut().zip(of_table).map(|(to, told)| *to = *told).count()
+            let count = position.map_or(0, |position| {
+                let buckets = of_table(told, position, tables.len());
+                homes.iter_mut().zip(buckets).map(|(home, bucket)| *home = bucket).count()
             });
             // SAFETY: as above; the addresses were told of the same keys.
-            unsafe { owner.ask_for(&table.access, &column.keys[..packets], &home[..homes]) };
+            unsafe { owner.ask_for(&table.access, &column.keys[..packets], &homes[..count]) };
         }
     }
 
@@ -457,7 +456,7 @@ impl Run<'_, '_> {
     }
 
     /// The buckets of some packets that were told.
-    fn told<'b>(&self, burst: &Burst, packets: Range<usize>) -> &'b [u64] {
+    fn told<'b>(&self, burst: &'b Burst, packets: Range<usize>) -> &'b [u64] {
         let asked = self.code.machine.asked.len();
         // SAFETY: code left as many addresses for each of these packets as it tells buckets of tables: at most `MAXIMUM_ASKED`, so
         // that there is room for those of `BURST` packets. They stay while the burst is worked on.
@@ -488,7 +487,7 @@ impl Run<'_, '_> {
         let mut buckets = tables.map(|TableAccess { access, .. }| {
             (access.buckets.addr(), (access.mask + 1).saturating_mul(Probe::BUCKET as u64))
         });
-        address == NO_BUCKET.address() || buckets.any(|(start, bytes)| is_in(start, bytes))
+        address == no_bucket() || buckets.any(|(start, bytes)| is_in(start, bytes))
     }
 
     /// Tells all packets of a burst from one on what they will want, and seeks for them.
@@ -598,6 +597,11 @@ impl Run<'_, '_> {
         self.batch.push(self.packet, &outputs);
         Ok(())
     }
+}
+
+/// Of the buckets that were told for packets, one of each table, those of the table at a position.
+fn of_table(told: &[u64], position: usize, tables: usize) -> impl Iterator<Item = u64> {
+    told.iter().skip(position).step_by(tables).copied()
 }
 
 /// How far away entries are.

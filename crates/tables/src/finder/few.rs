@@ -6,7 +6,7 @@ use crate::search::Link;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Most prefixes that are compared one by one.
-pub(super) const MOST: usize = 16;
+const MOST: usize = 16;
 
 /// Keys that are compared at once: two registers of AVX2.
 const LANES: usize = 8;

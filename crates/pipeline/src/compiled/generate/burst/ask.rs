@@ -21,7 +21,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use std::mem::offset_of;
 use std::ops::Range;
-use tables::{NO_BUCKET, Probe};
+use tables::{Probe, no_bucket};
 
 /// What can be told before a packet is parsed.
 pub(in crate::compiled::generate) struct Asked<'b> {
@@ -93,7 +93,7 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().brif(fits, told, &[], short, &[]);
         self.builder.switch_to_block(short);
         self.builder.set_cold_block(short);
-        let no_bucket = self.number(NO_BUCKET.address());
+        let no_bucket = self.number(no_bucket());
         for position in 0..asked.buckets() {
             self.set_word(place, 8 * position, no_bucket);
         }
