@@ -9,13 +9,16 @@
 //! the kernel's work of receiving. `flooded` is what comes through when more is sent than that;
 //! `loss-free` is the highest rate of a search at which nothing is lost; latency is that of single
 //! packets, from before the generator's call to after it sees the packet. The bare loop receives and
-//! transmits and looks at nothing. In each trial all of them have their turn, on ports opened anew.
+//! transmits and looks at nothing; `by hand` is one that routes, without P4: what it is slower than the bare loop
+//! no program can make up for. In each trial all of them have their turn, on ports opened anew.
 //! `capacity` is what the forwarding thread does per second of its processor time while it is flooded,
 //! which other load on the machine changes little, and `of bare` its share of the bare loop's in the
 //! same trial. Looking for packets in vain is in it, for the bare loop as for the switch: both look as often before
 //! they wait. Each figure is the median
 //! of the trials, with the lowest and the highest behind it. Nothing passes or fails here.
 
+#[path = "support/by_hand.rs"]
+mod by_hand;
 #[path = "../../packetio/benches/ports/kinds.rs"]
 mod kinds;
 #[path = "../../packetio/benches/ports/measure.rs"]
@@ -27,6 +30,7 @@ mod namespace;
 #[path = "support/threads.rs"]
 mod threads;
 
+use by_hand::{BURST, Router, pass_on};
 use kinds::Kind;
 use measure::{Bench, flooded, latency, loss_free};
 use p4lang::device_config::{from_device_config, to_pipeline_config};
@@ -124,12 +128,18 @@ V1Switch(p(), v(), i(), e(), k(), d()) main;
 #[derive(Clone, Copy)]
 enum Forwarder {
     Bare,
-    Switch { program: &'static str, path: Path },
+    /// What [`L3`] says, written by hand for its entries.
+    ByHand,
+    Switch {
+        program: &'static str,
+        path: Path,
+    },
 }
 
 impl Forwarder {
-    const ALL: [(&str, Self); 5] = [
+    const ALL: [(&str, Self); 6] = [
         ("bare loop", Self::Bare),
+        ("L3, by hand", Self::ByHand),
         ("L2, interpreter", Self::Switch { program: L2, path: Path::Interpreter }),
         ("L3, interpreter", Self::Switch { program: L3, path: Path::Interpreter }),
         ("L2, compiled", Self::Switch { program: L2, path: Path::Compiled }),
@@ -194,8 +204,14 @@ fn measured(kind: &Kind) {
 /// Capacity, flooded and loss-free rate in thousands per second, latency.
 fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     let [send, receive, transmit, count] = ports;
-    let Forwarder::Switch { program, path } = forwarder else {
-        return bare([send, count], [receive, transmit]);
+    let (program, path) = match forwarder {
+        Forwarder::Bare => return looped([send, count], [receive, transmit], pass_on),
+        Forwarder::ByHand => {
+            let mut router = Router::new();
+            let route = move |burst: &Burst, queue: &mut dyn Queue| router.route(burst, queue);
+            return looped([send, count], [receive, transmit], route);
+        }
+        Forwarder::Switch { program, path } => (program, path),
     };
     let compiled = from_device_config(program.as_bytes()).expect("it compiles");
     let device = DeviceConfig {
@@ -216,13 +232,18 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     figures(&mut bench, || (switch.state()[0].packets.received, threads::ran("worker-0")))
 }
 
-/// The figures of a loop that receives, transmits, and does as a worker does when nothing comes.
-fn bare(outer: [Port; 2], inner: [Port; 2]) -> [f64; 5] {
+/// The figures of a loop that receives, passes on, and does as a worker does when nothing comes.
+fn looped(
+    outer: [Port; 2],
+    inner: [Port; 2],
+    pass_on: impl FnMut(&Burst, &mut dyn Queue) + Send,
+) -> [f64; 5] {
     let [receive, transmit] = inner.map(|mut port| port.queues.remove(0));
     let (stop, packets) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let forwarder = std::thread::Builder::new().name("bare-loop".to_owned());
-        let started = forwarder.spawn_scoped(scope, || pass_on(receive, transmit, &packets, &stop));
+        let started = forwarder
+            .spawn_scoped(scope, || forward(receive, transmit, pass_on, (&packets, &stop)));
         started.expect("a thread");
         let mut bench = Bench::around(outer);
         bench.set_packet(ipv4());
@@ -233,14 +254,13 @@ fn bare(outer: [Port; 2], inner: [Port; 2]) -> [f64; 5] {
     })
 }
 
-fn pass_on(
+fn forward(
     mut receive: Box<dyn Queue>,
     mut transmit: Box<dyn Queue>,
-    packets: &AtomicU64,
-    stop: &AtomicBool,
+    mut pass_on: impl FnMut(&Burst, &mut dyn Queue),
+    (packets, stop): (&AtomicU64, &AtomicBool),
 ) {
     /// As the worker has them.
-    const BURST: usize = 64;
     const ROUNDS: u32 = 16;
     const ROUNDS_UNANNOUNCED: u32 = 1024;
     const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -248,9 +268,7 @@ fn pass_on(
     while !stop.load(Ordering::Relaxed) {
         burst.clear();
         let count = receive.receive(&mut burst).unwrap_or(0);
-        for packet in burst.frames() {
-            transmit.transmit(packet.bytes());
-        }
+        pass_on(&burst, &mut *transmit);
         transmit.flush();
         packets.fetch_add(count as u64, Ordering::Relaxed);
         idle = if count > 0 { 0 } else { idle + 1 };
