@@ -9,8 +9,8 @@
 //! the kernel's work of receiving. `flooded` is what comes through when more is sent than that;
 //! `loss-free` is the highest rate of a search at which nothing is lost; latency is that of single
 //! packets, from before the generator's call to after it sees the packet. The bare loop receives and
-//! transmits and looks at nothing; `by hand` is one that routes, without P4: what it is slower than the bare loop
-//! no program can make up for. In each trial all of them have their turn, on ports opened anew.
+//! transmits and looks at nothing; `by hand` is one that routes, without P4: as far as it stays behind the bare
+//! loop, that is what routing takes there, and not P4. In each trial all of them have their turn, on ports opened anew.
 //! `capacity` is what the forwarding thread does per second of its processor time while it is flooded,
 //! which other load on the machine changes little, and `of bare` its share of the bare loop's in the
 //! same trial. Looking for packets in vain is in it, for the bare loop as for the switch: both look as often before
@@ -232,23 +232,23 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     figures(&mut bench, || (switch.state()[0].packets.received, threads::ran("worker-0")))
 }
 
-/// The figures of a loop that receives, passes on, and does as a worker does when nothing comes.
+/// The figures of a loop that receives, hands over, and does as a worker does when nothing comes.
 fn looped(
     outer: [Port; 2],
     inner: [Port; 2],
-    pass_on: impl FnMut(&Burst, &mut dyn Queue) + Send,
+    hand_over: impl FnMut(&Burst, &mut dyn Queue) + Send,
 ) -> [f64; 5] {
     let [receive, transmit] = inner.map(|mut port| port.queues.remove(0));
     let (stop, packets) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        let forwarder = std::thread::Builder::new().name("bare-loop".to_owned());
+        let forwarder = std::thread::Builder::new().name("by-itself".to_owned());
         let started = forwarder
-            .spawn_scoped(scope, || forward(receive, transmit, pass_on, (&packets, &stop)));
+            .spawn_scoped(scope, || forward(receive, transmit, hand_over, (&packets, &stop)));
         started.expect("a thread");
         let mut bench = Bench::around(outer);
         bench.set_packet(ipv4());
         let figures =
-            figures(&mut bench, || (packets.load(Ordering::Relaxed), threads::ran("bare-loop")));
+            figures(&mut bench, || (packets.load(Ordering::Relaxed), threads::ran("by-itself")));
         stop.store(true, Ordering::Relaxed);
         figures
     })
@@ -257,7 +257,7 @@ fn looped(
 fn forward(
     mut receive: Box<dyn Queue>,
     mut transmit: Box<dyn Queue>,
-    mut pass_on: impl FnMut(&Burst, &mut dyn Queue),
+    mut hand_over: impl FnMut(&Burst, &mut dyn Queue),
     (packets, stop): (&AtomicU64, &AtomicBool),
 ) {
     /// As the worker has them.
@@ -268,7 +268,7 @@ fn forward(
     while !stop.load(Ordering::Relaxed) {
         burst.clear();
         let count = receive.receive(&mut burst).unwrap_or(0);
-        pass_on(&burst, &mut *transmit);
+        hand_over(&burst, &mut *transmit);
         transmit.flush();
         packets.fetch_add(count as u64, Ordering::Relaxed);
         idle = if count > 0 { 0 } else { idle + 1 };
