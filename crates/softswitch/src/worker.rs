@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Packets that are taken from a port before another one has its turn.
-const BURST: usize = 64;
+/// Packets that are taken from a port before another one has its turn. What is done once for a burst waits for the memory
+/// of the packets before, as locks and counters do; where packets wait in numbers, that is shared by all of these.
+const BURST: usize = 256;
 /// Rounds without a packet before the thread waits.
 const ROUNDS: u32 = 16;
 /// The same where packets do not announce themselves: a look at such a port takes some nanoseconds, and a wait 50 us.
@@ -51,6 +52,9 @@ pub(crate) struct Lane {
     known: Arc<Ports>,
     ports: Vec<Attached>,
     batch: Batch,
+    /// Memory that is used again for packets on their way in and out; empty in between.
+    from_port: Vec<(u32, &'static [u8])>,
+    together: Vec<&'static [u8]>,
     packet_ins: Vec<Bytes>,
 }
 
@@ -116,7 +120,7 @@ impl Worker {
             let Some(lane) = device.and_then(|device| self.lanes.get_mut(device)) else { continue };
             let cpu_port = lane.shared.cpu_port;
             of_device.chunks(BURST).for_each(|packets| {
-                lane.process(cpu_port, packets.iter().map(|(_, bytes)| &bytes[..]))
+                lane.process(cpu_port, packets.iter().map(|(_, bytes)| &bytes[..]));
             });
         }
         for lane in &mut self.lanes {
@@ -171,6 +175,8 @@ impl Lane {
             known,
             ports: Vec::new(),
             batch: Batch::default(),
+            from_port: Vec::new(),
+            together: Vec::new(),
             packet_ins: Vec::new(),
         }
     }
@@ -223,15 +229,17 @@ impl Lane {
         worked
     }
 
-    /// Runs the program on packets of one port, at most a burst.
-    fn process<'p>(&mut self, port: u32, packets: impl ExactSizeIterator<Item = &'p [u8]>) {
-        let count = packets.len().min(BURST);
-        if count == 0 {
-            return;
+    /// Runs the program on packets of one port.
+    fn process<'p>(&mut self, port: u32, packets: impl Iterator<Item = &'p [u8]>) {
+        let mut from_port = emptied(std::mem::take(&mut self.from_port));
+        from_port.extend(packets.map(|packet| (port, packet)));
+        if !from_port.is_empty() {
+            self.process_all(port, &from_port);
         }
-        let mut from_port = [(port, &[][..]); BURST];
-        from_port.iter_mut().zip(packets).for_each(|(place, packet)| place.1 = packet);
-        let from_port = from_port.get(..count).unwrap_or_default();
+        self.from_port = emptied(from_port);
+    }
+
+    fn process_all(&mut self, port: u32, from_port: &[(u32, &[u8])]) {
         let received = from_port.iter().map(|(_, packet)| *packet);
         self.shared.log.packets(self.shared.id, ["received", "on"], port, received);
         let now =
@@ -241,7 +249,7 @@ impl Lane {
             return;
         }
         // What one packet adds to a queue the next one finds there.
-        let together = if self.tell_queues(false) { 1 } else { BURST };
+        let together = if self.tell_queues(false) { 1 } else { from_port.len() };
         for packets in from_port.chunks(together) {
             let mut batch = std::mem::take(&mut self.batch);
             self.program.process_batch(packets, now, &mut batch);
@@ -291,18 +299,17 @@ impl Lane {
 
     /// Sends packets on their ways, those one behind the other that leave by one port together.
     fn send_all<'p>(&mut self, packets: impl Iterator<Item = (u32, &'p [u8])>) {
-        let (mut to, mut together, mut count) = (0, [&[][..]; BURST], 0);
+        let (mut to, mut together) = (0, emptied(std::mem::take(&mut self.together)));
         for (port, packet) in packets {
-            if port != to || count == BURST {
-                self.send(to, together.get(..count).unwrap_or_default());
-                (to, count) = (port, 0);
+            if port != to {
+                self.send(to, &together);
+                together.clear();
+                to = port;
             }
-            if let Some(place) = together.get_mut(count) {
-                *place = packet;
-                count += 1;
-            }
+            together.push(packet);
         }
-        self.send(to, together.get(..count).unwrap_or_default());
+        self.send(to, &together);
+        self.together = emptied(together);
     }
 
     fn send(&mut self, port: u32, packets: &[&[u8]]) {
@@ -361,6 +368,13 @@ impl Lane {
         let queued = self.handle.send_batch(packets).unwrap_or(0);
         tallies.packet_ins_dropped.add(count.saturating_sub(queued));
     }
+}
+
+/// Without what it holds, to hold the same borrowed for another time: what is collected from a list takes its memory over.
+fn emptied<Held, Other>(mut list: Vec<Held>) -> Vec<Other> {
+    const { assert!(size_of::<Held>() == size_of::<Other>()) };
+    list.clear();
+    list.into_iter().filter_map(|_| None).collect()
 }
 
 /// Whether a port is there.

@@ -36,7 +36,7 @@ use tables::machine::{cores, pin_to, thread_time};
 const TURN: usize = 512;
 /// How long the cycle counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(2);
-/// Packets that are processed at once, as the switch takes a burst.
+/// Packets that are processed at once.
 pub(crate) const BURST: usize = 64;
 
 /// How long a new value of an entry is waited for.

@@ -4,7 +4,7 @@
 use packetio::{Burst, Frame, Queue};
 
 /// Packets of a burst, at most.
-pub(crate) const BURST: usize = 64;
+pub(crate) const BURST: usize = 256;
 /// The longest packet that is routed.
 const LONGEST: usize = 128;
 /// Ethernet and IPv4 without options.
