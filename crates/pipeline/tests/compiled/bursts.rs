@@ -297,6 +297,53 @@ fn checksums_over_the_payload_stay_in_bursts() {
     assert!(left > 3000, "{left} packets left");
 }
 
+/// Of both headers, whose fields are written in parts of the words that are summed.
+const PARTS: &str =
+    "{ h.k.a, h.k.b, h.k.c, h.k.d, h.k.e, h.k.f, h.k.g, h.k.i, h.l.x, h.l.y }, h.k.sum,
+    HashAlgorithm.csum16";
+
+#[test]
+fn sums_are_of_what_was_written_in_part() {
+    for reads in ["1", "1 + (bit<9>) s.checksum_error"] {
+        let program = V1model {
+            declarations: "header K { bit<8> a; bit<8> b; bit<16> c; bit<48> d; bit<16> e; bit<8> f; bit<4> g;
+                    bit<4> i; bit<16> sum; }
+                header L { bit<48> x; bit<16> y; }
+                struct H { K k; L l; } struct M { }",
+            parser: "state start { b.extract(h.k); transition select(h.k.a[0:0]) { 1: more; default: accept; } }
+                state more { b.extract(h.l); transition accept; }",
+            verify: &format!("apply {{ verify_checksum(h.l.isValid(), {PARTS}); }}"),
+            ingress: &format!("apply {{
+                s.egress_spec = {reads};
+                if (h.k.a[1:1] == 1) {{ h.k.b = h.k.b + 1; }}
+                if (h.k.a[2:2] == 1) {{ h.k.d = h.l.x; h.l.x = 0x010203040506; }}
+                if (h.k.a[3:3] == 1) {{ h.k.f = h.k.b; h.k.i = h.k.i + 3; }}
+                if (h.k.a[4:4] == 1) {{ h.k.c[7:0] = 0x5a; h.l.y = h.k.e; }}
+                if (h.k.a[5:5] == 1) {{ h.l.setInvalid(); }}
+                if (h.l.isValid()) {{ h.k.e = h.l.y + 1; }}
+                if (!h.k.isValid() && h.l.isValid()) {{ s.egress_spec = 5; }}
+                if (h.k.isValid() && !h.l.isValid()) {{ h.k.c = 9; }} }}"),
+            compute: &format!("apply {{ update_checksum(h.k.isValid(), {PARTS}); }}"),
+            ..V1model::default()
+        };
+        let mut both = program.both();
+        assert_eq!((both.one_by_one(), both.interpreted_steps()), (None, 0));
+        let mut random = ChaCha8Rng::seed_from_u64(11);
+        let mut left = 0;
+        for _ in 0..60 {
+            let sent = packets(&mut random, 40, |first| first);
+            left += both.batch(&sent);
+            let again: Vec<(u32, Vec<u8>)> = sent
+                .iter()
+                .filter_map(|(port, packet)| both.packet(*port, packet).ok()?.pop())
+                .map(|output| (3, output.packet))
+                .collect();
+            left += both.batch(&again);
+        }
+        assert!(left > 3000, "{left} packets left");
+    }
+}
+
 const ASKING: &str = "header K { bit<8> kind; bit<8> more; bit<16> number; bit<128> wide; }
     struct H { K k; K l; }
     struct M { @field_list(1) bit<8> kept; bit<8> lost; bit<128> wide; bit<16> told; bit<2> colour; }

@@ -102,8 +102,9 @@ impl<'m> Function<'_, 'm> {
         self.set_word(self.context, context_offset::RECEIVED_LENGTH, length);
         self.set(straight, Of::ParserError, error);
         let zero = self.number(0);
-        let is_verified =
-            plan.interprets || self.bound.gathers.iter().any(|gather| gather.verifies);
+        let is_verified = plan.interprets
+            || self.bound.gathers.iter().any(|gather| gather.verifies)
+                && !self.ignores_verification();
         if is_verified {
             // What a checksum behind ingress found of the packet before is nobody's.
             self.set_context_field(context_offset::CHECKSUM_ERROR, zero);
@@ -152,6 +153,10 @@ impl<'m> Function<'_, 'm> {
         let (index, record, sent) = (variable(), variable(), variable());
         self.use_plan(plan, fault);
         self.set_columns(burst, index);
+        // The interpreter has the whole of the standard metadata.
+        if self.standard(straight, Of::ChecksumError).is_none() && !plan.interprets && !plan.asks {
+            self.ignore_verification();
+        }
         let [context, count, packets, frames, bytes, next_sent] = [
             offset_of!(Burst, context),
             offset_of!(Burst, count),

@@ -6,8 +6,8 @@
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
-use crate::bound::Address;
 use crate::bound::gather::{Gather, Piece};
+use crate::bound::{Address, Offset};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
@@ -103,15 +103,7 @@ impl Function<'_, '_> {
                 while done < width / 8 {
                     let bytes = [8, 4, 2].into_iter().find(|bytes| done + bytes <= width / 8);
                     let bytes = bytes.unwrap_or(2);
-                    let first = bit + 8 * done;
-                    let all = first..first + 8 * bytes;
-                    let at = self.bits_to_read(Address::fixed(offset), all).at.plus(first / 8);
-                    let mut words = self.load(at, bytes);
-                    if complements {
-                        words = self.builder.ins().bnot(words);
-                        words = self.masked(words, bytes * 8);
-                    }
-                    let words = if bytes == 8 { self.halves(words) } else { words };
+                    let words = self.words_at(offset, (bit / 8 + done, bytes), complements);
                     sum = self.builder.ins().iadd(sum, words);
                     done += bytes;
                 }
@@ -141,6 +133,31 @@ impl Function<'_, '_> {
         }
     }
 
+    /// The same of 8, 4 or 2 bytes of a header, or of one, as a load of the word that it is in would have it.
+    fn words_at(&mut self, offset: Offset, (first, bytes): (u32, u32), complements: bool) -> Value {
+        let address = Address::fixed(offset);
+        let bits = 8 * first..8 * (first + bytes);
+        if bytes > 1 && self.is_written_in_part(address, &bits) {
+            // A load of what was stored in parts waits until all of them have come to the cache.
+            let half = bytes / 2;
+            let parts = [first, first + half];
+            let [one, other] = parts.map(|first| self.words_at(offset, (first, half), complements));
+            return self.builder.ins().iadd(one, other);
+        }
+        let at = self.bits_to_read(address, bits).at.plus(first);
+        let mut words = self.load(at, bytes);
+        if complements {
+            words = self.builder.ins().bnot(words);
+            words = self.masked(words, bytes * 8);
+        }
+        match bytes {
+            8 => self.halves(words),
+            // The second byte of a word.
+            1 if first % 2 == 1 => self.builder.ins().ishl_imm(words, 8),
+            _ => words,
+        }
+    }
+
     /// As a load would give a number that lay in a packet.
     fn swapped_halves(&mut self, mut value: Value, width: u32, complements: bool) -> Value {
         if complements {
@@ -158,14 +175,16 @@ impl Function<'_, '_> {
         self.builder.ins().iadd(low, high)
     }
 
-    /// The one's complement sum of the words of 16 bits. The sum of some words of 32 bits takes less than 48.
+    /// The one's complement sum of the words of 16 bits: a number and itself with its halves exchanged have their sum in the
+    /// upper half, with the carry of the lower.
     fn folded(&mut self, sum: Value) -> Value {
-        let mut sum = self.halves(sum);
-        for _ in 0..3 {
-            let low = self.masked(sum, 16);
-            let high = self.builder.ins().ushr_imm(sum, 16);
-            sum = self.builder.ins().iadd(low, high);
-        }
-        sum
+        let exchanged = self.builder.ins().rotl_imm(sum, 32);
+        let sum = self.builder.ins().iadd(sum, exchanged);
+        let sum = self.builder.ins().ushr_imm(sum, 32);
+        let sum = self.builder.ins().ireduce(types::I32, sum);
+        let exchanged = self.builder.ins().rotl_imm(sum, 16);
+        let sum = self.builder.ins().iadd(sum, exchanged);
+        let sum = self.builder.ins().ushr_imm(sum, 16);
+        self.builder.ins().uextend(types::I64, sum)
     }
 }

@@ -170,6 +170,30 @@ impl Function<'_, '_> {
         self.store_scalar(at, before, field.scalar, value);
     }
 
+    /// Copies a number from one header to another one as its bytes are; `false` if it has none of its own in both.
+    pub(super) fn copy_field(&mut self, to: Field, from: Field) -> bool {
+        let own_bytes = |field: Field| match field.scalar.storage {
+            Storage::Packed { bit } if has_own_bytes(bit, field.scalar.width) => Some(bit / 8),
+            _ => None,
+        };
+        let bytes = to.scalar.width / 8;
+        let (Some(first), Some(first_from)) = (own_bytes(to), own_bytes(from)) else {
+            return false;
+        };
+        if from.scalar.width != to.scalar.width {
+            return false;
+        }
+        let from = self.bits_to_read(from.address, bits_of(from)).at.plus(first_from);
+        let parts =
+            chunks(bytes).into_iter().map(|(at, size)| (at, size, self.load(from.plus(at), size)));
+        let parts: Vec<_> = parts.collect();
+        let at = self.bits_to_write(to.address, bits_of(to)).plus(first);
+        for (offset, size, part) in parts {
+            self.store(at.plus(offset), size, part);
+        }
+        true
+    }
+
     /// So many bytes in the network's order, in stores of what they have room for: a wider one would read its neighbours first, and
     /// then wait for them where they were just written.
     fn store_bytes(&mut self, at: Pointer, bytes: u32, value: Value) {

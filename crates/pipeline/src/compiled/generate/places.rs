@@ -24,6 +24,8 @@ pub(super) struct Places<'p> {
     pointers: BTreeMap<Offset, Variable>,
     /// Headers that were extracted are read where the packet came in, which may end with them.
     reads_input: bool,
+    /// Nobody wants to know what checksums that are verified came to.
+    ignores_verification: bool,
     /// If packets are parsed and brought to their end by one function.
     whole: Option<Whole>,
     /// What would be in the context.
@@ -52,6 +54,14 @@ impl Whole {
     fn is_written(&self, flag: Offset, bits: &Range<u32>) -> bool {
         let written = self.written.get(&flag).into_iter().flatten();
         written.into_iter().any(|other| other.start < bits.end && bits.start < other.end)
+    }
+
+    fn is_written_in_part(&self, flag: Offset, bits: &Range<u32>) -> bool {
+        let mut written = self.written.get(&flag).into_iter().flatten();
+        written.any(|other| {
+            let overlaps = other.start < bits.end && bits.start < other.end;
+            overlaps && (other.start > bits.start || other.end < bits.end)
+        })
     }
 }
 
@@ -151,6 +161,7 @@ impl<'m> Function<'_, 'm> {
             slots,
             pointers,
             reads_input,
+            ignores_verification: false,
             whole,
             fields,
             ends,
@@ -172,6 +183,17 @@ impl<'m> Function<'_, 'm> {
         if let Some(places) = &mut self.places {
             places.reads_input = reads;
         }
+    }
+
+    /// Says that nobody wants to know what checksums that are verified came to.
+    pub(super) fn ignore_verification(&mut self) {
+        if let Some(places) = &mut self.places {
+            places.ignores_verification = true;
+        }
+    }
+
+    pub(super) fn ignores_verification(&self) -> bool {
+        self.places.as_ref().is_some_and(|places| places.ignores_verification)
     }
 
     /// Says that the function brings each packet to its end, where that leaves from.
@@ -396,6 +418,12 @@ impl<'m> Function<'_, 'm> {
             Some(pointer) => Pointer { base: self.builder.use_var(pointer), offset: 0 },
             None => self.pointer(address),
         }
+    }
+
+    /// Whether some of these bits of a header may have been written by themselves.
+    pub(super) fn is_written_in_part(&self, address: Address, bits: &Range<u32>) -> bool {
+        let flag = address.offset.wrapping_sub(DATA);
+        self.whole().is_some_and(|whole| whole.is_written_in_part(flag, bits))
     }
 
     /// As [`Self::bits_at`] for who reads these of them.

@@ -1,6 +1,7 @@
 //! Statements.
 
 use super::memory::Pointer;
+use super::places::Known;
 use super::{CallOut, Function, context_offset, flow};
 use crate::bound::gather::Piece;
 use crate::bound::moves::StepKind;
@@ -104,6 +105,11 @@ impl Function<'_, '_> {
     fn simple(&mut self, statement: &Statement) {
         match statement {
             Statement::Store { field, value } => {
+                if let Expression::Load(from) = value
+                    && self.copy_field(*field, *from)
+                {
+                    return;
+                }
                 let value = self.expression(value);
                 self.store_field(*field, value);
             }
@@ -133,6 +139,7 @@ impl Function<'_, '_> {
                     self.store_field(*field, value);
                 }
             }
+            Statement::Checksum { updates: false, .. } if self.ignores_verification() => {}
             Statement::Checksum { gather, field, updates } => {
                 let found = self.load_field(*field);
                 let hash = self.hash(*gather, found);
@@ -536,6 +543,9 @@ impl Function<'_, '_> {
     }
 
     fn branch(&mut self, condition: &Expression, then: &Block, otherwise: &Block) -> bool {
+        if let Some(holds) = self.settled(condition) {
+            return self.block(if holds { then } else { otherwise });
+        }
         let condition = self.expression(condition);
         let (yes, no) = (self.builder.create_block(), self.builder.create_block());
         let join = self.builder.create_block();
@@ -550,6 +560,25 @@ impl Function<'_, '_> {
         }
         self.builder.switch_to_block(join);
         self.unreachable_if(ends)
+    }
+
+    /// Whether a condition on what headers are there holds, if that is known.
+    fn settled(&self, condition: &Expression) -> Option<bool> {
+        match condition {
+            Expression::Constant(number) => Some(*number != 0),
+            Expression::IsValid(header) => {
+                self.known_place(*header).map(|place| place != Known::Absent)
+            }
+            Expression::Not(operand) => self.settled(operand).map(|holds| !holds),
+            Expression::Binary { operator: BinaryOperator::And, left, right, .. } => {
+                match (self.settled(left), self.settled(right)) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     fn switch(
