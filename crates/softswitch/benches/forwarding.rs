@@ -69,7 +69,7 @@ control d(packet_out b, in headers h) { apply { b.emit(h.ethernet); } }
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// Routes IPv4: longest prefix, new addresses, time to live, checksum.
+/// Routes IPv4: longest prefix, new addresses, time to live, checksum; drops what has a wrong one.
 const L3: &str = r#"
 #include <v1model.p4>
 header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
@@ -110,7 +110,10 @@ control i(inout headers h, inout meta m, inout standard_metadata_t s) {
             0x0a010200 &&& 0xffffff00: route(0x020000000007, 2);
         }
     }
-    apply { if (h.ipv4.isValid() && h.ipv4.ttl > 1) { routes.apply(); } else { drop(); } }
+    apply {
+        if (s.checksum_error == 0 && h.ipv4.isValid() && h.ipv4.ttl > 1) { routes.apply(); }
+        else { drop(); }
+    }
 }
 control e(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
 control k(inout headers h, inout meta m) {
