@@ -1,6 +1,6 @@
 //! Packets in bursts: tables that code looks into by itself, headers that come and go, packets for groups in between.
 
-use crate::both::V1model;
+use crate::both::{Both, V1model};
 use ir::bits::Bits;
 use pipeline::{CloneSession, EntryAction, FieldMatch, Replica, TableEntry};
 use rand::rngs::ChaCha8Rng;
@@ -284,17 +284,21 @@ fn checksums_over_the_payload_stay_in_bursts() {
     let mut random = ChaCha8Rng::seed_from_u64(9);
     let mut left = 0;
     for _ in 0..40 {
-        let sent = packets(&mut random, 90, |first| first);
-        left += both.batch(&sent);
-        // What left has a sum that is right, or was right before it was cut off.
-        let again: Vec<(u32, Vec<u8>)> = sent
-            .iter()
-            .filter_map(|(port, packet)| both.packet(*port, packet).ok()?.pop())
-            .map(|output| (3, output.packet))
-            .collect();
-        left += both.batch(&again);
+        left += sent_twice(&mut both, &mut random, 90);
     }
     assert!(left > 3000, "{left} packets left");
+}
+
+/// Packets, and what left of them, which has a sum that is right, or was right before it was cut off.
+fn sent_twice(both: &mut Both, random: &mut ChaCha8Rng, longest: usize) -> usize {
+    let sent = packets(random, longest, |first| first);
+    let left = both.batch(&sent);
+    let again: Vec<(u32, Vec<u8>)> = sent
+        .iter()
+        .filter_map(|(port, packet)| both.packet(*port, packet).ok()?.pop())
+        .map(|output| (3, output.packet))
+        .collect();
+    left + both.batch(&again)
 }
 
 /// Of both headers, whose fields are written in parts of the words that are summed.
@@ -331,14 +335,7 @@ fn sums_are_of_what_was_written_in_part() {
         let mut random = ChaCha8Rng::seed_from_u64(11);
         let mut left = 0;
         for _ in 0..60 {
-            let sent = packets(&mut random, 40, |first| first);
-            left += both.batch(&sent);
-            let again: Vec<(u32, Vec<u8>)> = sent
-                .iter()
-                .filter_map(|(port, packet)| both.packet(*port, packet).ok()?.pop())
-                .map(|output| (3, output.packet))
-                .collect();
-            left += both.batch(&again);
+            left += sent_twice(&mut both, &mut random, 40);
         }
         assert!(left > 3000, "{left} packets left");
     }

@@ -52,16 +52,17 @@ impl Whole {
     }
 
     fn is_written(&self, flag: Offset, bits: &Range<u32>) -> bool {
-        let written = self.written.get(&flag).into_iter().flatten();
-        written.into_iter().any(|other| other.start < bits.end && bits.start < other.end)
+        self.writes(flag, bits).next().is_some()
     }
 
     fn is_written_in_part(&self, flag: Offset, bits: &Range<u32>) -> bool {
-        let mut written = self.written.get(&flag).into_iter().flatten();
-        written.any(|other| {
-            let overlaps = other.start < bits.end && bits.start < other.end;
-            overlaps && (other.start > bits.start || other.end < bits.end)
-        })
+        self.writes(flag, bits).any(|other| other.start > bits.start || other.end < bits.end)
+    }
+
+    /// What may have been written of some bits of a header, with others around them.
+    fn writes(&self, flag: Offset, bits: &Range<u32>) -> impl Iterator<Item = &Range<u32>> {
+        let written = self.written.get(&flag).into_iter().flatten();
+        written.filter(|other| other.start < bits.end && bits.start < other.end)
     }
 }
 
