@@ -27,14 +27,14 @@ pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
 pub(crate) use stored::{
-    Account, ActionCell, Direct, Directs, EntryState, GroupCell, Note, Runs, Stored, Tally,
-    counter_in, meter_in,
+    Account, ActionCell, Direct, DirectAccount, Directs, EntryState, GroupCell, Note, Runs, Stored,
+    Tally, counter_in, meter_in,
 };
 pub(crate) use timer::Timer;
 
 use self::native::Choosing;
 use self::search::Search;
-use self::stored::MeterCell;
+use self::stored::{Accounts, MeterCell};
 use crate::error::{ControlError, RunError};
 use crate::externs::meter::MeterConfig;
 use crate::layout::Layout;
@@ -167,7 +167,7 @@ struct Entries {
     next_handle: u64,
     /// Counters and meters of an entry that is added.
     shape: Directs,
-    accounts: Arc<Slab<Account>>,
+    accounts: Accounts,
     one_shots: OneShots,
     /// Where the actions of all entries are, once machine code uses them.
     native: Option<Arc<NativeTable>>,
@@ -236,7 +236,7 @@ impl TableState {
                 search: Search::new(!needs_priority),
                 next_handle: 1,
                 shape,
-                accounts: Slab::new(),
+                accounts: Accounts::new(!table.direct_externs.is_empty()),
                 one_shots: OneShots::default(),
                 native: None,
             }),
@@ -619,7 +619,7 @@ impl Entries {
         let handle = EntryHandle(self.next_handle);
         self.next_handle += 1;
         let state = EntryState { runs, directs: self.shape.clone(), note: None };
-        let account = self.accounts.keep(Account::new(Timer::new(idle_timeout, now)));
+        let account = self.accounts.open(Timer::new(idle_timeout, now));
         Stored::new(handle, key, is_const, account, state)
     }
 

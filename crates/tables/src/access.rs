@@ -20,7 +20,7 @@ pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 /// Ends the use of the entry that was found last, if its action writes.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
 /// Asks the cache for what entries name; see [`Access::ask_for_named`].
-pub(crate) type Name = unsafe fn(&Access, &[[u64; 2]], &[u64], usize, &mut [u64]);
+pub(crate) type Name = unsafe fn(&Access, (&[[u64; 2]], &[u64]), usize, (&mut [u64], &mut [u32]));
 /// Asks the cache for a bucket.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
@@ -172,7 +172,8 @@ impl Access {
 
     /// Asks the cache for the lines of memory whose addresses are at a `place` in the values of the entries of keys, in bytes and
     /// a multiple of 8, and puts those addresses into `named`, one for each key. For a key without an entry, or whose entry is neither in its bucket nor
-    /// in the one behind that, it is zero. `told` has the addresses of the buckets of as many keys as are known.
+    /// in the one behind that, it is zero. `told` has the addresses of the buckets of as many keys as are known. `found` gets for
+    /// each key what [`Probe::FOUND`] says of its entry, or zero, where keys are not numbers of entries.
     ///
     /// # Safety
     /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The addresses are of
@@ -180,13 +181,12 @@ impl Access {
     #[inline]
     pub unsafe fn ask_for_named(
         &self,
-        keys: &[[u64; 2]],
-        told: &[u64],
+        (keys, told): (&[[u64; 2]], &[u64]),
         place: usize,
-        named: &mut [u64],
+        (named, found): (&mut [u64], &mut [u32]),
     ) {
         // SAFETY: as promised to this function; the access was made with the function for its table.
-        unsafe { (self.name)(self, keys, told, place, named) }
+        unsafe { (self.name)(self, (keys, told), place, (named, found)) }
     }
 
     #[inline(always)]
@@ -231,6 +231,12 @@ pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
 }
 
 /// Of entries that are in no bucket nothing is asked for.
-pub(crate) unsafe fn no_names(_: &Access, _: &[[u64; 2]], _: &[u64], _: usize, named: &mut [u64]) {
+pub(crate) unsafe fn no_names(
+    _: &Access,
+    _: (&[[u64; 2]], &[u64]),
+    _: usize,
+    (named, found): (&mut [u64], &mut [u32]),
+) {
     named.fill(0);
+    found.fill(0);
 }

@@ -420,6 +420,7 @@ mod tests {
     use super::*;
     use crate::access::{Place, key, no_bucket};
     use crate::hash::{DEFAULT_SEED, fixed};
+    use crate::probe::Probe;
     use std::sync::atomic::Ordering;
 
     fn find(access: &mut Access, key: u128) -> Place {
@@ -601,11 +602,13 @@ mod tests {
             let mut table = ExactTable::new(key_bits, 16, 2).unwrap();
             table.insert(7, ActionId(0), &values).unwrap();
             let ask = |table: &ExactTable, sharing| {
-                let mut found = [1; 3];
-                let keys = [7, 8, 0].map(|key| [key, 0]);
+                let (mut named, mut found) = ([1; 3], [1; 3]);
+                let keys = ([7, 8, 0].map(|key| [key, 0]), []);
+                let into = (&mut named[..], &mut found[..]);
                 // SAFETY: the table is alive, and as it is when the access is made.
-                unsafe { table.access(sharing, 0).ask_for_named(&keys, &[], 8, &mut found) };
-                found
+                unsafe { table.access(sharing, 0).ask_for_named((&keys.0, &keys.1), 8, into) };
+                assert_eq!(found.map(|found| found != 0), named.map(|named| named != 0));
+                named
             };
             assert_eq!(ask(&table, Sharing::Alone), [named, 0, 0], "{key_bits}");
             assert_eq!(ask(&table, Sharing::Locked), [0; 3], "{key_bits}");
@@ -683,11 +686,11 @@ mod tests {
                 assert!(table.remove(u128::from(key)));
             }
             let keys: Vec<[u64; 2]> = (1..=count).map(|key| [key, 0]).collect();
-            let mut named = vec![1; keys.len()];
+            let (mut named, mut found) = (vec![1; keys.len()], vec![1; keys.len()]);
+            let mut access = table.access(Sharing::Alone, 0);
             // SAFETY: the table is alive, and as it is when the access is made.
-            unsafe { table.access(Sharing::Alone, 0).ask_for_named(&keys, &[], place, &mut named) };
+            unsafe { access.ask_for_named((&keys, &[]), place, (&mut named, &mut found)) };
             // The same where buckets are told, and nothing where those of no key are.
-            let access = table.access(Sharing::Alone, 0);
             let home = |[low, high]: &[u64; 2]| {
                 let hash = match key_bits {
                     32 => fixed(&key::<4>(*low, *high), DEFAULT_SEED),
@@ -697,21 +700,41 @@ mod tests {
                 access.buckets.expose_provenance() as u64 + (hash & access.mask) * 64
             };
             let told: Vec<u64> = keys.iter().map(home).collect();
-            let mut by_told = vec![1; keys.len()];
+            let (mut by_told, mut found_by_told) = (vec![1; keys.len()], vec![1; keys.len()]);
+            let into = (&mut by_told[..], &mut found_by_told[..]);
             // SAFETY: as above; the last keys' buckets are not told.
-            unsafe { access.ask_for_named(&keys, &told[..keys.len() - 5], place, &mut by_told) };
-            assert_eq!(by_told, named, "{key_bits}");
-            let told = vec![no_bucket(); keys.len()];
+            unsafe { access.ask_for_named((&keys, &told[..keys.len() - 5]), place, into) };
+            assert_eq!((&by_told, &found_by_told), (&named, &found), "{key_bits}");
+            let nowhere = vec![no_bucket(); keys.len()];
+            let into = (&mut by_told[..], &mut found_by_told[..]);
             // SAFETY: as above.
-            unsafe { access.ask_for_named(&keys, &told, place, &mut by_told) };
+            unsafe { access.ask_for_named((&keys, &nowhere), place, into) };
             assert!(by_told.iter().all(|named| *named == 0));
-            let mut found = 0;
-            for (key, named) in (1..).zip(named) {
+            assert!(found_by_told.iter().all(|found| *found == 0));
+            let probe = Probe::of(key_bits, bytes, 2).unwrap();
+            let (mut seen, mut behind) = (0, 0);
+            for (key, ((named, found), home)) in (1..).zip(named.into_iter().zip(found).zip(told)) {
                 assert!(named == 0 || named == key << 12 && key % 3 != 1, "{key_bits} {key}");
-                found += u64::from(named != 0);
+                seen += u64::from(named != 0);
+                if found == 0 {
+                    continue;
+                }
+                // Where machine code takes the entry to be is where the table finds it.
+                let is_behind = found & Probe::FOUND_BEHIND != 0;
+                let slot = (found as u16 >> Probe::FOUND_SLOT) as usize;
+                let (values, size) = probe.values();
+                let at =
+                    home as usize + usize::from(is_behind) * Probe::BUCKET + values + slot * size;
+                // SAFETY: the access is that of the table, which is alive.
+                let entry = unsafe { (access.find)(&raw mut access, key, 0) };
+                let action = u64::from(found >> Probe::FOUND_ACTION);
+                assert_eq!((entry.value.addr(), entry.action), (at, action), "{key_bits} {key}");
+                assert_eq!((named, action), (key << 12, key % 2), "{key_bits} {key}");
+                behind += u64::from(is_behind);
             }
             // A few are further away.
-            assert!(found > count * 6 / 10, "{found} of {count} with {key_bits} bits");
+            assert!(seen > count * 6 / 10, "{seen} of {count} with {key_bits} bits");
+            assert!(behind > 0, "{key_bits}");
         }
     }
 
@@ -728,11 +751,11 @@ mod tests {
         let access = table.access(Sharing::Alone, 0);
         access.ask_for_numbers(&[0, 1, 200, u32::MAX]);
         let keys: Vec<[u64; 2]> = (1..=200).map(|number| [number, 0]).collect();
-        let mut found = [1; 200];
+        let (mut named, mut found) = ([1; 200], [0; 200]);
         // SAFETY: the table is alive, and as it is when the access is made.
-        unsafe { access.ask_for_named(&keys, &[], 8, &mut found) };
-        for (number, found) in (1..).zip(found) {
-            assert_eq!(found, if number == 7 { 0 } else { number * 0x1_0000 });
+        unsafe { access.ask_for_named((&keys, &[]), 8, (&mut named, &mut found)) };
+        for (number, named) in (1..).zip(named) {
+            assert_eq!(named, if number == 7 { 0 } else { number * 0x1_0000 });
         }
     }
 

@@ -38,6 +38,15 @@ impl Probe {
     /// Bit of the header where the actions begin, that of the first slot first.
     pub const ACTIONS: u32 = Fields::ACTIONS;
 
+    /// The bit that says that the entry of a key was found by [`Access::ask_for_named`](crate::Access::ask_for_named).
+    pub const FOUND: u32 = 1;
+    /// The bit that says that it is in the bucket behind its own, 64 bytes further on.
+    pub const FOUND_BEHIND: u32 = 2;
+    /// The bit where the number of its slot begins, below that of its action.
+    pub const FOUND_SLOT: u32 = 2;
+    /// The bit where the number of its action begins, which has all bits above.
+    pub const FOUND_ACTION: u32 = 16;
+
     /// For tables that [`ExactTable::new`](crate::ExactTable::new) makes of the same numbers; `None` if it makes none.
     #[must_use]
     pub fn of(key_bits: u32, parameter_bytes: usize, actions: u16) -> Option<Self> {

@@ -46,10 +46,12 @@ unsafe impl<T: Send> Send for Kept<T> {}
 unsafe impl<T: Sync> Sync for Kept<T> {}
 
 impl<T> Slab<T> {
-    /// Bytes from a value to the next: no more lines than needed.
-    const STRIDE: usize = {
+    /// Bytes from a value to the next.
+    const STRIDE: Stride = {
         assert!(align_of::<T>() <= LINE && size_of::<T>() > 0 && size_of::<T>() <= FIRST);
-        size_of::<T>().next_multiple_of(LINE)
+        let apart = size_of::<T>().next_multiple_of(LINE);
+        let dense = if size_of::<T>() < LINE { size_of::<T>().next_power_of_two() } else { apart };
+        Stride { apart, dense }
     };
 
     /// No values yet, and no memory.
@@ -77,18 +79,34 @@ impl<T> Slab<T> {
     }
 }
 
+/// How far values are from each other. As long as there are few, each has lines of its own: threads that write neighbours would wait for
+/// each other. Once there are many thousands that is rare, and more of them are in the cache where they lie close together; none
+/// reaches over more lines than it needs.
+#[derive(Clone, Copy)]
+struct Stride {
+    apart: usize,
+    dense: usize,
+}
+
+impl Stride {
+    fn in_region(self, bytes: usize) -> usize {
+        if bytes < MOST { self.apart } else { self.dense }
+    }
+}
+
 impl Places {
     /// A place that nobody has.
-    fn place(&mut self, stride: usize) -> Option<NonNull<u8>> {
+    fn place(&mut self, stride: Stride) -> Option<NonNull<u8>> {
         if let Some(place) = self.free.pop() {
             return Some(place);
         }
         let bytes = self.regions.last().map_or(0, Region::bytes);
-        if (self.taken + 1) * stride > bytes {
+        if (self.taken + 1) * stride.in_region(bytes) > bytes {
             self.regions.push(Region::new((2 * bytes).clamp(FIRST, MOST))?);
             self.taken = 0;
         }
-        let place = self.regions.last()?.at(self.taken * stride);
+        let region = self.regions.last()?;
+        let place = region.at(self.taken * stride.in_region(region.bytes()));
         self.taken += 1;
         NonNull::new(place)
     }
@@ -151,6 +169,24 @@ mod tests {
         drop(kept);
         let again: Vec<_> = (0..count).map(|number| slab.keep([number; 9])).collect();
         assert!(slab.bytes() == bytes && again.len() == count);
+    }
+
+    #[test]
+    fn small_values_have_lines_of_their_own_until_there_are_many() {
+        let slab = Slab::new();
+        let count = if cfg!(miri) { 100 } else { 2 * MOST / LINE };
+        let kept: Vec<Kept<[u64; 3]>> =
+            (0..count as u64).map(|number| slab.keep([number; 3])).collect();
+        let lines: std::collections::BTreeSet<usize> =
+            kept.iter().map(|kept| kept.as_ptr().addr() / LINE).collect();
+        assert!(kept.iter().zip(0..).all(|(kept, number)| **kept == [number; 3]));
+        let first = &kept[..FIRST / LINE];
+        assert!(first.iter().all(|kept| kept.as_ptr().addr() % LINE == 0));
+        if !cfg!(miri) {
+            // Those of the regions before the first large one, and half of the others.
+            let alone = (MOST - FIRST) / LINE;
+            assert_eq!(lines.len(), alone + (count - alone).div_ceil(2));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! headers that the program adds.
 
 use super::Compiled;
-use super::context::{Context, NEW_PACKET, account};
+use super::context::{Context, NEW_PACKET, direct_account};
 use super::engine::{self, Image, fault};
 use super::plan::Plan;
 use super::step::Steps;
@@ -15,7 +15,7 @@ use super::straight::{Run, Sent};
 use super::tables::{Inside, TableAccess};
 use crate::architecture::v1model::Behind;
 use crate::error::RunError;
-use crate::table::{Account, Ageing, EntryLayout};
+use crate::table::{Ageing, DirectAccount, EntryLayout};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -89,7 +89,8 @@ pub(super) struct Burst {
     pub(super) columns: *mut Column,
 }
 
-/// The keys that packets of a burst have for one table, and the numbers of the entries that were found for them.
+/// The keys that packets of a burst have for one table, and the numbers of the entries that were found for them, or where those of
+/// exact keys were found ([`Probe::FOUND`]).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Column {
@@ -117,7 +118,7 @@ pub(super) struct Sought {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub(super) table: u32,
-    /// Which of the burst's columns has the keys.
+    /// Which of the burst's columns has the keys, and where their entries were found.
     pub(super) column: usize,
     pub(super) owner: Owner,
 }
@@ -139,21 +140,31 @@ impl Owner {
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Asks the cache for that of the entries with these keys, of which the first have the buckets that were told.
+    /// Asks the cache for that of the entries with these keys, of which the first have the buckets that were told, and leaves where
+    /// entries were found if keys are no numbers.
     ///
     /// # Safety
     /// The access is of such a table, given for the batch at hand, in the gate, and no packet has left that since the buckets
     /// were told.
-    unsafe fn ask_for(&self, access: &Access, keys: &[[u64; 2]], told: &[u64]) {
+    unsafe fn ask_for(
+        &self,
+        access: &Access,
+        (keys, told): (&[[u64; 2]], &[u64]),
+        found: &mut [u32],
+    ) {
         let mut accounts = [0; BURST];
+        let accounts = &mut accounts[..keys.len().min(BURST)];
         // SAFETY: as promised to this function.
-        unsafe { access.ask_for_named(keys, told, self.place as usize, &mut accounts) };
+        unsafe {
+            access.ask_for_named((keys, told), self.place as usize, (&mut *accounts, found));
+        }
         if !self.meters {
             return;
         }
-        for address in &accounts[..keys.len().min(BURST)] {
-            // SAFETY: as promised to this function: what an entry has there is the address of its account, or zero.
-            let meter = unsafe { account(*address) }.map(Account::meter);
+        for address in accounts {
+            // SAFETY: as promised to this function: what an entry has there is the address of its account, or zero, and entries have
+            // meters.
+            let meter = unsafe { direct_account(*address) }.map(DirectAccount::meter);
             for line in meter.into_iter().flat_map(lines) {
                 (access.prefetch)(line);
             }
@@ -331,13 +342,15 @@ impl Run<'_, '_> {
             }
             if let Some(owner) = owner {
                 let keys = found.map(|found| [u64::from(found), 0]);
+                // Where those are their numbers say.
+                let places = &mut [0; BURST][..packets];
                 // SAFETY: as above.
-                unsafe { owner.ask_for(&table.access, &keys[..packets], &[]) };
+                unsafe { owner.ask_for(&table.access, (&keys[..packets], &[]), places) };
             }
         }
         for Owned { table: number, column, owner } in &self.code.machine.owned {
-            let (Some(table), Some(column)) =
-                (accesses.get(*number as usize), self.columns.get(*column))
+            let (Some(table), Some(Column { keys, found })) =
+                (accesses.get(*number as usize), self.columns.get_mut(*column))
             else {
                 continue;
             };
@@ -349,7 +362,10 @@ impl Run<'_, '_> {
                 homes.iter_mut().zip(buckets).map(|(home, bucket)| *home = bucket).count()
             });
             // SAFETY: as above; the addresses were told of the same keys.
-            unsafe { owner.ask_for(&table.access, &column.keys[..packets], &homes[..count]) };
+            unsafe {
+                let keys = (&keys[..packets], &homes[..count]);
+                owner.ask_for(&table.access, keys, &mut found[..packets]);
+            }
         }
     }
 
@@ -518,6 +534,13 @@ impl Run<'_, '_> {
         if is_first {
             let told = self.told(burst, 0..packets.end);
             self.seek(inside.accesses(), told, packets.end);
+        } else {
+            // Where entries of exact keys were found may be another one's now.
+            for Owned { column, .. } in &self.code.machine.owned {
+                if let Some(Column { found, .. }) = self.columns.get_mut(*column) {
+                    found[packets.clone()].fill(0);
+                }
+            }
         }
     }
 
@@ -657,7 +680,8 @@ fn lines<T>(value: *const T) -> impl Iterator<Item = *const u8> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Batch, Compiled, Processor, Switch};
+    use crate::{Batch, Compiled, EntryAction, FieldMatch, Processor, Switch, TableEntry};
+    use ir::bits::Bits;
     use p4lang::preprocess::{MemoryFiles, Options};
     use std::time::Duration;
 
@@ -677,9 +701,57 @@ control I(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_o
 control D(packet_out b, in H h, in M m, in pna_main_output_metadata_t o) { apply { b.emit(h); } }
 PNA_NIC(P(), I(), D()) main;";
 
+    fn program(text: &str) -> ir::Program {
+        let files = MemoryFiles::default();
+        let compiled = p4lang::compile_text("adding.p4", text, &Options::default(), &files);
+        compiled.program.expect("a program")
+    }
+
     #[test]
     fn entries_that_packets_add_are_found_where_the_table_grew_to() {
         added_entries_are_found(ADDING);
+    }
+
+    /// A packet finds that its entry has timed out, the next one adds an entry that gets the memory of that, and one behind comes with
+    /// the first key again: what was found for it before all of that is another one's now.
+    #[test]
+    fn entries_that_took_the_place_of_others_are_not_found_for_those() {
+        let adds = "add_entry(\"open\", (None){ }, (ExpireTimeProfileId_t)1);";
+        let some_add = format!("if (h.a.third == 0) {{ {adds} }}");
+        let text = ADDING.replace(adds, &some_add);
+        assert_ne!(text, ADDING);
+        let switch = Switch::new(program(&text)).expect("a switch");
+        switch.set_expire_time_profile(1, Some(Duration::from_secs(1)));
+        let mut code = Compiled::new(&switch).expect("code");
+        assert_eq!((code.one_by_one(), code.machine.owned.len()), (None, 1));
+        assert!(code.machine.stages.is_some_and(|stages| stages.whole.is_some()));
+        let table = switch.table_named("flows").expect("a table");
+        let open = switch.action_named(table, "open").expect("an action");
+        let (mut worker, mut batch) = (Processor::with_seed(1), Batch::default());
+        for near in [0, u64::MAX] {
+            code.near = near;
+            let now = Duration::from_secs(if near == 0 { 0 } else { 10 });
+            let exact =
+                |width, number: u32| FieldMatch::Exact(Bits::unsigned(width, number.into()));
+            for number in 0..20 {
+                let action = EntryAction::Action(switch.action_call(open, &[]).expect("no data"));
+                let matches = vec![exact(32, number), exact(64, 0), exact(8, 1)];
+                let idle_timeout = Some(Duration::from_secs(1));
+                let entry = TableEntry { matches, priority: 0, action, idle_timeout };
+                switch.add_entry(table, entry, now).expect("an entry");
+            }
+            let packet =
+                |number: u32, third| [&number.to_be_bytes()[..], &[0; 8], &[third]].concat();
+            let inputs: Vec<Vec<u8>> = (0..20)
+                .flat_map(|number| [packet(number, 1), packet(number, 0), packet(number, 1)])
+                .collect();
+            let packets: Vec<(u32, &[u8])> = inputs.iter().map(|packet| (0, &packet[..])).collect();
+            let later = now + Duration::from_secs(2);
+            code.process_batch(&switch, &mut worker, &packets, later, &mut batch);
+            assert!(batch.errors().is_empty());
+            let ports: Vec<u32> = batch.sent().map(|(_, port, _)| port).collect();
+            assert_eq!(ports, [2; 60]);
+        }
     }
 
     #[test]
@@ -693,9 +765,7 @@ PNA_NIC(P(), I(), D()) main;";
     }
 
     fn added_entries_are_found(text: &str) {
-        let files = MemoryFiles::default();
-        let compiled = p4lang::compile_text("adding.p4", text, &Options::default(), &files);
-        let program = compiled.program.expect("a program");
+        let program = program(text);
         let switch = || {
             let switch = Switch::new(program.clone()).expect("a switch");
             switch.set_expire_time_profile(1, Some(Duration::from_secs(1)));

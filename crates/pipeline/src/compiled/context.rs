@@ -8,7 +8,7 @@ use super::host::Host;
 use super::step::Steps;
 use super::tables::{Inside, TableAccess};
 use crate::machine::Machine;
-use crate::table::{Account, Stored, Timer};
+use crate::table::{Account, DirectAccount, Stored, Timer};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
@@ -199,6 +199,15 @@ pub(super) unsafe fn account<'a>(address: u64) -> Option<&'a Account> {
     // SAFETY: by the contract; whoever takes an entry out of its table closes the gate before it is dropped, and its account
     // with it.
     unsafe { std::ptr::with_exposed_provenance::<Account>(address as usize).as_ref() }
+}
+
+/// As [`account`], of an entry of a table with counters or meters.
+///
+/// # Safety
+/// As [`account`], and the table has some.
+pub(super) unsafe fn direct_account<'a>(address: u64) -> Option<&'a DirectAccount> {
+    // SAFETY: as in `account`; all entries of such a table have accounts of this kind.
+    unsafe { std::ptr::with_exposed_provenance::<DirectAccount>(address as usize).as_ref() }
 }
 
 /// The entry that an account belongs to.

@@ -1,6 +1,6 @@
 //! Meters that code runs, and counters and meters of entries, wherever the entry is.
 
-use super::context::{Context, account, entry, host, steps};
+use super::context::{Context, direct_account, entry, host, steps};
 use super::host::Host;
 use crate::bound::DEFAULT_ENTRY;
 use crate::dialect::Dialect;
@@ -67,9 +67,10 @@ pub(super) unsafe extern "C" fn entry_meter(
             meter_in(&default.directs, id).map(|mut meter| meter.execute(size, before, now))
         }),
         address => {
-            // SAFETY: code took the address in this packet's time inside of the gate. Who holds a meter waits for nobody.
+            // SAFETY: code took the address in this packet's time inside of the gate, from an entry of the meter's table. Who holds a
+            // meter waits for nobody.
             let meter = unsafe {
-                match account(address).and_then(|account| account.meter().as_ref()) {
+                match direct_account(address).and_then(|direct| direct.meter().as_ref()) {
                     Some(only) => Some(lock(only)),
                     None => entry(address).and_then(|entry| entry.meter(id)),
                 }

@@ -404,9 +404,10 @@ impl NativeTable {
     /// Adds what code counted of an entry since the last time to its counters.
     pub(super) fn settle(&self, entry: &Stored, state: &mut EntryState) {
         // Most entries of a large table have counted nothing since they were read last: packets need not wait for those.
-        if self.layout.counts && !entry.account().tally.is_empty() {
+        let counted = entry.tally().filter(|tally| self.layout.counts && !tally.is_empty());
+        if let Some(tally) = counted {
             let _closed = self.natives.close();
-            entry.account().tally.settle(&mut state.directs);
+            tally.settle(&mut state.directs);
         }
     }
 

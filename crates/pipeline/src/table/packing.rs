@@ -287,8 +287,7 @@ impl EntryLayout {
     pub(crate) fn set_owner(&self, bytes: &mut [u8], entry: &Stored) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
         if let Some(place) = place {
-            let account = std::ptr::from_ref(entry.account());
-            place.copy_from_slice(&account.expose_provenance().to_ne_bytes());
+            place.copy_from_slice(&entry.account_address().to_ne_bytes());
         }
     }
 

@@ -299,28 +299,84 @@ impl MeterCell {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Account {
-    /// Where machine code counts.
-    pub(super) tally: Tally,
     pub(crate) timer: Timer,
     entry: AtomicPtr<Stored>,
-    /// The meter of the entry, if it has one and no other.
-    meter: AtomicPtr<Mutex<Meter>>,
 }
 
 impl Account {
-    pub(super) fn new(timer: Timer) -> Self {
-        let (entry, meter) = (AtomicPtr::default(), AtomicPtr::default());
-        Self { tally: Tally::default(), timer, entry, meter }
-    }
-
-    /// The address of the entry's meter, in whose time this is used, if it has one and no other.
-    pub(crate) fn meter(&self) -> *const Mutex<Meter> {
-        self.meter.load(Ordering::Relaxed)
+    fn new(timer: Timer) -> Self {
+        Self { timer, entry: AtomicPtr::default() }
     }
 
     /// The address of the entry, in whose time this is used.
     pub(crate) fn entry(&self) -> *const Stored {
         self.entry.load(Ordering::Relaxed)
+    }
+}
+
+/// The account of an entry with counters or meters. Others do without, so that two of them lie on a line.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct DirectAccount {
+    account: Account,
+    /// Where machine code counts.
+    tally: Tally,
+    /// The meter of the entry, if it has one and no other.
+    meter: AtomicPtr<Mutex<Meter>>,
+}
+
+impl DirectAccount {
+    /// The address of the entry's meter, in whose time this is used, if it has one and no other.
+    pub(crate) fn meter(&self) -> *const Mutex<Meter> {
+        self.meter.load(Ordering::Relaxed)
+    }
+}
+
+/// The accounts of a table's entries.
+#[derive(Debug)]
+pub(super) enum Accounts {
+    Plain(Arc<Slab<Account>>),
+    Direct(Arc<Slab<DirectAccount>>),
+}
+
+impl Accounts {
+    /// `has_directs`: entries have counters or meters.
+    pub(super) fn new(has_directs: bool) -> Self {
+        if has_directs { Self::Direct(Slab::new()) } else { Self::Plain(Slab::new()) }
+    }
+
+    pub(super) fn open(&self, timer: Timer) -> KeptAccount {
+        let account = Account::new(timer);
+        match self {
+            Self::Plain(slab) => KeptAccount::Plain(slab.keep(account)),
+            Self::Direct(slab) => {
+                let (tally, meter) = Default::default();
+                KeptAccount::Direct(slab.keep(DirectAccount { account, tally, meter }))
+            }
+        }
+    }
+}
+
+/// The account of one entry.
+#[derive(Debug)]
+pub(super) enum KeptAccount {
+    Plain(Kept<Account>),
+    Direct(Kept<DirectAccount>),
+}
+
+impl KeptAccount {
+    fn account(&self) -> &Account {
+        match self {
+            Self::Plain(account) => account,
+            Self::Direct(direct) => &direct.account,
+        }
+    }
+
+    fn direct(&self) -> Option<&DirectAccount> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Direct(direct) => Some(direct),
+        }
     }
 }
 
@@ -334,8 +390,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) const PACKETS: usize = offset_of!(Account, tally) + offset_of!(Self, packets);
-    pub(crate) const BYTES: usize = offset_of!(Account, tally) + offset_of!(Self, bytes);
+    pub(crate) const PACKETS: usize = offset_of!(DirectAccount, tally) + offset_of!(Self, packets);
+    pub(crate) const BYTES: usize = offset_of!(DirectAccount, tally) + offset_of!(Self, bytes);
 
     pub(super) fn is_empty(&self) -> bool {
         self.packets.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
@@ -389,7 +445,7 @@ pub(crate) struct Stored {
     pub(crate) matches: Vec<FieldMatch>,
     pub(crate) priority: u32,
     pub(crate) is_const: bool,
-    account: Kept<Account>,
+    account: KeptAccount,
     /// Those of its state, for code.
     meters: Box<[(ExternId, Arc<MeterCell>)]>,
     state: Mutex<EntryState>,
@@ -404,11 +460,11 @@ pub(crate) struct EntryState {
 }
 
 impl Stored {
-    pub(crate) fn new(
+    pub(super) fn new(
         handle: EntryHandle,
         (matches, priority): (Vec<FieldMatch>, u32),
         is_const: bool,
-        account: Kept<Account>,
+        account: KeptAccount,
         state: EntryState,
     ) -> Arc<Self> {
         let meters = state.directs.iter().filter_map(|(id, direct)| match direct {
@@ -417,21 +473,29 @@ impl Stored {
         });
         let (meters, state) = (meters.collect(), Mutex::new(state));
         let stored = Arc::new(Self { handle, matches, priority, is_const, account, meters, state });
-        let Account { entry, meter, .. } = &*stored.account;
-        entry.store(Arc::as_ptr(&stored).cast_mut(), Ordering::Relaxed);
-        if let [(_, only)] = &*stored.meters {
-            meter.store(ptr::from_ref(&*only.0).cast_mut(), Ordering::Relaxed);
+        let entry = Arc::as_ptr(&stored).cast_mut();
+        stored.account.account().entry.store(entry, Ordering::Relaxed);
+        if let ([(_, only)], Some(direct)) = (&*stored.meters, stored.account.direct()) {
+            direct.meter.store(ptr::from_ref(&*only.0).cast_mut(), Ordering::Relaxed);
         }
         stored
     }
 
-    /// Where code counts and keeps time.
-    pub(super) fn account(&self) -> &Account {
-        &self.account
+    /// The address of the account, where code keeps time, and counts if the table has counters.
+    pub(super) fn account_address(&self) -> usize {
+        match &self.account {
+            KeptAccount::Plain(account) => ptr::from_ref(&**account).expose_provenance(),
+            KeptAccount::Direct(account) => ptr::from_ref(&**account).expose_provenance(),
+        }
+    }
+
+    /// What code counted of the entry, if it may.
+    pub(super) fn tally(&self) -> Option<&Tally> {
+        self.account.direct().map(|direct| &direct.tally)
     }
 
     pub(crate) fn timer(&self) -> &Timer {
-        &self.account.timer
+        &self.account.account().timer
     }
 
     /// A meter of the entry, for code too.

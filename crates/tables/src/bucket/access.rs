@@ -7,6 +7,7 @@ use super::line::{Header, Held, Line};
 use super::table::{Buckets, Effect, number_bits, numbered_hash};
 use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names};
 use crate::hash::{DEFAULT_SEED, fixed};
+use crate::probe::Probe;
 use crate::quiescence::relax;
 use crate::region::{LINE, prefetch};
 
@@ -84,13 +85,13 @@ unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>
 /// slots has a key nobody can foresee, so there is no jump for it.
 unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
-    keys: &[[u64; 2]],
-    told: &[u64],
+    (keys, told): (&[[u64; 2]], &[u64]),
     place: usize,
-    named: &mut [u64],
+    (named, found): (&mut [u64], &mut [u32]),
 ) {
     if place + 8 > V {
-        return named.fill(0);
+        named.fill(0);
+        return found.fill(0);
     }
     let bucket = |number: u64| {
         let distance = (number & access.mask) as usize * LINE;
@@ -102,8 +103,8 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
         true => access.buckets,
         false => address.wrapping_add(LINE),
     };
-    let chunks = keys.chunks(AT_ONCE).zip(named.chunks_mut(AT_ONCE));
-    for (round, (keys, named)) in chunks.enumerate() {
+    let chunks = keys.chunks(AT_ONCE).zip(named.chunks_mut(AT_ONCE)).zip(found.chunks_mut(AT_ONCE));
+    for (round, ((keys, named), found)) in chunks.enumerate() {
         let told = told.get(round * AT_ONCE..).unwrap_or_default();
         let home = |position: usize, key: &[u8; K]| match told.get(position) {
             Some(address) => {
@@ -116,7 +117,8 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
         // A bit for each key that may lie in the bucket behind its own: that is asked for, and comes while the others are seen
         // to.
         let mut further = 0_u64;
-        for (position, ([low, high], named)) in keys.iter().zip(&mut *named).enumerate() {
+        let parts = keys.iter().zip(&mut *named).zip(&mut *found);
+        for (position, (([low, high], named), found)) in parts.enumerate() {
             let key = key::<K>(*low, *high);
             let line = home(position, &key);
             let header = line.peek();
@@ -126,8 +128,9 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
             } else {
                 in_line(line, header, &key)
             };
-            let found = line.word_of_value(slot, place);
-            *named = if is_there { found } else { 0 };
+            let word = line.word_of_value(slot, place);
+            *named = if is_there { word } else { 0 };
+            *found = if is_there { found_in::<K, V>(header, slot) } else { 0 };
             let is_further = !NUMBERED && !is_there && header.overflowed();
             further |= u64::from(is_further) << position;
             let next = behind(line.address()).cast_const();
@@ -137,15 +140,22 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
         while further != 0 {
             let position = further.trailing_zeros() as usize;
             further &= further - 1;
-            if let (Some([low, high]), Some(named)) = (keys.get(position), named.get_mut(position))
+            if let (Some([low, high]), Some(named), Some(found)) =
+                (keys.get(position), named.get_mut(position), found.get_mut(position))
             {
                 let key = key::<K>(*low, *high);
-                let address = behind(home(position, &key).address());
+                let home = home(position, &key).address();
+                let address = behind(home);
                 // SAFETY: behind a bucket that was full is another one of the table, as above.
                 let line = unsafe { Line::<K, V>::at(address) };
-                let (slot, is_there) = in_line(line, line.peek(), &key);
-                let found = line.word_of_value(slot, place);
-                *named = if is_there { found } else { 0 };
+                let header = line.peek();
+                let (slot, is_there) = in_line(line, header, &key);
+                let word = line.word_of_value(slot, place);
+                *named = if is_there { word } else { 0 };
+                // Behind the last bucket is nothing, and the first is elsewhere.
+                if is_there && home != last {
+                    *found = found_in::<K, V>(header, slot) | Probe::FOUND_BEHIND;
+                }
                 prefetch(*named as usize as *const u8);
             }
         }
@@ -162,6 +172,13 @@ fn in_line<const K: usize, const V: usize>(
 ) -> (usize, bool) {
     let fits = line.stored(header, key);
     ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
+}
+
+/// What [`Probe::FOUND`] says of an entry in a slot of its bucket.
+#[inline(always)]
+fn found_in<const K: usize, const V: usize>(header: Header, slot: usize) -> u32 {
+    let action = Line::<K, V>::action(header, slot).wrapping_sub(1) as u32;
+    action << Probe::FOUND_ACTION | (slot as u32) << Probe::FOUND_SLOT | Probe::FOUND
 }
 
 unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool>(

@@ -4,6 +4,7 @@
 
 use super::burst::ask::has_told_key;
 use super::memory::{Pointer, data};
+use super::probe::Told;
 use super::{Function, context_offset, flow};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
 use crate::bound::{Address, Body, Callee, Field, Offset, Table};
@@ -279,11 +280,16 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// The bucket that was told for the key of a native table, if nothing that the key is made of was written since.
-    pub(super) fn told_bucket(&self, number: u32, table: &Table) -> Option<Value> {
+    /// What was told of the key of a native table, if nothing that the key is made of was written since.
+    pub(super) fn told(&mut self, number: u32, table: &Table) -> Option<Told> {
         let whole = self.whole()?;
-        let told = whole.told.get(&number).copied()?;
-        has_told_key(table, &|flag, bits| whole.lies_as_told(flag, bits)).then_some(told)
+        let bucket = whole.told.get(&number).copied()?;
+        if !has_told_key(table, &|flag, bits| whole.lies_as_told(flag, bits)) {
+            return None;
+        }
+        let column = self.plan().and_then(|plan| plan.keys.get(&number).copied());
+        let found = column.and_then(|column| self.left_number(column));
+        Some(Told { bucket, found })
     }
 
     /// Whether a packet was sought in a native table with the key that it has: nothing that is made of was written since.

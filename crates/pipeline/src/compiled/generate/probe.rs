@@ -34,13 +34,20 @@ pub(super) struct Lookup {
     pub(super) high: Value,
 }
 
+/// What is known of a key before its packet comes to the table, unless a packet has left the gate since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) bucket: Value,
+    /// What [`Probe::FOUND`] says of the entry, or zero, if it was looked for.
+    pub(super) found: Option<Value>,
+}
+
 impl Function<'_, '_> {
-    /// Goes to `hit` with the address of the values and the number of the action that a key leads to, or to `miss`. The
-    /// bucket of the key is given if it was told before.
+    /// Goes to `hit` with the address of the values and the number of the action that a key leads to, or to `miss`.
     pub(super) fn look_up(
         &mut self,
         probe: Option<Probe>,
-        (lookup, told): (Lookup, Option<Value>),
+        (lookup, told): (Lookup, Option<Told>),
         (hit, miss): (Block, Block),
     ) {
         match probe.filter(|_| self.places.is_some()) {
@@ -85,7 +92,7 @@ impl Function<'_, '_> {
     fn probe(
         &mut self,
         probe: Probe,
-        (lookup, told): (Lookup, Option<Value>),
+        (lookup, told): (Lookup, Option<Told>),
         (hit, miss): (Block, Block),
     ) {
         let mut block = || self.builder.create_block();
@@ -102,7 +109,10 @@ impl Function<'_, '_> {
         }
 
         self.builder.switch_to_block(begin);
-        let home = self.home(probe, (lookup, told));
+        if let Some(Told { bucket, found: Some(found) }) = told {
+            self.go_to_entry_found(probe, lookup, (bucket, found), hit);
+        }
+        let home = self.home(probe, (lookup, told.map(|told| told.bucket)));
         self.builder.ins().jump(here, &[home.into()]);
 
         self.builder.switch_to_block(here);
@@ -137,14 +147,55 @@ impl Function<'_, '_> {
         self.look_up_by_cold_call(lookup, (hit, miss));
     }
 
+    /// Goes to `hit` with the entry that was found, if one was and that is where it was; control goes on if not.
+    fn go_to_entry_found(
+        &mut self,
+        probe: Probe,
+        lookup: Lookup,
+        (bucket, found): (Value, Value),
+        hit: Block,
+    ) {
+        let (here, other) = (self.builder.create_block(), self.builder.create_block());
+        let stays = self.stays_in_place();
+        let is_there = if stays {
+            found
+        } else {
+            let has_left = self.has_left();
+            let all_bits_if_not = self.builder.ins().iadd_imm(has_left, -1);
+            self.builder.ins().band(found, all_bits_if_not)
+        };
+        self.builder.ins().brif(is_there, here, &[], other, &[]);
+        self.builder.switch_to_block(here);
+        self.count_lookup(lookup.access, HITS);
+        let behind = self.builder.ins().band_imm(found, i64::from(Probe::FOUND_BEHIND));
+        const { assert!(Probe::FOUND_BEHIND.is_power_of_two()) };
+        let distance = (Probe::BUCKET / Probe::FOUND_BEHIND as usize) as i64;
+        let behind = self.builder.ins().imul_imm(behind, distance);
+        let slot = self.builder.ins().ushr_imm(found, i64::from(Probe::FOUND_SLOT));
+        let slot = self.masked(slot, Probe::FOUND_ACTION - Probe::FOUND_SLOT);
+        let (values, size) = probe.values();
+        let distance = self.builder.ins().imul_imm(slot, size as i64);
+        let at = self.builder.ins().iadd(bucket, behind);
+        let at = self.builder.ins().iadd(at, distance);
+        let at = self.builder.ins().iadd_imm(at, values as i64);
+        let action = self.builder.ins().ushr_imm(found, i64::from(Probe::FOUND_ACTION));
+        self.builder.ins().jump(hit, &[at.into(), action.into()]);
+        self.builder.switch_to_block(other);
+    }
+
+    /// One if a packet has left the gate since buckets were told, or zero.
+    fn has_left(&mut self) -> Value {
+        let has_left = self.context_field(context_offset::HAS_LEFT);
+        self.load(Pointer { base: has_left, offset: 0 }, 8)
+    }
+
     /// Address of the bucket of a key. Where that was told and a packet has left the gate since, the table may be elsewhere now.
     fn home(&mut self, probe: Probe, (lookup, told): (Lookup, Option<Value>)) -> Value {
         let Some(told) = told else { return self.bucket(probe, lookup) };
         if self.stays_in_place() {
             return told;
         }
-        let has_left = self.context_field(context_offset::HAS_LEFT);
-        let has_left = self.load(Pointer { base: has_left, offset: 0 }, 8);
+        let has_left = self.has_left();
         let (anew, join) = (self.builder.create_block(), self.builder.create_block());
         let home = self.builder.append_block_param(join, types::I64);
         self.builder.ins().brif(has_left, anew, &[], join, &[told.into()]);

@@ -255,7 +255,7 @@ impl Function<'_, '_> {
             if layout.fields().is_some() {
                 self.miss_if_none(lookup, miss);
             }
-            let told = self.told_bucket(number, table);
+            let told = self.told(number, table);
             self.look_up(layout.probe(), (lookup, told), (hit, miss));
         }
 
