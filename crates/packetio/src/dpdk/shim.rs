@@ -7,6 +7,7 @@ use std::io;
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Packets that are taken or handed over at once, at most.
 pub(super) const BURST: usize = 64;
@@ -59,6 +60,11 @@ pub(super) struct Device {
 /// Devices of `net_memif` that were closed: stopped, and to be started again by who opens them. To close one (DPDK 22.11)
 /// leaves a thread that accepts on a closed socket without end, in freed memory.
 static STOPPED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
+
+/// In which time an end of a memory interface hears that the other one has left, at the latest.
+const HEARS: Duration = Duration::from_secs(1);
+/// What DPDK's thread is given to take a connection apart, of which it says nothing; it takes microseconds.
+const SETTLES: Duration = Duration::from_millis(5);
 
 // SAFETY: DPDK's calls on a port may come from any thread, as long as each of its queues is used by
 // one at a time, which `Queue` sees to.
@@ -113,6 +119,37 @@ impl Device {
         (device, queues)
     }
 
+    /// Stops a device of `net_memif`. DPDK 22.11 takes a connection apart on the thread that stops its device, and on a thread of its
+    /// own when it hears that the other end has left; both at once free it twice. Where both ends are in this process, one that
+    /// stops therefore waits until it has heard of the other, and for what its driver does then.
+    fn stop(&self) {
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.peer_has_left() {
+            let begin = Instant::now();
+            while self.is_up() && begin.elapsed() < HEARS {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(SETTLES);
+        }
+        // SAFETY: an open port, which nobody uses any more: its queues hold this device.
+        unsafe { shim_stop(&raw const self.port) };
+        thread::sleep(SETTLES);
+    }
+
+    /// Whether the other end was a device of this process, and is stopped.
+    fn peer_has_left(&self) -> bool {
+        let Some(socket) = self.socket() else { return false };
+        let stopped = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        stopped.iter().any(|other| other.socket() == Some(socket))
+    }
+
+    /// The socket at which a device of `net_memif` meets the other end.
+    fn socket(&self) -> Option<&[u8]> {
+        let arguments = self.made_of.0.as_bytes().split(|byte| *byte == b',');
+        arguments.into_iter().find_map(|argument| argument.strip_prefix(b"socket="))
+    }
+
     fn is_memif(&self) -> bool {
         self.made_of.0.as_bytes().starts_with(b"net_memif")
     }
@@ -137,8 +174,7 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if self.is_memif() {
-            // SAFETY: an open port, which nobody uses any more: its queues hold this device.
-            unsafe { shim_stop(&raw const self.port) };
+            self.stop();
             let (id, mtu, name, pool) =
                 (self.port.id, self.port.mtu, self.port.name, self.port.pool);
             let (port, made_of) = (RawPort { id, mtu, name, pool }, self.made_of.clone());

@@ -112,6 +112,18 @@ fn two_ends_of_a_memory_interface_meet() {
         assert_eq!(end.queues[0].receive(&mut Burst::new(1)).expect("it is up"), 0);
     }
     exchange(&mut server, &mut client);
+
+    // Both go at once: one frees its connection while the other hears of it, and does too.
+    for round in 0..20 {
+        if round % 2 == 0 {
+            drop((server, client));
+        } else {
+            drop((client, server));
+        }
+        server = open(&end(0, "server"), 1).expect("the same device");
+        client = open(&end(1, "client"), 1).expect("the same device");
+        wait_until("that they meet", || server.queues[0].reopen() && client.queues[0].reopen());
+    }
 }
 
 #[test]
