@@ -58,7 +58,8 @@ pub(super) struct Device {
 }
 
 /// Devices of `net_memif` that were closed: stopped, and to be started again by who opens them. To close one (DPDK 22.11)
-/// leaves a thread that accepts on a closed socket without end, in freed memory.
+/// leaves a thread that accepts on a closed socket without end, in freed memory. Who makes a device, or takes one away, holds this
+/// meanwhile: DPDK does not let several threads do so at once.
 static STOPPED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
 /// In which time an end of a memory interface hears that the other one has left, at the latest.
@@ -95,7 +96,6 @@ impl Device {
                 error => Err(Failure::System(io::Error::from_raw_os_error(-error))),
             };
         }
-        drop(stopped);
         let mut port = RawPort { id: 0, mtu: 0, name: [0; 64], pool: ptr::null_mut() };
         // SAFETY: both are alive; the shim fills the port.
         let error = unsafe { shim_open(&mut port, arguments.as_ptr(), queues) };
@@ -122,10 +122,10 @@ impl Device {
     /// Stops a device of `net_memif`. DPDK 22.11 takes a connection apart on the thread that stops its device, and on a thread of its
     /// own when it hears that the other end has left; both at once free it twice. Where both ends are in this process, one that
     /// stops therefore waits until it has heard of the other, and for what its driver does then.
-    fn stop(&self) {
-        static TURN: Mutex<()> = Mutex::new(());
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.peer_has_left() {
+    fn stop(&self, stopped: &[Self]) {
+        let peer_has_left =
+            self.socket().is_some() && stopped.iter().any(|other| other.socket() == self.socket());
+        if peer_has_left {
             let begin = Instant::now();
             while self.is_up() && begin.elapsed() < HEARS {
                 thread::sleep(Duration::from_millis(1));
@@ -135,13 +135,6 @@ impl Device {
         // SAFETY: an open port, which nobody uses any more: its queues hold this device.
         unsafe { shim_stop(&raw const self.port) };
         thread::sleep(SETTLES);
-    }
-
-    /// Whether the other end was a device of this process, and is stopped.
-    fn peer_has_left(&self) -> bool {
-        let Some(socket) = self.socket() else { return false };
-        let stopped = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        stopped.iter().any(|other| other.socket() == Some(socket))
     }
 
     /// The socket at which a device of `net_memif` meets the other end.
@@ -173,15 +166,16 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        let mut stopped = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_memif() {
-            self.stop();
+            self.stop(&stopped);
             let (id, mtu, name, pool) =
                 (self.port.id, self.port.mtu, self.port.name, self.port.pool);
             let (port, made_of) = (RawPort { id, mtu, name, pool }, self.made_of.clone());
-            STOPPED.lock().unwrap_or_else(PoisonError::into_inner).push(Self { port, made_of });
+            stopped.push(Self { port, made_of });
             return;
         }
-        // SAFETY: as above.
+        // SAFETY: as in `stop`.
         unsafe { shim_close(&mut self.port) };
     }
 }

@@ -51,6 +51,21 @@ fn nothing_is_received_without_end() {
     }
 }
 
+/// DPDK itself loses devices that several threads make at once.
+#[test]
+fn several_threads_open_devices_at_once() {
+    std::thread::scope(|scope| {
+        for number in 10..14 {
+            scope.spawn(move || {
+                for _ in 0..40 {
+                    let null = open(&format!("net_null{number},size=60"), 1);
+                    drop(null.expect("a device"));
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn an_interface_is_reached_through_dpdk() {
     let Some(namespace) = Namespace::new() else { return };
