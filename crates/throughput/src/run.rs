@@ -28,7 +28,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Zipf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use tables::machine::{cores, pin_to, thread_time};
 
@@ -38,6 +38,9 @@ const TURN: usize = 512;
 const CALIBRATION: Duration = Duration::from_millis(2);
 /// Packets that are processed at once.
 pub(crate) const BURST: usize = 64;
+
+/// Readings of a clock of which the shortest says what one takes.
+const READINGS: usize = 1000;
 
 /// How long a new value of an entry is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -509,12 +512,12 @@ impl<'w> Lane<'w> {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.fill(expected);
-            let (started, at) = (thread_time(), Instant::now());
+            let (at, started) = (Instant::now(), thread_time());
             self.process();
             self.spent += if self.changes.are_waited_for() {
                 at.elapsed()
             } else {
-                thread_time().saturating_sub(started)
+                processor_time_since(started)
             };
             self.counts.processed += TURN as u64;
             self.check();
@@ -531,6 +534,7 @@ impl<'w> Lane<'w> {
 
     /// A turn without a clock: a worker's first packets join it to the tables and make its memory.
     fn warm_up(&mut self) {
+        reading();
         self.fill(&Expected::nothing());
         self.process();
         self.processor.take_digests();
@@ -697,6 +701,24 @@ impl Lane<'_> {
     }
 }
 
+/// What the thread ran since a reading of its clock, without what a reading takes: that is a call of the kernel, which is
+/// a few per cent of a turn.
+fn processor_time_since(started: Duration) -> Duration {
+    thread_time().saturating_sub(started).saturating_sub(reading())
+}
+
+/// What a reading of a thread's clock takes at least; the first call finds out.
+fn reading() -> Duration {
+    static LEAST: OnceLock<Duration> = OnceLock::new();
+    *LEAST.get_or_init(|| {
+        let readings = std::iter::repeat_with(|| {
+            let before = thread_time();
+            thread_time().saturating_sub(before)
+        });
+        readings.take(READINGS).min().unwrap_or_default()
+    })
+}
+
 /// How fast the loop is that only copies packets in and out.
 fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
     let longest = workload.packets().longest();
@@ -704,6 +726,7 @@ fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
     let mut input = Ring::new(TURN, longest);
     let mut output = Ring::new(TURN, longest);
     let (mut spent, mut copied) = (Duration::ZERO, 0u64);
+    reading();
     let begin = Instant::now();
     while begin.elapsed() < settings.time / 4 {
         for position in 0..TURN {
@@ -714,7 +737,7 @@ fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
         for position in 0..TURN {
             output.put(position, std::hint::black_box(input.get(position)));
         }
-        spent += thread_time().saturating_sub(started);
+        spent += processor_time_since(started);
         std::hint::black_box(&output);
         copied += TURN as u64;
     }
