@@ -204,6 +204,10 @@ struct rte_mbuf *shim_copy(const struct shim_port *port, const uint8_t *bytes, u
 	struct rte_mbuf *buffer = rte_pktmbuf_alloc(port->pool);
 	if (buffer == NULL)
 		return NULL;
+	/* The next one may have left the nearest cache since it was used. */
+	struct rte_mempool_cache *cache = rte_mempool_default_cache(port->pool, rte_lcore_id());
+	if (cache != NULL && cache->len > 0)
+		rte_prefetch0(cache->objs[cache->len - 1]);
 	char *place = rte_pktmbuf_append(buffer, length);
 	if (place == NULL) {
 		rte_pktmbuf_free(buffer);
