@@ -173,7 +173,7 @@ impl Access {
     /// Asks the cache for the lines of memory whose addresses are at a `place` in the values of the entries of keys, in bytes and
     /// a multiple of 8, and puts those addresses into `named`, one for each key. For a key without an entry, or whose entry is neither in its bucket nor
     /// in the one behind that, it is zero. `told` has the addresses of the buckets of as many keys as are known. `found` gets for
-    /// each key what [`Probe::FOUND`] says of its entry, or zero, where keys are not numbers of entries.
+    /// each key what [`Probe::FOUND`] says of its entry, or zero, as for keys that are numbers of entries.
     ///
     /// # Safety
     /// The table is alive, and as the access was made for it: no entry was put into it or taken out since. The addresses are of

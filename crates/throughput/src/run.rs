@@ -512,13 +512,16 @@ impl<'w> Lane<'w> {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.fill(expected);
-            let (at, started) = (Instant::now(), thread_time());
-            self.process();
-            self.spent += if self.changes.are_waited_for() {
+            let spent = if self.changes.are_waited_for() {
+                let at = Instant::now();
+                self.process();
                 at.elapsed()
             } else {
+                let started = thread_time();
+                self.process();
                 processor_time_since(started)
             };
+            self.spent += spent;
             self.counts.processed += TURN as u64;
             self.check();
             self.processor.take_digests();

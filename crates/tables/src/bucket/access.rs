@@ -130,7 +130,7 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
             };
             let word = line.word_of_value(slot, place);
             *named = if is_there { word } else { 0 };
-            *found = if is_there { found_in::<K, V>(header, slot) } else { 0 };
+            *found = if is_there && !NUMBERED { found_in::<K, V>(header, slot) } else { 0 };
             let is_further = !NUMBERED && !is_there && header.overflowed();
             further |= u64::from(is_further) << position;
             let next = behind(line.address()).cast_const();

@@ -127,7 +127,8 @@ impl Function<'_, '_> {
         self.builder.ins().brif(stored, known, &[], call, &[]);
 
         self.builder.switch_to_block(known);
-        self.go_to_slot(probe, lookup, (bucket, slot, stored), hit);
+        let action = self.builder.ins().iadd_imm(stored, -1);
+        self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
 
         self.builder.switch_to_block(absent);
         let overflow = self.builder.ins().band_imm(header, Probe::OVERFLOW.cast_signed());
@@ -156,8 +157,7 @@ impl Function<'_, '_> {
         hit: Block,
     ) {
         let (here, other) = (self.builder.create_block(), self.builder.create_block());
-        let stays = self.stays_in_place();
-        let is_there = if stays {
+        let is_there = if self.stays_in_place() {
             found
         } else {
             let has_left = self.has_left();
@@ -166,20 +166,14 @@ impl Function<'_, '_> {
         };
         self.builder.ins().brif(is_there, here, &[], other, &[]);
         self.builder.switch_to_block(here);
-        self.count_lookup(lookup.access, HITS);
         let behind = self.builder.ins().band_imm(found, i64::from(Probe::FOUND_BEHIND));
-        const { assert!(Probe::FOUND_BEHIND.is_power_of_two()) };
-        let distance = (Probe::BUCKET / Probe::FOUND_BEHIND as usize) as i64;
-        let behind = self.builder.ins().imul_imm(behind, distance);
+        let times = Probe::BUCKET as i64 / i64::from(Probe::FOUND_BEHIND);
+        let behind = self.builder.ins().imul_imm(behind, times);
+        let bucket = self.builder.ins().iadd(bucket, behind);
         let slot = self.builder.ins().ushr_imm(found, i64::from(Probe::FOUND_SLOT));
         let slot = self.masked(slot, Probe::FOUND_ACTION - Probe::FOUND_SLOT);
-        let (values, size) = probe.values();
-        let distance = self.builder.ins().imul_imm(slot, size as i64);
-        let at = self.builder.ins().iadd(bucket, behind);
-        let at = self.builder.ins().iadd(at, distance);
-        let at = self.builder.ins().iadd_imm(at, values as i64);
         let action = self.builder.ins().ushr_imm(found, i64::from(Probe::FOUND_ACTION));
-        self.builder.ins().jump(hit, &[at.into(), action.into()]);
+        self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
         self.builder.switch_to_block(other);
     }
 
@@ -239,7 +233,8 @@ impl Function<'_, '_> {
         let stored = self.action_in(probe, header, slot);
         self.builder.ins().brif(stored, known, &[], call, &[]);
         self.builder.switch_to_block(known);
-        self.go_to_slot(probe, lookup, (bucket, slot, stored), hit);
+        let action = self.builder.ins().iadd_imm(stored, -1);
+        self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
         self.builder.switch_to_block(call);
         self.look_up_by_cold_call(lookup, (hit, miss));
     }
@@ -257,7 +252,7 @@ impl Function<'_, '_> {
         &mut self,
         probe: Probe,
         lookup: Lookup,
-        (bucket, slot, stored): (Value, Value, Value),
+        (bucket, slot, action): (Value, Value, Value),
         hit: Block,
     ) {
         self.count_lookup(lookup.access, HITS);
@@ -265,8 +260,7 @@ impl Function<'_, '_> {
         let distance = self.builder.ins().imul_imm(slot, size as i64);
         let at = self.builder.ins().iadd(bucket, distance);
         let at = self.builder.ins().iadd_imm(at, values as i64);
-        let of_hit = self.builder.ins().iadd_imm(stored, -1);
-        self.builder.ins().jump(hit, &[at.into(), of_hit.into()]);
+        self.builder.ins().jump(hit, &[at.into(), action.into()]);
     }
 
     fn count_lookup(&mut self, access: Value, offset: i32) {
