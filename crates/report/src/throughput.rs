@@ -23,6 +23,9 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use terminal::table;
 
+/// A share of its time in which a worker found nothing that a reader must know of.
+const NOTEWORTHY_IDLE: f64 = 0.05;
+
 /// A run of `planimeter bench`, as far as a reader must know it.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
@@ -242,6 +245,15 @@ fn facts(run: &Run<'_>) -> Vec<String> {
                     whole(case.counts.overwritten)
                 ));
             }
+            if let Some(idle) = Estimate::of(&case.idle).filter(|idle| idle.mean > NOTEWORTHY_IDLE)
+            {
+                say(format!(
+                    "{} at {} entries: the generator was slower than the worker, which found nothing in {:.0} % of its time",
+                    path(case),
+                    size(point.flows),
+                    100.0 * idle.mean
+                ));
+            }
             if let Some(latency) = case.latency.as_ref().filter(|latency| latency.lossy > 0) {
                 say(format!(
                     "{} at {} entries: packets were lost in {} of {} repetitions of the open loop; the latency is that of the \
@@ -293,8 +305,8 @@ fn facts(run: &Run<'_>) -> Vec<String> {
                 .to_owned(),
         ),
         io => say(format!(
-            "Between ports ({}): one worker, and a generator on another core that sends more than comes through. Rates are per \
-             second of the worker's processor time, its looking in vain with it; sending back alone is the same worker \
+            "Between ports ({}): one worker, and a generator on another core that sends as much as it can. Rates are per second \
+             of the worker's processor time, without the time in which it found nothing; sending back alone is the same worker \
              without a program. Latency: from when a packet is due to when the generator has it back, in an open loop, \
              percentiles with their intervals over repetitions; a dash where packets were lost. Checked: packets that came back and are what the interpreter \
              gives for some flow.",

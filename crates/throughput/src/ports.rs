@@ -1,8 +1,9 @@
 //! A program between ports: one worker takes bursts from a port and sends what leaves back to it, whichever port the program
 //! chose, while a generator on another core sends packets and takes in what comes back.
 //!
-//! Flooded, the generator sends as many as go; the rate is what the worker processes per second of its processor time, in
-//! which its looking in vain is too. Then packets become due at a fixed rate, a share of what came through; the n-th that
+//! Flooded, the generator sends as many as go; the rate is what the worker processes per second of its processor time, without
+//! the time in which it found nothing: between fast ports the generator, which checks what comes back, has more to do than the
+//! worker. Then packets become due at a fixed rate, a share of what came through; the n-th that
 //! comes back is the n-th that was due, if none is lost. A worker that sends each packet back as it is, on the same ports,
 //! says what the ports give at most.
 
@@ -28,6 +29,8 @@ use tables::machine::thread_time;
 const DRAIN: Duration = Duration::from_millis(50);
 /// How long a worker may take to get its first packet.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A look at a port that found nothing takes no longer. One that seems to was interrupted.
+const LONGEST_LOOK: Duration = Duration::from_micros(20);
 /// Of the interfaces, in bytes; frames have a header of 14 beside.
 const MTU: u32 = 1500;
 /// Packets of a capture.
@@ -129,6 +132,7 @@ pub fn run_on(
             let core: &Core = switch;
             let done = place.rate(workload, Some(core), &expected, seed, settings.time)?;
             subject.case.rates.push(done.rate);
+            subject.case.idle.push(done.idle);
             done.count(&mut subject.case);
         }
     }
@@ -157,8 +161,10 @@ pub fn run_on(
 /// What came through while more was sent than that.
 #[derive(Debug, Default)]
 struct Flooded {
-    /// Packets that the worker processed per second of its processor time.
+    /// Packets that the worker processed per second of its processor time in which it had some.
     rate: f64,
+    /// The share of its processor time in which it had none.
+    idle: f64,
     processed: u64,
     left: u64,
     errors: u64,
@@ -326,13 +332,16 @@ struct Work {
     stop: AtomicBool,
     packets: AtomicU64,
     errors: AtomicU64,
-    /// Processor time of the thread, in nanoseconds.
-    time: AtomicU64,
+    /// Processor time of the thread in which it had packets, in nanoseconds.
+    busy: AtomicU64,
+    /// And in which it had none.
+    idle: AtomicU64,
 }
 
 impl Work {
-    fn seen(&self) -> (u64, u64) {
-        (self.packets.load(Ordering::Relaxed), self.time.load(Ordering::Relaxed))
+    /// Packets, and the nanoseconds with and without some.
+    fn seen(&self) -> [u64; 3] {
+        [&self.packets, &self.busy, &self.idle].map(|value| value.load(Ordering::Relaxed))
     }
 }
 
@@ -392,16 +401,24 @@ impl<'c> Server<'c> {
     /// Until it is stopped.
     fn serve(&mut self, queue: &mut dyn Queue, work: &Work) {
         pin(0);
-        let began = thread_time();
+        let (began, mut looked, mut idle) = (thread_time(), Instant::now(), Duration::ZERO);
         while !work.stop.load(Ordering::Relaxed) {
-            // The clock is a system call.
+            // The clock of a thread is a system call.
             for _ in 0..16 {
                 let (count, errors) = self.turn(queue);
+                let now = Instant::now();
+                if count == 0 {
+                    idle += now.duration_since(looked).min(LONGEST_LOOK);
+                }
+                looked = now;
                 work.packets.fetch_add(count as u64, Ordering::Relaxed);
                 work.errors.fetch_add(errors as u64, Ordering::Relaxed);
             }
-            let spent = thread_time().saturating_sub(began).as_nanos();
-            work.time.store(u64::try_from(spent).unwrap_or(u64::MAX), Ordering::Relaxed);
+            let busy = thread_time().saturating_sub(began).saturating_sub(idle);
+            for (value, time) in [(&work.busy, busy), (&work.idle, idle)] {
+                let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                value.store(time, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -450,10 +467,10 @@ fn settle(queue: &mut dyn Queue, burst: &mut Burst) {
 }
 
 /// Takes what still comes.
-fn drain(queue: &mut dyn Queue, burst: &mut Burst, mut packet: impl FnMut(&[u8])) {
+fn until_quiet(mut take: impl FnMut() -> usize) {
     let mut last = Instant::now();
     while last.elapsed() < DRAIN {
-        if take(queue, burst, &mut packet) > 0 {
+        if take() > 0 {
             last = Instant::now();
         }
     }
@@ -474,8 +491,8 @@ fn flooded(
         let (before, began) = (work.seen(), Instant::now());
         // A worker that had no core yet would have a rate of nothing, or an endless one.
         let idle = || {
-            let now = work.seen();
-            (now.0 == before.0 || now.1 == before.1) && began.elapsed() < time + PATIENCE
+            let [packets, busy, _] = work.seen();
+            (packets == before[0] || busy == before[1]) && began.elapsed() < time + PATIENCE
         };
         while began.elapsed() < time || idle() {
             for _ in 0..BURST {
@@ -488,16 +505,19 @@ fn flooded(
                 take(generator, &mut burst, |packet| found.check(expected, packet)) as u64;
         }
         let after = work.seen();
-        drain(generator, &mut burst, |packet| {
-            found.left += 1;
-            found.check(expected, packet);
+        until_quiet(|| {
+            let count = take(generator, &mut burst, |packet| found.check(expected, packet));
+            found.left += count as u64;
+            count
         });
-        let spent = after.1.saturating_sub(before.1).max(1) as f64 / 1e9;
-        found.rate = after.0.saturating_sub(before.0) as f64 / spent;
+        let [packets, busy, idle] =
+            [0, 1, 2].map(|value| after[value].saturating_sub(before[value]) as f64);
+        found.rate = packets / (busy.max(1.0) / 1e9);
+        found.idle = idle / (busy + idle).max(1.0);
         (found, before)
     });
     let Some(((mut found, before), work)) = found else { return Flooded::default() };
-    found.processed = work.seen().0.saturating_sub(before.0);
+    found.processed = work.seen()[0].saturating_sub(before[0]);
     found.errors = work.errors.load(Ordering::Relaxed);
     found
 }
@@ -524,6 +544,59 @@ fn open_loop(
     done.map(|(done, _)| done)
 }
 
+/// What a generator did that keeps to a rate.
+struct Paced {
+    sent: u64,
+    received: u64,
+    /// Nothing was refused.
+    all_taken: bool,
+    /// Until the last was sent.
+    time: Duration,
+    /// From due to back.
+    times: Histogram<u64>,
+}
+
+/// Sends packets, one each `gap` nanoseconds; with no gap, as many as this generator can, which looks at the clock for each.
+fn paced(
+    generator: &mut dyn Queue,
+    burst: &mut Burst,
+    flows: &mut Flows<'_>,
+    (gap, time): (f64, Duration),
+) -> Paced {
+    let mut times = times::empty();
+    let began = Instant::now();
+    let (mut sent, mut received, mut all_taken) = (0_u64, 0_u64, true);
+    let due = |number: u64| (number as f64 * gap) as u64;
+    let now = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    // Those that come together came at one time.
+    let mut take_back = |generator: &mut dyn Queue| {
+        let count = take(generator, burst, |_| {});
+        let at = now();
+        for number in received..received + count as u64 {
+            times.saturating_record(at.saturating_sub(due(number)).max(1));
+        }
+        received += count as u64;
+        count
+    };
+    while began.elapsed() < time {
+        let mut taken = 0;
+        while taken < BURST && due(sent) <= now() {
+            if generator.transmit(flows.next()) != Transmitted::Taken {
+                all_taken = false;
+                break;
+            }
+            (sent, taken) = (sent + 1, taken + 1);
+        }
+        if taken > 0 {
+            generator.flush();
+        }
+        take_back(generator);
+    }
+    let time = began.elapsed();
+    until_quiet(|| take_back(generator));
+    Paced { sent, received, all_taken, time, times }
+}
+
 /// What comes through by the wall clock, generator and worker together.
 fn most(
     generator: &mut dyn Queue,
@@ -531,15 +604,8 @@ fn most(
     flows: &mut Flows<'_>,
     time: Duration,
 ) -> f64 {
-    let (began, mut through) = (Instant::now(), 0);
-    while began.elapsed() < time {
-        let sent =
-            (0..BURST).take_while(|_| generator.transmit(flows.next()) == Transmitted::Taken);
-        let _ = sent.count();
-        generator.flush();
-        through += take(generator, burst, |_| {});
-    }
-    through as f64 / began.elapsed().as_secs_f64()
+    let through = paced(generator, burst, flows, (0.0, time));
+    through.received as f64 / through.time.as_secs_f64()
 }
 
 /// Nothing if a packet was lost.
@@ -549,30 +615,8 @@ fn at_rate(
     flows: &mut Flows<'_>,
     (offered, time): (f64, Duration),
 ) -> Option<Histogram<u64>> {
-    let mut histogram = times::empty();
-    let (began, gap) = (Instant::now(), 1e9 / offered.max(1.0));
-    let (mut sent, mut received) = (0_u64, 0_u64);
-    let due = |number: u64| (number as f64 * gap) as u64;
-    let now = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let record = |histogram: &mut Histogram<u64>, received: &mut u64| {
-        histogram.saturating_record(now().saturating_sub(due(*received)).max(1));
-        *received += 1;
-    };
-    while began.elapsed() < time {
-        let mut taken = 0;
-        while taken < BURST && due(sent) <= now() {
-            if generator.transmit(flows.next()) != Transmitted::Taken {
-                return None;
-            }
-            (sent, taken) = (sent + 1, taken + 1);
-        }
-        if taken > 0 {
-            generator.flush();
-        }
-        take(generator, burst, |_| record(&mut histogram, &mut received));
-    }
-    drain(generator, burst, |_| record(&mut histogram, &mut received));
-    (received == sent && sent > 0).then_some(histogram)
+    let done = paced(generator, burst, flows, (1e9 / offered.max(1.0), time));
+    (done.all_taken && done.received == done.sent && done.sent > 0).then_some(done.times)
 }
 
 /// A capture with packets goes through the worker, and what left is read again.
@@ -616,4 +660,34 @@ fn captured(
         found.check(expected, frame.data);
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packetio::memory;
+
+    /// Whatever a worker finds it sends back; the time in which it finds nothing is told apart, and is all that it has here.
+    #[test]
+    fn a_worker_tells_when_it_had_nothing() {
+        let [generator, worker] = memory::line("line", 64).map(first);
+        let (mut generator, mut worker) = (generator.expect("a queue"), worker.expect("a queue"));
+        let back = beside(worker.as_mut(), (1, None), |work| {
+            let mut burst = Burst::new(BURST);
+            assert_eq!(generator.transmit(&[7; 60]), Transmitted::Taken);
+            generator.flush();
+            let mut back = Vec::new();
+            let begin = Instant::now();
+            // Until the worker has looked at its clock and had its time of nothing.
+            while back.is_empty() || work.seen()[2] < 1_000_000 {
+                assert!(begin.elapsed() < PATIENCE, "{:?}", work.seen());
+                take(generator.as_mut(), &mut burst, |packet| back.push(packet.to_vec()));
+            }
+            back
+        });
+        let (back, work) = back.expect("the generator comes to its end");
+        let [packets, busy, idle] = work.seen();
+        assert_eq!((back, packets), (vec![vec![7; 60]], 1));
+        assert!(idle > busy, "{idle} ns with nothing, {busy} ns with packets");
+    }
 }

@@ -99,6 +99,10 @@ pub struct Case {
     pub code_bytes: usize,
     /// Packets per second over all workers, for each repetition.
     pub rates: Vec<f64>,
+    /// Between ports, the share of its processor time in which the worker had no packet, for each repetition. It is not in the
+    /// rate.
+    #[serde(default)]
+    pub idle: Vec<f64>,
     /// Of the packets under the clock.
     pub counts: Counts,
     /// Against the interpreter, before the clock ran.
@@ -302,6 +306,7 @@ pub(crate) fn prepare<'w>(
             loading: Duration::ZERO,
             code_bytes: 0,
             rates: Vec::new(),
+            idle: Vec::new(),
             counts: Counts::default(),
             comparison: comparison.clone(),
             one_by_one: None,

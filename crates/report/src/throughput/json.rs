@@ -74,6 +74,7 @@ fn case(case: &Case) -> Value {
         "code_bytes": case.code_bytes,
         "rate": estimate(rate(case).as_ref()),
         "rates": case.rates,
+        "idle": case.idle,
         "processed": counts.processed,
         "left": counts.left,
         "errors": counts.errors,
