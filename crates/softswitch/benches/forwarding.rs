@@ -194,8 +194,10 @@ fn measured(kind: &Kind) {
         if is_left_out(*forwarder) {
             continue;
         }
-        let [capacity, share, flooded, free, p50, p99] =
-            figures.map(|values| Spread::of(&values).expect("trials").to_string());
+        let [capacity, share, flooded, free, p50, p99] = figures.map(|values| {
+            let spread = Spread::of(&values).filter(|spread| !spread.median.is_nan());
+            spread.map_or_else(|| "-".to_owned(), |spread| spread.to_string())
+        });
         println!(
             "{:<14} {name:<16}  {capacity:>20}  {share:>14} %  {flooded:>20}  {free:>20}  {p50:>16}  {p99:>16}",
             kind.name
