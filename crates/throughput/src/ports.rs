@@ -466,7 +466,7 @@ fn settle(queue: &mut dyn Queue, burst: &mut Burst) {
     }
 }
 
-/// Takes what still comes.
+/// Takes what still comes: until nothing did for a while.
 fn until_quiet(mut take: impl FnMut() -> usize) {
     let mut last = Instant::now();
     while last.elapsed() < DRAIN {
@@ -535,7 +535,8 @@ fn open_loop(
         let mut burst = Burst::new(BURST);
         settle(generator, &mut burst);
         let offered = offered.unwrap_or_else(|| {
-            let through = most(generator, &mut burst, &mut flows, time);
+            // By the wall clock, generator and worker together.
+            let through = paced(generator, &mut burst, &mut flows, (0.0, time)).rate;
             settle(generator, &mut burst);
             through * settings.load
         });
@@ -550,8 +551,8 @@ struct Paced {
     received: u64,
     /// Nothing was refused.
     all_taken: bool,
-    /// Until the last was sent.
-    time: Duration,
+    /// What came back per second while it sent.
+    rate: f64,
     /// From due to back.
     times: Histogram<u64>,
 }
@@ -578,6 +579,7 @@ fn paced(
         received += count as u64;
         count
     };
+    let mut in_time = 0;
     while began.elapsed() < time {
         let mut taken = 0;
         while taken < BURST && due(sent) <= now() {
@@ -590,22 +592,11 @@ fn paced(
         if taken > 0 {
             generator.flush();
         }
-        take_back(generator);
+        in_time += take_back(generator);
     }
-    let time = began.elapsed();
+    let rate = in_time as f64 / began.elapsed().as_secs_f64();
     until_quiet(|| take_back(generator));
-    Paced { sent, received, all_taken, time, times }
-}
-
-/// What comes through by the wall clock, generator and worker together.
-fn most(
-    generator: &mut dyn Queue,
-    burst: &mut Burst,
-    flows: &mut Flows<'_>,
-    time: Duration,
-) -> f64 {
-    let through = paced(generator, burst, flows, (0.0, time));
-    through.received as f64 / through.time.as_secs_f64()
+    Paced { sent, received, all_taken, rate, times }
 }
 
 /// Nothing if a packet was lost.
