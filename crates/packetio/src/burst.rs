@@ -8,6 +8,10 @@ const LINE: usize = 64;
 /// Bytes that the shortest buffer has room for.
 const SHORTEST: usize = 4 * LINE;
 
+/// Packets that a worker takes from a port before another one has its turn. What is done once for a burst waits for the memory
+/// of the packets before, as locks and counters do; where packets wait in numbers, that is shared by all of these.
+pub const BURST: usize = 256;
+
 /// Packets that are processed together.
 #[derive(Debug)]
 pub struct Burst {

@@ -40,7 +40,7 @@ pub mod tap;
 pub mod timestamp;
 pub mod xdp;
 
-pub use burst::{Burst, Frame};
+pub use burst::{BURST, Burst, Frame};
 pub use counters::{Counters, PortCounters};
 pub use open::{OpenError, PortSpec, Source, SpecError, open};
 pub use tap::Recording;

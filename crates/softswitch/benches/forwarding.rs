@@ -30,11 +30,11 @@ mod namespace;
 #[path = "support/threads.rs"]
 mod threads;
 
-use by_hand::{BURST, Router, pass_on};
+use by_hand::{Router, pass_on};
 use kinds::Kind;
 use measure::{Bench, flooded, latency, loss_free};
 use p4lang::device_config::{from_device_config, to_pipeline_config};
-use packetio::{Burst, Port, Queue};
+use packetio::{BURST, Burst, Port, Queue};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use softswitch::{DeviceConfig, Log, Options, Path, Switch, V1ModelSettings};
 use statistics::Spread;

@@ -11,16 +11,13 @@ use crate::mailbox::{Contents, Mailbox, Order};
 use crate::ports::Ports;
 use bytes::Bytes;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
-use packetio::{Burst, Frame, Queue};
+use packetio::{BURST, Burst, Frame, Queue};
 use pipeline::{Batch, RunError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Packets that are taken from a port before another one has its turn. What is done once for a burst waits for the memory
-/// of the packets before, as locks and counters do; where packets wait in numbers, that is shared by all of these.
-const BURST: usize = 256;
 /// Rounds without a packet before the thread waits.
 const ROUNDS: u32 = 16;
 /// The same where packets do not announce themselves: a look at such a port takes some nanoseconds, and a wait 50 us.

@@ -22,6 +22,7 @@ use crate::times::{self, Times};
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
 use ir::UpdateMethod;
+use packetio::BURST;
 use packetio::cycles::{self, CycleCounter};
 use pipeline::{Batch, Core, Path, Processor, Switch};
 use rand::rngs::ChaCha8Rng;
@@ -36,8 +37,6 @@ use tables::machine::{cores, pin_to, thread_time};
 const TURN: usize = 512;
 /// How long the cycle counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(2);
-/// Packets that are processed at once.
-pub(crate) const BURST: usize = 64;
 
 /// Readings of a clock of which the shortest says what one takes.
 const READINGS: usize = 1000;
@@ -637,6 +636,7 @@ impl<'w> Lane<'w> {
         let begin = Instant::now();
         let now = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let end = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let mut packets: Vec<(u32, &[u8])> = Vec::with_capacity(BURST);
         let mut number = 0;
         loop {
             let mut time = now();
@@ -648,16 +648,13 @@ impl<'w> Lane<'w> {
                 time = now();
             }
             let first = number;
-            let mut packets: [(u32, &[u8]); BURST] = [(port, &[]); BURST];
-            let mut taken = 0;
-            while taken < BURST && due(number) <= time {
-                packets[taken] = (port, self.input.get(number as usize % TURN));
-                taken += 1;
+            packets.clear();
+            while packets.len() < BURST && due(number) <= time {
+                packets.push((port, self.input.get(number as usize % TURN)));
                 number += 1;
             }
-            let packets = &packets[..taken];
             let output = &mut self.output[first as usize / BURST % (TURN / BURST)];
-            self.processor.process_batch(self.core, packets, NOW, output);
+            self.processor.process_batch(self.core, &packets, NOW, output);
             self.changes.deliver(self.core);
             let done = now();
             for packet in first..number {

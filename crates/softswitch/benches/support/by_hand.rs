@@ -1,10 +1,8 @@
 //! What is passed on without a switch: packets as they are, and routed by hand. The second is what a program in P4 is up
 //! against: little more than what routing takes on top of receiving and transmitting.
 
-use packetio::{Burst, Frame, Queue};
+use packetio::{BURST, Burst, Frame, Queue};
 
-/// Packets of a burst, at most.
-pub(crate) const BURST: usize = 256;
 /// The longest packet that is routed.
 const LONGEST: usize = 128;
 /// Ethernet and IPv4 without options.
