@@ -65,7 +65,7 @@ pub struct Access {
     /// 1 if nobody else uses the table, or 0.
     pub is_alone: u64,
     /// Buckets are asked for to be written, as others write them too.
-    pub(crate) asks_to_write: bool,
+    pub asks_to_write: bool,
     /// Lookups that found an entry.
     pub hits: u64,
     /// Lookups that found none.

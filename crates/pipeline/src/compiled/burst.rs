@@ -642,17 +642,20 @@ enum Reach {
     /// All are in the buckets of their tables, where nobody else writes more than a word of them, and likely to be in the
     /// cache.
     Near,
-    /// All are in the buckets.
+    /// All are in the buckets, and some of these in memory or in another core's cache.
     Far,
     /// Some are found by calls.
     Calls,
 }
 
 fn reach(inside: &mut Inside<'_>, near: u64) -> Reach {
+    /// Of a table that has no more bytes, another core has taken back what a burst asks for before its packet comes.
+    const CONTENDED: u64 = (BURST * Probe::BUCKET) as u64;
     let accesses = inside.accesses().iter().map(|table| &table.access);
-    let mut bytes = accesses.map(|access| match access.in_place {
-        1 => Some((access.mask + 1).saturating_mul(Probe::BUCKET as u64)),
-        _ => None,
+    let mut bytes = accesses.map(|access| {
+        let bytes = (access.mask + 1).saturating_mul(Probe::BUCKET as u64);
+        let elsewhere = access.asks_to_write && bytes > CONTENDED;
+        (access.in_place == 1).then_some(if elsewhere { u64::MAX } else { bytes })
     });
     match bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?))) {
         Some(bytes) if bytes <= near => Reach::Near,
