@@ -128,7 +128,7 @@ impl Compiled {
             Callee::Action(_) | Callee::Function(_) => false,
         });
         let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
-        let near = burst::near();
+        let near = burst::NEAR;
         Ok(Self { bound, machine, runs_alone, straight, near, number })
     }
 

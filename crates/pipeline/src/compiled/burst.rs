@@ -18,9 +18,8 @@ use crate::error::RunError;
 use crate::table::{Ageing, DirectAccount, EntryLayout};
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
-use tables::{Access, LINE, Probe, machine, no_bucket, prefetch};
+use tables::{Access, LINE, Probe, no_bucket, prefetch};
 
 /// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
 pub(super) const BURST: usize = 64;
@@ -44,17 +43,9 @@ const SLACK: usize = 8;
 /// Packets lie at multiples of so many bytes, a power of two, from each other.
 const CHUNK: usize = 16;
 
-/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead: half of the second-level
-/// cache, as packets and whatever else a worker has want some of it too.
-pub(super) fn near() -> u64 {
-    /// Where the system does not say how large that is.
-    const USUAL: u64 = 512 << 10;
-    static NEAR: OnceLock<u64> = OnceLock::new();
-    *NEAR.get_or_init(|| {
-        let second = machine::caches().into_iter().find(|cache| cache.level == 2);
-        second.map_or(USUAL, |cache| cache.bytes as u64 / 2)
-    })
-}
+/// Tables of so many bytes in all are near enough that nobody needs to ask for their entries ahead. Half of a second-level cache
+/// of 2 MiB was too many: without asking, updates of 2^16 entries are as fast at best, and a fifth slower in one process of seven.
+pub(super) const NEAR: u64 = 512 << 10;
 
 /// Most tables for whose entries the cache is asked before the one function.
 pub(super) const MAXIMUM_ASKED: usize = 4;
