@@ -33,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_LOOK: Duration = Duration::from_micros(20);
 /// Of the interfaces, in bytes; frames have a header of 14 beside.
 const MTU: u32 = 1500;
-/// Packets that the generator hands over before it looks for some. The kernel keeps 256 between the ends of a wire: a generator
-/// that gives as many at once loses some there.
+/// Packets that the generator hands over before it looks for some. Where XDP runs, Linux keeps 256 between the ends of a wire
+/// (`VETH_RING_SIZE`): a generator that gives as many at once loses some there.
 const SENT: usize = 64;
 /// Packets of a capture.
 const CAPTURED: usize = 1 << 16;
