@@ -30,8 +30,10 @@ mod plan;
 mod step;
 mod straight;
 mod tables;
+mod way;
 
 pub use straight::Batch;
+pub use way::Way;
 
 use crate::bound::{Bound, Callee};
 use crate::error::CompileError;
@@ -70,6 +72,8 @@ pub(crate) struct Memory {
     joined: Option<tables::Joined>,
     data: Vec<u8>,
     timed: Option<Timed>,
+    /// The way that packets must go, where the program has it; otherwise the fastest.
+    way: Option<Way>,
 }
 
 /// Where the time of packets in bursts goes, by a clock that who asks for it brings. Meanwhile all packets go from stage
@@ -92,6 +96,16 @@ struct Timed {
 }
 
 impl Memory {
+    /// Has packets go by this way from now on, or by the fastest.
+    pub(crate) fn choose_way(&mut self, way: Option<Way>) {
+        self.way = way;
+    }
+
+    /// The way that packets must go.
+    pub(crate) fn way(&self) -> Option<Way> {
+        self.way
+    }
+
     /// Has the stages of bursts timed from now on, or no longer.
     pub(crate) fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.timed = clock.map(|clock| Timed { clock, times: StageTimes::default() });

@@ -1,7 +1,7 @@
 //! A running program: packets in, packets out.
 
 use crate::architecture::{Driver, Output};
-use crate::compiled::{Batch, Compiled, StageTimes};
+use crate::compiled::{Batch, Compiled, StageTimes, Way};
 use crate::dialect::Dialect;
 use crate::error::{CompileError, LoadError, RunError};
 use crate::externs;
@@ -94,6 +94,19 @@ impl Core {
         self.code.as_ref()
     }
 
+    /// Returns the ways by which packets can go: [`Way::Interpreter`], and those of machine code where that is compiled.
+    #[must_use]
+    pub fn ways(&self) -> Vec<Way> {
+        let compiled = self.code.iter().flat_map(Compiled::ways);
+        std::iter::once(Way::Interpreter).chain(compiled).collect()
+    }
+
+    /// The code that runs a worker's packets, unless the worker is to have the interpreter.
+    fn code_for(&self, scratch: &Scratch) -> Option<&Compiled> {
+        let chosen = scratch.compiled.as_ref().and_then(|memory| memory.way());
+        self.code.as_ref().filter(|_| chosen != Some(Way::Interpreter))
+    }
+
     /// Processes a packet with a worker's memory.
     pub(crate) fn process(
         &self,
@@ -104,7 +117,7 @@ impl Core {
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let before = outputs.len();
-        let outcome = match (&self.code, trace) {
+        let outcome = match (self.code_for(scratch), trace) {
             (Some(code), None) => code.run(self, scratch, (port, packet), now, outputs),
             (_, trace) => {
                 let trace = trace.map(|trace| -> &mut dyn Trace { trace });
@@ -126,7 +139,7 @@ impl Core {
         now: Duration,
         batch: &mut Batch,
     ) {
-        match &self.code {
+        match self.code_for(scratch) {
             Some(code) => code.run_batch(self, scratch, packets, now, batch),
             None => batch
                 .each(packets, |packet, outputs| self.process(scratch, packet, now, None, outputs)),
@@ -181,6 +194,12 @@ impl Processor {
     /// no packet goes through all stages at once meanwhile.
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
+    }
+
+    /// Has packets go by this way from now on, or by the fastest. A way that the program does not have ([`Core::ways`]) is
+    /// none, and the fastest that it has takes its place. It is for showing that all ways give the same.
+    pub fn choose_way(&mut self, way: Option<Way>) {
+        self.scratch.compiled.get_or_insert_default().choose_way(way);
     }
 
     /// What the stages took since [`Self::time_stages`], in the clock's unit; nothing if no packet went in a burst.
@@ -256,6 +275,11 @@ impl Switch {
     /// As [`Processor::time_stages`].
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
+    }
+
+    /// As [`Processor::choose_way`].
+    pub fn choose_way(&mut self, way: Option<Way>) {
+        self.scratch.compiled.get_or_insert_default().choose_way(way);
     }
 
     /// Processes a packet that was received on `port` at `now`, and all copies that come of it.

@@ -231,7 +231,7 @@ impl Run<'_, '_> {
         }
         // Who wants to know what stages take has them one after the other.
         let whole = stages.whole.filter(|_| self.timed.is_none());
-        let near = self.code.near;
+        let near = self.near;
         let reach = inside.as_deref_mut().map(|inside| reach(inside, near));
         let is_far = matches!(reach, Some(Reach::Far));
         let (whole, ask) = match reach {

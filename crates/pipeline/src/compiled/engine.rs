@@ -77,7 +77,7 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        if let Some(way) = self.straight_way(core) {
+        if let Some(way) = self.straight_way(core, scratch) {
             return self.process_straight(way, core, scratch, (port, packet), now, outputs);
         }
         let mut memory = scratch.compiled.take().unwrap_or_default();

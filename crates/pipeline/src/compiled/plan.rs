@@ -7,7 +7,7 @@
 //! (`bound::unrolled`), are left to the blocks of code over the frame.
 
 use super::burst::Owner;
-use super::straight::Psa;
+use super::straight::{Deciding, Straight};
 use crate::bound::gather::Piece;
 use crate::bound::moves::{Step, StepKind};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
@@ -93,13 +93,8 @@ pub(super) type Refusal = &'static str;
 type Outcome = Result<(), Refusal>;
 
 impl Plan {
-    /// The plan for a program whose parser is the first of its blocks and whose deparser the last, and the offset of the
-    /// group that a packet of v1model goes to.
-    pub(super) fn new(
-        bound: &Bound,
-        group: Option<Offset>,
-        psa: Option<&Psa>,
-    ) -> Result<Self, Refusal> {
+    /// The plan for a program whose parser is the first of its blocks and whose deparser the last.
+    pub(super) fn new(bound: &Bound, straight: &Straight) -> Result<Self, Refusal> {
         let mut walk = Walk {
             bound,
             plan: Self::default(),
@@ -128,7 +123,11 @@ impl Plan {
             most_sums = most_sums.max(sums);
         }
         walk.parses = false;
-        psa.into_iter().flat_map(|psa| &psa.moves).try_for_each(|moves| walk.block(moves))?;
+        let mut moves = straight.psa.iter().flat_map(|psa| &psa.moves);
+        moves.try_for_each(|moves| walk.block(moves))?;
+        for Deciding { field, starts_set } in straight.deciding() {
+            walk.field(field, if starts_set { Use::Write } else { Use::Read })?;
+        }
         // Who goes on with a packet that asks runs the deparser.
         if walk.asked {
             return Err("the deparser asks for a copy or another pass");
@@ -141,7 +140,7 @@ impl Plan {
             walk.shape(message.offset, &message.shape, Use::Read)?;
         }
         walk.spread();
-        walk.plan.replicates = group.is_some_and(|group| walk.changed.contains(&group));
+        walk.plan.replicates = straight.group().is_some_and(|group| walk.changed.contains(&group));
         walk.finish()
     }
 

@@ -18,7 +18,7 @@ pub(super) use self::psa::Psa;
 pub(super) use self::run::Run;
 
 use super::plan::{Plan, Refusal};
-use crate::bound::{Body, Bound, Callee, Field, PackageBlock};
+use crate::bound::{Body, Bound, Callee, Field, Offset, PackageBlock};
 use crate::dialect::Dialect;
 use crate::layout::{Layout, MetadataField as Of};
 use ir::ExternType;
@@ -77,6 +77,14 @@ pub(super) struct Straight {
     pub(super) psa: Option<Box<Psa>>,
 }
 
+/// A field by which the architecture decides what becomes of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deciding {
+    pub(super) field: Field,
+    /// Whether the architecture starts it as another value than zero.
+    pub(super) starts_set: bool,
+}
+
 const MISSING: Refusal = "a block of the architecture is missing";
 
 impl Straight {
@@ -95,8 +103,7 @@ impl Straight {
         if blocks.any(|block| block.emits && !deparsers.contains(&block.callee)) {
             return Err("a block emits that is no deparser");
         }
-        let group = straight.standard.get(Of::McastGrp as usize).copied().flatten();
-        straight.plan = Plan::new(bound, group.map(|field| field.address.offset), psa);
+        straight.plan = Plan::new(bound, &straight);
         if let Ok(plan) = &straight.plan {
             let offset = |(given, field): &(Given, Field)| (*given, field.address.offset);
             let known = straight.received.iter().map(offset);
@@ -105,6 +112,44 @@ impl Straight {
                 .any(|(_, offset)| plan.slots.contains_key(&offset));
         }
         Ok(straight)
+    }
+
+    /// The offset of the group that a packet of v1model goes to.
+    pub(super) fn group(&self) -> Option<Offset> {
+        let group = self.standard.get(Of::McastGrp as usize).copied().flatten();
+        group.map(|field| field.address.offset)
+    }
+
+    /// Returns all fields that generated code reads to decide what becomes of a packet. They have places in a plan whether or
+    /// not the program touches them, so that a decision never depends on what the program leaves out.
+    pub(super) fn deciding(&self) -> Vec<Deciding> {
+        let of = |fields: &[Option<Field>], known: &[Of]| -> Vec<Field> {
+            known.iter().filter_map(|of| fields.get(*of as usize).copied().flatten()).collect()
+        };
+        let zero = |field| Deciding { field, starts_set: false };
+        match (self.kind, &self.psa) {
+            (Kind::V1model, _) => {
+                of(&self.standard, &[Of::EgressSpec, Of::McastGrp]).into_iter().map(zero).collect()
+            }
+            (Kind::Psa, Some(psa)) => {
+                let ingress = [
+                    Of::ClassOfService,
+                    Of::Clone,
+                    Of::CloneSessionId,
+                    Of::Drop,
+                    Of::Resubmit,
+                    Of::MulticastGroup,
+                    Of::EgressPort,
+                ];
+                let egress = [Of::Clone, Of::CloneSessionId, Of::Drop];
+                let drop = psa.at_ingress.get(Of::Drop as usize).copied().flatten();
+                let at_ingress = of(&psa.at_ingress, &ingress).into_iter();
+                let at_ingress =
+                    at_ingress.map(|field| Deciding { field, starts_set: drop == Some(field) });
+                at_ingress.chain(of(&psa.at_egress, &egress).into_iter().map(zero)).collect()
+            }
+            (Kind::Psa | Kind::Pna, _) => Vec::new(),
+        }
     }
 
     fn of_v1model(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {

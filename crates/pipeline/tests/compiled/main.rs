@@ -21,4 +21,5 @@ mod random;
 mod searched;
 mod sought;
 mod unsought;
+mod ways;
 mod wide;

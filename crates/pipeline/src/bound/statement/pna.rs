@@ -151,7 +151,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `SelectByDirection`: of two numbers, that for packets from the host, or for those from the network.
+    /// `SelectByDirection`: the first of two numbers for packets from the network, the second for those from the host.
     pub(super) fn select_by_direction(
         &mut self,
         arguments: &[Argument],
@@ -174,11 +174,11 @@ impl Binder<'_> {
                 right: Box::new(Expression::Constant(self.layout.names.direction(false).into())),
             },
         };
-        let (from_host, otherwise) = (self.input(arguments, 1)?, self.input(arguments, 2)?);
+        let [of_network, of_host] = [self.input(arguments, 1)?, self.input(arguments, 2)?];
         let value = Expression::Conditional {
             condition: Box::new(from_network),
-            then: Box::new(otherwise),
-            otherwise: Box::new(from_host),
+            then: Box::new(of_network),
+            otherwise: Box::new(of_host),
         };
         out.push(Statement::Store { field, value });
         Ok(())

@@ -571,16 +571,21 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// As [`Self::set`]; zero if the program does not touch it.
+    /// Returns a field of the standard metadata by which the architecture decides; see [`Self::value_in`].
     fn get(&mut self, straight: &Straight, field: Of) -> Value {
         self.value_in(&straight.standard, field)
     }
 
-    /// As [`Self::get`] in another struct.
+    /// Returns a field by which the architecture decides ([`Straight::deciding`]): it has a place whether or not the program
+    /// touches it. Zero if the struct has no such field.
     fn value_in(&mut self, fields: &[Option<Field>], field: Of) -> Value {
         match self.known(fields, field) {
             Some((_, variable)) => self.builder.use_var(variable),
-            None => self.number(0),
+            None => {
+                let is_there = fields.get(field as usize).is_some_and(Option::is_some);
+                debug_assert!(!is_there, "{field:?} decides and has no place");
+                self.number(0)
+            }
         }
     }
 

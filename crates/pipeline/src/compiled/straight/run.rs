@@ -41,6 +41,8 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) batch: &'b mut Batch,
     /// Position in the batch.
     pub(in crate::compiled) packet: usize,
+    /// Bytes of tables up to which their entries are not prefetched.
+    pub(in crate::compiled) near: u64,
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
 }
 

@@ -9,7 +9,7 @@ use crate::compiled::engine::MAXIMUM_STEPS;
 use crate::compiled::host::Host;
 use crate::compiled::plan::Plan;
 use crate::compiled::tables::{Inside, Joined};
-use crate::compiled::{Compiled, Memory};
+use crate::compiled::{Compiled, Memory, Way};
 use crate::error::RunError;
 use crate::machine::{Machine, Scratch};
 use crate::switch::{Core, Processor};
@@ -17,9 +17,11 @@ use std::time::Duration;
 
 /// The straight way as it is now: in bursts, or one by one without the interpreter.
 #[derive(Clone, Copy)]
-pub(in crate::compiled) struct Way<'c> {
+pub(in crate::compiled) struct StraightWay<'c> {
     straight: &'c Straight,
     bursts: Option<(&'c Plan, Stages)>,
+    /// Bytes of tables up to which their entries are not prefetched.
+    near: u64,
 }
 
 impl Compiled {
@@ -44,7 +46,7 @@ impl Compiled {
         now: Duration,
         batch: &mut Batch,
     ) {
-        let Some(way) = self.straight_way(core) else {
+        let Some(way) = self.straight_way(core, scratch) else {
             batch.each(packets, |packet, outputs| self.run(core, scratch, packet, now, outputs));
             return;
         };
@@ -56,18 +58,40 @@ impl Compiled {
     }
 
     /// How packets go straight at this moment, if they do.
-    pub(in crate::compiled) fn straight_way(&self, core: &Core) -> Option<Way<'_>> {
+    pub(in crate::compiled) fn straight_way(
+        &self,
+        core: &Core,
+        scratch: &Scratch,
+    ) -> Option<StraightWay<'_>> {
         let straight = self.straight.as_ref().ok()?;
+        let chosen = scratch.compiled.as_ref().and_then(|memory| memory.way);
+        if chosen == Some(Way::Driver) {
+            return None;
+        }
         // In bursts, nobody waits for a port.
         let waits = core.layout.reads_queue_depth && core.state.any_waits();
-        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages).filter(|_| !waits);
-        (bursts.is_some() || straight.is_codes_alone).then_some(Way { straight, bursts })
+        let goes_in_bursts = !waits && (chosen != Some(Way::Blocks) || !straight.is_codes_alone);
+        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages);
+        let mut bursts = bursts.filter(|_| goes_in_bursts);
+        if let (Some((_, stages)), Some(Way::Stages)) = (&mut bursts, chosen) {
+            stages.whole = None;
+        }
+        let near = match chosen {
+            Some(Way::Fused) => u64::MAX,
+            Some(Way::Prefetched) => 0,
+            _ => self.near,
+        };
+        (bursts.is_some() || straight.is_codes_alone).then_some(StraightWay {
+            straight,
+            bursts,
+            near,
+        })
     }
 
     /// One packet of a program that goes straight.
     pub(in crate::compiled) fn process_straight(
         &self,
-        way: Way<'_>,
+        way: StraightWay<'_>,
         core: &Core,
         scratch: &mut Scratch,
         packet: (u32, &[u8]),
@@ -92,7 +116,7 @@ impl Compiled {
     /// Fails only before the first packet.
     fn straight(
         &self,
-        way: &Way<'_>,
+        way: &StraightWay<'_>,
         core: &Core,
         scratch: &mut Scratch,
         packets: &[(u32, &[u8])],
@@ -109,7 +133,7 @@ impl Compiled {
     fn straight_in(
         &self,
         memory: &mut Memory,
-        Way { straight, bursts }: &Way<'_>,
+        StraightWay { straight, bursts, near }: &StraightWay<'_>,
         (core, scratch): (&Core, &mut Scratch),
         packets: &[(u32, &[u8])],
         now: Duration,
@@ -147,6 +171,7 @@ impl Compiled {
             machine: machine.as_mut(),
             batch,
             packet: 0,
+            near: *near,
             timed,
         };
         let mut all = |inside: Option<&mut Inside<'_>>| match bursts {
