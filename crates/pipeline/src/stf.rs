@@ -18,6 +18,7 @@ mod run;
 mod script;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use network::{Covered, End, Network, run_network, run_network_covered};
 pub use number::Number;
@@ -27,6 +28,7 @@ pub use script::{
     Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script, Statement,
     StatementKind, Unit,
 };
+pub use ways::{Disagreement, Ran, disagreements};
 
 use crate::{ControlError, RunError};
 
@@ -177,6 +179,8 @@ pub enum Failure {
         /// Why.
         error: RunError,
     },
+    /// Two ways of running the program give different results.
+    Ways(Disagreement),
 }
 
 impl std::fmt::Display for Failure {
@@ -228,6 +232,7 @@ impl Failure {
                 )
             }
             Self::Run { line, error } => writeln!(f, "line {line}: {error}"),
+            Self::Ways(disagreement) => write!(f, "{disagreement}"),
         }
     }
 }

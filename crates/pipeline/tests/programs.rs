@@ -1,4 +1,4 @@
-//! Our own programs do what their scripts say.
+//! Our own programs do what their scripts say, on every way that packets may take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use ir::with_large_stack;
 use p4lang::compile_file;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
-use pipeline::Switch;
-use pipeline::stf::{Options, Report, Script, run};
+use pipeline::stf::{Options, Ran, Report, Script, disagreements, run};
+use pipeline::{Switch, Way};
 
 fn programs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
@@ -47,6 +47,59 @@ fn assert_passed(report: &Report, path: &Path) {
     let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{path:?}:\n{}", failures.concat());
     assert!(!report.received.is_empty(), "{path:?} sends no packet");
+}
+
+/// Runs a script on every way of a program, packets alone and in bursts.
+fn run_on_every_way(program: &ir::Program, path: &Path, specification: bool) -> Vec<Ran> {
+    let text = fs::read_to_string(path).expect("the script");
+    let script = Script::parse(&text).expect("a script");
+    let mut switch = Switch::new(program.clone()).expect("a program that can be run");
+    switch.follow_psa_switch(!specification);
+    switch.compile().unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let mut runs = Vec::new();
+    for way in switch.ways() {
+        for together in [false, true] {
+            switch.reset().expect("it was loaded once");
+            switch.choose_way(Some(way));
+            let options = Options {
+                every_port: true,
+                strict: true,
+                specification,
+                together,
+                ..Options::default()
+            };
+            let report = run(&mut switch, &script, options).expect("a script that fits");
+            assert!(switch.compiled().is_some(), "{path:?} went back to the interpreter");
+            runs.push(Ran { way, together, report, digests: switch.take_digests() });
+        }
+    }
+    runs
+}
+
+#[test]
+fn every_program_passes_its_script_on_every_way() {
+    let mut bursts = 0;
+    for path in programs() {
+        let script = path.with_extension("stf");
+        if !script.is_file() {
+            continue;
+        }
+        let program = compile(&path, &[]);
+        for specification in [false, true] {
+            let runs = run_on_every_way(&program, &script, specification);
+            let ways: Vec<Way> = runs.iter().map(|ran| ran.way).collect();
+            assert!(ways.contains(&Way::Interpreter) && ways.contains(&Way::Driver), "{ways:?}");
+            bursts += usize::from(ways.contains(&Way::Stages));
+            let different = disagreements(&runs);
+            let told: Vec<String> = different.iter().map(ToString::to_string).collect();
+            assert!(different.is_empty(), "{path:?}: {}", told.concat());
+            // Scripts are written for BMv2's switches.
+            for ran in runs.iter().filter(|ran| !ran.together && !specification) {
+                assert_passed(&ran.report, &script);
+            }
+        }
+    }
+    assert!(bursts >= 16, "only {bursts} programs go in bursts");
 }
 
 #[test]

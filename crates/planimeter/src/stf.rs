@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use ir::Program;
-use pipeline::stf::{Options, Report, Script, run as run_script, run_covered};
-use pipeline::{Coverage, Switch};
+use pipeline::stf::{Options, Ran, Report, Script, disagreements, run as run_script, run_covered};
+use pipeline::{Coverage, Switch, Way};
 use topology::{Running, Topology};
 
 use crate::failure::Failure;
@@ -25,7 +25,8 @@ Run a P4 program against an STF script.
 
 A script of the simple test format, which p4c tests its programs with, installs entries, sends \
 packets and says what must come out. The program runs on the reference interpreter, or with \
---path compiled as machine code, which must not make a difference. Every difference is printed with what was expected beside what came, and marks below the bytes that \
+--path compiled also as machine code, on every way that packets may take through it, alone and in bursts, which must \
+not make a difference. Every difference is printed with what was expected beside what came, and marks below the bytes that \
 differ; at the end comes one line for each script.
 
 Outputs are compared port by port, in order, when the script is over, as p4c's runner for BMv2 \
@@ -140,7 +141,10 @@ pub(crate) fn command() -> Command {
                 .value_name("PATH")
                 .default_value("interpreter")
                 .value_parser(["interpreter", "compiled"])
-                .help("What runs the program: the reference interpreter, or machine code"),
+                .help(
+                    "What runs the program: the reference interpreter, or machine code, whose ways are all held against the \
+                     interpreter",
+                ),
         )
         .arg(
             Arg::new("trace")
@@ -367,10 +371,11 @@ fn options(matches: &ArgMatches) -> Options {
         specification: matches.get_flag("specification"),
         priority_queues: matches.get_one::<u32>("priority-queues").copied().unwrap_or(1),
         trace: matches.get_flag("trace"),
+        together: false,
     }
 }
 
-/// Runs a script against a fresh switch.
+/// Runs a script against a fresh switch, as machine code on every way.
 fn one_script(
     program: &Program,
     (path, script): (&Path, &Script),
@@ -378,32 +383,74 @@ fn one_script(
     matches: &ArgMatches,
 ) -> Result<Report, Failure> {
     let options = options(matches);
-    let files: Vec<PathBuf> = matches.get_many("entries").unwrap_or_default().cloned().collect();
-    let mut switch = with_entries(program, &files, options, matches)?;
+    let mut switch = fresh(program, options, matches)?;
     for (place, what) in switch.compiled().into_iter().flat_map(|code| code.interpreted()) {
         if !matches.get_flag("quiet") {
             println!("{place}: note: {what} is left to the interpreter");
         }
     }
+    if switch.compiled().is_none() {
+        return one_run(&mut switch, program, (path, script), coverage, (options, matches));
+    }
+    let mut runs = Vec::new();
+    for way in switch.ways() {
+        for together in [false, true] {
+            switch.reset().map_err(Failure::input)?;
+            switch.choose_way(Some(way));
+            let options = Options { together, ..options };
+            let report = one_run(&mut switch, program, (path, script), None, (options, matches))?;
+            runs.push(Ran { way, together, report, digests: switch.take_digests() });
+        }
+    }
+    Ok(of_all_ways(runs))
+}
+
+/// The report of the first of several runs, with the differences between all of them.
+fn of_all_ways(runs: Vec<Ran>) -> Report {
+    let different = disagreements(&runs);
+    let mut report = runs.into_iter().next().map(|ran| ran.report).unwrap_or_default();
+    report.failures.extend(different);
+    report
+}
+
+/// Runs a script against a switch that was just loaded.
+fn one_run(
+    switch: &mut Switch,
+    program: &Program,
+    (path, script): (&Path, &Script),
+    coverage: Option<&mut Coverage>,
+    (options, matches): (Options, &ArgMatches),
+) -> Result<Report, Failure> {
+    let files: Vec<PathBuf> = matches.get_many("entries").unwrap_or_default().cloned().collect();
+    install(switch, program, options, &files)?;
     let report = match coverage {
-        Some(coverage) => run_covered(&mut switch, script, options, coverage),
-        None => run_script(&mut switch, script, options),
+        Some(coverage) => run_covered(switch, script, options, coverage),
+        None => run_script(switch, script, options),
     };
     let mut report = report
         .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))?;
     for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default() {
-        captures::replay(&mut switch, *port, capture, &mut report)?;
+        captures::replay(switch, *port, capture, &mut report)?;
     }
     Ok(report)
 }
 
-/// A fresh switch on the path that was asked for, with the entries of these files.
+/// A fresh switch on the path that was asked for, with the entries of these files, whose packets go by a way.
 fn with_entries(
     program: &Program,
     files: &[PathBuf],
     options: Options,
+    way: Option<Way>,
     matches: &ArgMatches,
 ) -> Result<Switch, Failure> {
+    let mut switch = fresh(program, options, matches)?;
+    switch.choose_way(way);
+    install(&mut switch, program, options, files)?;
+    Ok(switch)
+}
+
+/// A fresh switch on the path that was asked for.
+fn fresh(program: &Program, options: Options, matches: &ArgMatches) -> Result<Switch, Failure> {
     let seed = matches.get_one::<u64>("seed").copied().unwrap_or(0);
     let mut switch = Switch::with_seed(program.clone(), seed).map_err(Failure::input)?;
     if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
@@ -418,7 +465,6 @@ fn with_entries(
         switch.follow_psa_switch(!options.specification);
         switch.compile().map_err(Failure::input)?;
     }
-    install(&mut switch, program, options, files)?;
     Ok(switch)
 }
 

@@ -347,6 +347,50 @@ fn captures_hold_what_arrived_and_what_left() {
     assert!(scratch.path().join("again/pcap7_out.pcap").is_file());
 }
 
+/// PSA starts `drop` as true. Each way is held against the interpreter, also where a script names no port.
+#[test]
+fn a_script_of_psa_passes_on_every_way_where_the_program_leaves_drop_alone() {
+    let scratch = scratch();
+    let source = "#include <core.p4>
+        #include <psa.p4>
+        header R { bit<8> a; } struct H { R r; } struct M { } struct N { }
+        parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in N s, in N r) {
+            state start { p.extract(h.r); transition accept; } }
+        control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {
+            apply { if (h.r.a == 1) { send_to_port(o, (PortId_t) 32w2); } } }
+        control Silent(inout H h, inout M m, in psa_ingress_input_metadata_t i,
+            inout psa_ingress_output_metadata_t o) { apply { h.r.a = 5; } }
+        control ID(packet_out p, out N c, out N s, out N n, inout H h, in M m, in psa_ingress_output_metadata_t o) {
+            apply { p.emit(h.r); } }
+        parser EP(packet_in p, out H h, inout M m, in psa_egress_parser_input_metadata_t i, in N n, in N c, in N e) {
+            state start { transition accept; } }
+        control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) {
+            apply { } }
+        control ED(packet_out p, out N c, out N r, inout H h, in M m, in psa_egress_output_metadata_t o,
+            in psa_egress_deparser_input_metadata_t i) { apply { } }
+        PSA_Switch(IngressPipeline(IP(), INGRESS(), ID()), PacketReplicationEngine(),
+            EgressPipeline(EP(), E(), ED()), BufferingQueueingEngine()) main;";
+    let path = |name: &str| scratch.path().join(name);
+    std::fs::write(path("speaks.p4"), source.replace("INGRESS", "I")).expect("a program");
+    std::fs::write(path("silent.p4"), source.replace("INGRESS", "Silent")).expect("a program");
+    std::fs::write(
+        path("speaks.stf"),
+        "packet 1 0102\nexpect 2 0102 $\npacket 1 0202\nno_packet\n",
+    )
+    .expect("a script");
+    std::fs::write(path("silent.stf"), "packet 1 0102\nno_packet\npacket 3 09\nno_packet\n")
+        .expect("a script");
+    for name in ["speaks.p4", "silent.p4"] {
+        for specification in [&[][..], &["--specification"]] {
+            let program = path(name).display().to_string();
+            let arguments =
+                [&["stf", "--every-port", "--path", "compiled"], specification, &[&program]];
+            let output = planimeter(&arguments.concat());
+            assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stdout));
+        }
+    }
+}
+
 #[test]
 fn a_script_passes_as_machine_code_and_what_the_interpreter_does_is_said() {
     let compiled = |name: &str| {

@@ -61,6 +61,7 @@ impl Books {
         }
         for (port, packet, went_round) in outputs {
             self.report.sent.push((self.now, port, packet.clone()));
+            self.report.causes.push(line);
             let of_port = self.got.entry(port).or_default();
             self.last_outputs.push((port, of_port.len()));
             of_port.push(Output { cause: line, packet, batch: self.batch, went_round });

@@ -12,8 +12,8 @@ use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind}
 use super::{Failure, StfError, resolve};
 use crate::architecture::bpf;
 use crate::{
-    CloneSession, ControlError, Coverage, EntryAction, EntryHandle, Event, FieldMatch, Group,
-    GroupMember, Replica, Switch, TableEntry,
+    Batch, CloneSession, ControlError, Coverage, EntryAction, EntryHandle, Event, FieldMatch,
+    Group, GroupMember, Replica, Switch, TableEntry,
 };
 use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 
@@ -34,6 +34,8 @@ pub struct Options {
     pub priority_queues: u32,
     /// Take events for [`Report::trace`].
     pub trace: bool,
+    /// Packets that follow each other arrive at one time, in bursts. Nothing is traced then, and no coverage taken.
+    pub together: bool,
 }
 
 /// What came of a script.
@@ -51,6 +53,8 @@ pub struct Report {
     pub received: Vec<(Duration, u32, Vec<u8>)>,
     /// Packets as they left: time, port, data.
     pub sent: Vec<(Duration, u32, Vec<u8>)>,
+    /// The line of the packet that each of `sent` came of.
+    pub causes: Vec<usize>,
     /// In a network: the switch of each element of `trace`.
     pub passed: Vec<String>,
     /// In a network: what its ports to the outside are called.
@@ -137,6 +141,7 @@ fn run_script(
             runner.books.report.notes.push((*line, format!("without effect: {error}")));
         }
     }
+    runner.burst();
     Ok(runner.books.finish(options))
 }
 
@@ -179,6 +184,8 @@ struct Runner<'s> {
     is_for_bpf: bool,
     coverage: Option<&'s mut Coverage>,
     books: Books,
+    /// Packets of a burst that has not arrived yet: line, port, data.
+    burst: Vec<(usize, u32, Vec<u8>)>,
     handles: HashMap<String, (TableId, EntryHandle)>,
     nodes: Vec<MulticastNode>,
     groups: BTreeMap<u32, Vec<usize>>,
@@ -194,6 +201,7 @@ impl<'s> Runner<'s> {
             options,
             coverage: None,
             books: Books::new(),
+            burst: Vec::new(),
             handles: HashMap::new(),
             nodes: Vec::new(),
             groups: BTreeMap::new(),
@@ -216,6 +224,9 @@ impl<'s> Runner<'s> {
     }
 
     fn statement(&mut self, line: usize, kind: &StatementKind) -> Result<(), StfError> {
+        if !matches!(kind, StatementKind::Packet { .. } | StatementKind::Expect { .. }) {
+            self.burst();
+        }
         match kind {
             StatementKind::Packet { port, data } => self.packet(line, *port, data),
             StatementKind::Expect { port, pattern } => {
@@ -234,6 +245,10 @@ impl<'s> Runner<'s> {
 
     fn packet(&mut self, line: usize, port: u32, data: &[u8]) {
         self.books.arrives(port, data);
+        if self.options.together {
+            self.burst.push((line, port, data.to_vec()));
+            return;
+        }
         let arrival = (port, data, self.books.now);
         let coverage = self.coverage.as_deref_mut();
         let seen = process(self.switch, arrival, coverage, self.options.trace);
@@ -245,6 +260,33 @@ impl<'s> Runner<'s> {
                 self.books.leaves(line, outputs.into_iter().map(of).collect());
             }
             Err(error) => self.books.report.failures.push(Failure::Run { line, error }),
+        }
+    }
+
+    /// Processes the packets of a burst, at the time of the last of them.
+    fn burst(&mut self) {
+        let burst = std::mem::take(&mut self.burst);
+        if burst.is_empty() {
+            return;
+        }
+        let packets: Vec<(u32, &[u8])> =
+            burst.iter().map(|(_, port, data)| (*port, data.as_slice())).collect();
+        let mut batch = Batch::default();
+        self.switch.expire(self.books.now);
+        self.switch.process_batch(&packets, self.books.now, &mut batch);
+        self.switch.answer_entry_changes();
+        for (position, (line, ..)) in burst.iter().enumerate() {
+            let of = |(from, port, packet): (usize, u32, &[u8])| {
+                (from == position).then(|| (port, packet.to_vec(), false))
+            };
+            let mut errors = batch.errors().iter();
+            match errors.find(|(failed, _)| *failed == position) {
+                None => self.books.leaves(*line, batch.sent().filter_map(of).collect()),
+                Some((_, error)) => {
+                    let failure = Failure::Run { line: *line, error: error.clone() };
+                    self.books.report.failures.push(failure);
+                }
+            }
         }
     }
 

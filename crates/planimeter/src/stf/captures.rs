@@ -40,6 +40,8 @@ pub(super) fn replay(
         report.received.push((now, port, frame.data.to_vec()));
         let outputs = switch.process(port, frame.data, now).map_err(|error| wrong(&error))?;
         switch.answer_entry_changes();
+        // It is of no line of the script.
+        report.causes.extend(outputs.iter().map(|_| 0));
         report.sent.extend(outputs.into_iter().map(|output| (now, output.port, output.packet)));
     }
     Ok(())

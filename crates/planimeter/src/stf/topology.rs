@@ -4,16 +4,16 @@
 //! In scripts ports are called as the file calls them: `h1`, or `s1-p4` where nothing is attached. In captures all are called
 //! as `s1-p4` is, so that the direction is always the switch's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use ir::Program;
-use pipeline::Coverage;
-use pipeline::stf::{Covered, End, Network, Options, Report, Script, run_network_covered};
+use pipeline::stf::{Covered, End, Network, Options, Ran, Report, Script, run_network_covered};
+use pipeline::{Coverage, Digest, Switch, Way};
 use softswitch::topology_json::{Attachment, TopologyJson};
 
-use super::{captures, loaded, parsed, with_entries};
+use super::{captures, fresh, loaded, of_all_ways, parsed, with_entries};
 use crate::failure::Failure;
 use crate::program;
 
@@ -120,6 +120,33 @@ impl Topology {
         options: Options,
         matches: &ArgMatches,
     ) -> Result<Report, Failure> {
+        let mut ways: Vec<Option<Way>> = vec![None];
+        if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
+            let mut all = BTreeSet::new();
+            for Running { program, .. } in programs {
+                all.extend(fresh(program, options, matches)?.ways());
+            }
+            ways = all.into_iter().map(Some).collect();
+        }
+        let mut runs = Vec::new();
+        for way in ways {
+            let run = (script, way, options);
+            let (report, digests) = self.run_on(programs, path, run, covered, matches)?;
+            let way = way.unwrap_or(Way::Interpreter);
+            runs.push(Ran { way, together: false, report, digests });
+        }
+        Ok(of_all_ways(runs))
+    }
+
+    /// Runs a script in a network of fresh switches whose packets go by a way, where their programs have it.
+    fn run_on(
+        &self,
+        programs: &[Running],
+        path: &Path,
+        (script, way, options): (&Script, Option<Way>, Options),
+        covered: &mut [Covered],
+        matches: &ArgMatches,
+    ) -> Result<(Report, Vec<Digest>), Failure> {
         let mut network = Network::default();
         for (index, (name, switch)) in self.read.switches.iter().enumerate() {
             let running = programs.iter().find(|one| one.switches.contains(&index));
@@ -127,7 +154,7 @@ impl Topology {
             let runtime =
                 switch.runtime_json.as_deref().map(|file| self.beside(file)).transpose()?;
             let files: Vec<PathBuf> = runtime.into_iter().collect();
-            network.switch(name, with_entries(program, &files, options, matches)?);
+            network.switch(name, with_entries(program, &files, options, way, matches)?);
         }
         for [one, other] in &self.read.links {
             if let (Some(one), Some(other)) = (self.end(one), self.end(other)) {
@@ -146,8 +173,14 @@ impl Topology {
                 }
             }
         }
-        run_network_covered(&mut network, script, options, covered)
-            .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))
+        let report = run_network_covered(&mut network, script, options, covered).map_err(
+            |(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())),
+        )?;
+        let mut digests = Vec::new();
+        for index in 0..self.read.switches.len() {
+            digests.extend(network.switch_mut(index).into_iter().flat_map(Switch::take_digests));
+        }
+        Ok((report, digests))
     }
 
     /// One capture for each port of each switch and direction.

@@ -1,0 +1,172 @@
+//! Reports of one script on several ways against each other: whichever way packets go, the same must come of them.
+
+use super::{Failure, Report, report};
+use crate::{Digest, RunError, Way};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What came of a script on one way.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The way that all packets went.
+    pub way: Way,
+    /// Whether packets came in bursts ([`super::Options::together`]).
+    pub together: bool,
+    /// What came of the script.
+    pub report: Report,
+    /// Messages to the control plane, of all switches one behind the other.
+    pub digests: Vec<Digest>,
+}
+
+/// A packet of a script, or a statement, that two ways differ in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    /// The line of the packet or statement; zero if it is none of the script's.
+    pub line: usize,
+    /// Whether packets came in bursts.
+    pub together: bool,
+    /// Both ways, and what came there.
+    pub found: [(Way, String); 2],
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, together, found: [(one, here), (other, there)] } = self;
+        let burst = if *together { ", packets in bursts" } else { "" };
+        writeln!(f, "line {line}: {other} gives another than {one}{burst}")?;
+        for (way, found) in [(one, here), (other, there)] {
+            writeln!(f, "        {way}: {found}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns where runs differ from the first one that came to an end, each of them at the first line that differs. Runs whose
+/// packets came in bursts are compared among themselves: other times pass there.
+#[must_use]
+pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    for together in [false, true] {
+        // Work and depth are limits of the interpreter alone.
+        let mut complete =
+            runs.iter().filter(|ran| ran.together == together && !met_limit(&ran.report));
+        let Some(reference) = complete.next() else { continue };
+        let expected = by_line(reference);
+        for other in complete {
+            let found = by_line(other);
+            let mut lines = expected.keys().chain(found.keys()).collect::<Vec<_>>();
+            lines.sort_unstable();
+            let of = |side: &BTreeMap<usize, Vec<String>>, line: &usize| match side.get(line) {
+                Some(found) => found.join("; "),
+                None => "nothing".to_owned(),
+            };
+            let differs = |line: &&&usize| expected.get(**line) != found.get(**line);
+            if let Some(line) = lines.iter().find(differs) {
+                failures.push(Failure::Ways(Disagreement {
+                    line: **line,
+                    together,
+                    found: [(reference.way, of(&expected, line)), (other.way, of(&found, line))],
+                }));
+            } else if reference.digests != other.digests {
+                let told = |ran: &Ran| (ran.way, format!("messages {:?}", ran.digests));
+                let found = [told(reference), told(other)];
+                failures.push(Failure::Ways(Disagreement { line: 0, together, found }));
+            }
+        }
+    }
+    failures
+}
+
+fn met_limit(report: &Report) -> bool {
+    let is_limit = |failure: &Failure| {
+        matches!(failure, Failure::Run { error: RunError::WorkLimit(_) | RunError::Depth(_), .. })
+    };
+    report.failures.iter().any(is_limit)
+}
+
+/// All that came of each line, in order.
+fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
+    let Report { sent, causes, failures, values, left, .. } = &ran.report;
+    let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut say = |line: usize, what: String| lines.entry(line).or_default().push(what);
+    for ((time, port, packet), cause) in sent.iter().zip(causes) {
+        say(*cause, format!("port {port} at {time:?} {}", report::hex(packet)));
+    }
+    for (time, end, packet) in left {
+        say(0, format!("{end:?} at {time:?} {}", report::hex(packet)));
+    }
+    for (line, value) in values {
+        say(*line, value.clone());
+    }
+    for failure in failures {
+        match failure {
+            Failure::Run { line, error } => say(*line, error.to_string()),
+            Failure::Counter { line, got, .. } => say(*line, got.to_string()),
+            // These follow from what was sent.
+            Failure::Different { .. }
+            | Failure::Missing { .. }
+            | Failure::Unexpected { .. }
+            | Failure::Ways(_) => {}
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn ran(way: Way, together: bool, sent: &[(usize, u32, u8)]) -> Ran {
+        let mut report = Report::default();
+        for (line, port, byte) in sent {
+            report.sent.push((Duration::from_millis(*line as u64), *port, vec![*byte]));
+            report.causes.push(*line);
+        }
+        Ran { way, together, report, digests: Vec::new() }
+    }
+
+    fn told(runs: &[Ran]) -> Vec<String> {
+        disagreements(runs).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn runs_that_agree_are_no_failure() {
+        let runs = [
+            ran(Way::Interpreter, false, &[(1, 2, 7), (3, 4, 8)]),
+            ran(Way::Fused, false, &[(1, 2, 7), (3, 4, 8)]),
+            // Other times pass in bursts.
+            ran(Way::Interpreter, true, &[(1, 2, 7), (3, 4, 9)]),
+        ];
+        assert_eq!(told(&runs), [""; 0]);
+    }
+
+    #[test]
+    fn a_difference_names_both_ways_and_the_first_line_that_differs() {
+        let runs = [
+            ran(Way::Interpreter, false, &[(1, 2, 7), (3, 4, 8), (5, 1, 1)]),
+            ran(Way::Fused, false, &[(1, 2, 7), (5, 1, 2)]),
+            ran(Way::Interpreter, true, &[]),
+            ran(Way::Stages, true, &[(9, 1, 1)]),
+        ];
+        assert_eq!(
+            told(&runs),
+            [
+                "line 3: machine code in one function gives another than the interpreter\n        the interpreter: port 4 at \
+                 3ms 08\n        machine code in one function: nothing\n",
+                "line 9: machine code in two functions gives another than the interpreter, packets in bursts\n        the \
+                 interpreter: nothing\n        machine code in two functions: port 1 at 9ms 01\n",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_limit_of_the_interpreter_is_no_difference() {
+        let mut limited = ran(Way::Interpreter, false, &[]);
+        limited.report.failures.push(Failure::Run { line: 1, error: RunError::WorkLimit(1) });
+        let one = ran(Way::Driver, false, &[(1, 1, 1)]);
+        let other = ran(Way::Stages, false, &[(1, 1, 1)]);
+        assert_eq!(told(&[limited.clone(), one.clone(), other]), [""; 0]);
+        assert_eq!(told(&[limited, one, ran(Way::Stages, false, &[])]).len(), 1);
+    }
+}
