@@ -1,4 +1,4 @@
-//! A program on the interpreter and as machine code: the same packets give the same.
+//! A program on the interpreter and on every way of machine code: the same packets give the same.
 //!
 //! An input that is the text of a P4 program is that program. All others are choices: a program of the grammar of
 //! `pipeline`'s tests is made of them, with entries that come and go between its packets.
@@ -13,7 +13,7 @@ use std::time::Duration;
 use differential::Case;
 use ir::{Program, with_large_stack};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
-use pipeline::{RunError, Switch};
+use pipeline::{Output, RunError, Switch};
 use planimeter_fuzz::{random::Random, switch, text};
 
 /// Entries and packets of a generated program.
@@ -70,20 +70,29 @@ fn compare(program: &Program, mut random: Random) {
         assert!(error.unsupported().is_some(), "{error}");
         return;
     }
-    for round in 0..6 {
-        let packet = switch::packet(&mut random);
-        let port = random.below(4) as u32;
-        let now = Duration::from_millis(round);
-        let expected = interpreted.process(port, &packet, now);
-        // Some from stage to stage, some with all stages in one.
-        let clock: fn() -> u64 = || 0;
-        compiled.time_stages(round.is_multiple_of(3).then_some(clock));
-        let found = compiled.process(port, &packet, now);
-        // These are limits of the interpreter alone.
-        if let Err(RunError::WorkLimit(_) | RunError::Depth(_)) = expected {
-            return;
+    let packets: Vec<(u32, Vec<u8>)> =
+        (0..6).map(|_| (random.below(4) as u32, switch::packet(&mut random))).collect();
+    let time = |round: usize| Duration::from_millis(round as u64);
+    let each = packets.iter().enumerate();
+    let expected: Vec<_> = each
+        .clone()
+        .map(|(round, (port, packet))| interpreted.process(*port, packet, time(round)))
+        .collect();
+    // These are limits of the interpreter alone.
+    let is_limit = |outcome: &Result<Vec<Output>, RunError>| {
+        matches!(outcome, Err(RunError::WorkLimit(_) | RunError::Depth(_)))
+    };
+    let complete = expected.iter().take_while(|outcome| !is_limit(outcome)).count();
+    let digests = interpreted.take_digests();
+    for way in compiled.ways().into_iter().skip(1) {
+        compiled.reset().expect("it was loaded once");
+        compiled.choose_way(Some(way));
+        for (round, (port, packet)) in each.clone().take(complete) {
+            let found = compiled.process(*port, packet, time(round));
+            assert_eq!(expected[round], found, "{way}, port {port}, packet {packet:02x?}");
         }
-        assert_eq!(expected, found, "port {port}, packet {packet:02x?}");
+        if complete == packets.len() {
+            assert_eq!(digests, compiled.take_digests(), "{way}");
+        }
     }
-    assert_eq!(interpreted.take_digests(), compiled.take_digests());
 }

@@ -1,18 +1,21 @@
-//! A generated program on both paths, with entries that come and go between packets; a difference is made small.
+//! A generated program on every way that packets may take, with entries that come and go between packets; a difference is
+//! made small.
 
 #[path = "differential/grammar.rs"]
 pub(crate) mod grammar;
 
+#[path = "differential/state.rs"]
+mod state;
+
 use grammar::{Choices, Source};
 use ir::Program;
-use ir::bits::Bits;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
-use pipeline::{
-    ActionCall, Batch, CloneSession, Core, EntryAction, FieldMatch, Group, GroupMember,
-    MeterConfig, Output, Replica, RunError, Switch, TableEntry,
-};
+use pipeline::{Batch, Output, RunError, Switch, Way};
 use std::time::Duration;
+
+/// Where random numbers of programs start.
+const SEED: u64 = 7;
 
 /// Something that happens to a switch.
 #[derive(Clone, Debug)]
@@ -27,8 +30,8 @@ pub(crate) enum Input {
 impl Input {
     fn new(choose: &mut Choices<'_>) -> Self {
         match choose(8) {
-            0 => Self::Add([choose(4), choose(16), choose(8), choose(1 << 16)]),
-            1 => Self::Remove(choose(4), choose(4)),
+            0 => Self::Add([choose(8), choose(16), choose(8), choose(1 << 16)]),
+            1 => Self::Remove(choose(8), choose(4)),
             _ => Self::Packet(choose(4), packet(choose)),
         }
     }
@@ -66,15 +69,54 @@ impl Case {
         Self { source, inputs: (0..inputs).map(|_| Input::new(choose)).collect(), batch }
     }
 
-    /// What differs, if something does; else how many packets left.
-    pub(crate) fn difference(&self) -> Result<usize, String> {
-        let text = self.source.text();
-        let program = compile(&text);
-        let follows = self.source.follows;
-        let (mut interpreted, mut compiled) =
-            (loaded(&program, follows), loaded(&program, follows));
+    /// What differs between the interpreter and any way of machine code, if something does; else what came of it.
+    pub(crate) fn difference(&self) -> Result<Outcome, String> {
+        let program = compile(&self.source.text());
+        let load = || {
+            let switch = Switch::with_seed(program.clone(), SEED);
+            let mut switch = switch.expect("a program that can be run");
+            switch.follow_psa_switch(self.source.follows);
+            switch
+        };
+        let (mut interpreted, mut compiled) = (load(), load());
         compiled.compile().map_err(|error| error.to_string())?;
-        let (mut left, mut now) = (0, Duration::from_secs(1));
+        state::prepare(&mut interpreted);
+        let expected = self.run(&mut interpreted, &[], usize::MAX);
+        // Work and depth are limits of the interpreter alone.
+        let is_complete = !expected.iter().flat_map(|burst| &burst.outcomes).any(is_limit);
+        let left_behind = state::observed(&mut interpreted);
+        let ways: Vec<Way> = compiled.ways().into_iter().skip(1).collect();
+        let each = ways.iter().map(|way| vec![*way]);
+        // Packets may go by another way than those before them, over the same state.
+        let mixed = (ways.len() > 1).then(|| compiled.ways());
+        for these in each.chain(mixed) {
+            let named = these.iter().map(Way::to_string).collect::<Vec<_>>().join(", then ");
+            compiled.reset().expect("it was loaded once");
+            compiled.follow_psa_switch(self.source.follows);
+            state::prepare(&mut compiled);
+            let bursts = if is_complete { usize::MAX } else { expected.len().saturating_sub(1) };
+            let found = self.run(&mut compiled, &these, bursts);
+            for (expected, found) in expected.iter().zip(&found) {
+                expected.same(found).map_err(|told| format!("{named}: {told}"))?;
+            }
+            if is_complete {
+                let found = state::observed(&mut compiled);
+                let mut parts = left_behind.iter().zip(&found);
+                if let Some((one, other)) = parts.find(|(one, other)| one != other) {
+                    return Err(format!("{named}: left behind\n  {one}\n  {other}"));
+                }
+                if left_behind.len() != found.len() {
+                    return Err(format!("{named}: left behind\n  {left_behind:?}\n  {found:?}"));
+                }
+            }
+        }
+        let left = expected.iter().flat_map(|burst| &burst.outcomes).flatten().map(Vec::len).sum();
+        Ok(Outcome { left, ways })
+    }
+
+    /// Runs the inputs, up to so many bursts of packets or a limit of the interpreter; bursts take these ways in turn.
+    fn run(&self, switch: &mut Switch, ways: &[Way], most: usize) -> Vec<Burst> {
+        let (mut bursts, mut now) = (Vec::new(), Duration::from_secs(1));
         let mut inputs = self.inputs.as_slice();
         while let Some(input) = inputs.first() {
             now += Duration::from_micros(1717);
@@ -84,29 +126,24 @@ impl Case {
             let (these, rest) = inputs.split_at(together.max(1));
             inputs = rest;
             match input {
+                Input::Packet(..) if bursts.len() >= most => break,
                 Input::Packet(..) => {
                     let packets = these.iter().filter_map(|input| match input {
-                        Input::Packet(port, packet) => Some((*port, packet.as_slice())),
+                        Input::Packet(port, packet) => Some((*port, packet.clone())),
                         _ => None,
                     });
-                    let packets: Vec<(u32, &[u8])> = packets.collect();
-                    match together_on(&mut interpreted, &mut compiled, &packets, now)? {
-                        Some(sent) => left += sent,
-                        None => return Ok(left),
+                    let way = ways.get(bursts.len() % ways.len().max(1)).copied();
+                    switch.choose_way(way);
+                    bursts.push(Burst::of(switch, packets.collect(), now));
+                    if bursts.iter().flat_map(|burst| &burst.outcomes).any(is_limit) {
+                        break;
                     }
                 }
-                Input::Add(numbers) => {
-                    add(&mut interpreted, *numbers, now);
-                    add(&mut compiled, *numbers, now);
-                }
-                Input::Remove(table, position) => {
-                    remove(&mut interpreted, *table, *position);
-                    remove(&mut compiled, *table, *position);
-                }
+                Input::Add(numbers) => state::add(switch, *numbers, now),
+                Input::Remove(table, position) => state::remove(switch, *table, *position),
             }
         }
-        same_state(&mut interpreted, &mut compiled)?;
-        Ok(left)
+        bursts
     }
 
     /// The smallest case that still differs, which this one does.
@@ -114,7 +151,7 @@ impl Case {
         loop {
             let before = self.size();
             self.take_away(|case| vec![&mut case.inputs]);
-            for part in 0..5 {
+            for part in 0..self.source.parts().len() {
                 self.take_away(|case| case.source.parts().into_iter().skip(part).take(1).collect());
             }
             self.shorten();
@@ -173,42 +210,44 @@ impl Case {
     }
 }
 
-/// Packets at one time on both paths: how many left, or nothing if a limit of the interpreter was reached.
-fn together_on(
-    interpreted: &mut Switch,
-    compiled: &mut Switch,
-    packets: &[(u32, &[u8])],
-    now: Duration,
-) -> Result<Option<usize>, String> {
-    let expected = packets.iter().map(|(port, packet)| interpreted.process(*port, packet, now));
-    let expected: Vec<_> = expected.collect();
-    // Some from stage to stage, some with all stages in one.
-    let clock: fn() -> u64 = || 0;
-    let first = packets.first().map_or(0, |(_, packet)| packet.len());
-    compiled.time_stages(first.is_multiple_of(3).then_some(clock));
-    let found = match packets {
-        [(port, packet)] => vec![compiled.process(*port, packet, now)],
-        _ => in_batch(compiled, packets, now),
-    };
-    if expected.iter().any(is_limit) {
-        return Ok(None);
-    }
-    for ((expected, found), (_, packet)) in expected.iter().zip(&found).zip(packets) {
-        let is_same = match (expected, found) {
-            (Ok(expected), Ok(found)) if packets.len() > 1 => {
-                let shown = |outputs: &[Output]| -> Vec<(u32, Vec<u8>)> {
-                    outputs.iter().map(|one| (one.port, one.packet.clone())).collect()
-                };
-                shown(expected) == shown(found)
-            }
-            (expected, found) => expected == found,
+/// What came of a case that shows no difference.
+#[allow(dead_code, reason = "the fuzz target asks for differences alone")]
+pub(crate) struct Outcome {
+    /// The number of packets that left.
+    pub(crate) left: usize,
+    /// The ways of machine code that were compared with the interpreter.
+    pub(crate) ways: Vec<Way>,
+}
+
+/// Packets that came at one time, and what became of each.
+struct Burst {
+    packets: Vec<(u32, Vec<u8>)>,
+    outcomes: Vec<Result<Vec<Output>, RunError>>,
+}
+
+impl Burst {
+    fn of(switch: &mut Switch, packets: Vec<(u32, Vec<u8>)>, now: Duration) -> Self {
+        let borrowed: Vec<(u32, &[u8])> =
+            packets.iter().map(|(port, packet)| (*port, packet.as_slice())).collect();
+        let outcomes = match borrowed.as_slice() {
+            [(port, packet)] => vec![switch.process(*port, packet, now)],
+            together => in_batch(switch, together, now),
         };
-        if !is_same {
-            return Err(told(packet, expected, found));
-        }
+        Self { packets, outcomes }
     }
-    let left = found.iter().flatten().map(Vec::len).sum();
-    Ok(Some(left))
+
+    fn same(&self, found: &Self) -> Result<(), String> {
+        let outcomes = self.outcomes.iter().zip(&found.outcomes);
+        for ((expected, found), (port, packet)) in outcomes.zip(&self.packets) {
+            if expected != found {
+                return Err(format!(
+                    "port {port}, packet {packet:02x?}, one of {}\n  interpreter {expected:02x?}\n  compiled    {found:02x?}",
+                    self.packets.len()
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What becomes of each packet of a batch, whose outputs do not tell how often they were copied.
@@ -239,14 +278,6 @@ fn is_limit(outcome: &Result<Vec<Output>, RunError>) -> bool {
     matches!(outcome, Err(RunError::WorkLimit(_) | RunError::Depth(_)))
 }
 
-fn told(
-    packet: &[u8],
-    expected: &Result<Vec<Output>, RunError>,
-    found: &Result<Vec<Output>, RunError>,
-) -> String {
-    format!("packet {packet:02x?}\n  interpreter {expected:02x?}\n  compiled    {found:02x?}")
-}
-
 fn compile(text: &str) -> Program {
     let compiled =
         p4lang::compile_text("generated.p4", text, &Options::default(), &MemoryFiles::default());
@@ -255,177 +286,4 @@ fn compile(text: &str) -> Program {
         panic!("the grammar makes a program that is wrong: {diagnostics}\n{text}");
     };
     program
-}
-
-/// A switch with groups, sessions, members and rates.
-fn loaded(program: &Program, follows: bool) -> Switch {
-    let mut switch = Switch::with_seed(program.clone(), 7).expect("a program that can be run");
-    switch.follow_psa_switch(follows);
-    let replicas = [(1, 1), (3, 2), (1, 3)].map(|(port, instance)| Replica { port, instance });
-    switch.set_multicast_group(4, replicas.to_vec());
-    for (session, port, length) in [(5, 2, Some(40)), (6, 3, None)] {
-        let replicas = vec![Replica { port, instance: 9 }];
-        let session_of =
-            CloneSession { replicas, packet_length: length, ..CloneSession::default() };
-        switch.set_clone_session(session, Some(session_of));
-    }
-    if let (Ok(profile), Ok(_)) = (switch.extern_named("I.chosen"), switch.table_named("spread_")) {
-        for member in 0..3 {
-            let call = action(&switch, "spread_", "port", [member, 0x55]);
-            let call = call.expect("the table of the selector");
-            switch.add_member(profile, member, call).expect("a member");
-        }
-        let members = [0, 1, 2].map(|member| GroupMember { member, weight: 1, watch_port: None });
-        let group = Group { members: members.to_vec(), max_size: 0 };
-        switch.add_group(profile, 1, group).expect("a group");
-    }
-    for number in 0..40 {
-        add(&mut switch, [number % 4, number / 4, number % 5, number * 77], Duration::ZERO);
-    }
-    for (profile, milliseconds) in [(1, 4), (2, 9)] {
-        switch.set_expire_time_profile(profile, Some(Duration::from_millis(milliseconds)));
-    }
-    if let Ok(set) = switch.value_set_named("known") {
-        let members = vec![vec![FieldMatch::Exact(Bits::unsigned(16, 3))]];
-        switch.set_value_set(set, &members).expect("members");
-    }
-    configure_meters(&switch);
-    switch
-}
-
-/// Meters give all colours for a few packets in some milliseconds.
-fn configure_meters(core: &Core) {
-    let config =
-        MeterConfig::SingleRate { committed_rate: 200, committed_burst: 1, excess_burst: 1 };
-    if let Ok(id) = core.extern_named("I.metered") {
-        (0..4).for_each(|index| {
-            core.configure_meter(id, index, Some(config), Duration::ZERO).expect("an element");
-        });
-    }
-    let bytes = MeterConfig::TwoRate {
-        committed_rate: 9000,
-        committed_burst: 90,
-        peak_rate: 20_000,
-        peak_burst: 180,
-    };
-    for (table, meter, config) in [("ternary_", "I.rated", bytes), ("out_", "E.paced", config)] {
-        if let (Ok(table), Ok(meter)) = (core.table_named(table), core.extern_named(meter)) {
-            core.configure_direct_meters(table, meter, Some(config), Duration::ZERO)
-                .expect("a meter");
-        }
-    }
-}
-
-const TABLES: [&str; 4] = ["exact_", "wide_", "ternary_", "spread_"];
-
-/// Nothing if the program does not apply the table: it is not there then.
-fn action(switch: &Switch, table: &str, name: &str, numbers: [u32; 2]) -> Option<ActionCall> {
-    let table = switch.table_named(table).ok()?;
-    let action = switch.action_named(table, name).ok()?;
-    let parameters = switch.program().actions[action.index()].control_plane_parameters().count();
-    let numbers = numbers.map(|number| Bits::unsigned(128, u128::from(number & 7)));
-    Some(switch.action_call(action, &numbers[..parameters.min(2)]).expect("arguments"))
-}
-
-/// Adds an entry; nothing if it is there already or does not fit.
-fn add(switch: &mut Switch, [table, key, chosen, data]: [u32; 4], now: Duration) {
-    let name = TABLES[table as usize % 4];
-    let Ok(id) = switch.table_named(name) else { return };
-    let bits = |width: u32, number: u32| Bits::unsigned(width, u128::from(number));
-    let (matches, actions): (Vec<FieldMatch>, &[&str]) = match name {
-        "exact_" => (
-            vec![FieldMatch::Exact(bits(4, key & 15)), FieldMatch::Exact(bits(1, data & 1))],
-            &["port", "note", "group", "drop", "NoAction"],
-        ),
-        "wide_" => {
-            let length = (key * 9) % 129;
-            let value = Bits::unsigned(128, u128::from(data) << 96 | u128::from(key));
-            let value = value.bit_and(&Bits::prefix_mask(128, length));
-            let matches = vec![FieldMatch::Lpm { value, prefix_length: length }];
-            (matches, &["port", "change", "NoAction"])
-        }
-        "ternary_" => {
-            let value = bits(72, key & 0xf).cast(72, true);
-            let mask = bits(72, 0xf).cast(72, true);
-            let low = bits(8, key & 7).cast(8, true);
-            let high = bits(8, 100).cast(8, true);
-            let optional = match data & 1 {
-                0 => FieldMatch::Any,
-                _ => FieldMatch::Exact(bits(8, key & 3)),
-            };
-            let matches = vec![
-                FieldMatch::Ternary { value, mask },
-                FieldMatch::Range { low, high },
-                optional,
-            ];
-            (matches, &["note", "rate", "drop", "NoAction"])
-        }
-        _ => (vec![FieldMatch::Exact(bits(4, key & 15))], &[]),
-    };
-    let runs = match actions.get(chosen as usize % actions.len().max(1)) {
-        Some(name_of) => match action(switch, name, name_of, [data, data >> 3]) {
-            Some(call) => EntryAction::Action(call),
-            None => return,
-        },
-        None if data & 1 == 0 => EntryAction::Member(data % 3),
-        None => EntryAction::Group(1),
-    };
-    let priority = u32::from(name == "ternary_") * (1 + (data & 0xff));
-    let entry = TableEntry { matches, priority, action: runs, idle_timeout: None };
-    let _ = switch.add_entry(id, entry, now);
-}
-
-fn remove(switch: &mut Switch, table: u32, position: u32) {
-    let Ok(id) = switch.table_named(TABLES[table as usize % 4]) else { return };
-    let entry = switch.entries(id).expect("entries").nth(position as usize);
-    if let Some((_, entry)) = entry {
-        switch.delete_entry(id, &entry.matches, entry.priority).expect("an entry");
-    }
-}
-
-/// Registers, counters and messages are the same.
-fn same_state(one: &mut Switch, other: &mut Switch) -> Result<(), String> {
-    let digests = (one.take_digests(), other.take_digests());
-    if digests.0 != digests.1 {
-        return Err(format!("digests\n  {:?}\n  {:?}", digests.0, digests.1));
-    }
-    for name in ["I.small", "I.large"] {
-        let Ok(id) = one.extern_named(name) else { continue };
-        for index in 0..4 {
-            let values = (one.register(id, index), other.register(id, index));
-            if values.0 != values.1 {
-                return Err(format!("{name}[{index}]: {:?}, {:?}", values.0, values.1));
-            }
-        }
-    }
-    if let Ok(id) = one.extern_named("I.counted") {
-        for index in 0..4 {
-            let values = (one.counter(id, index), other.counter(id, index));
-            if values.0 != values.1 {
-                return Err(format!("counted[{index}]: {:?}, {:?}", values.0, values.1));
-            }
-        }
-    }
-    for table in ["learning_", "values_"] {
-        let Ok(id) = one.table_named(table) else { continue };
-        let entries = |switch: &Switch| -> Vec<TableEntry> {
-            switch.entries(id).expect("entries").map(|(_, entry)| entry).collect()
-        };
-        let found = (entries(one), entries(other));
-        if found.0 != found.1 {
-            return Err(format!("entries of {table}\n  {:?}\n  {:?}", found.0, found.1));
-        }
-    }
-    let (Ok(id), Ok(table)) = (one.extern_named("I.hits"), one.table_named("exact_")) else {
-        return Ok(());
-    };
-    let handles: Vec<_> = one.entries(table).expect("entries").map(|(handle, _)| handle).collect();
-    for handle in handles {
-        let values =
-            (one.direct_counter(table, handle, id), other.direct_counter(table, handle, id));
-        if values.0 != values.1 {
-            return Err(format!("hits of {handle:?}: {:?}, {:?}", values.0, values.1));
-        }
-    }
-    Ok(())
 }

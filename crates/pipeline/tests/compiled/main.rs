@@ -7,6 +7,7 @@ mod both;
 mod bursts;
 mod changed;
 mod constructs;
+mod declared;
 mod differential;
 mod generated;
 mod members;

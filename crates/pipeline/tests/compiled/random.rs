@@ -1,33 +1,57 @@
 //! Programs of the grammar, by seed.
 
 use crate::differential::Case;
+use pipeline::Way;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
 
 /// Programs; each gets [`INPUTS`].
 const PROGRAMS: u64 = 48;
 const INPUTS: usize = 60;
 
+/// Differences that are told at once.
+const TOLD: usize = 5;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok())
+}
+
+/// `PLANIMETER_SEED` is the first seed, `PLANIMETER_PROGRAMS` their number.
 #[test]
 fn generated_programs_with_all_constructs_give_the_same() {
-    let first = std::env::var("PLANIMETER_SEED").ok().and_then(|seed| seed.parse().ok());
-    let first: u64 = first.unwrap_or(1);
-    let mut left = 0;
-    for seed in first..first + PROGRAMS {
+    let first = number("PLANIMETER_SEED").unwrap_or(1);
+    let programs = number("PLANIMETER_PROGRAMS").unwrap_or(PROGRAMS);
+    let (mut left, mut taken) = (0, BTreeMap::<Way, u64>::new());
+    let mut different = Vec::new();
+    for seed in first..first + programs {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let case = Case::new(&mut |bound| random.random_range(0..bound.max(1)), INPUTS);
         match case.difference() {
-            Ok(packets) => left += packets,
+            Ok(outcome) => {
+                left += outcome.left;
+                outcome.ways.iter().for_each(|way| *taken.entry(*way).or_default() += 1);
+            }
             Err(found) => {
                 let small = case.smallest();
                 let again = small.difference().err().unwrap_or_default();
-                panic!(
+                different.push(format!(
                     "seed {seed}: {found}\n\nsmallest program:\n{}\n\ninputs: {:02x?}\n{again}",
                     small.source.text(),
                     small.inputs
-                );
+                ));
             }
         }
+        if different.len() == TOLD {
+            break;
+        }
     }
-    assert!(left > PROGRAMS as usize * 5, "only {left} packets left");
+    assert!(different.is_empty(), "{}", different.join("\n\n"));
+    println!("seeds from {first}: {left} packets left, programs on each way: {taken:?}");
+    assert!(left > programs as usize * 5, "only {left} packets left");
+    // A share of the programs goes each way.
+    for way in [Way::Driver, Way::Blocks, Way::Stages, Way::Fused, Way::Prefetched] {
+        let went = taken.get(&way).copied().unwrap_or(0);
+        assert!(went * 50 > programs, "only {went} of {programs} programs went by {way}");
+    }
 }

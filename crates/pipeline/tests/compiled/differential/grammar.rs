@@ -1,14 +1,25 @@
 //! Programs of v1model, PSA and PNA made of choices: numbers of all widths, headers that come and go, unions, stacks, varbits,
 //! externs, tables, copies.
 
+#[path = "grammar/enums.rs"]
+mod enums;
 #[path = "grammar/externs.rs"]
 mod externs;
+#[path = "grammar/metadata.rs"]
+mod metadata;
 #[path = "grammar/pna.rs"]
 mod pna;
 #[path = "grammar/psa.rs"]
 mod psa;
+#[path = "grammar/text.rs"]
+mod text;
+#[path = "grammar/v1model.rs"]
+mod v1model;
 
-use std::fmt::Write;
+use text::{
+    ALL_STATES, DECLARATIONS, EMITS, FIELDS, FIRST_OF_METADATA, FIXED_STATES, PLAIN_STATES,
+    SIMPLE_EMITS, SIMPLE_FIELDS, SIMPLE_STATES,
+};
 
 /// What a program and its packets are made from: gives a number below its argument.
 pub(crate) type Choices<'c> = dyn FnMut(u32) -> u32 + 'c;
@@ -17,18 +28,32 @@ pub(crate) type Choices<'c> = dyn FnMut(u32) -> u32 + 'c;
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) parser: Vec<String>,
+    /// Of PSA's egress parser.
+    pub(crate) egress_parser: Vec<String>,
     pub(crate) verify: Vec<String>,
     pub(crate) ingress: Vec<String>,
     pub(crate) egress: Vec<String>,
+    /// Behind egress in v1model, in the (ingress) deparser of others.
     pub(crate) compute: Vec<String>,
-    /// The parser has nothing that the interpreter must do, so that packets may go in bursts.
-    pub(crate) plain: bool,
+    /// In PSA's egress deparser, or PNA's pre control.
+    pub(crate) ending: Vec<String>,
+    /// What the parser can do.
+    parses: Parses,
     /// A program of PSA runs as psa_switch runs it.
     pub(crate) follows: bool,
-    architecture: Architecture,
+    /// An older version of the architecture.
+    is_old: bool,
+    controls: Controls,
 }
 
-/// Of a program. One of PSA or PNA has what its (ingress) deparser does beside emitting in the place of checksums.
+/// Instances, actions and tables, which depend on the architecture.
+#[derive(Clone, Debug)]
+enum Controls {
+    V1model(v1model::Controls),
+    Psa(psa::Controls),
+    Pna(pna::Controls),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Architecture {
     V1model,
@@ -36,186 +61,167 @@ enum Architecture {
     Pna,
 }
 
-/// States of the parser behind the first, and what leads there.
-const ALL_STATES: [&str; 2] = [
-    "(0, _): accept; (1, 0 .. 9): stack; (1, _): options; (2 &&& 0xe, _): either; (4, _): wide; (5, _): ahead;
-            (_, 7): reject; (6, _): values; (7, _): skip; default: accept;",
-    "state values { transition select(h.a.c) { known: wide; _: stack; } }
-    state wide { b.extract(h.w); transition select(h.w.a) { 0: accept; 1 .. 77: options; _: either; } }
-    state either { transition select(h.a.l) { 1: one; 2: two; default: accept; } }
-    state one { b.extract(h.u.a); transition accept; }
-    state two { b.extract(h.u.b); transition accept; }
-    state ahead { m.w = b.lookahead<bit<128>>(); h.w = b.lookahead<W>(); m.k = (bit<32>) b.lookahead<bit<13>>();
-        transition accept; }",
-];
-
-const PLAIN_STATES: [&str; 2] = [
-    "(0, _): accept; (1, 0 .. 9): stack; (1, _): options; (4, _): wide; (5, _): ahead; (_, 7): reject; (7, _): skip;
-            default: accept;",
-    "state wide { b.extract(h.w); transition select(h.w.p) { 0: accept; 1 .. 77: options; _: stack; } }
-    state ahead { h.w = b.lookahead<W>(); m.k = (bit<32>) b.lookahead<bit<13>>(); transition accept; }",
-];
-
-const DECLARATIONS: &str = "header A { bit<4> v; bit<4> l; int<8> s; bit<16> c; bit<48> d; bit<64> q; }
-header W { bit<128> a; bit<96> b; bit<7> x; bit<65> y; int<72> z; bit<8> p; }
-header O { bit<8> n; varbit<64> o; }
-header One { bit<8> a; }
-header Two { bit<16> b; }
-header_union U { One a; Two b; }
-header S { bit<8> t; bit<8> w; }
-struct N { bit<24> i; bool j; }
-struct H { A a; W w; O o; U u; S[3] s; A kept; W wide; O other; }
-struct M { bit<9> x; int<16> y; bool z; bit<64> q; bit<128> w; @field_list(1) bit<32> k; @field_list(1, 2) N n;
-    bit<80> v; bit<8> color; bit<16> csum;
-    @field_list(0, 1, 2) bit<2> rounds; }
-struct Message { bit<48> d; bit<128> w; S s; bit<9> x; }
-bit<16> mixed(in bit<16> a, inout bit<128> b, out bit<9> c) {
-    b = b + 1; c = (bit<9>) a; if (a == 3) { return 7; } b[40:30] = 11w5; return a * 3; }
-W widened(in W w, in bit<7> x) { W made = w; made.setValid(); made.x = x; return made; }
-control Inner(inout S s, inout bit<128> w, out bit<8> t) {
-    action bump(inout bit<128> y, in bit<8> by) { y = y + (bit<128>) by; if (y[0:0] == 1) { exit; } }
-    apply { if (s.t == 3) { t = 1; return; } bump(w, s.w); t = s.t ++ 1w1 == 9w7 ? 8w1 : 8w2; } }
-";
-
-const INGRESS: &str = "register<bit<32>, bit<32>>(4) small; register<bit<80>, bit<32>>(4) large; counter<bit<32>>(4, CounterType.packets_and_bytes) counted;
-    meter<bit<32>>(4, MeterType.packets) metered; direct_counter(CounterType.packets) hits; direct_meter<bit<8>>(MeterType.bytes) rated;
-    action_selector(HashAlgorithm.crc16, 16, 10) chosen; Inner() inner;
-    action port(bit<9> to, bit<128> w) { s.egress_spec = to; h.w.a = h.w.a ^ w; }
-    action note(bit<16> c) { h.a.c = c; rated.read(m.color); }
-    action group(bit<16> to) { s.mcast_grp = to; }
-    action change(inout bit<65> y, bit<4> l) { h.a.l = l; y = ~y; if (l == 2) { exit; } }
-    action drop() { mark_to_drop(s); }
-    table exact_ { key = { h.a.v: exact; h.a.isValid(): exact; } actions = { port; note; group; drop; NoAction; }
-        default_action = port(1, 5); counters = hits; }
-    table wide_ { key = { h.w.a: lpm; } actions = { port; change(h.w.y); NoAction; } default_action = NoAction(); }
-    table ternary_ { key = { h.w.z: ternary; h.a.s: range; h.u.a.a: optional; } actions = { note; drop; NoAction; }
-        default_action = NoAction(); meters = rated; }
-    table spread_ { key = { h.a.l: exact; h.a.d: selector; h.w.b: selector; } actions = { port; note; }
-        implementation = chosen; }
-";
-
-const EMITS: &str = "b.emit(h.a); b.emit(h.w); b.emit(h.o); b.emit(h.u); b.emit(h.s); b.emit(h.kept); b.emit(h.wide);
-    b.emit(h.other);";
-
-/// Names, widths and signs of what can be read and written in all blocks.
-const FIELDS: [(&str, u32, bool); 29] = [
-    ("h.a.v", 4, false),
-    ("h.a.l", 4, false),
-    ("h.a.s", 8, true),
-    ("h.a.c", 16, false),
-    ("h.a.d", 48, false),
-    ("h.a.q", 64, false),
-    ("h.w.a", 128, false),
-    ("h.w.b", 96, false),
-    ("h.w.x", 7, false),
-    ("h.w.y", 65, false),
-    ("h.w.z", 72, true),
-    ("h.w.p", 8, false),
-    ("h.o.n", 8, false),
-    ("h.u.a.a", 8, false),
-    ("h.u.b.b", 16, false),
-    ("h.s[0].t", 8, false),
-    ("h.s[1].w", 8, false),
-    ("h.s[2].t", 8, false),
-    ("h.kept.q", 64, false),
-    ("h.wide.y", 65, false),
-    ("m.x", 9, false),
-    ("m.y", 16, true),
-    ("m.q", 64, false),
-    ("m.w", 128, false),
-    ("m.k", 32, false),
-    ("m.n.i", 24, false),
-    ("m.v", 80, false),
-    ("m.color", 8, false),
-    ("m.csum", 16, false),
-];
+/// What a parser can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Parses {
+    /// All.
+    All,
+    /// Nothing that the interpreter must do, so that packets may go in bursts.
+    Plain,
+    /// Nothing but extract headers, so that they may go through one function.
+    Extracts,
+    /// The same without a header whose length varies, so that keys are known before packets are parsed.
+    ExtractsFixed,
+}
 
 impl Source {
     pub(crate) fn new(choose: &mut Choices<'_>) -> Self {
         let architecture = match choose(6) {
-            3 => Architecture::Pna,
+            2 | 3 => Architecture::Pna,
             4 | 5 => Architecture::Psa,
             _ => Architecture::V1model,
         };
-        let mut grammar = Grammar { choose, architecture };
-        let some = |grammar: &mut Grammar<'_, '_>, most: u32, stage: Stage| {
-            let count = 1 + grammar.below(most);
-            (0..count).map(|_| grammar.statement(stage, 2)).collect()
+        let (is_old, is_simple) = (choose(4) == 1, choose(3) > 0);
+        let is_fixed = is_simple && choose(2) == 1;
+        let has_lengths = is_old && architecture != Architecture::V1model;
+        let mut grammar = Grammar {
+            choose,
+            architecture,
+            is_old,
+            is_simple,
+            is_fixed,
+            has_lengths,
+            carries: true,
+            kernel: false,
         };
+        let grammar = &mut grammar;
+        let (controls, first) = match architecture {
+            Architecture::V1model => {
+                (Controls::V1model(v1model::Controls::new(grammar)), "s.egress_spec = 1;")
+            }
+            Architecture::Psa => {
+                let (carried, carries) = psa::Carried::choose(grammar);
+                grammar.carries = carries;
+                let controls = Controls::Psa(psa::Controls::new(grammar, carried));
+                (controls, "send_to_port(o, (PortId_t) 32w1);")
+            }
+            Architecture::Pna => {
+                grammar.carries = false;
+                let controls = pna::Controls::new(grammar);
+                grammar.kernel = controls.has_kernel();
+                (Controls::Pna(controls), "send_to_port((PortId_t) 32w1);")
+            }
+        };
+        let has_egress = architecture != Architecture::Pna;
+        let most = if is_simple { 4 } else { 10 };
+        let mut ingress = grammar.some(most, Stage::Ingress);
+        if grammar.below(2) == 0 {
+            ingress.insert(0, first.to_owned());
+        }
+        let egress = if has_egress { grammar.some(most / 2, Stage::Egress) } else { Vec::new() };
+        let follows = architecture == Architecture::Psa && grammar.below(3) == 0;
         Self {
-            parser: some(&mut grammar, 3, Stage::Parser),
+            parser: grammar.some(3, Stage::Parser),
+            egress_parser: match architecture {
+                Architecture::Psa => grammar.some(2, Stage::EgressParser),
+                Architecture::V1model | Architecture::Pna => Vec::new(),
+            },
             verify: match architecture {
                 Architecture::Psa | Architecture::Pna => Vec::new(),
                 Architecture::V1model => {
                     (0..grammar.below(2)).map(|_| grammar.checksum("verify")).collect()
                 }
             },
-            ingress: some(&mut grammar, 10, Stage::Ingress),
-            egress: match architecture {
-                Architecture::Pna => Vec::new(),
-                Architecture::V1model | Architecture::Psa => some(&mut grammar, 5, Stage::Egress),
-            },
+            ingress,
+            egress,
             compute: match architecture {
-                Architecture::Psa => (0..grammar.below(2)).map(|_| grammar.psa_message()).collect(),
+                Architecture::Psa => {
+                    (0..grammar.below(3)).map(|_| grammar.psa_message(Stage::Ingress)).collect()
+                }
                 Architecture::Pna => (0..grammar.below(2)).map(|_| grammar.pna_message()).collect(),
                 Architecture::V1model => {
                     (0..grammar.below(3)).map(|_| grammar.checksum("update")).collect()
                 }
             },
-            plain: grammar.below(2) == 1,
-            follows: architecture == Architecture::Psa && grammar.below(3) == 0,
-            architecture,
+            ending: match architecture {
+                Architecture::Psa => {
+                    (0..grammar.below(3)).map(|_| grammar.psa_message(Stage::Egress)).collect()
+                }
+                Architecture::Pna if is_old => grammar.some(2, Stage::Pre),
+                Architecture::V1model | Architecture::Pna => Vec::new(),
+            },
+            parses: match (is_simple, is_fixed || grammar.below(2) == 0) {
+                (true, true) if is_fixed => Parses::ExtractsFixed,
+                (true, _) => Parses::Extracts,
+                (false, true) => Parses::All,
+                (false, false) => Parses::Plain,
+            },
+            follows,
+            is_old,
+            controls,
         }
     }
 
     /// Parts that can be left out.
-    pub(crate) fn parts(&mut self) -> [&mut Vec<String>; 5] {
-        [&mut self.parser, &mut self.verify, &mut self.ingress, &mut self.egress, &mut self.compute]
+    pub(crate) fn parts(&mut self) -> [&mut Vec<String>; 7] {
+        [
+            &mut self.parser,
+            &mut self.egress_parser,
+            &mut self.verify,
+            &mut self.ingress,
+            &mut self.egress,
+            &mut self.compute,
+            &mut self.ending,
+        ]
     }
 
     pub(crate) fn text(&self) -> String {
-        match self.architecture {
-            Architecture::V1model => {}
-            Architecture::Psa => return self.psa_text(),
-            Architecture::Pna => return self.pna_text(),
+        match &self.controls {
+            Controls::V1model(controls) => self.v1model_text(controls),
+            Controls::Psa(controls) => self.psa_text(controls),
+            Controls::Pna(controls) => self.pna_text(controls),
         }
-        let join = |statements: &[String]| statements.join("\n        ");
-        format!(
-            "#include <core.p4>
-#define V1MODEL_VERSION 20200408
-#include <v1model.p4>
-{DECLARATIONS}
-parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {{
-{} }}
-control V(inout H h, inout M m) {{ apply {{
-        {} }} }}
-control I(inout H h, inout M m, inout standard_metadata_t s) {{ {INGRESS}
-    apply {{ s.egress_spec = 1;
-        {} }} }}
-control E(inout H h, inout M m, inout standard_metadata_t s) {{ Inner() inner;
-    apply {{
-        {} }} }}
-control C(inout H h, inout M m) {{ apply {{
-        {} }} }}
-control D(packet_out b, in H h) {{ apply {{ {EMITS} }} }}
-V1Switch(P(), V(), I(), E(), C(), D()) main;",
-            self.states(""),
-            join(&self.verify),
-            join(&self.ingress),
-            join(&self.egress),
-            join(&self.compute),
-        )
     }
 
-    /// The states of a parser, which begins with this.
-    fn states(&self, begin: &str) -> String {
-        let [leads, states] = if self.plain { PLAIN_STATES } else { ALL_STATES };
-        let set = if self.plain { "" } else { "value_set<bit<16>>(4) known;" };
-        let start = self.parser.join("\n        ");
+    /// Types and functions of all programs.
+    fn declarations(&self) -> String {
+        let other = "struct Other { bit<9> x; int<16> y; bool z; bit<64> q; bit<128> w; bit<32> k; N n; bit<80> v; bit<8> color;
+    bit<16> csum; bit<2> rounds; }";
+        format!("{DECLARATIONS}{other}\n")
+    }
+
+    fn emits(&self) -> &'static str {
+        match self.parses {
+            Parses::Extracts | Parses::ExtractsFixed => SIMPLE_EMITS,
+            Parses::All | Parses::Plain => EMITS,
+        }
+    }
+
+    /// The states of a parser, which begins with these statements behind the first header.
+    fn states(&self, begin: &str, start: &[String]) -> String {
+        let [leads, states] = match self.parses {
+            Parses::All => ALL_STATES,
+            Parses::Plain => PLAIN_STATES,
+            Parses::Extracts => SIMPLE_STATES,
+            Parses::ExtractsFixed => FIXED_STATES,
+        };
+        let set = if self.parses == Parses::All { "value_set<bit<16>>(4) known;" } else { "" };
+        let start = start.join("\n        ");
         // Only BMv2 has an answer for bits that are no whole bytes.
-        let skipped = match self.architecture {
-            Architecture::V1model => "h.a.l",
-            Architecture::Psa | Architecture::Pna => "h.a.l << 3",
+        let skipped = match self.controls {
+            Controls::V1model(_) => "h.a.l",
+            Controls::Psa(_) | Controls::Pna(_) => "h.a.l << 3",
+        };
+        let options = match self.parses {
+            Parses::ExtractsFixed => "",
+            _ => "state options { b.extract(h.o, (bit<32>) h.a.l << 3); transition accept; }",
+        };
+        let stack = match self.parses {
+            Parses::Extracts | Parses::ExtractsFixed => String::new(),
+            Parses::All | Parses::Plain => format!(
+                "state stack {{ b.extract(h.s.next); transition select(h.s.last.t) {{ 0: stack; 1: wide; default: accept; }} }}
+    state skip {{ b.advance((bit<32>) {skipped}); transition stack; }}"
+            ),
         };
         format!(
             "    {set}
@@ -224,9 +230,8 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;",
         transition select(h.a.v, h.a.c) {{
             {leads} }} }}
     {states}
-    state options {{ b.extract(h.o, (bit<32>) h.a.l << 3); transition accept; }}
-    state stack {{ b.extract(h.s.next); transition select(h.s.last.t) {{ 0: stack; 1: wide; default: accept; }} }}
-    state skip {{ b.advance((bit<32>) {skipped}); transition stack; }}"
+    {options}
+    {stack}"
         )
     }
 }
@@ -236,11 +241,33 @@ enum Stage {
     Parser,
     Ingress,
     Egress,
+    /// PSA's.
+    EgressParser,
+    /// PNA's pre control.
+    Pre,
+}
+
+impl Stage {
+    fn parses(self) -> bool {
+        matches!(self, Self::Parser | Self::EgressParser)
+    }
 }
 
 struct Grammar<'g, 'c> {
     choose: &'g mut Choices<'c>,
     architecture: Architecture,
+    /// An older version of the architecture.
+    is_old: bool,
+    /// Nothing that machine code leaves to the interpreter, and little of all.
+    is_simple: bool,
+    /// Keys of tables are known before packets are parsed.
+    is_fixed: bool,
+    /// Counters and meters may be told the length of a packet.
+    has_lengths: bool,
+    /// The program keeps account of how often a packet came again.
+    carries: bool,
+    /// There are the metadata that Linux keeps with a packet.
+    kernel: bool,
 }
 
 impl Grammar<'_, '_> {
@@ -253,9 +280,26 @@ impl Grammar<'_, '_> {
         of.get(position).copied().unwrap_or_default().to_owned()
     }
 
+    /// Statements of a block, at least one.
+    fn some(&mut self, most: u32, stage: Stage) -> Vec<String> {
+        let count = 1 + self.below(most);
+        (0..count).map(|_| self.statement(stage, 2)).collect()
+    }
+
+    /// A field that may be written. A parser that writes in headers keeps packets from the one function.
+    fn target(&mut self, stage: Stage) -> (&'static str, u32, bool) {
+        if self.is_simple && stage.parses() {
+            let position =
+                self.below(SIMPLE_FIELDS.len() as u32 - FIRST_OF_METADATA) + FIRST_OF_METADATA;
+            return SIMPLE_FIELDS.get(position as usize).copied().unwrap_or(("m.k", 32, false));
+        }
+        self.field()
+    }
+
     fn field(&mut self) -> (&'static str, u32, bool) {
-        let position = self.below(FIELDS.len() as u32) as usize;
-        FIELDS.get(position).copied().unwrap_or(("m.k", 32, false))
+        let fields = if self.is_simple { &SIMPLE_FIELDS[..] } else { &FIELDS[..] };
+        let position = self.below(fields.len() as u32) as usize;
+        fields.get(position).copied().unwrap_or(("m.k", 32, false))
     }
 
     /// A number of an unsigned type.
@@ -317,8 +361,9 @@ impl Grammar<'_, '_> {
                     (self.expression(width - low, depth), self.expression(low, depth));
                 format!("({left} ++ {right})")
             }
-            6 if width < 120 => {
-                let from = width + self.below(129 - width);
+            6 if width < if self.is_simple { 60 } else { 120 } => {
+                let most = if self.is_simple { 65 } else { 129 };
+                let from = width + self.below(most - width);
                 let low = self.below(from - width + 1);
                 let operand = self.expression(from, depth);
                 format!("({operand})[{}:{low}]", low + width - 1)
@@ -336,7 +381,7 @@ impl Grammar<'_, '_> {
                     "((bit<{width}>) ((int<{width}>) {left} {operator} (int<{width}>) {right}))"
                 )
             }
-            9 => {
+            9 if !self.is_simple => {
                 let index = self.index();
                 format!("((bit<{width}>) h.s[{index}].w)")
             }
@@ -347,10 +392,13 @@ impl Grammar<'_, '_> {
     fn condition(&mut self, depth: u32) -> String {
         match self.below(8) {
             0 => {
-                let header = self
-                    .one_of(&["h.a", "h.w", "h.o", "h.u.a", "h.u.b", "h.u", "h.s[1]", "h.kept"]);
-                format!("{header}.isValid()")
+                let headers: &[&str] = match self.is_simple {
+                    true => &["h.a", "h.w", "h.o", "h.kept"],
+                    false => &["h.a", "h.w", "h.o", "h.u.a", "h.u.b", "h.u", "h.s[1]", "h.kept"],
+                };
+                format!("{}.isValid()", self.one_of(headers))
             }
+            1 if self.is_simple => self.one_of(&["m.z", "true", "(h.a.v != 0)"]),
             1 => self.one_of(&[
                 "(h.a == h.kept)",
                 "(h.w != h.wide)",
@@ -365,7 +413,8 @@ impl Grammar<'_, '_> {
                 format!("((int<16>) {left} {comparison} (int<16>) {right})")
             }
             _ => {
-                let widths = [1, 8, 16, 64, 65, 128];
+                let widths: &[u32] =
+                    if self.is_simple { &[1, 8, 16, 64] } else { &[1, 8, 16, 64, 65, 128] };
                 let position = self.below(widths.len() as u32) as usize;
                 let width = widths.get(position).copied().unwrap_or(8);
                 let (left, right) = (self.expression(width, depth), self.leaf(width));
@@ -375,8 +424,8 @@ impl Grammar<'_, '_> {
         }
     }
 
-    fn assignment(&mut self) -> String {
-        let (name, width, signed) = self.field();
+    fn assignment(&mut self, stage: Stage) -> String {
+        let (name, width, signed) = self.target(stage);
         match self.below(4) {
             0 => {
                 let high = self.below(width);
@@ -396,15 +445,29 @@ impl Grammar<'_, '_> {
     }
 
     fn statement(&mut self, stage: Stage, depth: u32) -> String {
-        match self.below(16) {
-            0..=3 => self.assignment(),
+        match self.below(21) {
+            0..=3 => self.assignment(stage),
+            16.. => self.metadata(stage),
+            4 if self.is_simple => {
+                let header = self.one_of(&["h.a", "h.w", "h.o", "h.kept"]);
+                match stage.parses() {
+                    true => self.assignment(stage),
+                    false => format!("{header}.{}();", self.one_of(&["setValid", "setInvalid"])),
+                }
+            }
+            5 if self.is_simple => match stage.parses() {
+                true => self.assignment(stage),
+                false => self.one_of(&["h.kept = h.a;", "h.a = h.kept;"]),
+            },
+            6 if self.is_simple => self.enumerated(),
+            8 | 9 if self.is_simple => self.assignment(stage),
             4 => {
                 let header = self.one_of(&[
                     "h.a", "h.w", "h.o", "h.u.a", "h.u.b", "h.s[0]", "h.s[2]", "h.kept", "h.wide",
                 ]);
                 format!("{header}.{}();", self.one_of(&["setValid", "setInvalid"]))
             }
-            5 if stage == Stage::Parser => self.one_of(&[
+            5 if stage.parses() => self.one_of(&[
                 "h.kept = h.a;",
                 "h.a = h.kept;",
                 "h.wide = h.w;",
@@ -432,6 +495,7 @@ impl Grammar<'_, '_> {
                 "m.n.j = h.a == h.kept;",
                 "h.u.b = { h.a.c };",
             ]),
+            6 if self.below(3) == 0 => self.enumerated(),
             6 => {
                 let (index, value) = (self.index(), self.expression(8, 1));
                 format!("h.s[{index}].t = {value};")
@@ -452,7 +516,7 @@ impl Grammar<'_, '_> {
                     &format!("h.s[{index}].t = (bit<8>) mixed({argument}, h.w.a, m.x);"),
                 ])
             }
-            9 if depth > 0 && stage != Stage::Parser => {
+            9 if depth > 0 && !stage.parses() => {
                 let body = self.statement(stage, 0);
                 let more = self.statement(stage, 0);
                 let subject = self.expression(4, 1);
@@ -467,89 +531,29 @@ impl Grammar<'_, '_> {
                     _ => format!("for (bit<8> i = 0; i < 5; i = i + 1) {{ {body} {more} }}"),
                 }
             }
-            10.. if stage != Stage::Parser => match self.architecture {
-                Architecture::V1model => self.extern_call(stage),
+            10..16 if stage == Stage::Pre => self.assignment(stage),
+            10..12 if stage.parses() => self.parser_call(),
+            10..16 if !stage.parses() => match self.architecture {
+                Architecture::V1model => self.v1model_call(stage),
                 Architecture::Psa => self.psa_call(stage),
                 Architecture::Pna => self.pna_call(),
             },
-            _ => self.assignment(),
+            _ => self.assignment(stage),
         }
     }
 
-    fn extern_call(&mut self, stage: Stage) -> String {
-        let index = format!("(bit<32>) {}", self.leaf(3));
-        let value = self.expression(32, 1);
+    /// What only parsers can ask of a packet.
+    fn parser_call(&mut self) -> String {
         if self.below(2) == 0 {
-            let (low, high) = (self.below(5), self.below(20));
-            let algorithm =
-                self.one_of(&["crc32", "crc16", "csum16", "identity", "xor16", "crc32_custom"]);
-            let data = self.one_of(&[
-                "{ h.a.d, h.w.a }",
-                "{ h.a, m.x }",
-                "{ h.w.z, h.s[0].t, h.a.l }",
-                "{ m.v, h.u.a.a }",
-            ]);
-            return match self.below(9) {
-                0 => format!("random(m.k, 32w{low}, 32w{high});"),
-                1 => {
-                    format!("hash(m.csum, HashAlgorithm.{algorithm}, 16w{low}, {data}, 32w{high});")
-                }
-                2 => format!("log_msg(\"{{}} and {{}}\", {{ {value}, h.w.a }});"),
-                3 => format!("truncate(32w{});", 10 + high),
-                4 => format!("assert(h.a.c != 16w{low});"),
-                5 => "inner.apply(h.s[1], m.w, m.color);".to_owned(),
-                6 => "mark_to_drop(s);".to_owned(),
-                7 => "exit;".to_owned(),
-                _ => "if (m.color == 1) { return; }".to_owned(),
-            };
+            return "m.k = b.length();".to_owned();
         }
-        if stage == Stage::Egress {
-            return self.one_of(&[
-                "if (m.rounds < 2) { m.rounds = m.rounds + 1; clone_preserving_field_list(CloneType.E2E, 5, 1); }",
-                "if (m.rounds < 2) { m.rounds = m.rounds + 1; recirculate_preserving_field_list(2); }",
-                "h.a.c = (bit<16>) s.packet_length;",
-                "h.a.l = (bit<4>) s.egress_rid; h.a.d = s.egress_global_timestamp;",
-                "h.a.q = (bit<64>) s.deq_qdepth + (bit<64>) s.enq_qdepth;",
-                "if (s.egress_port == 2) { mark_to_drop(s); }",
-            ]);
-        }
-        let kept = self.below(3);
-        match self.below(14) {
-            0 => format!("small.read(m.k, {index}); small.write({index}, {value});"),
-            1 => format!("large.read(m.v, {index}); large.write({index}, m.v + (bit<80>) h.a.c);"),
-            2 => format!("counted.count({index});"),
-            3 => format!("metered.execute_meter({index}, m.color);"),
-            4 => "digest<Message>(1, { h.a.d, h.w.a, h.s[0], m.x });".to_owned(),
-            5 => format!("if (m.rounds < 2) {{ m.rounds = m.rounds + 1; clone_preserving_field_list(CloneType.I2E, {}, {kept}); }}", 4 + kept),
-            6 => format!("if (m.rounds < 2) {{ m.rounds = m.rounds + 1; resubmit_preserving_field_list({kept}); }}"),
-            7 => "if (exact_.apply().hit) { h.w.p = 1; }".to_owned(),
-            8 => "switch (wide_.apply().action_run) { port: { m.color = 1; } change: { h.w.x = 3; } default: { } }".to_owned(),
-            9 => "if (ternary_.apply().miss) { m.z = true; }".to_owned(),
-            10 => "spread_.apply();".to_owned(),
-            11 => "s.mcast_grp = 4;".to_owned(),
-            12 => "s.priority = h.a.v[2:0];".to_owned(),
-            _ => "h.a.c = (bit<16>) s.packet_length; if (s.parser_error != error.NoError) { h.a.c = 99; } if (s.checksum_error == 1) { h.a.l = 5; }".to_owned(),
-        }
+        let error = self.one_of(&["HeaderTooShort", "NoMatch", "ParserInvalidArgument"]);
+        format!("verify({} || h.a.c != 2, error.{error});", self.condition(0))
     }
 
-    fn checksum(&mut self, what: &str) -> String {
-        let condition = self.condition(0);
-        let to = self.one_of(&["h.a.c", "m.csum", "h.u.b.b"]);
-        let data = self.one_of(&[
-            "{ h.a.v, h.a.l, h.a.s, h.a.d, h.a.q }",
-            "{ h.w.a, h.w.b, h.w.x, h.w.y }",
-            "{ h.a.d, h.u.a.a, h.s[0].w }",
-            "{ h.o.n, h.o.o, h.a.q }",
-            "{ h.w.x, h.w.a, m.x }",
-        ]);
-        let algorithm = self.one_of(&["csum16", "csum16", "crc16", "xor16"]);
-        let with = self.one_of(&["", "", "_with_payload"]);
-        let mut text = String::new();
-        write!(
-            text,
-            "{what}_checksum{with}({condition}, {data}, {to}, HashAlgorithm.{algorithm});"
-        )
-        .expect("text");
-        text
+    /// A message to the control plane.
+    fn message(&mut self) -> String {
+        let all = ["{ h.a.d, h.w.a, h.s[0], m.x }", "{ 5, m.w, { 1, 2 }, 9w3 }"];
+        self.one_of(&all)
     }
 }

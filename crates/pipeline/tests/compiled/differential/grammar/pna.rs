@@ -1,95 +1,206 @@
 //! What is PNA's own of generated programs: tables that packets add entries to, entries that packets write, where a packet
-//! goes, externs.
+//! goes; for version 0.5 a control before the main one.
 
-use super::externs::ExternCall;
-use super::{Grammar, Source};
+use super::{Grammar, Source, Stage};
 
-const DECLARATIONS: &str = "struct Learnt { bit<16> c; }
+const TYPES: &str = "struct Learnt { bit<16> c; }
 struct Kept { bit<32> value; }
 ";
 
-const CONTROL: &str = "Register<bit<32>, bit<32>>(4) small; Register<bit<80>, bit<32>>(4) large;
-    Counter<bit<64>, bit<32>>(4, PNA_CounterType_t.PACKETS_AND_BYTES) counted; Meter<bit<32>>(4, PNA_MeterType_t.PACKETS) metered;
-    DirectCounter<bit<64>>(PNA_CounterType_t.PACKETS) hits; DirectMeter(PNA_MeterType_t.BYTES) rated;
-    Hash<bit<16>>(PNA_HashAlgorithm_t.CRC16) crc16; Hash<bit<32>>(PNA_HashAlgorithm_t.CRC32) crc32;
-    Checksum<bit<16>>(PNA_HashAlgorithm_t.ONES_COMPLEMENT16) ones; InternetChecksum() sum; Random<bit<32>>(2, 19) drawn;
-    ActionSelector(PNA_HashAlgorithm_t.CRC16, 16, 10) chosen; Inner() inner;
-    action port(bit<9> to, bit<128> w) { send_to_port((PortId_t) (bit<32>) to); h.w.a = h.w.a ^ w; }
-    action note(bit<16> c) { h.a.c = c; }
-    action rate(bit<16> c) { h.a.c = c; if (rated.execute() == PNA_MeterColor_t.RED) { m.color = 1; } }
-    action group(bit<16> to) { hits.count(); m.y = (int<16>) to; }
-    action change(inout bit<65> y, bit<4> l) { h.a.l = l; y = ~y; if (l == 2) { exit; } }
-    action drop() { drop_packet(); }
-    action known(bit<16> c) { h.a.c = h.a.c ^ c; restart_expire_timer(); if (c == 3) { exit; } }
-    action longer(bit<16> c) { m.csum = c; set_entry_expire_time((ExpireTimeProfileId_t) 2); }
-    action learn() { m.k = m.k + (bit<32>) add_entry_if(h.a.l != 7, \"known\", (Learnt) { c = h.a.c },
-        (ExpireTimeProfileId_t) (ExpireTimeProfileIdUint_t) (h.a.d[7:0] & 3)); }
-    action exchange(@__ref bit<32> value) { bit<32> old = value; value = m.k; m.k = old; if (old == 5) { exit; } }
-    action keep() { m.z = add_entry(\"exchange\", (Kept) { value = m.k }, (ExpireTimeProfileId_t) 1) == ADD_ENTRY_SUCCESS; }
-    table exact_ { key = { h.a.v: exact; h.a.isValid(): exact; } actions = { port; note; group; drop; NoAction; }
-        default_action = port(1, 5); pna_direct_counter = hits; }
-    table wide_ { key = { h.w.a: lpm; } actions = { port; change(h.w.y); NoAction; } default_action = NoAction(); }
-    table ternary_ { key = { h.w.z: ternary; h.a.s: range; h.u.a.a: optional; } actions = { rate; drop; NoAction; }
-        default_action = NoAction(); pna_direct_meter = rated; }
-    table spread_ { key = { h.a.l: exact; h.a.d: selector; h.w.b: selector; } actions = { port; note; }
-        pna_implementation = chosen; }
-    table learning_ { key = { h.a.d: exact; h.a.l: exact; } actions = { known; longer; learn; } default_action = learn();
-        add_on_miss = true; size = 6; pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; }
-    @tableconfig(impl = \"dpdk\", synced = true)
-    table values_ { key = { h.a.v: exact; } actions = { exchange; keep; } default_action = keep(); add_on_miss = true; size = 9; }
-";
+/// What the declarations of a program depend on.
+#[derive(Clone, Debug)]
+pub(super) struct Controls {
+    main: String,
+    /// The pre control is given headers and metadata of the main blocks' types.
+    same_types: bool,
+    file: String,
+}
+
+impl Controls {
+    pub(super) fn new(grammar: &mut Grammar<'_, '_>) -> Self {
+        let file = match grammar.is_old {
+            true => "dpdk/pna.p4".to_owned(),
+            false => grammar.one_of(&["pna.p4", "bmv2/pna.p4", "tc/pna.p4"]),
+        };
+        let instances = grammar.shared_instances();
+        let tables = grammar.shared_tables(
+            "send_to_port((PortId_t) (bit<32>) to);",
+            "drop_packet();",
+            ["", ""],
+        );
+        let learning = grammar.learning();
+        let main = format!("{instances}{tables}{learning}");
+        Self { main, same_types: grammar.below(2) == 0, file }
+    }
+}
+
+impl Controls {
+    /// Whether there are the metadata that Linux keeps with a packet.
+    pub(super) fn has_kernel(&self) -> bool {
+        self.file.starts_with("tc")
+    }
+}
 
 impl Source {
     /// The text of a program of PNA.
-    pub(super) fn pna_text(&self) -> String {
+    pub(super) fn pna_text(&self, controls: &Controls) -> String {
+        let Controls { main, same_types, file } = controls;
+        let join = |statements: &[String]| statements.join("\n        ");
+        let headers =
+            if file.starts_with("bmv2") || file.starts_with("tc") { "inout H h" } else { "in H h" };
+        // The kernel's metadata of a packet are a parameter that may be left out.
+        let kernel = if file.starts_with("tc") { ", tc_skb_metadata kernel" } else { "" };
+        let [pre_metadata, pre_program, accelerator] = match self.is_old {
+            true => {
+                [if *same_types { "M" } else { "Other" }, "Pre(), ", "ipsec_accelerator() ipsec;"]
+            }
+            false => ["", "", ""],
+        };
+        let pre = match self.is_old {
+            true => format!(
+                "control Pre(in H found, inout {pre_metadata} m, in pna_pre_input_metadata_t given, inout pna_pre_output_metadata_t o) {{ apply {{
+        H h = found;
+        {} }} }}\n",
+                join(&self.ending)
+            ),
+            false => String::new(),
+        };
         format!(
             "#include <core.p4>
-#include <pna.p4>
-{}{DECLARATIONS}
+#include <{file}>
+{}{TYPES}
 parser P(packet_in b, out H h, inout M m, in pna_main_parser_input_metadata_t given) {{
 {} }}
-control I(inout H h, inout M m, in pna_main_input_metadata_t given, inout pna_main_output_metadata_t o) {{ {CONTROL}
-    apply {{ send_to_port((PortId_t) 32w1);
+{pre}control I(inout H h, inout M m, in pna_main_input_metadata_t given, inout pna_main_output_metadata_t o{kernel}) {{ {accelerator} {main}
+    apply {{
         {} }} }}
-control D(packet_out b, in H h, in M m, in pna_main_output_metadata_t o) {{ Digest<Message>() told; apply {{
+control D(packet_out b, {headers}, in M m, in pna_main_output_metadata_t o) {{ Digest<Message>() told; apply {{
     {}
     {} }} }}
-PNA_NIC(P(), I(), D()) main;",
-            super::DECLARATIONS,
-            self.states(""),
-            self.ingress.join("\n        "),
-            self.compute.join("\n    "),
-            super::EMITS,
+PNA_NIC(P(), {pre_program}I(), D()) main;",
+            self.declarations(),
+            self.states("", &self.parser),
+            join(&self.ingress),
+            join(&self.compute),
+            self.emits(),
         )
     }
 }
 
 impl Grammar<'_, '_> {
-    /// A call of an extern in the main control.
+    /// Actions and tables that add entries, restart their timers, and write them.
+    fn learning(&mut self) -> String {
+        let profile = "(ExpireTimeProfileId_t) (ExpireTimeProfileIdUint_t) (h.a.d[7:0] & 3)";
+        let [learns, keeps, ages] = match self.is_old {
+            true => [
+                format!("if (h.a.l != 7) {{ m.z = add_entry(\"known\", (Learnt) {{ c = h.a.c }}, {profile}); }}"),
+                "m.z = add_entry(\"exchange\", (Kept) { value = m.k }, (ExpireTimeProfileId_t) 1);".to_owned(),
+                "set_entry_expire_time_if(h.a.l == 2, (ExpireTimeProfileId_t) 2);".to_owned(),
+            ],
+            false => [
+                format!("m.k = m.k + (bit<32>) add_entry_if(h.a.l != 7, \"known\", (Learnt) {{ c = h.a.c }}, {profile});"),
+                "m.z = add_entry(\"exchange\", (Kept) { value = m.k }, (ExpireTimeProfileId_t) 1) == ADD_ENTRY_SUCCESS;".to_owned(),
+                self.one_of(&[
+                    "set_entry_expire_time_if(h.a.l == 2, (ExpireTimeProfileId_t) 2);",
+                    "update_expire_info(h.a.l[0:0] == 0, h.a.l[1:1] == 0, (ExpireTimeProfileId_t) 1);",
+                ]),
+            ],
+        };
+        let idle = self.one_of(&["AUTO_DELETE", "NOTIFY_CONTROL", "NO_TIMEOUT"]);
+        let flow = self.one_of(&["", "", "", "m.k = (FlowIdUint_t) allocate_flow_id();"]);
+        format!(
+            "
+    action known(bit<16> c) {{ h.a.c = h.a.c ^ c; restart_expire_timer(); if (c == 3) {{ exit; }} }}
+    action longer(bit<16> c) {{ m.csum = c; set_entry_expire_time((ExpireTimeProfileId_t) 2); }}
+    action ages(bit<16> c) {{ m.csum = c; {ages} }}
+    action learn() {{ {flow} {learns} }}
+    action exchange(@__ref bit<32> value) {{ bit<32> old = value; value = m.k; m.k = old; if (old == 5) {{ exit; }} }}
+    action keep() {{ {keeps} }}
+    table learning_ {{ key = {{ h.a.d: exact; h.a.l: exact; }} actions = {{ known; longer; ages; learn; }} default_action = learn();
+        add_on_miss = true; size = 6; pna_idle_timeout = PNA_IdleTimeout_t.{idle}; }}
+    @tableconfig(impl = \"dpdk\", synced = true)
+    table values_ {{ key = {{ h.a.v: exact; }} actions = {{ exchange; keep; }} default_action = keep(); add_on_miss = true; size = 9; }}
+"
+        )
+    }
+
+    /// A call of an extern of PNA in the main control.
     pub(super) fn pna_call(&mut self) -> String {
-        let call = self.parts_of_call();
-        let ExternCall { low, high, .. } = &call;
-        match self.below(24) {
-            kind @ 0..9 => call.text(kind, "PNA"),
-            9 => "if (exact_.apply().hit) { h.w.p = 1; }".to_owned(),
-            10 => "switch (wide_.apply().action_run) { port: { m.color = 1; } change: { h.w.x = 3; } default: { } }".to_owned(),
-            11 => "if (ternary_.apply().miss) { m.z = true; }".to_owned(),
-            12 => "spread_.apply();".to_owned(),
-            13 | 14 => "if (learning_.apply().hit) { h.w.p = 2; }".to_owned(),
-            15 | 16 => "values_.apply();".to_owned(),
-            17 => format!("send_to_port((PortId_t) 32w{high});"),
-            18 => "drop_packet();".to_owned(),
-            19 => format!("mirror_packet((MirrorSlotId_t) {}, (MirrorSessionId_t) {});", low & 1, 4 + (high & 3)),
-            20 => "if (given.parser_error != error.NoError) { h.a.c = 99; } h.a.q = (TimestampUint_t) given.timestamp;".to_owned(),
-            21 => "m.x = (bit<9>) (PortIdUint_t) given.input_port; if (is_net_port(given.input_port)) { m.z = true; }".to_owned(),
-            22 => "inner.apply(h.s[1], m.w, m.color);".to_owned(),
-            _ => self.one_of(&["exit;", "if (m.color == 1) { return; }"]),
+        let (low, high) = (self.below(5), self.below(20));
+        let direction = match self.is_old {
+            true => self.one_of(&[
+                "given.direction",
+                "PNA_Direction_t.HOST_TO_NET",
+                "PNA_Direction_t.NET_TO_HOST",
+            ]),
+            false => self.one_of(&[
+                "is_net_port(given.input_port)",
+                "is_host_port(given.input_port)",
+                "m.z",
+            ]),
+        };
+        let (one, other) = (self.leaf(32), self.leaf(32));
+        match self.below(26) {
+            0..2 => "if (learning_.apply().hit) { h.a.l = 2; }".to_owned(),
+            2..4 => "values_.apply();".to_owned(),
+            4 => format!("send_to_port((PortId_t) 32w{high});"),
+            5 => "drop_packet();".to_owned(),
+            6 => format!(
+                "mirror_packet((MirrorSlotId_t) {}, (MirrorSessionId_t) {});",
+                low & 1,
+                4 + (high & 3)
+            ),
+            7 | 8 => format!("m.k = SelectByDirection({direction}, {one}, {other});"),
+            9 if !self.is_old => "if (is_net_port(given.input_port)) { m.z = true; }".to_owned(),
+            10 if !self.is_old => "m.z = is_host_port((PortId_t) (bit<32>) h.a.v);".to_owned(),
+            9 => "if (given.pass < (PassNumber_t) 3w2 && h.a.l[1:0] == 3) { recirculate(); }"
+                .to_owned(),
+            11..=16 if self.kernel && (!self.is_simple || low < 3) => self.kernel_call(),
+            10..=12 if self.is_old => self.accelerator_call(),
+            _ => self.shared_call(Stage::Ingress),
+        }
+    }
+
+    /// Asks the accelerator to work on the packet, or what it did.
+    fn accelerator_call(&mut self) -> String {
+        self.one_of(&[
+            "ipsec.enable();",
+            "ipsec.disable();",
+            "ipsec.set_sa_index<bit<32>>(m.k);",
+            "ipsec.set_ip_header_offset<bit<16>>(h.a.c);",
+            "{ ipsec_status status; m.z = ipsec.from_ipsec(status); if (status == ipsec_status.IPSEC_SUCCESS) { m.k = 3; } if (status == ipsec_status.IPSEC_ERROR) { m.k = 4; } }",
+        ])
+    }
+
+    /// Reads or writes what Linux keeps with a packet.
+    fn kernel_call(&mut self) -> String {
+        let value = self.leaf(64);
+        let fields = [
+            ("tstamp", 64),
+            ("mark", 32),
+            ("tc_classid", 16),
+            ("tc_index", 16),
+            ("queue_mapping", 16),
+            ("protocol", 16),
+        ];
+        let position = self.below(fields.len() as u32) as usize;
+        let (name, width) = fields.get(position).copied().unwrap_or(("mark", 32));
+        match self.below(5) {
+            0 => "kernel.get();".to_owned(),
+            1 => "kernel.set();".to_owned(),
+            2 => self.one_of(&[
+                "m.k = (bit<32>) kernel.get_tc_at_ingress();",
+                "m.k = (bit<32>) kernel.get_from_ingress();",
+            ]),
+            _ => format!(
+                "m.q = (bit<64>) kernel.get_{name}(); kernel.set_{name}((bit<{width}>) {value});"
+            ),
         }
     }
 
     /// What a deparser does beside emitting.
     pub(super) fn pna_message(&mut self) -> String {
-        let condition = self.condition(0);
-        format!("if ({condition}) {{ told.pack({{ h.a.d, h.w.a, h.s[0], m.x }}); }}")
+        let (condition, message) = (self.condition(0), self.message());
+        format!("if ({condition}) {{ told.pack({message}); }}")
     }
 }

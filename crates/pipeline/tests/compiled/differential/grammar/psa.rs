@@ -1,133 +1,199 @@
-//! What is PSA's own of generated programs: two halves, what goes from one to the other, where a packet goes, externs.
+//! What is PSA's own of generated programs: two halves, what goes from one to the other, where a packet goes.
 
-use super::externs::ExternCall;
 use super::{Grammar, Source, Stage};
 
-const DECLARATIONS: &str = "struct Bridged { bit<16> c; bit<32> k; N n; }
+const TYPES: &str = "struct Bridged { bit<16> c; bit<32> k; N n; }
 struct Again { bit<2> rounds; }
 struct Cloned { bit<16> c; }
 struct Nothing { }
 ";
 
-const INGRESS: &str = "Register<bit<32>, bit<32>>(4) small; Register<bit<80>, bit<32>>(4) large;
-    Counter<bit<64>, bit<32>>(4, PSA_CounterType_t.PACKETS_AND_BYTES) counted; Meter<bit<32>>(4, PSA_MeterType_t.PACKETS) metered;
-    DirectCounter<bit<64>>(PSA_CounterType_t.PACKETS) hits; DirectMeter(PSA_MeterType_t.BYTES) rated;
-    Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc16; Hash<bit<32>>(PSA_HashAlgorithm_t.CRC32) crc32;
-    Checksum<bit<16>>(PSA_HashAlgorithm_t.ONES_COMPLEMENT16) ones; InternetChecksum() sum; Random<bit<32>>(2, 19) drawn;
-    ActionSelector(PSA_HashAlgorithm_t.CRC16, 16, 10) chosen; Inner() inner;
-    action port(bit<9> to, bit<128> w) { send_to_port(o, (PortId_t) (bit<32>) to); h.w.a = h.w.a ^ w; }
-    action note(bit<16> c) { h.a.c = c; }
-    action rate(bit<16> c) { h.a.c = c; if (rated.execute() == PSA_MeterColor_t.RED) { m.color = 1; } }
-    action group(bit<16> to) { hits.count(); multicast(o, (MulticastGroup_t) (bit<32>) to); }
-    action change(inout bit<65> y, bit<4> l) { h.a.l = l; y = ~y; if (l == 2) { exit; } }
-    action drop() { ingress_drop(o); }
-    table exact_ { key = { h.a.v: exact; h.a.isValid(): exact; } actions = { port; note; group; drop; NoAction; }
-        default_action = port(1, 5); psa_direct_counter = hits; }
-    table wide_ { key = { h.w.a: lpm; } actions = { port; change(h.w.y); NoAction; } default_action = NoAction(); }
-    table ternary_ { key = { h.w.z: ternary; h.a.s: range; h.u.a.a: optional; } actions = { rate; drop; NoAction; }
-        default_action = NoAction(); psa_direct_meter = rated; }
-    table spread_ { key = { h.a.l: exact; h.a.d: selector; h.w.b: selector; } actions = { port; note; }
-        psa_implementation = chosen; }
-";
+/// What goes with a packet from one block to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carried {
+    /// Types of the metadata: for one that is resubmitted, recirculated, normal, cloned at ingress, cloned at egress.
+    types: [&'static str; 5],
+    /// At the beginning of both parsers.
+    parsers: [&'static str; 2],
+    /// In both deparsers.
+    deparsers: [&'static str; 2],
+}
 
-const EGRESS: &str = "Counter<bit<64>, bit<32>>(4, PSA_CounterType_t.BYTES) left; Register<bit<32>, bit<32>>(4) behind;
-    DirectCounter<bit<64>>(PSA_CounterType_t.PACKETS_AND_BYTES) sent; DirectMeter(PSA_MeterType_t.PACKETS) paced;
-    InternetChecksum() sum; Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc16; Random<bit<32>>(1, 9) drawn; Inner() inner;
-    action mark(bit<16> c) { h.a.c = c; sent.count(); m.color = paced.execute(PSA_MeterColor_t.YELLOW) == PSA_MeterColor_t.RED ? 8w1 : 0; }
-    action gone() { egress_drop(o); }
-    table out_ { key = { h.a.v: exact; } actions = { mark; gone; NoAction; } default_action = mark(7);
-        psa_direct_counter = sent; psa_direct_meter = paced; }
-";
+/// Each with types of its own, with one type, with that of the user's metadata, and nothing.
+const CARRIED: [Carried; 4] = [
+    Carried {
+        types: ["Again", "Again", "Bridged", "Cloned", "Nothing"],
+        parsers: [
+            "m.rounds = again.rounds + back.rounds;",
+            "m.csum = normal.c + cloned.c; m.k = normal.k; m.n = normal.n;",
+        ],
+        deparsers: [
+            "again.rounds = m.rounds + 1;
+    if (psa_normal(o)) { normal = { h.a.c, m.k, m.n }; } else if (psa_clone_i2e(o)) { cloned.c = m.csum; }",
+            "if (psa_recirculate(o, given)) { back.rounds = m.rounds + 1; }",
+        ],
+    },
+    Carried {
+        types: ["Again"; 5],
+        parsers: [
+            "m.rounds = again.rounds + back.rounds;",
+            "m.rounds = normal.rounds + cloned.rounds + other.rounds;",
+        ],
+        deparsers: [
+            "normal.rounds = m.rounds; if (psa_resubmit(o)) { again.rounds = m.rounds + 1; }",
+            "back.rounds = m.rounds + 1; if (psa_clone_e2e(o)) { cloned.rounds = 1; }",
+        ],
+    },
+    Carried {
+        types: ["M"; 5],
+        parsers: ["m = again; m.rounds = again.rounds + back.rounds;", "m = normal;"],
+        deparsers: [
+            "normal = m; again = m; again.rounds = m.rounds + 1; cloned = m;",
+            "back = m; back.rounds = m.rounds + 1;",
+        ],
+    },
+    Carried { types: ["Nothing"; 5], parsers: [""; 2], deparsers: [""; 2] },
+];
+
+impl Carried {
+    /// For a program that keeps account of how often a packet came again, or does not.
+    pub(super) fn choose(grammar: &mut Grammar<'_, '_>) -> (Self, bool) {
+        let chosen = grammar.below(2 * CARRIED.len() as u32) as usize;
+        let known = CARRIED.get(chosen % CARRIED.len()).copied().unwrap_or(CARRIED[0]);
+        let carries = chosen < CARRIED.len() && known.types[0] != "Nothing";
+        (
+            if carries { known } else { Self { parsers: [""; 2], deparsers: [""; 2], ..known } },
+            carries,
+        )
+    }
+}
+
+/// The controls' instances, actions and tables.
+#[derive(Clone, Debug)]
+pub(super) struct Controls {
+    ingress: String,
+    egress: String,
+    carried: Carried,
+    /// The type of egress' user metadata.
+    metadata: &'static str,
+    file: String,
+}
+
+impl Controls {
+    pub(super) fn new(grammar: &mut Grammar<'_, '_>, carried: Carried) -> Self {
+        let file = match grammar.has_lengths {
+            true => "dpdk/psa.p4".to_owned(),
+            false => grammar.one_of(&["psa.p4", "bmv2/psa.p4"]),
+        };
+        let group = "action group(bit<16> to) { multicast(o, (MulticastGroup_t) (bit<32>) to); }";
+        let instances = grammar.shared_instances();
+        let tables = grammar.shared_tables(
+            "send_to_port(o, (PortId_t) (bit<32>) to);",
+            "ingress_drop(o);",
+            [group, "group;"],
+        );
+        let ingress = format!("{instances}{tables}");
+        let instances = grammar.shared_instances();
+        let tables = grammar.shared_tables("h.a.d = (bit<48>) to;", "egress_drop(o);", ["", ""]);
+        let egress = format!("{instances}{tables}");
+        let metadata = if grammar.below(3) == 0 { "Other" } else { "M" };
+        Self { ingress, egress, carried, metadata, file }
+    }
+}
 
 impl Source {
     /// The text of a program of PSA.
-    pub(super) fn psa_text(&self) -> String {
+    pub(super) fn psa_text(&self, controls: &Controls) -> String {
+        let Controls { ingress, egress, carried, metadata, file } = controls;
+        let Carried { types: [again, back, normal, cloned, other], parsers, deparsers } = carried;
         let join = |statements: &[String]| statements.join("\n        ");
+        let emits = self.emits();
         format!(
             "#include <core.p4>
-#include <bmv2/psa.p4>
-{}{DECLARATIONS}
-parser P(packet_in b, out H h, inout M m, in psa_ingress_parser_input_metadata_t given, in Again again, in Again back) {{
+#include <{file}>
+{}{TYPES}
+parser P(packet_in b, out H h, inout M m, in psa_ingress_parser_input_metadata_t given, in {again} again, in {back} back) {{
 {} }}
-control I(inout H h, inout M m, in psa_ingress_input_metadata_t given, inout psa_ingress_output_metadata_t o) {{ {INGRESS}
-    apply {{ send_to_port(o, (PortId_t) 32w1);
-        {} }} }}
-control ID(packet_out b, out Cloned cloned, out Again again, out Bridged normal, inout H h, in M m,
-    in psa_ingress_output_metadata_t o) {{ Digest<Message>() told; InternetChecksum() sum; apply {{
-    {}
-    again.rounds = m.rounds + 1;
-    if (psa_normal(o)) {{ normal = {{ h.a.c, m.k, m.n }}; }} else if (psa_clone_i2e(o)) {{ cloned.c = m.csum; }}
-    {} }} }}
-parser EP(packet_in b, out H h, inout M m, in psa_egress_parser_input_metadata_t given, in Bridged normal, in Cloned cloned,
-    in Nothing other) {{
-{} }}
-control E(inout H h, inout M m, in psa_egress_input_metadata_t given, inout psa_egress_output_metadata_t o) {{ {EGRESS}
+control I(inout H h, inout M m, in psa_ingress_input_metadata_t given, inout psa_ingress_output_metadata_t o) {{ {ingress}
     apply {{
         {} }} }}
-control ED(packet_out b, out Nothing cloned, out Again back, inout H h, in M m, in psa_egress_output_metadata_t o,
-    in psa_egress_deparser_input_metadata_t given) {{ apply {{
-    if (psa_recirculate(o, given)) {{ back.rounds = m.rounds + 1; }}
-    {} }} }}
+control ID(packet_out b, out {cloned} cloned, out {again} again, out {normal} normal, inout H h, in M m,
+    in psa_ingress_output_metadata_t o) {{ Digest<Message>() told; InternetChecksum() sum; apply {{
+    {} {}
+    {emits} }} }}
+parser EP(packet_in b, out H h, inout {metadata} m, in psa_egress_parser_input_metadata_t given, in {normal} normal,
+    in {cloned} cloned, in {other} other) {{
+{} }}
+control E(inout H h, inout {metadata} m, in psa_egress_input_metadata_t given, inout psa_egress_output_metadata_t o) {{ {egress}
+    apply {{
+        {} }} }}
+control ED(packet_out b, out {other} cloned, out {back} back, inout H h, in {metadata} m, in psa_egress_output_metadata_t o,
+    in psa_egress_deparser_input_metadata_t given) {{ InternetChecksum() sum; apply {{
+    {} {}
+    {emits} }} }}
 PSA_Switch(IngressPipeline(P(), I(), ID()), PacketReplicationEngine(), EgressPipeline(EP(), E(), ED()),
     BufferingQueueingEngine()) main;",
-            super::DECLARATIONS,
-            self.states("m.rounds = again.rounds + back.rounds;"),
+            self.declarations(),
+            self.states(parsers[0], &self.parser),
             join(&self.ingress),
-            self.compute.join("\n    "),
-            super::EMITS,
-            self.states("m.csum = normal.c + cloned.c; m.k = normal.k; m.n = normal.n;"),
+            deparsers[0],
+            join(&self.compute),
+            self.states(if *metadata == "M" { parsers[1] } else { "" }, &self.egress_parser),
             join(&self.egress),
-            super::EMITS,
+            if *metadata == "M" || !deparsers[1].contains("= m;") { deparsers[1] } else { "" },
+            join(&self.ending),
         )
     }
 }
 
 impl Grammar<'_, '_> {
-    /// A call of an extern in a control.
+    /// A call of an extern or an action of PSA in a control.
     pub(super) fn psa_call(&mut self, stage: Stage) -> String {
-        let call = self.parts_of_call();
-        let ExternCall { index, value, data, high, .. } = &call;
+        let first = self.first_pass();
+        let high = 1 + self.below(20);
         if stage == Stage::Egress {
-            return match self.below(11) {
-                0 => format!("m.k = behind.read({index}); behind.write({index}, {value});"),
-                1 => format!("left.count({index});"),
-                2 => "out_.apply();".to_owned(),
-                3 => "if (out_.apply().hit) { h.w.p = 4; }".to_owned(),
-                4 => format!("m.csum = crc16.get_hash({data});"),
-                5 => "sum.add({ h.a.d, m.csum }); sum.add({ h.a.v, h.a.l, h.w.p }); h.a.c = sum.get();".to_owned(),
-                6 => "h.a.l = (bit<4>) (EgressInstanceUint_t) given.instance; h.a.q = (TimestampUint_t) given.egress_timestamp;".to_owned(),
-                7 => "if (given.packet_path != PSA_PacketPath_t.CLONE_E2E) { o.clone = true; o.clone_session_id = (CloneSessionId_t) 5; }".to_owned(),
-                8 => "if (h.a.l == 3) { egress_drop(o); }".to_owned(),
-                9 => "if (given.parser_error != error.NoError) { h.a.c = 77; } m.x = (bit<9>) (PortIdUint_t) given.egress_port;".to_owned(),
-                _ => self.one_of(&["exit;", "m.k = drawn.read();", "inner.apply(h.s[1], m.w, m.color);"]),
+            return match self.below(8) {
+                0 => "if (given.packet_path != PSA_PacketPath_t.CLONE_E2E) { o.clone = true; o.clone_session_id = (CloneSessionId_t) 5; }".to_owned(),
+                1 => "if (h.a.l == 3) { egress_drop(o); }".to_owned(),
+                2 => "assert(h.a.c != 16w9);".to_owned(),
+                3 => "assume(h.a.c != 16w8);".to_owned(),
+                _ => self.shared_call(stage),
             };
         }
-        match self.below(24) {
-            kind @ 0..9 => call.text(kind, "PSA"),
-            9 | 10 => "if (exact_.apply().hit) { h.w.p = 1; }".to_owned(),
-            11 => "switch (wide_.apply().action_run) { port: { m.color = 1; } change: { h.w.x = 3; } default: { } }".to_owned(),
-            12 => "if (ternary_.apply().miss) { m.z = true; }".to_owned(),
-            13 => "spread_.apply();".to_owned(),
-            14 => format!("send_to_port(o, (PortId_t) 32w{high});"),
-            15 => "if (h.a.l == 5) { ingress_drop(o); }".to_owned(),
-            16 => "if (h.a.v[1:0] == 1) { o.clone = true; o.clone_session_id = (CloneSessionId_t) 6; }".to_owned(),
-            17 => "if (m.rounds < 2 && h.a.l[1:0] == 2) { o.resubmit = true; }".to_owned(),
-            18 => "if (m.rounds < 2 && h.a.l[1:0] == 3) { send_to_port(o, PSA_PORT_RECIRCULATE); }".to_owned(),
-            19 => "if (h.a.l[2:0] == 4) { multicast(o, (MulticastGroup_t) 32w4); }".to_owned(),
-            20 => "if (given.parser_error != error.NoError) { h.a.c = 99; } h.a.q = (TimestampUint_t) given.ingress_timestamp;".to_owned(),
-            21 => "m.x = (bit<9>) (PortIdUint_t) given.ingress_port; o.class_of_service = (ClassOfService_t) 8w3;".to_owned(),
-            22 => "inner.apply(h.s[1], m.w, m.color);".to_owned(),
-            _ => self.one_of(&["exit;", "if (m.color == 1) { return; }"]),
+        match self.below(20) {
+            0 => format!("send_to_port(o, (PortId_t) 32w{high});"),
+            1 => "if (h.a.l == 5) { ingress_drop(o); }".to_owned(),
+            2 => "if (h.a.v[1:0] == 1) { o.clone = true; o.clone_session_id = (CloneSessionId_t) 6; }".to_owned(),
+            3 => format!("if ({first} && h.a.l[1:0] == 2) {{ o.resubmit = true; }}"),
+            4 => format!("if ({first} && h.a.l[1:0] == 3) {{ send_to_port(o, PSA_PORT_RECIRCULATE); }}"),
+            5 => "if (h.a.l[2:0] == 4) { multicast(o, (MulticastGroup_t) 32w4); }".to_owned(),
+            6 => format!("{} send_to_port(o, (PortId_t) 32w{high});", "assert(h.a.c != 16w7);"),
+            7 => "assume(h.a.c != 16w6);".to_owned(),
+            _ => self.shared_call(stage),
         }
     }
 
-    /// What the ingress deparser does beside emitting.
-    pub(super) fn psa_message(&mut self) -> String {
+    /// What a deparser does beside emitting; the ingress deparser sends messages too.
+    pub(super) fn psa_message(&mut self, stage: Stage) -> String {
         let condition = self.condition(0);
-        self.one_of(&[
-            &format!("if ({condition}) {{ told.pack({{ h.a.d, h.w.a, h.s[0], m.x }}); }}"),
-            "sum.add({ h.a.d, h.a.q }); h.a.c = sum.get();",
-            &format!("if ({condition}) {{ sum.set_state(h.a.c); }} sum.subtract({{ h.a.d }}); h.a.c = sum.get_state();"),
-        ])
+        let message = self.message();
+        let mut kinds = vec![
+            "sum.add({ h.a.d, h.a.q }); h.a.c = sum.get();".to_owned(),
+            format!(
+                "if ({condition}) {{ sum.set_state(h.a.c); }} sum.subtract({{ h.a.d }}); h.a.c = sum.get_state();"
+            ),
+        ];
+        if stage == Stage::Ingress {
+            let ways = ["psa_clone_i2e(o)", "psa_resubmit(o)", "psa_normal(o)"];
+            let way = self.one_of(&ways);
+            kinds.push(format!("if ({condition}) {{ told.pack({message}); }}"));
+            kinds.push(format!("if ({way}) {{ h.a.l = h.a.l + 1; }}"));
+        } else {
+            let way = self.one_of(&["psa_clone_e2e(o)", "psa_recirculate(o, given)"]);
+            kinds.push(format!("if ({way}) {{ h.a.l = h.a.l + 1; }}"));
+            kinds.push("h.a.q = (bit<64>) (PortIdUint_t) given.egress_port;".to_owned());
+        }
+        let position = self.below(kinds.len() as u32) as usize;
+        kinds.swap_remove(position)
     }
 }
