@@ -96,7 +96,7 @@ struct Timed {
 }
 
 impl Memory {
-    /// Has packets go by this way from now on, or by the fastest.
+    /// Sends packets by this way from now on, or by the fastest.
     pub(crate) fn choose_way(&mut self, way: Option<Way>) {
         self.way = way;
     }

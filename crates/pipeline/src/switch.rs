@@ -101,7 +101,7 @@ impl Core {
         std::iter::once(Way::Interpreter).chain(compiled).collect()
     }
 
-    /// The code that runs a worker's packets, unless the worker is to have the interpreter.
+    /// Returns the code for a worker's packets, unless the worker chose the interpreter.
     fn code_for(&self, scratch: &Scratch) -> Option<&Compiled> {
         let chosen = scratch.compiled.as_ref().and_then(|memory| memory.way());
         self.code.as_ref().filter(|_| chosen != Some(Way::Interpreter))
@@ -196,8 +196,8 @@ impl Processor {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// Has packets go by this way from now on, or by the fastest. A way that the program does not have ([`Core::ways`]) is
-    /// none, and the fastest that it has takes its place. It is for showing that all ways give the same.
+    /// Sends packets by this way from now on, or by the fastest if it is `None` or the program lacks it ([`Core::ways`]). For
+    /// tests that compare ways.
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }

@@ -77,7 +77,7 @@ pub(super) struct Straight {
     pub(super) psa: Option<Box<Psa>>,
 }
 
-/// A field by which the architecture decides what becomes of a packet.
+/// A field that decides where a packet goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deciding {
     pub(super) field: Field,
@@ -114,14 +114,14 @@ impl Straight {
         Ok(straight)
     }
 
-    /// The offset of the group that a packet of v1model goes to.
+    /// Returns the offset of v1model's multicast group.
     pub(super) fn group(&self) -> Option<Offset> {
         let group = self.standard.get(Of::McastGrp as usize).copied().flatten();
         group.map(|field| field.address.offset)
     }
 
-    /// Returns all fields that generated code reads to decide what becomes of a packet. They have places in a plan whether or
-    /// not the program touches them, so that a decision never depends on what the program leaves out.
+    /// Returns the fields that generated code reads to decide where a packet goes. Each has a place in a plan, even if the
+    /// program never touches it.
     pub(super) fn deciding(&self) -> Vec<Deciding> {
         let of = |fields: &[Option<Field>], known: &[Of]| -> Vec<Field> {
             known.iter().filter_map(|of| fields.get(*of as usize).copied().flatten()).collect()

@@ -1,7 +1,7 @@
 //! The ways by which a packet may go through a program.
 //!
-//! Which one a packet takes depends on the program, on how far its tables are from the processor, and on what is measured.
-//! All ways give the same; tests and scripts choose each of them in turn to show that they do.
+//! The program, the size of its tables and what is measured decide which way a packet takes. All ways have the same results;
+//! tests and scripts choose each way in turn to show that.
 
 use super::Compiled;
 use std::fmt;
@@ -12,15 +12,15 @@ use std::fmt;
 pub enum Way {
     /// The interpreter.
     Interpreter,
-    /// Machine code, a function for each block, which the driver of the architecture calls in order.
+    /// Machine code with a function for each block, called by the architecture's driver.
     Driver,
-    /// Machine code, a function for each block, called in order over one frame; v1model alone.
+    /// Machine code with a function for each block, called without the driver; v1model only.
     Blocks,
-    /// Machine code, two functions over a burst: all packets are parsed before the first one goes on.
+    /// Machine code in two functions: one parses all packets of a burst, the other does the rest.
     Stages,
-    /// Machine code, one fused function over a burst, from parser to deparser.
+    /// Machine code in one fused function, from parser to deparser.
     Fused,
-    /// The fused function as for tables that do not fit in the cache: a loop ahead of it prefetches their entries.
+    /// The fused function behind a loop that prefetches entries of tables.
     Prefetched,
 }
 

@@ -1,20 +1,20 @@
-//! Reports of one script on several ways against each other: whichever way packets go, the same must come of them.
+//! Compares the reports of one script that ran on several ways: all ways must have the same results.
 
 use super::{Failure, Report, report};
 use crate::{Digest, RunError, Way};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What came of a script on one way.
+/// The results of a script on one way.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The way that all packets went.
     pub way: Way,
     /// Whether packets came in bursts ([`super::Options::together`]).
     pub together: bool,
-    /// What came of the script.
+    /// The report of the script.
     pub report: Report,
-    /// Messages to the control plane, of all switches one behind the other.
+    /// The messages to the control plane, first those of the first switch.
     pub digests: Vec<Digest>,
 }
 
@@ -41,8 +41,8 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Returns where runs differ from the first one that came to an end, each of them at the first line that differs. Runs whose
-/// packets came in bursts are compared among themselves: other times pass there.
+/// Compares each run with the first one that met no limit of the interpreter, and returns the first line in which they
+/// differ. Runs with bursts are compared with each other only, since their packets arrive at other times.
 #[must_use]
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();
@@ -68,8 +68,8 @@ pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
                     found: [(reference.way, of(&expected, line)), (other.way, of(&found, line))],
                 }));
             } else if reference.digests != other.digests {
-                let told = |ran: &Ran| (ran.way, format!("messages {:?}", ran.digests));
-                let found = [told(reference), told(other)];
+                let messages = |ran: &Ran| (ran.way, format!("messages {:?}", ran.digests));
+                let found = [messages(reference), messages(other)];
                 failures.push(Failure::Ways(Disagreement { line: 0, together, found }));
             }
         }
@@ -84,7 +84,7 @@ fn met_limit(report: &Report) -> bool {
     report.failures.iter().any(is_limit)
 }
 
-/// All that came of each line, in order.
+/// Returns all results of each line, in order.
 fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
     let Report { sent, causes, failures, values, left, .. } = &ran.report;
     let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -102,7 +102,7 @@ fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
         match failure {
             Failure::Run { line, error } => say(*line, error.to_string()),
             Failure::Counter { line, got, .. } => say(*line, got.to_string()),
-            // These follow from what was sent.
+            // These follow from the packets that were sent.
             Failure::Different { .. }
             | Failure::Missing { .. }
             | Failure::Unexpected { .. }

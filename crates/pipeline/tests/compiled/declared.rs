@@ -1,5 +1,4 @@
-//! Generated programs use everything that the files of the architectures declare: what is added there and not to the grammar
-//! fails here.
+//! Generated programs use everything that the architecture files declare. A new extern that the grammar lacks fails here.
 
 use crate::differential::Case;
 use p4lang::ast::{DeclarationId, DeclarationKind, ExpressionId, Program};
@@ -27,7 +26,7 @@ const FILES: [&str; 9] = [
     "#include <dpdk/pna.p4>",
 ];
 
-/// What no program can use in a way that shows, with the reason.
+/// Declarations that have no effect on packets, with the reason.
 const IMPOSSIBLE: [(&str, &str); 2] = [
     (
         "static_assert/1",
@@ -39,8 +38,8 @@ const IMPOSSIBLE: [(&str, &str); 2] = [
     ),
 ];
 
-/// Externs with their constructors and methods, functions and members of enumerations that a program declares, behind the
-/// name of the architecture's package; those of one name are told apart by the number of their parameters.
+/// Returns the constructors, methods, functions and members of enumerations that a program declares. A name has the
+/// architecture's package in front, and the number of parameters behind it.
 fn declared(program: &Program) -> BTreeMap<DeclarationId, String> {
     let mut all = BTreeMap::new();
     let packages = ["V1Switch", "PSA_Switch", "PNA_NIC"];
@@ -84,13 +83,14 @@ fn parsed(text: &str) -> Parsed {
     parsed
 }
 
-/// What a checked program uses of that.
+/// Returns the declarations that a checked program uses.
 fn used(program: &Program, checked: &Checked<'_>) -> BTreeSet<DeclarationId> {
     let mut used = BTreeSet::new();
     for expression in (0..program.expression_count).map(ExpressionId::new) {
-        match checked.resolution(expression) {
-            Some(Resolution::EnumMember(id) | Resolution::Method(id)) => used.extend([*id]),
-            _ => {}
+        if let Some(Resolution::EnumMember(id) | Resolution::Method(id)) =
+            checked.resolution(expression)
+        {
+            used.extend([*id]);
         }
         match checked.call(expression).map(|call| &call.callee) {
             Some(

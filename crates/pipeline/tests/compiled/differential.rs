@@ -1,5 +1,4 @@
-//! A generated program on every way that packets may take, with entries that come and go between packets; a difference is
-//! made small.
+//! Runs a generated program on every way that packets may take, and shrinks a case that shows a difference.
 
 #[path = "differential/grammar.rs"]
 pub(crate) mod grammar;
@@ -14,7 +13,7 @@ use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::{Batch, Output, RunError, Switch, Way};
 use std::time::Duration;
 
-/// Where random numbers of programs start.
+/// The seed of the random numbers that programs draw.
 const SEED: u64 = 7;
 
 /// Something that happens to a switch.
@@ -69,7 +68,10 @@ impl Case {
         Self { source, inputs: (0..inputs).map(|_| Input::new(choose)).collect(), batch }
     }
 
-    /// What differs between the interpreter and any way of machine code, if something does; else what came of it.
+    /// Compares the interpreter with every way of machine code.
+    ///
+    /// # Errors
+    /// The first difference.
     pub(crate) fn difference(&self) -> Result<Outcome, String> {
         let program = compile(&self.source.text());
         let load = || {
@@ -114,14 +116,14 @@ impl Case {
         Ok(Outcome { left, ways })
     }
 
-    /// Runs the inputs, up to so many bursts of packets or a limit of the interpreter; bursts take these ways in turn.
+    /// Runs the inputs until a number of bursts or a limit of the interpreter is reached. Bursts take the ways in turn.
     fn run(&self, switch: &mut Switch, ways: &[Way], most: usize) -> Vec<Burst> {
         let (mut bursts, mut now) = (Vec::new(), Duration::from_secs(1));
         let mut inputs = self.inputs.as_slice();
         while let Some(input) = inputs.first() {
             now += Duration::from_micros(1717);
             let packets = inputs.iter().take_while(|input| matches!(input, Input::Packet(..)));
-            // Some packets come alone, others together.
+            // Some packets come alone, others in bursts.
             let together = packets.count().min(self.batch);
             let (these, rest) = inputs.split_at(together.max(1));
             inputs = rest;
@@ -210,7 +212,7 @@ impl Case {
     }
 }
 
-/// What came of a case that shows no difference.
+/// The results of a case without a difference.
 #[allow(dead_code, reason = "the fuzz target asks for differences alone")]
 pub(crate) struct Outcome {
     /// The number of packets that left.
@@ -219,7 +221,7 @@ pub(crate) struct Outcome {
     pub(crate) ways: Vec<Way>,
 }
 
-/// Packets that came at one time, and what became of each.
+/// Packets that came at one time, and the outcome of each.
 struct Burst {
     packets: Vec<(u32, Vec<u8>)>,
     outcomes: Vec<Result<Vec<Output>, RunError>>,

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 const PROGRAMS: u64 = 48;
 const INPUTS: usize = 60;
 
-/// Differences that are told at once.
-const TOLD: usize = 5;
+/// The largest number of differences that one run reports.
+const REPORTED: usize = 5;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|number| number.parse().ok())
@@ -42,13 +42,13 @@ fn generated_programs_with_all_constructs_give_the_same() {
                 ));
             }
         }
-        if different.len() == TOLD {
+        if different.len() == REPORTED {
             break;
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n\n"));
     println!("seeds from {first}: {left} packets left, programs on each way: {taken:?}");
-    assert!(left > programs as usize * 5, "only {left} packets left");
+    assert!(left > programs as usize * 4, "only {left} packets left");
     // A share of the programs goes each way.
     for way in [Way::Driver, Way::Blocks, Way::Stages, Way::Fused, Way::Prefetched] {
         let went = taken.get(&way).copied().unwrap_or(0);

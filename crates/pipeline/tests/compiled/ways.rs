@@ -1,15 +1,16 @@
-//! Every way that packets may take through a program gives the same, whatever the program leaves out of what its architecture
-//! starts and computes.
+//! All ways through a program have the same results, including programs that leave out a part of their architecture.
 
 use crate::both::compile;
 use ir::Program;
 use pipeline::{Batch, Switch, Way};
 use std::time::Duration;
 
-/// What leaves of one packet: port and bytes.
+/// The packets that leave for one packet: port and bytes.
 type Left = Vec<(u32, Vec<u8>)>;
 
-/// Runs packets, alone and in one burst, on every way of a program; returns what leaves of each, which is the same.
+/// Runs packets on every way of a program, alone and in one burst. Returns the packets that leave, and the ways.
+///
+/// Panics if two ways differ.
 fn on_every_way(
     program: &Program,
     follows: bool,
@@ -83,7 +84,7 @@ fn ports_of(left: &[Left]) -> Vec<Vec<u32>> {
 
 /// PSA 1.2, section 6.2: ingress begins with `drop` true, and all others false or zero.
 #[test]
-fn what_ingress_of_psa_leaves_alone_is_as_it_began() {
+fn fields_that_psa_ingress_never_writes_have_their_initial_values() {
     for follows in [false, true] {
         let (left, ways) = on_every_way(&psa("", ""), follows, &ports, &PACKETS);
         assert_eq!(left, vec![Left::new(); 4]);
@@ -109,7 +110,7 @@ fn what_ingress_of_psa_leaves_alone_is_as_it_began() {
 
 /// PSA 1.2, section 6.5: egress begins with all of what it says false.
 #[test]
-fn what_egress_of_psa_leaves_alone_is_as_it_began() {
+fn fields_that_psa_egress_never_writes_have_their_initial_values() {
     let ingress = "send_to_port(o, (PortId_t) 32w4);";
     let clones = "if (i.packet_path == PSA_PacketPath_t.NORMAL_UNICAST) { o.clone = true; }";
     let session = "o.clone_session_id = (CloneSessionId_t) 16w3;";
@@ -130,9 +131,9 @@ fn what_egress_of_psa_leaves_alone_is_as_it_began() {
     }
 }
 
-/// The first value is that of packets from the network, whether a direction says so (PNA 0.5) or a port (PNA 0.7).
+/// PNA 0.5 has a direction, PNA 0.7 the kind of a port.
 #[test]
-fn select_by_direction_gives_the_first_value_for_packets_from_the_network() {
+fn select_by_direction_returns_the_first_value_for_packets_from_the_network() {
     let program = |include: &str, pre: [&str; 2], select: &str| {
         compile(&format!(
             "#include <core.p4>

@@ -28,25 +28,25 @@ pub(crate) type Choices<'c> = dyn FnMut(u32) -> u32 + 'c;
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) parser: Vec<String>,
-    /// Of PSA's egress parser.
+    /// The statements of PSA's egress parser.
     pub(crate) egress_parser: Vec<String>,
     pub(crate) verify: Vec<String>,
     pub(crate) ingress: Vec<String>,
     pub(crate) egress: Vec<String>,
-    /// Behind egress in v1model, in the (ingress) deparser of others.
+    /// The statements of v1model's checksum update, or of the (ingress) deparser.
     pub(crate) compute: Vec<String>,
-    /// In PSA's egress deparser, or PNA's pre control.
+    /// The statements of PSA's egress deparser, or of PNA's pre control.
     pub(crate) ending: Vec<String>,
-    /// What the parser can do.
+    /// The states of the parser.
     parses: Parses,
     /// A program of PSA runs as psa_switch runs it.
     pub(crate) follows: bool,
-    /// An older version of the architecture.
+    /// Whether the program is of an older version of the architecture.
     is_old: bool,
     controls: Controls,
 }
 
-/// Instances, actions and tables, which depend on the architecture.
+/// The declarations of a program, by its architecture.
 #[derive(Clone, Debug)]
 enum Controls {
     V1model(v1model::Controls),
@@ -61,16 +61,16 @@ enum Architecture {
     Pna,
 }
 
-/// What a parser can do.
+/// The states of a parser.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Parses {
-    /// All.
+    /// All that there are.
     All,
-    /// Nothing that the interpreter must do, so that packets may go in bursts.
+    /// Only states that machine code runs, so that packets may go in bursts.
     Plain,
-    /// Nothing but extract headers, so that they may go through one function.
+    /// Only states that extract headers, so that packets may go through the fused function.
     Extracts,
-    /// The same without a header whose length varies, so that keys are known before packets are parsed.
+    /// Only states that extract headers of fixed length, so that keys can be prefetched.
     ExtractsFixed,
 }
 
@@ -115,7 +115,7 @@ impl Source {
         let has_egress = architecture != Architecture::Pna;
         let most = if is_simple { 4 } else { 10 };
         let mut ingress = grammar.some(most, Stage::Ingress);
-        if grammar.below(2) == 0 {
+        if grammar.below(3) == 0 {
             ingress.insert(0, first.to_owned());
         }
         let egress = if has_egress { grammar.some(most / 2, Stage::Egress) } else { Vec::new() };
@@ -183,7 +183,7 @@ impl Source {
         }
     }
 
-    /// Types and functions of all programs.
+    /// Returns the types and functions of all programs.
     fn declarations(&self) -> String {
         let other = "struct Other { bit<9> x; int<16> y; bool z; bit<64> q; bit<128> w; bit<32> k; N n; bit<80> v; bit<8> color;
     bit<16> csum; bit<2> rounds; }";
@@ -256,17 +256,17 @@ impl Stage {
 struct Grammar<'g, 'c> {
     choose: &'g mut Choices<'c>,
     architecture: Architecture,
-    /// An older version of the architecture.
+    /// Whether the program is of an older version of the architecture.
     is_old: bool,
-    /// Nothing that machine code leaves to the interpreter, and little of all.
+    /// Whether the program is short and has few steps for the interpreter.
     is_simple: bool,
-    /// Keys of tables are known before packets are parsed.
+    /// Whether keys of tables are header fields at fixed offsets.
     is_fixed: bool,
-    /// Counters and meters may be told the length of a packet.
+    /// Whether counters and meters take the length of a packet.
     has_lengths: bool,
-    /// The program keeps account of how often a packet came again.
+    /// Whether the program counts the passes of a packet.
     carries: bool,
-    /// There are the metadata that Linux keeps with a packet.
+    /// Whether the main control sees the metadata of Linux' socket buffer.
     kernel: bool,
 }
 
@@ -280,13 +280,13 @@ impl Grammar<'_, '_> {
         of.get(position).copied().unwrap_or_default().to_owned()
     }
 
-    /// Statements of a block, at least one.
+    /// Returns the statements of a block, at least one.
     fn some(&mut self, most: u32, stage: Stage) -> Vec<String> {
         let count = 1 + self.below(most);
         (0..count).map(|_| self.statement(stage, 2)).collect()
     }
 
-    /// A field that may be written. A parser that writes in headers keeps packets from the one function.
+    /// Returns a field to be written. A parser that writes headers rules out the fused function.
     fn target(&mut self, stage: Stage) -> (&'static str, u32, bool) {
         if self.is_simple && stage.parses() {
             let position =
@@ -542,7 +542,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// What only parsers can ask of a packet.
+    /// Returns a call that only parsers can make.
     fn parser_call(&mut self) -> String {
         if self.below(2) == 0 {
             return "m.k = b.length();".to_owned();
@@ -551,7 +551,7 @@ impl Grammar<'_, '_> {
         format!("verify({} || h.a.c != 2, error.{error});", self.condition(0))
     }
 
-    /// A message to the control plane.
+    /// Returns a message to the control plane.
     fn message(&mut self) -> String {
         let all = ["{ h.a.d, h.w.a, h.s[0], m.x }", "{ 5, m.w, { 1, 2 }, 9w3 }"];
         self.one_of(&all)

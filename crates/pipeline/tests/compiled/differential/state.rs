@@ -1,4 +1,4 @@
-//! What a generated program is loaded with, what happens to its tables between packets, and what is left in the end.
+//! The state of a switch that runs a generated program: set up, changed between packets, compared at the end.
 
 use ir::bits::Bits;
 use ir::{MatchKind, Program, TableId, Type};
@@ -8,10 +8,10 @@ use pipeline::{
 };
 use std::time::Duration;
 
-/// Elements of arrays that are filled and compared.
+/// The number of elements of each array that are compared.
 const ELEMENTS: u64 = 4;
 
-/// Gives a switch that was just loaded groups, sessions, members, entries and rates.
+/// Sets groups, sessions, members, entries and rates of a switch that was just loaded.
 pub(super) fn prepare(switch: &mut Switch) {
     let replicas = [(1, 1), (3, 2), (1, 3)].map(|(port, instance)| Replica { port, instance });
     switch.set_multicast_group(4, replicas.to_vec());
@@ -67,7 +67,7 @@ fn configure_meters(switch: &Switch) {
         let id = ir::ExternId(position as u32);
         for index in 0..ELEMENTS {
             let config = if index % 2 == 0 { packets } else { bytes };
-            // What is no meter refuses it.
+            // Refused where the extern is not a meter.
             let _ = switch.configure_meter(id, index, Some(config), Duration::ZERO);
         }
         for table in 0..switch.program().tables.len() {
@@ -77,14 +77,14 @@ fn configure_meters(switch: &Switch) {
     }
 }
 
-/// Nothing if the action takes what the control plane cannot give.
+/// Returns a call of an action, or `None` if the control plane cannot call it.
 fn action_call(switch: &Switch, action: ir::ActionId, numbers: [u32; 2]) -> Option<ActionCall> {
     let parameters = switch.program().actions.get(action.index())?.control_plane_parameters();
     let numbers = numbers.map(|number| Bits::unsigned(128, u128::from(number & 7)));
     switch.action_call(action, &numbers[..parameters.count().min(2)]).ok()
 }
 
-/// Adds an entry made of numbers: which table, which key, which action, data. Nothing if it is there already or does not fit.
+/// Adds an entry made of four numbers: table, key, action and data. Ignores an entry that the switch refuses.
 pub(super) fn add(switch: &mut Switch, [table, key, chosen, data]: [u32; 4], now: Duration) {
     let program = switch.program();
     let id = TableId(table % (program.tables.len() as u32).max(1));
@@ -116,7 +116,7 @@ pub(super) fn add(switch: &mut Switch, [table, key, chosen, data]: [u32; 4], now
     let _ = switch.add_entry(id, entry, now);
 }
 
-/// A match of a key of this kind and type; nothing for other keys than numbers.
+/// Returns a match for a key of this kind and type, or `None` if the key is not a number.
 fn field_match(
     program: &Program,
     kind: &MatchKind,
@@ -150,7 +150,7 @@ fn field_match(
     })
 }
 
-/// Takes out the entry at a position of a table, if there is one that may go.
+/// Removes the entry at a position of a table, if there is one.
 pub(super) fn remove(switch: &mut Switch, table: u32, position: u32) {
     let id = TableId(table % (switch.program().tables.len() as u32).max(1));
     let Ok(mut entries) = switch.entries(id) else { return };
@@ -159,7 +159,7 @@ pub(super) fn remove(switch: &mut Switch, table: u32, position: u32) {
     }
 }
 
-/// All that packets leave behind in a switch, part by part: messages, registers, counters, entries.
+/// Returns everything that packets changed in a switch: messages, registers, counters, entries.
 pub(super) fn observed(switch: &mut Switch) -> Vec<String> {
     let mut parts = vec![format!("messages {:?}", switch.take_digests())];
     let program = switch.program();

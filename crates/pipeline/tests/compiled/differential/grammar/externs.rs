@@ -1,12 +1,12 @@
-//! Externs that programs of PSA and PNA have alike: instances with any of their parameters, and calls.
+//! Instances and calls of the externs that PSA and PNA have in common.
 
 use super::{Architecture, Grammar, Stage};
 
-/// Keys with rules that machine code packs.
+/// Ternary keys of tables that machine code packs.
 pub(super) const SIMPLE_TERNARY: [&str; 3] =
     ["h.a.q: ternary; h.a.c: range;", "h.a.c: ternary;", "h.a.d: ternary; h.a.l: exact;"];
 
-/// What a call is made from.
+/// The parts of a call.
 struct Parts {
     index: String,
     value: String,
@@ -16,7 +16,7 @@ struct Parts {
 }
 
 impl Grammar<'_, '_> {
-    /// Instances of a control, whose names are those that [`Self::shared_call`] calls.
+    /// Returns the instances that [`Self::shared_call`] calls.
     pub(super) fn shared_instances(&mut self) -> String {
         let of = match self.architecture {
             Architecture::Pna => "PNA",
@@ -74,7 +74,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// A call of an extern that PSA and PNA have, in a control.
+    /// Returns a call of an extern that PSA and PNA have in common.
     pub(super) fn shared_call(&mut self, stage: Stage) -> String {
         let of = match self.architecture {
             Architecture::Pna => "PNA",
@@ -121,7 +121,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// A table that is applied, and what its outcome is asked for.
+    /// Returns a statement that applies a table.
     pub(super) fn apply(&mut self) -> String {
         let kinds = match (self.is_fixed, self.is_simple) {
             (true, _) => 2,
@@ -138,7 +138,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// Keys of a table that is looked up by all of them.
+    /// Returns exact keys.
     pub(super) fn exact_keys(&mut self) -> String {
         if self.is_fixed {
             return self.one_of(&["h.a.v: exact;", "h.a.l: exact; h.a.c: exact;", "h.a.d: exact;"]);
@@ -151,7 +151,7 @@ impl Grammar<'_, '_> {
         ])
     }
 
-    /// A number goes through the functions between a header's type and the architecture's.
+    /// Returns statements that convert numbers between the types for headers and those of the architecture.
     fn converted(&mut self, of: &str) -> String {
         let mut kinds = vec![
             ("PortId", "32"),
@@ -177,7 +177,7 @@ impl Grammar<'_, '_> {
         }
         let position = self.below(kinds.len() as u32) as usize;
         let lower = of.to_lowercase();
-        // Some of them in a row, so that all come soon.
+        // Several in a row, so that few programs have all of them.
         let some = (position..position + 4).map(|position| {
             let (kind, width) = kinds.get(position % kinds.len()).copied().unwrap_or(("PortId", "32"));
             let value = self.leaf(width.parse().unwrap_or(32));
@@ -188,7 +188,7 @@ impl Grammar<'_, '_> {
         some.collect::<Vec<_>>().join(" ")
     }
 
-    /// Tables of PSA and PNA. `to` sends to a port, `says` are other actions with their names in lists.
+    /// Returns the tables of PSA and PNA. `to` sends to a port; `more` are further actions and their names in a list.
     pub(super) fn shared_tables(&mut self, to: &str, drop: &str, more: [&str; 2]) -> String {
         let of = match self.architecture {
             Architecture::Pna => "pna",

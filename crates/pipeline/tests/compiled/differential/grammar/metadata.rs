@@ -1,9 +1,9 @@
-//! What architectures tell blocks of a packet and take from them, field by field: a program reads and writes any part of it.
+//! The fields of the architectures' metadata. A program reads and writes any subset of them.
 
 use super::{Architecture, Grammar, Stage};
 use std::fmt::Write;
 
-/// A field of such a struct.
+/// A field of the metadata.
 #[derive(Clone, Copy)]
 struct Field {
     name: &'static str,
@@ -12,10 +12,10 @@ struct Field {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Its width, the plain type that it is read in if it has a type of its own, and that type.
+    /// Its width, and the casts from and to its own type, if it has one.
     Number(u32, &'static str, &'static str),
     Bool,
-    /// Of an enumeration with these members.
+    /// An enumeration and its members.
     Enum(&'static str, &'static [&'static str]),
     Error,
 }
@@ -60,7 +60,7 @@ const DIRECTION: Field = Field {
 };
 const PASS: Field = typed("pass", 3, "(PassNumberUint_t)", "(PassNumber_t)");
 
-/// Of v1model's `standard_metadata_t`.
+/// The fields of v1model's `standard_metadata_t`.
 const STANDARD: [Field; 16] = [
     number("ingress_port", 9),
     number("egress_spec", 9),
@@ -133,7 +133,7 @@ const OLD_PNA_CONTROL: [Field; 7] = [
     INPUT_PORT,
 ];
 
-/// All that parsers find wrong by themselves.
+/// The errors of core.p4.
 const ERRORS: [&str; 7] = [
     "NoError",
     "PacketTooShort",
@@ -144,7 +144,7 @@ const ERRORS: [&str; 7] = [
     "ParserInvalidArgument",
 ];
 
-/// Structs of a block: what it is told, and what it says, each with the name of the parameter.
+/// The input and the output metadata of a block, each with the name of its parameter.
 struct Structs {
     told: (&'static str, &'static [Field]),
     says: (&'static str, &'static [Field]),
@@ -171,12 +171,11 @@ fn structs(architecture: Architecture, is_old: bool, stage: Stage) -> Structs {
 }
 
 impl Grammar<'_, '_> {
-    /// Reads or writes a part of what the architecture tells a block or takes from it.
+    /// Returns a statement that reads or writes metadata.
     pub(super) fn metadata(&mut self, stage: Stage) -> String {
         let Structs { told, says } = structs(self.architecture, self.is_old, stage);
         match self.below(8) {
             0..=2 => self.reads_metadata(stage, told),
-            // What it says begins with values too.
             3 if !says.1.is_empty() => self.reads_metadata(stage, says),
             4 if !says.1.is_empty() && !self.is_simple => self.restores_metadata(stage, says),
             _ if says.1.is_empty() => self.reads_metadata(stage, told),
@@ -215,7 +214,7 @@ impl Grammar<'_, '_> {
     fn writes_metadata(&mut self, stage: Stage, to: (&'static str, &'static [Field])) -> String {
         let (to, kind) = self.any_of(to);
         let text = match (to.as_str(), kind) {
-            // Copies of egress would be copied again by what it is written.
+            // Copies that egress makes would be copied again.
             ("s.instance_type", _) if stage == Stage::Egress => {
                 return self.reads_metadata(stage, ("s", &STANDARD));
             }
@@ -227,7 +226,7 @@ impl Grammar<'_, '_> {
                 let condition = self.condition(0);
                 format!("{to} = given.packet_path != PSA_PacketPath_t.CLONE_E2E && {condition};")
             }
-            // Where groups, sessions and ports are.
+            // Small numbers are those of groups, sessions and ports.
             (_, Kind::Number(width, _, own)) => {
                 let value = match self.below(3) {
                     0 => self.expression(width, 1),
@@ -246,7 +245,7 @@ impl Grammar<'_, '_> {
             (_, Kind::Enum(name, members)) => format!("{to} = {name}.{};", self.one_of(members)),
             (_, Kind::Error) => format!("{to} = error.{};", self.one_of(&ERRORS)),
         };
-        // Some only on some ways.
+        // Some are written on some paths only.
         match self.below(3) {
             0 => {
                 let condition = self.condition(0);
@@ -256,7 +255,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// Changes what a block says and takes that back, as a whole.
+    /// Returns a block that saves the output metadata, changes a field, and may restore them.
     fn restores_metadata(
         &mut self,
         stage: Stage,
@@ -277,7 +276,7 @@ impl Grammar<'_, '_> {
         text
     }
 
-    /// Whether the packet came by a port: a condition under which it may come again.
+    /// Returns a condition that holds for packets that may be processed once more.
     pub(super) fn first_pass(&mut self) -> String {
         let by_path = match self.architecture {
             Architecture::V1model => "(s.instance_type == 0 && m.rounds < 2)",

@@ -1,5 +1,4 @@
-//! What is PNA's own of generated programs: tables that packets add entries to, entries that packets write, where a packet
-//! goes; for version 0.5 a control before the main one.
+//! Programs of PNA 0.5 and 0.7: add-on-miss tables, entries that packets write, mirrors, accelerators.
 
 use super::{Grammar, Source, Stage};
 
@@ -7,11 +6,11 @@ const TYPES: &str = "struct Learnt { bit<16> c; }
 struct Kept { bit<32> value; }
 ";
 
-/// What the declarations of a program depend on.
+/// The declarations of a program.
 #[derive(Clone, Debug)]
 pub(super) struct Controls {
     main: String,
-    /// The pre control is given headers and metadata of the main blocks' types.
+    /// Whether the pre control has the metadata type of the main blocks.
     same_types: bool,
     file: String,
 }
@@ -35,7 +34,7 @@ impl Controls {
 }
 
 impl Controls {
-    /// Whether there are the metadata that Linux keeps with a packet.
+    /// Whether the main control sees the metadata of Linux' socket buffer.
     pub(super) fn has_kernel(&self) -> bool {
         self.file.starts_with("tc")
     }
@@ -48,7 +47,7 @@ impl Source {
         let join = |statements: &[String]| statements.join("\n        ");
         let headers =
             if file.starts_with("bmv2") || file.starts_with("tc") { "inout H h" } else { "in H h" };
-        // The kernel's metadata of a packet are a parameter that may be left out.
+        // This parameter is optional.
         let kernel = if file.starts_with("tc") { ", tc_skb_metadata kernel" } else { "" };
         let [pre_metadata, pre_program, accelerator] = match self.is_old {
             true => {
@@ -88,7 +87,7 @@ PNA_NIC(P(), {pre_program}I(), D()) main;",
 }
 
 impl Grammar<'_, '_> {
-    /// Actions and tables that add entries, restart their timers, and write them.
+    /// Returns actions and tables that add entries, restart timers, and write entries.
     fn learning(&mut self) -> String {
         let profile = "(ExpireTimeProfileId_t) (ExpireTimeProfileIdUint_t) (h.a.d[7:0] & 3)";
         let [learns, keeps, ages] = match self.is_old {
@@ -124,7 +123,7 @@ impl Grammar<'_, '_> {
         )
     }
 
-    /// A call of an extern of PNA in the main control.
+    /// Returns a call of an extern in the main control.
     pub(super) fn pna_call(&mut self) -> String {
         let (low, high) = (self.below(5), self.below(20));
         let direction = match self.is_old {
@@ -150,18 +149,18 @@ impl Grammar<'_, '_> {
                 low & 1,
                 4 + (high & 3)
             ),
-            7 | 8 => format!("m.k = SelectByDirection({direction}, {one}, {other});"),
+            7 | 8 | 13 | 14 => format!("m.k = SelectByDirection({direction}, {one}, {other});"),
             9 if !self.is_old => "if (is_net_port(given.input_port)) { m.z = true; }".to_owned(),
             10 if !self.is_old => "m.z = is_host_port((PortId_t) (bit<32>) h.a.v);".to_owned(),
-            9 => "if (given.pass < (PassNumber_t) 3w2 && h.a.l[1:0] == 3) { recirculate(); }"
+            9 => "if ((PassNumberUint_t) given.pass < 3w2 && h.a.l[1:0] == 3) { recirculate(); }"
                 .to_owned(),
-            11..=16 if self.kernel && (!self.is_simple || low < 3) => self.kernel_call(),
+            11..=12 | 15..=18 if self.kernel && (!self.is_simple || low < 3) => self.kernel_call(),
             10..=12 if self.is_old => self.accelerator_call(),
             _ => self.shared_call(Stage::Ingress),
         }
     }
 
-    /// Asks the accelerator to work on the packet, or what it did.
+    /// Returns a call of `ipsec_accelerator`.
     fn accelerator_call(&mut self) -> String {
         self.one_of(&[
             "ipsec.enable();",
@@ -172,7 +171,7 @@ impl Grammar<'_, '_> {
         ])
     }
 
-    /// Reads or writes what Linux keeps with a packet.
+    /// Returns a call of `tc_skb_metadata`.
     fn kernel_call(&mut self) -> String {
         let value = self.leaf(64);
         let fields = [
@@ -198,7 +197,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// What a deparser does beside emitting.
+    /// Returns a statement of a deparser that emits nothing.
     pub(super) fn pna_message(&mut self) -> String {
         let (condition, message) = (self.condition(0), self.message());
         format!("if ({condition}) {{ told.pack({message}); }}")

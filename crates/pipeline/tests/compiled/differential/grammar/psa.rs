@@ -1,4 +1,4 @@
-//! What is PSA's own of generated programs: two halves, what goes from one to the other, where a packet goes.
+//! Programs of PSA: ingress, egress, and the metadata between them.
 
 use super::{Grammar, Source, Stage};
 
@@ -8,18 +8,18 @@ struct Cloned { bit<16> c; }
 struct Nothing { }
 ";
 
-/// What goes with a packet from one block to another.
+/// The metadata that go with a packet from one block to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
-    /// Types of the metadata: for one that is resubmitted, recirculated, normal, cloned at ingress, cloned at egress.
+    /// The types for packets that are resubmitted, recirculated, normal, cloned at ingress, cloned at egress.
     types: [&'static str; 5],
-    /// At the beginning of both parsers.
+    /// The statements at the beginning of both parsers.
     parsers: [&'static str; 2],
-    /// In both deparsers.
+    /// The statements of both deparsers.
     deparsers: [&'static str; 2],
 }
 
-/// Each with types of its own, with one type, with that of the user's metadata, and nothing.
+/// Several types, one type, the type of the user's metadata, an empty type.
 const CARRIED: [Carried; 4] = [
     Carried {
         types: ["Again", "Again", "Bridged", "Cloned", "Nothing"],
@@ -56,7 +56,7 @@ const CARRIED: [Carried; 4] = [
 ];
 
 impl Carried {
-    /// For a program that keeps account of how often a packet came again, or does not.
+    /// Returns one of them, and whether the program counts the passes of a packet.
     pub(super) fn choose(grammar: &mut Grammar<'_, '_>) -> (Self, bool) {
         let chosen = grammar.below(2 * CARRIED.len() as u32) as usize;
         let known = CARRIED.get(chosen % CARRIED.len()).copied().unwrap_or(CARRIED[0]);
@@ -68,13 +68,13 @@ impl Carried {
     }
 }
 
-/// The controls' instances, actions and tables.
+/// The declarations of both controls.
 #[derive(Clone, Debug)]
 pub(super) struct Controls {
     ingress: String,
     egress: String,
     carried: Carried,
-    /// The type of egress' user metadata.
+    /// The type of the user metadata in egress.
     metadata: &'static str,
     file: String,
 }
@@ -147,7 +147,7 @@ PSA_Switch(IngressPipeline(P(), I(), ID()), PacketReplicationEngine(), EgressPip
 }
 
 impl Grammar<'_, '_> {
-    /// A call of an extern or an action of PSA in a control.
+    /// Returns a call of an extern or an action in a control.
     pub(super) fn psa_call(&mut self, stage: Stage) -> String {
         let first = self.first_pass();
         let high = 1 + self.below(20);
@@ -173,7 +173,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// What a deparser does beside emitting; the ingress deparser sends messages too.
+    /// Returns a statement of a deparser that emits nothing.
     pub(super) fn psa_message(&mut self, stage: Stage) -> String {
         let condition = self.condition(0);
         let message = self.message();

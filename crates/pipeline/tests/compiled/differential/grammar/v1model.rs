@@ -1,8 +1,8 @@
-//! What is v1model's own of generated programs: both versions of its externs, copies, checksums.
+//! Programs of both versions of v1model: externs, copies, checksums.
 
 use super::{Grammar, Source, Stage};
 
-/// What the declarations of a program depend on.
+/// The declarations of both controls.
 #[derive(Clone, Debug)]
 pub(super) struct Controls {
     ingress: String,
@@ -75,7 +75,7 @@ impl Grammar<'_, '_> {
         let hits = self.one_of(&["packets", "bytes", "packets_and_bytes"]);
         let rated = self.one_of(&["packets", "bytes"]);
         let chosen = self.one_of(&ALGORITHMS);
-        // Its hash is another one for each packet, so that nobody can say which member was chosen.
+        // A selector with a random hash chooses another member for each packet.
         let chosen = if chosen == "random" { "crc16".to_owned() } else { chosen };
         let default = self.one_of(&["port(1, 5)", "drop()", "NoAction()", "note(7)"]);
         let [wide, xors, change, changed, wide_key, ternary_keys, spread_keys] =
@@ -132,7 +132,7 @@ impl Grammar<'_, '_> {
         )
     }
 
-    /// A call of an extern in ingress or egress.
+    /// Returns a call of an extern in ingress or egress.
     pub(super) fn v1model_call(&mut self, stage: Stage) -> String {
         let index = format!("(bit<32>) {}", self.leaf(3));
         let value = self.expression(32, 1);
@@ -179,7 +179,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// A copy, or another pass, of a packet that has not had too many.
+    /// Returns a call that copies the packet or starts another pass.
     fn copies(&mut self, stage: Stage) -> String {
         let first = "if (m.rounds < 2) { m.rounds = m.rounds + 1;";
         let kept = self.below(3);
@@ -208,7 +208,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// A checksum that is verified or updated.
+    /// Returns a statement that verifies or updates a checksum.
     pub(super) fn checksum(&mut self, what: &str) -> String {
         let condition = self.condition(0);
         let to: &[&str] =
