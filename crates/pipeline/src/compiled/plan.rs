@@ -7,7 +7,7 @@
 //! (`bound::unrolled`), are left to the blocks of code over the frame.
 
 use super::burst::Owner;
-use super::straight::{Deciding, Straight};
+use super::straight::{Deciding, DecidingPlace, Straight};
 use crate::bound::gather::Piece;
 use crate::bound::moves::{Step, StepKind};
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
@@ -125,8 +125,13 @@ impl Plan {
         walk.parses = false;
         let mut moves = straight.psa.iter().flat_map(|psa| &psa.moves);
         moves.try_for_each(|moves| walk.block(moves))?;
-        for Deciding { field, starts_set } in straight.deciding() {
-            walk.field(field, if starts_set { Use::Write } else { Use::Read })?;
+        let deciding = straight.deciding();
+        for Deciding { field, place } in &deciding {
+            match place {
+                DecidingPlace::Zero => walk.field(*field, Use::Read)?,
+                DecidingPlace::Set => walk.field(*field, Use::Write)?,
+                DecidingPlace::IfTouched => {}
+            }
         }
         // Who goes on with a packet that asks runs the deparser.
         if walk.asked {
@@ -140,6 +145,7 @@ impl Plan {
             walk.shape(message.offset, &message.shape, Use::Read)?;
         }
         walk.spread();
+        walk.keep_for_the_architecture(&deciding);
         walk.plan.replicates = straight.group().is_some_and(|group| walk.changed.contains(&group));
         walk.finish()
     }
@@ -788,6 +794,13 @@ impl Walk<'_> {
                 return;
             }
         }
+    }
+
+    /// Keeps fields that the parser writes, and that the architecture reads though no later block does.
+    fn keep_for_the_architecture(&mut self, deciding: &[Deciding]) {
+        let offsets = deciding.iter().map(|deciding| deciding.field.address.offset);
+        let touched = offsets.filter(|offset| self.plan.slots.contains_key(offset));
+        self.later.extend(touched.collect::<Vec<_>>());
     }
 
     /// Grows with what is known of the frame.

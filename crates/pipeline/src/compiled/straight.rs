@@ -81,8 +81,18 @@ pub(super) struct Straight {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deciding {
     pub(super) field: Field,
-    /// Whether the architecture starts it as another value than zero.
-    pub(super) starts_set: bool,
+    pub(super) place: DecidingPlace,
+}
+
+/// When a field that decides where a packet goes has a place in a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DecidingPlace {
+    /// Always; the architecture starts it as zero.
+    Zero,
+    /// Always; the architecture starts it as another value.
+    Set,
+    /// Only if the program touches it: zero decides nothing.
+    IfTouched,
 }
 
 const MISSING: Refusal = "a block of the architecture is missing";
@@ -123,33 +133,36 @@ impl Straight {
     /// Returns the fields that generated code reads to decide where a packet goes. Each has a place in a plan, even if the
     /// program never touches it.
     pub(super) fn deciding(&self) -> Vec<Deciding> {
-        let of = |fields: &[Option<Field>], known: &[Of]| -> Vec<Field> {
-            known.iter().filter_map(|of| fields.get(*of as usize).copied().flatten()).collect()
+        use DecidingPlace::{IfTouched, Set, Zero};
+        let (ingress, egress): (&[Option<Field>], &[Option<Field>]) = match &self.psa {
+            Some(psa) => (&psa.at_ingress, &psa.at_egress),
+            None => (&self.standard, &[]),
         };
-        let zero = |field| Deciding { field, starts_set: false };
-        match (self.kind, &self.psa) {
-            (Kind::V1model, _) => {
-                of(&self.standard, &[Of::EgressSpec, Of::McastGrp]).into_iter().map(zero).collect()
-            }
-            (Kind::Psa, Some(psa)) => {
-                let ingress = [
-                    Of::ClassOfService,
-                    Of::Clone,
-                    Of::CloneSessionId,
-                    Of::Drop,
-                    Of::Resubmit,
-                    Of::MulticastGroup,
-                    Of::EgressPort,
-                ];
-                let egress = [Of::Clone, Of::CloneSessionId, Of::Drop];
-                let drop = psa.at_ingress.get(Of::Drop as usize).copied().flatten();
-                let at_ingress = of(&psa.at_ingress, &ingress).into_iter();
-                let at_ingress =
-                    at_ingress.map(|field| Deciding { field, starts_set: drop == Some(field) });
-                at_ingress.chain(of(&psa.at_egress, &egress).into_iter().map(zero)).collect()
-            }
-            (Kind::Psa | Kind::Pna, _) => Vec::new(),
-        }
+        let known: &[(&[Option<Field>], Of, DecidingPlace)] = match self.kind {
+            Kind::V1model => &[
+                (ingress, Of::EgressSpec, Zero),
+                (ingress, Of::McastGrp, Zero),
+                (ingress, Of::Priority, IfTouched),
+            ],
+            Kind::Psa => &[
+                (ingress, Of::ClassOfService, Zero),
+                (ingress, Of::Clone, Zero),
+                (ingress, Of::CloneSessionId, Zero),
+                (ingress, Of::Drop, Set),
+                (ingress, Of::Resubmit, Zero),
+                (ingress, Of::MulticastGroup, Zero),
+                (ingress, Of::EgressPort, Zero),
+                (egress, Of::Clone, Zero),
+                (egress, Of::CloneSessionId, Zero),
+                (egress, Of::Drop, Zero),
+            ],
+            Kind::Pna => &[],
+        };
+        let found = known.iter().filter_map(|(fields, of, place)| {
+            let field = fields.get(*of as usize).copied().flatten()?;
+            Some(Deciding { field, place: *place })
+        });
+        found.collect()
     }
 
     fn of_v1model(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {

@@ -131,6 +131,50 @@ fn fields_that_psa_egress_never_writes_have_their_initial_values() {
     }
 }
 
+/// A program of v1model whose parser, ingress and egress have these statements.
+fn v1model(parser: &str, ingress: &str, egress: &str) -> Program {
+    compile(&format!(
+        "#include <core.p4>
+        #include <v1model.p4>
+        header R {{ bit<8> a; bit<8> b; }} struct H {{ R r; }} struct M {{ @field_list(1) bit<8> passes; }}
+        parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+            state start {{ p.extract(h.r); {parser} transition accept; }} }}
+        control V(inout H h, inout M m) {{ apply {{ }} }}
+        control I(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ {ingress} }} }}
+        control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ {egress} }} }}
+        control D(packet_out p, in H h) {{ apply {{ p.emit(h.r); }} }}
+        V1Switch(P(), V(), I(), E(), V(), D()) main;"
+    ))
+}
+
+/// Such fields decide where a packet goes, and are kept when it is processed once more.
+#[test]
+fn fields_that_only_the_parser_of_v1model_writes_reach_the_architecture() {
+    for (parser, expected) in [
+        ("", vec![0]),
+        ("s.egress_spec = 4;", vec![4]),
+        ("s.egress_spec = 511;", vec![]),
+        ("s.mcast_grp = 5;", vec![6, 7]),
+        // There is one queue.
+        ("s.priority = 3;", vec![]),
+        ("s.priority = 0;", vec![0]),
+    ] {
+        let (left, ways) = on_every_way(&v1model(parser, "", ""), false, &ports, &PACKETS[..1]);
+        assert_eq!(ports_of(&left), [expected], "{parser}");
+        assert!(ways.contains(&Way::Stages) && ways.contains(&Way::Blocks), "{ways:?}");
+    }
+    let parser = "h.r.b = m.passes; m.passes = m.passes + 1;";
+    for (ingress, egress) in [
+        ("if (h.r.b == 0) { resubmit_preserving_field_list(1); }", ""),
+        ("", "if (h.r.b == 0) { recirculate_preserving_field_list(1); }"),
+    ] {
+        let program = v1model(parser, ingress, egress);
+        let (left, ways) = on_every_way(&program, false, &ports, &PACKETS[..1]);
+        assert_eq!(left, [vec![(0, vec![0, 1, 2])]]);
+        assert!(ways.contains(&Way::Stages), "{ways:?}");
+    }
+}
+
 /// PNA 0.5 has a direction, PNA 0.7 the kind of a port.
 #[test]
 fn select_by_direction_returns_the_first_value_for_packets_from_the_network() {
