@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 
 /// Programs; each gets [`INPUTS`].
-const PROGRAMS: u64 = 48;
+const PROGRAMS: u64 = 64;
 const INPUTS: usize = 60;
 
 /// The largest number of differences that one run reports.

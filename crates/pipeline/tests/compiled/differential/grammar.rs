@@ -115,6 +115,10 @@ impl Source {
         let has_egress = architecture != Architecture::Pna;
         let most = if is_simple { 4 } else { 10 };
         let mut ingress = grammar.some(most, Stage::Ingress);
+        if is_fixed {
+            // Before anything changes its key.
+            ingress.insert(0, grammar.apply());
+        }
         if grammar.below(3) == 0 {
             ingress.insert(0, first.to_owned());
         }
@@ -495,7 +499,7 @@ impl Grammar<'_, '_> {
                 "m.n.j = h.a == h.kept;",
                 "h.u.b = { h.a.c };",
             ]),
-            6 if self.below(3) == 0 => self.enumerated(),
+            6 if self.below(2) == 0 => format!("{} {}", self.enumerated(), self.enumerated()),
             6 => {
                 let (index, value) = (self.index(), self.expression(8, 1));
                 format!("h.s[{index}].t = {value};")

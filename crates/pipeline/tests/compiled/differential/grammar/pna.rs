@@ -184,17 +184,16 @@ impl Grammar<'_, '_> {
         ];
         let position = self.below(fields.len() as u32) as usize;
         let (name, width) = fields.get(position).copied().unwrap_or(("mark", 32));
-        match self.below(5) {
-            0 => "kernel.get();".to_owned(),
-            1 => "kernel.set();".to_owned(),
-            2 => self.one_of(&[
-                "m.k = (bit<32>) kernel.get_tc_at_ingress();",
-                "m.k = (bit<32>) kernel.get_from_ingress();",
-            ]),
-            _ => format!(
-                "m.q = (bit<64>) kernel.get_{name}(); kernel.set_{name}((bit<{width}>) {value});"
-            ),
-        }
+        let other = self.one_of(&[
+            "kernel.get();",
+            "kernel.set();",
+            "m.k = (bit<32>) kernel.get_tc_at_ingress();",
+            "m.k = (bit<32>) kernel.get_from_ingress();",
+            "",
+        ]);
+        format!(
+            "{other} m.q = (bit<64>) kernel.get_{name}(); kernel.set_{name}((bit<{width}>) {value});"
+        )
     }
 
     /// Returns a statement of a deparser that emits nothing.
