@@ -94,7 +94,8 @@ impl Core {
         self.code.as_ref()
     }
 
-    /// Returns the ways by which packets can go: [`Way::Interpreter`], and those of machine code where that is compiled.
+    /// Returns the ways by which packets can go: [`Way::Interpreter`], and those of machine code
+    /// where that is compiled.
     #[must_use]
     pub fn ways(&self) -> Vec<Way> {
         let compiled = self.code.iter().flat_map(Compiled::ways);
@@ -196,8 +197,8 @@ impl Processor {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// Sends packets by this way from now on, or by the fastest if it is `None` or the program lacks it ([`Core::ways`]). For
-    /// tests that compare ways.
+    /// Sends packets by this way from now on, or by the fastest if it is `None` or the program
+    /// lacks it ([`Core::ways`]). For tests that compare ways.
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }

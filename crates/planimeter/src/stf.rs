@@ -435,7 +435,8 @@ fn one_run(
     Ok(report)
 }
 
-/// A fresh switch on the path that was asked for, with the entries of these files, whose packets go by a way.
+/// A fresh switch on the path that was asked for, with the entries of these files, whose packets go
+/// by a way.
 fn with_entries(
     program: &Program,
     files: &[PathBuf],

@@ -347,7 +347,8 @@ fn captures_hold_what_arrived_and_what_left() {
     assert!(scratch.path().join("again/pcap7_out.pcap").is_file());
 }
 
-/// PSA starts `drop` as true. Each way is held against the interpreter, also where a script names no port.
+/// PSA starts `drop` as true. Each way is held against the interpreter, also where a script names
+/// no port.
 #[test]
 fn a_script_of_psa_passes_on_every_way_where_the_program_leaves_drop_alone() {
     let scratch = scratch();

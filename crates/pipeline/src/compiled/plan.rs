@@ -796,7 +796,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Keeps fields that the parser writes, and that the architecture reads though no later block does.
+    /// Keeps fields that the parser writes, and that the architecture reads though no later block
+    /// does.
     fn keep_for_the_architecture(&mut self, deciding: &[Deciding]) {
         let offsets = deciding.iter().map(|deciding| deciding.field.address.offset);
         let touched = offsets.filter(|offset| self.plan.slots.contains_key(offset));

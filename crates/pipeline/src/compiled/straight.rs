@@ -130,8 +130,8 @@ impl Straight {
         group.map(|field| field.address.offset)
     }
 
-    /// Returns the fields that generated code reads to decide where a packet goes. Each has a place in a plan, even if the
-    /// program never touches it.
+    /// Returns the fields that generated code reads to decide where a packet goes. Each has a place
+    /// in a plan, even if the program never touches it.
     pub(super) fn deciding(&self) -> Vec<Deciding> {
         use DecidingPlace::{IfTouched, Set, Zero};
         let (ingress, egress): (&[Option<Field>], &[Option<Field>]) = match &self.psa {

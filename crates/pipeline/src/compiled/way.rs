@@ -1,7 +1,7 @@
 //! The ways by which a packet may go through a program.
 //!
-//! The program, the size of its tables and what is measured decide which way a packet takes. All ways have the same results;
-//! tests and scripts choose each way in turn to show that.
+//! The program, the size of its tables and what is measured decide which way a packet takes. All
+//! ways have the same results; tests and scripts choose each way in turn to show that.
 
 use super::Compiled;
 use std::fmt;

@@ -34,7 +34,8 @@ pub struct Options {
     pub priority_queues: u32,
     /// Take events for [`Report::trace`].
     pub trace: bool,
-    /// Packets that follow each other arrive at one time, in bursts. Nothing is traced then, and no coverage taken.
+    /// Packets that follow each other arrive at one time, in bursts. Nothing is traced then, and no
+    /// coverage taken.
     pub together: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Compares the reports of one script that ran on several ways: all ways must have the same results.
+//! Compares the reports of one script that ran on several ways: all ways must have the same
+//! results.
 
 use super::{Failure, Report, report};
 use crate::{Digest, RunError, Way};
@@ -41,8 +42,9 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Compares each run with the first one that met no limit of the interpreter, and returns the first line in which they
-/// differ. Runs with bursts are compared with each other only, since their packets arrive at other times.
+/// Compares each run with the first one that met no limit of the interpreter, and returns the first
+/// line in which they differ. Runs with bursts are compared with each other only, since their
+/// packets arrive at other times.
 #[must_use]
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();

@@ -1,4 +1,5 @@
-//! Generated programs use everything that the architecture files declare. A new extern that the grammar lacks fails here.
+//! Generated programs use everything that the architecture files declare. A new extern that the
+//! grammar lacks fails here.
 
 use crate::differential::Case;
 use p4lang::ast::{DeclarationId, DeclarationKind, ExpressionId, Program};
@@ -38,8 +39,9 @@ const IMPOSSIBLE: [(&str, &str); 2] = [
     ),
 ];
 
-/// Returns the constructors, methods, functions and members of enumerations that a program declares. A name has the
-/// architecture's package in front, and the number of parameters behind it.
+/// Returns the constructors, methods, functions and members of enumerations that a program
+/// declares. A name has the architecture's package in front, and the number of parameters behind
+/// it.
 fn declared(program: &Program) -> BTreeMap<DeclarationId, String> {
     let mut all = BTreeMap::new();
     let packages = ["V1Switch", "PSA_Switch", "PNA_NIC"];
@@ -107,8 +109,8 @@ fn used(program: &Program, checked: &Checked<'_>) -> BTreeSet<DeclarationId> {
     used
 }
 
-/// A generated program. The first choices are its architecture, whether it is of an older version, and whether it is simple: all
-/// architectures and versions take turns, and no program is simple.
+/// A generated program. The first choices are its architecture, whether it is of an older version,
+/// and whether it is simple: all architectures and versions take turns, and no program is simple.
 fn case(seed: u64) -> Case {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut first = [[0, 2, 4][seed as usize % 3], seed as u32 / 3 % 2, 0].into_iter();

@@ -1,4 +1,5 @@
-//! Runs a generated program on every way that packets may take, and shrinks a case that shows a difference.
+//! Runs a generated program on every way that packets may take, and shrinks a case that shows a
+//! difference.
 
 #[path = "differential/grammar.rs"]
 pub(crate) mod grammar;
@@ -116,7 +117,8 @@ impl Case {
         Ok(Outcome { left, ways })
     }
 
-    /// Runs the inputs until a number of bursts or a limit of the interpreter is reached. Bursts take the ways in turn.
+    /// Runs the inputs until a number of bursts or a limit of the interpreter is reached. Bursts
+    /// take the ways in turn.
     fn run(&self, switch: &mut Switch, ways: &[Way], most: usize) -> Vec<Burst> {
         let (mut bursts, mut now) = (Vec::new(), Duration::from_secs(1));
         let mut inputs = self.inputs.as_slice();

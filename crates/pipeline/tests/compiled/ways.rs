@@ -1,4 +1,5 @@
-//! All ways through a program have the same results, including programs that leave out a part of their architecture.
+//! All ways through a program have the same results, including programs that leave out a part of
+//! their architecture.
 
 use crate::both::compile;
 use ir::Program;
@@ -8,7 +9,8 @@ use std::time::Duration;
 /// The packets that leave for one packet: port and bytes.
 type Left = Vec<(u32, Vec<u8>)>;
 
-/// Runs packets on every way of a program, alone and in one burst. Returns the packets that leave, and the ways.
+/// Runs packets on every way of a program, alone and in one burst. Returns the packets that leave,
+/// and the ways.
 ///
 /// Panics if two ways differ.
 fn on_every_way(

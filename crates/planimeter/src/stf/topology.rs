@@ -138,7 +138,8 @@ impl Topology {
         Ok(of_all_ways(runs))
     }
 
-    /// Runs a script in a network of fresh switches whose packets go by a way, where their programs have it.
+    /// Runs a script in a network of fresh switches whose packets go by a way, where their programs
+    /// have it.
     fn run_on(
         &self,
         programs: &[Running],

@@ -151,7 +151,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `SelectByDirection`: the first of two numbers for packets from the network, the second for those from the host.
+    /// `SelectByDirection`: the first of two numbers for packets from the network, the second for
+    /// those from the host.
     pub(super) fn select_by_direction(
         &mut self,
         arguments: &[Argument],

@@ -571,12 +571,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a field of the standard metadata that decides where a packet goes; see [`Self::value_in`].
+    /// Returns a field of the standard metadata that decides where a packet goes; see
+    /// [`Self::value_in`].
     fn get(&mut self, straight: &Straight, field: Of) -> Value {
         self.value_in(&straight.standard, field)
     }
 
-    /// Returns a field that decides where a packet goes ([`Straight::deciding`]), or zero if the struct has no such field.
+    /// Returns a field that decides where a packet goes ([`Straight::deciding`]), or zero if the
+    /// struct has no such field.
     fn value_in(&mut self, fields: &[Option<Field>], field: Of) -> Value {
         match self.known(fields, field) {
             Some((_, variable)) => self.builder.use_var(variable),

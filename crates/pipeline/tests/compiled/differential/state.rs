@@ -1,4 +1,5 @@
-//! The state of a switch that runs a generated program: set up, changed between packets, compared at the end.
+//! The state of a switch that runs a generated program: set up, changed between packets, compared
+//! at the end.
 
 use ir::bits::Bits;
 use ir::{MatchKind, Program, TableId, Type};
@@ -84,7 +85,8 @@ fn action_call(switch: &Switch, action: ir::ActionId, numbers: [u32; 2]) -> Opti
     switch.action_call(action, &numbers[..parameters.count().min(2)]).ok()
 }
 
-/// Adds an entry made of four numbers: table, key, action and data. Ignores an entry that the switch refuses.
+/// Adds an entry made of four numbers: table, key, action and data. Ignores an entry that the
+/// switch refuses.
 pub(super) fn add(switch: &mut Switch, [table, key, chosen, data]: [u32; 4], now: Duration) {
     let program = switch.program();
     let id = TableId(table % (program.tables.len() as u32).max(1));

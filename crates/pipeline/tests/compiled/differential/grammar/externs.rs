@@ -151,7 +151,8 @@ impl Grammar<'_, '_> {
         ])
     }
 
-    /// Returns statements that convert numbers between the types for headers and those of the architecture.
+    /// Returns statements that convert numbers between the types for headers and those of the
+    /// architecture.
     fn converted(&mut self, of: &str) -> String {
         let mut kinds = vec![
             ("PortId", "32"),
@@ -188,7 +189,8 @@ impl Grammar<'_, '_> {
         some.collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the tables of PSA and PNA. `to` sends to a port; `more` are further actions and their names in a list.
+    /// Returns the tables of PSA and PNA. `to` sends to a port; `more` are further actions and
+    /// their names in a list.
     pub(super) fn shared_tables(&mut self, to: &str, drop: &str, more: [&str; 2]) -> String {
         let of = match self.architecture {
             Architecture::Pna => "pna",

@@ -1,4 +1,5 @@
-//! Programs of PNA 0.5 and 0.7: add-on-miss tables, entries that packets write, mirrors, accelerators.
+//! Programs of PNA 0.5 and 0.7: add-on-miss tables, entries that packets write, mirrors,
+//! accelerators.
 
 use super::{Grammar, Source, Stage};
 

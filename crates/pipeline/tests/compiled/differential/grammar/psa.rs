@@ -11,7 +11,8 @@ struct Nothing { }
 /// The metadata that go with a packet from one block to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
-    /// The types for packets that are resubmitted, recirculated, normal, cloned at ingress, cloned at egress.
+    /// The types for packets that are resubmitted, recirculated, normal, cloned at ingress, cloned
+    /// at egress.
     types: [&'static str; 5],
     /// The statements at the beginning of both parsers.
     parsers: [&'static str; 2],
