@@ -273,6 +273,11 @@ impl Switch {
         self.core.compile_without_lookups()
     }
 
+    /// As [`Core::set_drop_port`].
+    pub fn set_drop_port(&mut self, port: u16) {
+        self.core.set_drop_port(port);
+    }
+
     /// As [`Processor::time_stages`].
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);

@@ -22,7 +22,7 @@ use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
 use crate::error::{LoadError, RunError};
-use crate::layout::{Layout, MetadataField};
+use crate::layout::{Layout, MetadataField, initial_egress_spec};
 use crate::machine::{Effects, Preserved};
 use crate::state::Replica;
 use crate::trace::Event;
@@ -531,7 +531,8 @@ impl Blocks {
         let depth = queue.depth(port, pass.priority) + behind(machine, port);
         self.set(machine, &mut standard, MetadataField::DeqQdepth, depth)?;
         self.set(machine, &mut standard, MetadataField::EgressPort, u128::from(port))?;
-        self.set(machine, &mut standard, MetadataField::EgressSpec, 0)?;
+        let spec = initial_egress_spec(machine.layout.drop_port.into());
+        self.set(machine, &mut standard, MetadataField::EgressSpec, spec.into())?;
         self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(pass.length))?;
 
         // The payload is what checksums over it and the deparser see.

@@ -61,10 +61,15 @@ impl Both {
 
     /// A program of PSA as psa_switch runs it, or by its specification.
     pub(crate) fn following(program: &Program, follows: bool) -> Self {
+        Self::prepared(program, |switch| switch.follow_psa_switch(follows))
+    }
+
+    /// Loads the program twice and changes both switches before one is compiled.
+    pub(crate) fn prepared(program: &Program, prepare: impl Fn(&mut Switch)) -> Self {
         let mut interpreted = Switch::new(program.clone()).expect("a program that can be run");
         let mut compiled = Switch::new(program.clone()).expect("a program that can be run");
-        interpreted.follow_psa_switch(follows);
-        compiled.follow_psa_switch(follows);
+        prepare(&mut interpreted);
+        prepare(&mut compiled);
         let code = Compiled::new(&compiled).unwrap_or_else(|error| panic!("{error}"));
         let worker = Processor::with_seed(0);
         let (others, now) = (Vec::new(), Duration::from_secs(1));

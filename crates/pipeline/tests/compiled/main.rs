@@ -9,6 +9,7 @@ mod changed;
 mod constructs;
 mod declared;
 mod differential;
+mod drop_port;
 mod generated;
 mod members;
 mod meters;

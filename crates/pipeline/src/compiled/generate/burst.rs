@@ -21,7 +21,7 @@ use crate::compiled::context::{ASKED, NEW_PACKET, NOWHERE};
 use crate::compiled::engine::MAXIMUM_STEPS;
 use crate::compiled::plan::{Plan, PlannedHeader};
 use crate::compiled::straight::{EGRESS, Given, INGRESS, Kind, PARSER, Straight, UPDATE, VERIFY};
-use crate::layout::MetadataField as Of;
+use crate::layout::{MetadataField as Of, initial_egress_spec};
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -503,6 +503,7 @@ impl<'m> Function<'_, 'm> {
             return;
         }
         let zero = self.number(0);
+        let spec = self.number(initial_egress_spec(straight.drop_port));
         let now = self.now(looped);
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         let length = self.builder.ins().iadd(length, change);
@@ -511,7 +512,7 @@ impl<'m> Function<'_, 'm> {
             (Of::DeqTimedelta, zero),
             (Of::DeqQdepth, zero),
             (Of::EgressPort, port),
-            (Of::EgressSpec, zero),
+            (Of::EgressSpec, spec),
             (Of::PacketLength, length),
         ] {
             self.set(straight, field, value);
@@ -521,8 +522,11 @@ impl<'m> Function<'_, 'm> {
             self.set_word(self.frame, plan.error as usize, port);
         }
         self.hand_over_if_asked(looped, plan, ASKED_IN_EGRESS);
-        let port = self.get(straight, Of::EgressSpec);
-        self.next_if_dropped(looped, port);
+        // A field that no block of the program touches keeps the value that egress begins with.
+        if let Some((_, port)) = self.standard(straight, Of::EgressSpec) {
+            let port = self.builder.use_var(port);
+            self.next_if_dropped(looped, port);
+        }
     }
 
     /// Egress begins without what ingress left in variables.

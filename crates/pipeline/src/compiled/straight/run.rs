@@ -11,7 +11,7 @@ use crate::compiled::host::{Host, read, write};
 use crate::compiled::tables::Inside;
 use crate::compiled::{Compiled, Timed};
 use crate::error::RunError;
-use crate::layout::MetadataField as Of;
+use crate::layout::{MetadataField as Of, initial_egress_spec};
 use crate::machine::{Effects, Machine};
 use crate::state::Replica;
 use crate::switch::Core;
@@ -287,7 +287,7 @@ impl Run<'_, '_> {
             self.set(Of::DeqTimedelta, 0);
             self.set(Of::DeqQdepth, waiting + self.behind(port));
             self.set(Of::EgressPort, u64::from(port));
-            self.set(Of::EgressSpec, 0);
+            self.set(Of::EgressSpec, initial_egress_spec(self.straight.drop_port));
             self.set(Of::PacketLength, passing.length);
             self.context.truncate = u64::MAX;
             self.block(EGRESS)?;
