@@ -19,7 +19,7 @@ pub(crate) mod walk;
 use std::fmt;
 use std::sync::Arc;
 
-pub use annotation::{Annotation, AnnotationBody, AnnotationToken, KeyValue};
+pub use annotation::{Annotation, AnnotationBody, AnnotationToken, HOLDS_EXPRESSIONS, KeyValue};
 pub use declaration::{
     ActionReference, Entry, KeyElement, Table, TableProperty, TablePropertyKind,
 };

@@ -96,3 +96,39 @@ fn match_kinds_are_arguments_of_externs() {
     let lowered = lowered("kinds.p4", text);
     assert!(lowered.contains("\"exact\"") && lowered.contains("\"lpm\""), "{lowered}");
 }
+
+#[test]
+fn priorities_in_annotations_are_evaluated() {
+    let priorities = |written: [&str; 3]| {
+        let entries: Vec<String> = written
+            .iter()
+            .enumerate()
+            .map(|(key, priority)| format!("{key} &&& 3 : NoAction() @priority{priority};"))
+            .collect();
+        let text = format!(
+            "#include <core.p4>
+            enum bit<8> Order {{ last = 9 }}
+            const bit<4> LESS = 3;
+            control C(inout bit<8> x) {{
+                table t {{ key = {{ x: ternary; }} actions = {{ NoAction; }}
+                    const entries = {{ {} }} }}
+                apply {{ t.apply(); }}
+            }}
+            control CT(inout bit<8> x); package Top(CT c); Top(C()) main;",
+            entries.join(" ")
+        );
+        let program = compile("priorities.p4", &text);
+        program.tables[0].entries.iter().map(|entry| entry.priority).collect::<Vec<_>>()
+    };
+    // The smaller number wins; in the IR the larger one does.
+    assert_eq!(priorities(["(9)", "(3)", "(5)"]), [Some(3), Some(9), Some(7)]);
+    for written in [
+        ["(0x9)", "(LESS)", "(2 + LESS)"],
+        ["(Order.last)", "(8w3)", "[5]"],
+        ["(3 * 3)", "((bit<8>) LESS)", "(LESS > 2 ? 5 : 1)"],
+    ] {
+        assert_eq!(priorities(written), [Some(3), Some(9), Some(7)], "{written:?}");
+    }
+    // Below zero, only the order counts.
+    assert_eq!(priorities(["(-1)", "(-3)", "(2)"]), [Some(3), Some(5), Some(0)]);
+}

@@ -19,6 +19,10 @@ pub struct Annotation {
     pub body: AnnotationBody,
 }
 
+/// The annotations whose parentheses hold expressions of the language.
+pub const HOLDS_EXPRESSIONS: [&str; 5] =
+    ["field_list", "id", "max_group_size", "max_member_weight", "priority"];
+
 /// What follows an annotation's name.
 #[derive(Debug, Clone)]
 pub enum AnnotationBody {
@@ -26,6 +30,13 @@ pub enum AnnotationBody {
     Empty,
     /// `( ... )`: tokens without meaning of their own.
     Unstructured(Vec<AnnotationToken>),
+    /// `( a, b )` of an annotation in [`HOLDS_EXPRESSIONS`].
+    Evaluated {
+        /// The tokens as they were written.
+        tokens: Vec<AnnotationToken>,
+        /// The expressions that the tokens are.
+        values: Vec<Expression>,
+    },
     /// `[ a, b ]`, or `[ ]`.
     Expressions(Vec<Expression>),
     /// `[ key = a, key = b ]`.
@@ -66,14 +77,28 @@ impl Annotation {
                 [Expression { kind: super::ExpressionKind::String(text), .. }] => Some(text),
                 _ => None,
             },
-            AnnotationBody::Empty | AnnotationBody::KeyValues(_) => None,
+            AnnotationBody::Empty
+            | AnnotationBody::Evaluated { .. }
+            | AnnotationBody::KeyValues(_) => None,
+        }
+    }
+
+    /// Returns the tokens between the parentheses; none for the other forms.
+    pub fn tokens(&self) -> &[AnnotationToken] {
+        match &self.body {
+            AnnotationBody::Unstructured(tokens) | AnnotationBody::Evaluated { tokens, .. } => {
+                tokens
+            }
+            AnnotationBody::Empty
+            | AnnotationBody::Expressions(_)
+            | AnnotationBody::KeyValues(_) => &[],
         }
     }
 
     /// The tokens of an unstructured annotation, split at the commas outside parentheses, brackets and braces.
     /// Empty for `@name()` and for the other forms.
     pub fn arguments(&self) -> Vec<&[AnnotationToken]> {
-        let AnnotationBody::Unstructured(tokens) = &self.body else { return Vec::new() };
+        let tokens = self.tokens();
         if tokens.is_empty() {
             return Vec::new();
         }
@@ -92,9 +117,8 @@ impl Annotation {
 
     /// The text between the parentheses of an unstructured annotation, white space reduced to single blanks.
     pub fn text(&self) -> String {
-        let AnnotationBody::Unstructured(tokens) = &self.body else { return String::new() };
         let mut out = String::new();
-        for token in tokens {
+        for token in self.tokens() {
             if token.space_before && !out.is_empty() {
                 out.push(' ');
             }

@@ -5,9 +5,11 @@ use super::checker::Checker;
 use super::{TableFacts, Type};
 use crate::ast::{
     Annotation, AnnotationBody, AnnotationToken, Declaration, DeclarationKind, Direction,
-    Expression, Parameter,
+    Expression, HOLDS_EXPRESSIONS, Parameter,
 };
 use crate::diagnostic::Diagnostic;
+use num_bigint::Sign;
+
 use ir::{EntryStore, Replicas, TableStorage, UpdateMethod};
 
 /// Annotations that say all by their name.
@@ -39,14 +41,17 @@ const WITH_STRING: &[&str] = &[
     "selector_size_semantics",
 ];
 
-/// Annotations that hold one number.
-const WITH_NUMBER: &[&str] = &["id", "max_group_size", "max_member_weight", "priority"];
-
 impl Checker<'_, '_> {
     pub(super) fn annotations(&mut self, annotations: &[Annotation]) {
         for annotation in annotations {
             match &annotation.body {
                 AnnotationBody::Empty | AnnotationBody::Unstructured(_) => {}
+                AnnotationBody::Evaluated { values, .. } => {
+                    self.annotation_numbers(annotation, values)
+                }
+                AnnotationBody::Expressions(values) if holds_numbers(annotation) => {
+                    self.annotation_numbers(annotation, values);
+                }
                 AnnotationBody::Expressions(values) => {
                     for value in values {
                         self.annotation_value(value);
@@ -113,27 +118,21 @@ impl Checker<'_, '_> {
 
     /// How many arguments the language's own annotations take in parentheses.
     fn annotation_arguments(&mut self, annotation: &Annotation) {
-        if matches!(annotation.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
-        {
-            return;
-        }
         let name = annotation.name.as_str();
         let arguments = annotation.arguments();
+        let values = match &annotation.body {
+            AnnotationBody::Evaluated { values, .. } | AnnotationBody::Expressions(values) => {
+                values.len()
+            }
+            _ => 0,
+        };
         let pair = |tokens: &&[AnnotationToken]| matches!(tokens, [_, equals, _, ..] if &*equals.text == "=");
         let (takes, fits) = match name {
+            "field_list" => ("numbers of field lists", values > 0),
+            _ if holds_numbers(annotation) => ("one number", values == 1),
+            _ if is_structured(annotation) => return,
             name if WITHOUT_ARGUMENTS.contains(&name) => ("no arguments", arguments.is_empty()),
             "length" => ("one expression", arguments.len() == 1),
-            "priority" => {
-                ("one number", matches!(arguments.as_slice(), [tokens] if is_number(tokens)))
-            }
-            name if WITH_NUMBER.contains(&name) => {
-                let fits =
-                    |tokens: &[AnnotationToken]| is_number(tokens) && &*tokens[0].text != "-";
-                (
-                    "one number, not below 0",
-                    matches!(arguments.as_slice(), [tokens] if fits(tokens)),
-                )
-            }
             "pkginfo" => ("`key = value` pairs", arguments.iter().all(pair)),
             _ => return,
         };
@@ -152,14 +151,65 @@ impl Checker<'_, '_> {
                 [value] => *self.out.type_of(value.id) == Type::MatchKind,
                 _ => false,
             },
-            AnnotationBody::Empty | AnnotationBody::KeyValues(_) => false,
+            AnnotationBody::Empty
+            | AnnotationBody::Evaluated { .. }
+            | AnnotationBody::KeyValues(_) => false,
+        }
+    }
+
+    /// Checks the values of an annotation that holds numbers, which are known at compile time.
+    fn annotation_numbers(&mut self, annotation: &Annotation, values: &[Expression]) {
+        let name = annotation.name.as_str();
+        for value in values {
+            let ty = self.expression(value).ty;
+            if ty.is_unknown() {
+                continue;
+            }
+            let number = self.out.evaluate_own(value).and_then(|constant| constant.to_integer());
+            let Some(number) = number else {
+                let mut diagnostic = Diagnostic::error(
+                    "annotation",
+                    value.span,
+                    format!("`@{name}` takes numbers that are known at compile time"),
+                )
+                .label(format!("this is a `{}`", self.out.show(&ty)));
+                if matches!(ty, Type::Enum(_)) {
+                    diagnostic = diagnostic.note(
+                        "give the enum a type, as in `enum bit<8> E`, and its members values",
+                    );
+                }
+                self.report(diagnostic);
+                continue;
+            };
+            let fits = match name {
+                "priority" => i32::try_from(&number).is_ok(),
+                "field_list" | "id" => u32::try_from(&number).is_ok(),
+                _ => i32::try_from(&number).is_ok() && number.sign() != Sign::Minus,
+            };
+            if !fits {
+                self.report(
+                    Diagnostic::error(
+                        "annotation",
+                        value.span,
+                        format!("`@{name}` does not take this number"),
+                    )
+                    .label(format!("this is {number}"))
+                    .note(match name {
+                        "priority" => "it has 32 bits and a sign",
+                        "field_list" | "id" => "it has 32 bits, and is not below 0",
+                        _ => "it has 31 bits, and is not below 0",
+                    }),
+                );
+            }
         }
     }
 
     fn annotation_value(&mut self, value: &Expression) {
         let info = self.expression(value);
         let allowed = matches!(info.ty, Type::Integer | Type::String | Type::Bool | Type::Unknown);
-        if !allowed || !info.known {
+        // A value that depends on constructor parameters differs between instances.
+        let known = info.ty.is_unknown() || self.out.evaluate_own(value).is_some();
+        if !allowed || !info.known || !known {
             self.report(
                 Diagnostic::error(
                     "annotation",
@@ -261,7 +311,7 @@ impl Checker<'_, '_> {
                     (pair.key.to_string(), value, pair.value.span)
                 })
                 .collect(),
-            AnnotationBody::Expressions(_) => {
+            AnnotationBody::Expressions(_) | AnnotationBody::Evaluated { .. } => {
                 self.error("annotation", annotation.span, "`@tableconfig` takes `key=value`");
                 Vec::new()
             }
@@ -326,14 +376,9 @@ impl Checker<'_, '_> {
     }
 }
 
-/// A number as it is written, with a sign or without.
-fn is_number(tokens: &[AnnotationToken]) -> bool {
-    let digits = match tokens {
-        [digits] => digits,
-        [sign, digits] if matches!(&*sign.text, "-" | "+") => digits,
-        _ => return false,
-    };
-    digits.string.is_none() && digits.text.starts_with(|first: char| first.is_ascii_digit())
+/// Whether the annotation's values are numbers, as the language or the architecture reads them.
+fn holds_numbers(annotation: &Annotation) -> bool {
+    HOLDS_EXPRESSIONS.contains(&annotation.name.as_str())
 }
 
 /// `@name[...]`, which stands once.

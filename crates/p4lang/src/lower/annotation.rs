@@ -1,10 +1,9 @@
 //! Annotations go along as written.
 
 use super::Lowering;
-use crate::ast::{
-    Annotation, AnnotationBody, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
-};
-use crate::check::Constant;
+use crate::ast::{Annotation, AnnotationBody, Expression};
+use crate::check::{Constant, Environment};
+use num_bigint::BigInt;
 
 impl Lowering<'_> {
     pub(super) fn annotations(&self, annotations: &[Annotation]) -> Vec<ir::Annotation> {
@@ -14,13 +13,18 @@ impl Lowering<'_> {
     fn annotation(&self, annotation: &Annotation) -> ir::Annotation {
         let body = match &annotation.body {
             AnnotationBody::Empty => ir::AnnotationBody::Empty,
-            AnnotationBody::Unstructured(tokens) => {
-                // p4c reads the numbers of field lists as expressions; programs name them.
-                let numbered = *annotation.name.text == *"field_list";
-                let text = |text: &str| {
-                    numbered.then(|| self.constant_named(text)).flatten().unwrap_or(text.to_owned())
-                };
-                ir::AnnotationBody::Tokens(tokens.iter().map(|token| text(&token.text)).collect())
+            AnnotationBody::Unstructured(tokens) => ir::AnnotationBody::Tokens(
+                tokens.iter().map(|token| token.text.to_string()).collect(),
+            ),
+            AnnotationBody::Evaluated { values, .. } => {
+                let mut tokens = Vec::new();
+                for value in values {
+                    if !tokens.is_empty() {
+                        tokens.push(",".to_owned());
+                    }
+                    tokens.extend(self.annotation_number(value).map(|number| number.to_string()));
+                }
+                ir::AnnotationBody::Tokens(tokens)
             }
             AnnotationBody::Expressions(values) => ir::AnnotationBody::Expressions(
                 values.iter().map(|value| self.annotation_value(value)).collect(),
@@ -35,39 +39,20 @@ impl Lowering<'_> {
         ir::Annotation { name: annotation.name.text.to_string(), body }
     }
 
-    /// The value of the top-level constant of this name, in digits.
-    fn constant_named(&self, name: &str) -> Option<String> {
-        let declarations = &self.checked.program.declarations;
-        let declaration = declarations.iter().find(|known| known.name.as_str() == name)?;
-        let DeclarationKind::Constant { value, .. } = &declaration.kind else { return None };
-        let number = super::types::number(self.checked.constant(value.id)?)?;
-        Some(number.to_string())
+    /// Returns the number that an expression in an annotation is, whichever instance the annotation stands in.
+    pub(super) fn annotation_number(&self, value: &Expression) -> Option<BigInt> {
+        super::types::number(&self.checked.evaluate(value, &Environment::default())?)
     }
 
     fn annotation_value(&self, value: &Expression) -> ir::AnnotationValue {
-        match self.checked.constant(value.id) {
-            Some(Constant::String(text)) => return ir::AnnotationValue::String(text.to_string()),
-            Some(Constant::Bool(value)) => return ir::AnnotationValue::Bool(*value),
-            Some(constant) => {
-                if let Some(number) = super::types::number(constant) {
-                    return ir::AnnotationValue::Integer(number);
-                }
-            }
-            None => {}
-        }
-        match &value.kind {
-            ExpressionKind::String(text) => ir::AnnotationValue::String(text.to_string()),
-            ExpressionKind::Boolean(value) => ir::AnnotationValue::Bool(*value),
-            ExpressionKind::Integer(literal) => {
-                ir::AnnotationValue::Integer(literal.value.clone().into())
-            }
-            ExpressionKind::Unary { operator: UnaryOperator::Negate, operand } => {
-                match self.annotation_value(operand) {
-                    ir::AnnotationValue::Integer(value) => ir::AnnotationValue::Integer(-value),
-                    other => other,
-                }
-            }
-            _ => ir::AnnotationValue::String(self.sources.text(value.span).to_owned()),
+        match self.checked.evaluate(value, &Environment::default()) {
+            Some(Constant::String(text)) => ir::AnnotationValue::String(text.to_string()),
+            Some(Constant::Bool(value)) => ir::AnnotationValue::Bool(value),
+            constant => match constant.as_ref().and_then(super::types::number) {
+                Some(number) => ir::AnnotationValue::Integer(number),
+                // The checker refuses what has no value.
+                None => ir::AnnotationValue::String(self.sources.text(value.span).to_owned()),
+            },
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::types::number;
 use super::{Entity, ExternRole, Lowering, NamelessExtern, names};
 use crate::ast::{
-    self, BinaryOperator, DeclarationKind, ExpressionKind, TableProperty, TablePropertyKind,
+    self, AnnotationBody, BinaryOperator, DeclarationKind, ExpressionKind, TableProperty,
+    TablePropertyKind,
 };
 use crate::check::{ActionCallFacts, BoundArgument, Callee, Constant, TableFacts, Type};
 use ir::{self, KeySet, Value};
@@ -277,7 +278,12 @@ impl<'a> Lowering<'a> {
                     .annotations
                     .iter()
                     .find(|annotation| annotation.name.as_str() == "priority")?;
-                annotation.text().trim().parse().ok()
+                let (AnnotationBody::Evaluated { values, .. }
+                | AnnotationBody::Expressions(values)) = &annotation.body
+                else {
+                    return None;
+                };
+                i64::try_from(self.annotation_number(values.first()?)?).ok()
             })
             .collect();
         let count = list.len() as i64;
@@ -322,7 +328,8 @@ impl<'a> Lowering<'a> {
             .into_iter()
             .map(|value| {
                 let value = if largest_wins { value } else { least + (most - value) };
-                Some(u32::try_from(value).unwrap_or(0))
+                // `@priority` may be below zero; the order is what counts.
+                Some(u32::try_from(value - least.min(0)).unwrap_or(u32::MAX))
             })
             .collect()
     }

@@ -196,24 +196,31 @@ pub(super) fn preamble(
     }
 }
 
-/// Key and value pairs of an annotation, in brackets or in parentheses: `@pkginfo(name = "x")`.
-pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, AnnotationValue)> {
+/// Returns the keys and values of an annotation, in brackets or in parentheses: `@pkginfo(name = "x")`. A key whose
+/// value is neither a string nor a number has none.
+pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Option<AnnotationValue>)> {
     match &annotation.body {
-        AnnotationBody::KeyValues(pairs) => pairs.clone(),
+        AnnotationBody::KeyValues(pairs) => {
+            pairs.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect()
+        }
         AnnotationBody::Tokens(tokens) => tokens
             .split(|token| token == ",")
             .filter_map(|pair| match pair {
-                [key, equals, value] if equals == "=" => {
-                    let value = match value.strip_prefix('"').and_then(|v| v.strip_suffix('"')) {
-                        Some(text) => AnnotationValue::String(text.to_owned()),
-                        None => AnnotationValue::Integer(parse_integer(value)?),
-                    };
-                    Some((key.clone(), value))
-                }
-                _ => None,
+                [key, equals, value @ ..] if equals == "=" => Some((key.clone(), literal(value))),
+                [key, ..] => Some((key.clone(), None)),
+                [] => None,
             })
             .collect(),
         AnnotationBody::Empty | AnnotationBody::Expressions(_) => Vec::new(),
+    }
+}
+
+/// Returns the value of a string or number that stands alone.
+fn literal(tokens: &[String]) -> Option<AnnotationValue> {
+    let [token] = tokens else { return None };
+    match token.strip_prefix('"').and_then(|token| token.strip_suffix('"')) {
+        Some(text) => Some(AnnotationValue::String(text.to_owned())),
+        None => parse_integer(token).map(AnnotationValue::Integer),
     }
 }
 
@@ -258,10 +265,12 @@ mod tests {
         assert_eq!(
             pairs(&annotation),
             [
-                ("name".to_owned(), AnnotationValue::String("x".to_owned())),
-                ("size".to_owned(), AnnotationValue::Integer(3.into())),
+                ("name".to_owned(), Some(AnnotationValue::String("x".to_owned()))),
+                ("size".to_owned(), Some(AnnotationValue::Integer(3.into()))),
             ]
         );
+        let unreadable = tokens("pkginfo", &["size", "=", "SIZE", ",", "name", "=", "2", "+", "3"]);
+        assert_eq!(pairs(&unreadable), [("size".to_owned(), None), ("name".to_owned(), None)]);
     }
 
     #[test]

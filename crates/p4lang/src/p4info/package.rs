@@ -21,12 +21,12 @@ pub(super) fn package_info(program: &Program, errors: &mut Vec<P4InfoError>) -> 
         match annotation.name.as_str() {
             "pkginfo" => {
                 for (key, value) in pairs(annotation) {
-                    set_text(&mut info, &key, &value, errors);
+                    set_text(&mut info, &key, value.as_ref(), errors);
                 }
             }
             "platform_property" => {
                 for (key, value) in pairs(annotation) {
-                    set_property(&mut info, &key, &value, errors);
+                    set_property(&mut info, &key, value.as_ref(), errors);
                 }
             }
             _ => {}
@@ -40,7 +40,12 @@ pub(super) fn package_info(program: &Program, errors: &mut Vec<P4InfoError>) -> 
 }
 
 /// Unknown keys are left out, as p4c leaves them out with a warning.
-fn set_text(info: &mut PkgInfo, key: &str, value: &AnnotationValue, errors: &mut Vec<P4InfoError>) {
+fn set_text(
+    info: &mut PkgInfo,
+    key: &str,
+    value: Option<&AnnotationValue>,
+    errors: &mut Vec<P4InfoError>,
+) {
     let field = match key {
         "name" => &mut info.name,
         "version" => &mut info.version,
@@ -51,7 +56,7 @@ fn set_text(info: &mut PkgInfo, key: &str, value: &AnnotationValue, errors: &mut
         _ => return,
     };
     match value {
-        AnnotationValue::String(text) => field.clone_from(text),
+        Some(AnnotationValue::String(text)) => field.clone_from(text),
         _ => errors.push(P4InfoError::Package {
             annotation: "pkginfo",
             key: key.to_owned(),
@@ -63,7 +68,7 @@ fn set_text(info: &mut PkgInfo, key: &str, value: &AnnotationValue, errors: &mut
 fn set_property(
     info: &mut PkgInfo,
     key: &str,
-    value: &AnnotationValue,
+    value: Option<&AnnotationValue>,
     errors: &mut Vec<P4InfoError>,
 ) {
     let properties = info.platform_properties.get_or_insert_default();
@@ -78,7 +83,7 @@ fn set_property(
         _ => return,
     };
     let number = match value {
-        AnnotationValue::Integer(number) => number.to_i32(),
+        Some(AnnotationValue::Integer(number)) => number.to_i32(),
         _ => None,
     };
     match number {

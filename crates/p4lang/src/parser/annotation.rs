@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{Parse, Parser, is_name, literal};
-use crate::ast::{Annotation, AnnotationBody, AnnotationToken, KeyValue};
+use crate::ast::{
+    Annotation, AnnotationBody, AnnotationToken, Expression, HOLDS_EXPRESSIONS, KeyValue,
+};
 use crate::lexer::{Token, TokenKind};
 
 impl Parser<'_> {
@@ -33,7 +35,15 @@ impl Parser<'_> {
         let body = match self.kind() {
             TokenKind::LeftParenthesis => {
                 self.advance();
+                let first = self.at;
                 let tokens = self.annotation_tokens()?;
+                if HOLDS_EXPRESSIONS.contains(&name.as_str()) {
+                    let behind = self.at;
+                    let values = self.annotation_values(first, behind - 1)?;
+                    self.at = behind;
+                    let body = AnnotationBody::Evaluated { tokens, values };
+                    return Ok(Annotation { span: self.since(start), name, body });
+                }
                 let takes_string = matches!(
                     name.as_str(),
                     "brief" | "deprecated" | "description" | "name" | "noWarn"
@@ -81,7 +91,33 @@ impl Parser<'_> {
         if depth > 0 {
             return Err(self.expected("`)` before the end of the pragma's line"));
         }
-        Ok(Annotation { span: self.since(start), name, body: AnnotationBody::Unstructured(tokens) })
+        let body = if HOLDS_EXPRESSIONS.contains(&name.as_str()) {
+            let behind = self.at;
+            let first = behind - tokens.len();
+            AnnotationBody::Evaluated { tokens, values: self.annotation_values(first, behind)? }
+        } else {
+            AnnotationBody::Unstructured(tokens)
+        };
+        Ok(Annotation { span: self.since(start), name, body })
+    }
+
+    /// Reads the tokens from `first` up to `behind` again, as expressions with commas between them.
+    fn annotation_values(&mut self, first: usize, behind: usize) -> Parse<Vec<Expression>> {
+        self.at = first;
+        let mut values = Vec::new();
+        if first == behind {
+            return Ok(values);
+        }
+        loop {
+            values.push(self.any_expression()?);
+            if self.at == behind {
+                return Ok(values);
+            }
+            if self.at > behind || !self.is(TokenKind::Comma) {
+                return Err(self.expected("`,` or the end of the annotation"));
+            }
+            self.advance();
+        }
     }
 
     /// Anything up to the closing parenthesis.

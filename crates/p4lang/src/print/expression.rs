@@ -229,7 +229,9 @@ impl Display for Annotation {
         write!(formatter, "@{}", self.name)?;
         match &self.body {
             AnnotationBody::Empty => Ok(()),
-            AnnotationBody::Unstructured(_) => write!(formatter, "({})", self.text()),
+            AnnotationBody::Unstructured(_) | AnnotationBody::Evaluated { .. } => {
+                write!(formatter, "({})", self.text())
+            }
             AnnotationBody::Expressions(expressions) => {
                 write!(formatter, "[{}]", Commas(expressions))
             }

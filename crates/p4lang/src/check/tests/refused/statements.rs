@@ -92,15 +92,65 @@ fn annotations_without_arguments_have_none() {
         "@id(-1)",
         "@priority()",
         "@priority(1, 2)",
+        "@priority(0x80000000)",
+        "@priority[1, 2]",
+        "@priority[k = 1]",
+        "@priority(\"1\")",
+        "@id(0x100000000)",
+        "@max_group_size(-1)",
+        "@max_member_weight(1 << 31)",
+        "@field_list()",
+        "@field_list(true)",
+        "@field_list(-1)",
+        "@field_list(Suits.Hearts)",
+        "@field_list(1, Suits.Hearts)",
+        "@field_list(E8)",
+        "@field_list({ 1 })",
+        "@field_list[Suits.Hearts]",
     ] {
         refuses(&program(&format!("{text} struct X {{ bit<8> a; }}")), "annotation");
     }
-    for text in ["@brief(\"a\" ++ \"b\")", "@id(0x10)", "@priority(-1)"] {
+    for text in [
+        "@brief(\"a\" ++ \"b\")",
+        "@id(0x10)",
+        "@id(8 * 2)",
+        "@priority(-1)",
+        "@priority(1 - 2)",
+        "@priority[7]",
+        "@max_group_size((bit<8>) 3)",
+        "@field_list(F8.A, 8w2)",
+        "@field_list[F8.A, 2]",
+    ] {
         accepts(&program(&format!("{text} struct X {{ bit<8> a; }}")));
     }
     refuses(&program("@name(\"a\") @name(\"b\") struct X { bit<8> a; }"), "duplicate");
     refuses(&program("struct X { @length(1, 2) bit<8> a; }"), "annotation");
     refuses(&program("struct X { @length bit<8> a; }"), "annotation");
+}
+
+#[test]
+fn numbers_in_annotations_are_declared_and_known() {
+    for (value, kind) in [
+        ("LATER", "undeclared-name"),
+        ("UNKNOWN", "undeclared-name"),
+        ("F8.UNKNOWN", "no-such-field"),
+        ("1 2", "syntax"),
+        ("1,", "syntax"),
+        (",", "syntax"),
+        ("(1", "syntax"),
+        ("1, 2 + ", "syntax"),
+    ] {
+        let text = format!("struct X {{ @field_list({value}) bit<8> a; }} const bit<8> LATER = 1;");
+        refuses(&program(&text), kind);
+    }
+    for annotation in ["@field_list(depth)", "@a[depth]", "@id[depth]"] {
+        let text = format!(
+            "control Deep()(int depth) {{ {annotation} bit<8> x = 1; apply {{ x = 2; }} }}"
+        );
+        refuses(&program(&text), "annotation");
+    }
+    refuses(&program("@pragma id 1 2\nstruct X { bit<8> a; }"), "syntax");
+    accepts(&program("@pragma id 3 + 4\nstruct X { bit<8> a; }"));
 }
 
 #[test]
