@@ -211,6 +211,11 @@ impl<'program> Checked<'program> {
         &self.errors
     }
 
+    /// `NoError`, if the program declares it: core.p4 does.
+    pub fn no_error(&self) -> Option<DeclarationId> {
+        self.errors.first().copied().filter(|first| &*self.name(*first) == "NoError")
+    }
+
     /// The package instance `main`.
     pub fn main(&self) -> Option<DeclarationId> {
         self.main

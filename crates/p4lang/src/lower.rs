@@ -232,7 +232,7 @@ impl<'a> Lowering<'a> {
             types: KnownTypes {
                 error_positions: errors
                     .iter()
-                    .zip(if has_no_error(checked) { 0.. } else { 1.. })
+                    .zip(if checked.no_error().is_some() { 0.. } else { 1.. })
                     .map(|(id, position)| (*id, position))
                     .collect(),
                 ..KnownTypes::default()
@@ -339,14 +339,9 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether `error` starts with `NoError`, as core.p4 declares it.
-fn has_no_error(checked: &Checked<'_>) -> bool {
-    checked.errors().first().is_some_and(|first| &*checked.name(*first) == "NoError")
-}
-
 /// Members of `error`; a program without core.p4 has `NoError` all the same.
 fn error_names(checked: &Checked<'_>) -> Vec<String> {
-    let missing = (!has_no_error(checked)).then(|| "NoError".to_owned());
+    let missing = checked.no_error().is_none().then(|| "NoError".to_owned());
     let names = checked.errors().iter().map(|id| checked.name(*id).to_string());
     missing.into_iter().chain(names).collect()
 }

@@ -45,7 +45,7 @@ impl Checked<'_> {
             Type::Bits { width, signed } => Constant::Bits(Bits::zero(*width, *signed)),
             Type::Varbit { .. } => Constant::Bits(Bits::zero(0, false)),
             Type::String => Constant::String("".into()),
-            Type::Error => Constant::Error(*self.errors().first()?),
+            Type::Error => Constant::Error(self.no_error()?),
             Type::Enum(id) => Constant::Enum(self.enum_members(*id).first()?.id),
             Type::SerializableEnum(id) => {
                 let Type::Bits { width, signed } = *self.underlying(ty)? else { return None };

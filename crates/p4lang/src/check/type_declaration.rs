@@ -19,7 +19,10 @@ impl<'program> Checker<'program, '_> {
                 continue;
             }
             self.members.errors.insert(member.name.text.clone(), member.id);
-            self.out.errors.push(member.id);
+            // The zero, wherever core.p4 is included: a packet without an error has this one.
+            let position =
+                if member.name.as_str() == "NoError" { 0 } else { self.out.errors.len() };
+            self.out.errors.insert(position, member.id);
         }
     }
 

@@ -10,6 +10,7 @@ mod constructs;
 mod declared;
 mod differential;
 mod drop_port;
+mod errors;
 mod field_lists;
 mod generated;
 mod members;
