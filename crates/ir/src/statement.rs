@@ -200,12 +200,40 @@ pub enum Argument {
         /// What the parameter is at first.
         value: Expression,
     },
+    /// An `Out`, `InOut` or `Saved` argument of a call that names its arguments in another order than the callee its
+    /// parameters: arguments are copied out in the order of the call (P4_16 specification, section 6.8).
+    Ordered {
+        /// The rank among the arguments of the call by which it is copied out.
+        rank: u32,
+        /// The argument, which is not `Ordered`.
+        argument: Box<Argument>,
+    },
     /// An extern instance.
     Extern(ExternId),
     /// The action that `add_entry` of PNA names.
     Action(ActionId),
     /// An optional parameter without argument, or `_` for an out parameter.
     Absent,
+}
+
+impl Argument {
+    /// Returns the argument without its rank.
+    #[must_use]
+    pub fn unordered(&self) -> &Self {
+        match self {
+            Self::Ordered { argument, .. } => argument,
+            other => other,
+        }
+    }
+
+    /// Returns the rank by which the argument for the parameter at `position` is copied out.
+    #[must_use]
+    pub fn rank(&self, position: usize) -> usize {
+        match self {
+            Self::Ordered { rank, .. } => *rank as usize,
+            _ => position,
+        }
+    }
 }
 
 /// What a `CallExtern` calls. Names are those of the architecture's declarations.

@@ -666,6 +666,9 @@ impl<'p> Printer<'p> {
                 Argument::In(value) => self.expression(value),
                 Argument::Out(place) => format!("out {}", self.place(place)),
                 Argument::InOut(place) => format!("inout {}", self.place(place)),
+                Argument::Ordered { rank, argument } => {
+                    format!("#{rank} {}", self.arguments(std::slice::from_ref(&**argument)))
+                }
                 Argument::Saved { place, value } => {
                     format!("inout {} from {}", self.place(place), self.expression(value))
                 }

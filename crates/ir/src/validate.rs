@@ -51,6 +51,11 @@ impl Program {
 
 type Outcome<T = ()> = Result<T, Violation>;
 
+/// Whether an argument is written after the call.
+fn is_copied_out(argument: &Argument) -> bool {
+    matches!(argument, Argument::Out(_) | Argument::InOut(_) | Argument::Saved { .. })
+}
+
 struct Validator<'p> {
     program: &'p Program,
     part: String,
@@ -502,6 +507,9 @@ impl<'p> Validator<'p> {
                         Argument::Action(id) => {
                             self.demand(id.index() < program.actions.len(), "no such action")?;
                         }
+                        Argument::Ordered { .. } => {
+                            return self.fail("an argument of an extern with a rank");
+                        }
                         Argument::Absent => {}
                     }
                 }
@@ -577,7 +585,11 @@ impl<'p> Validator<'p> {
             "a call with too many or too few arguments",
         )?;
         for (argument, (direction, type_id)) in arguments.iter().zip(parameters) {
-            match (argument, direction) {
+            self.demand(
+                !matches!(argument, Argument::Ordered { argument, .. } if !is_copied_out(argument)),
+                "a rank of an argument that is not copied out",
+            )?;
+            match (argument.unordered(), direction) {
                 (Argument::In(value), Direction::In) => self.of_type(value, Some(*type_id))?,
                 (Argument::Out(place), Direction::Out)
                 | (Argument::InOut(place), Direction::InOut) => {

@@ -132,3 +132,41 @@ fn priorities_in_annotations_are_evaluated() {
     // Below zero, only the order counts.
     assert_eq!(priorities(["(-1)", "(-3)", "(2)"]), [Some(3), Some(5), Some(0)]);
 }
+
+#[test]
+fn externs_are_copied_out_in_the_order_of_the_call() {
+    let text = |call: &str| {
+        format!(
+            "#include <core.p4>
+            extern void give(out bit<8> x, inout bit<8> y, in bit<8> z);
+            extern Giver {{ Giver(); void give(out bit<8> x, inout bit<8> y); }}
+            control C(inout bit<8> a, inout bit<8> b) {{ Giver() giver; apply {{ {call} }} }}
+            control CT(inout bit<8> a, inout bit<8> b); package Top(CT c); Top(C()) main;"
+        )
+    };
+    for (call, assignments) in [
+        ("give(a, a, 1);", 0),
+        ("give(x = a, z = 1, y = a);", 0),
+        ("give(y = a, x = b, z = 1);", 0),
+        ("give(y = a, z = 1, x = a);", 2),
+        ("giver.give(a, a);", 0),
+        ("giver.give(y = a, x = a);", 2),
+    ] {
+        let program = compile("externs.p4", &text(call));
+        program.validate().unwrap_or_else(|violation| panic!("{call}: {violation}"));
+        let body = &program.controls[0].body;
+        assert!(matches!(body[0].kind, ir::StatementKind::CallExtern { .. }), "{call}");
+        let copies: Vec<_> = body[1..].iter().map(|statement| &statement.kind).collect();
+        assert_eq!(copies.len(), assignments, "{call}: {copies:?}");
+        // What `y` became goes first, and the last assignment counts.
+        let ir::StatementKind::CallExtern { arguments, .. } = &body[0].kind else { continue };
+        for (copy, argument) in copies.iter().zip(arguments[..2].iter().rev()) {
+            let (ir::Argument::Out(from) | ir::Argument::Saved { place: from, .. }) = argument
+            else {
+                panic!("{call}: {argument:?}");
+            };
+            let ir::StatementKind::Assign { value, .. } = copy else { panic!("{call}: {copy:?}") };
+            assert_eq!(value.kind, ir::ExpressionKind::Read(from.clone()), "{call}");
+        }
+    }
+}

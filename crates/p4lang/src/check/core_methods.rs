@@ -2,7 +2,7 @@
 
 use super::checker::Checker;
 use super::size::MOST_PARTS;
-use super::{Callee, Type};
+use super::{Call, Callee, Type};
 use crate::ast::{Argument, DeclarationId, Expression, ExpressionKind};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -32,16 +32,16 @@ impl Checker<'_, '_> {
                     );
                 }
                 match (&*object, &*method) {
-                    ("packet_in", "extract") => self.extract(arguments),
+                    ("packet_in", "extract") => self.extract(&call, arguments),
                     ("packet_in", "lookahead") => {
                         if let Some(ty) = call.type_arguments.first() {
                             self.lookahead(&ty.clone(), expression.span);
                         }
                     }
                     ("packet_out", "emit") => {
-                        if let Some(argument) = arguments.first() {
-                            let ty = self.out.converted_type_of(argument.value.id).clone();
-                            self.emit(&ty, argument.value.span, &mut { MOST_PARTS });
+                        if let Some(value) = call.given(0, arguments) {
+                            let ty = self.out.converted_type_of(value.id).clone();
+                            self.emit(&ty, value.span, &mut { MOST_PARTS });
                         }
                     }
                     _ => {}
@@ -55,7 +55,7 @@ impl Checker<'_, '_> {
                         "`verify` can only be called in parsers",
                     );
                 }
-                "static_assert" => self.static_assert(expression, arguments),
+                "static_assert" => self.static_assert(expression, &call, arguments),
                 "add_entry" => self.note_add_entry(expression, &call, arguments),
                 _ => {}
             },
@@ -80,10 +80,10 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn extract(&mut self, arguments: &[Argument]) {
-        let Some(first) = arguments.first() else { return };
-        let ty = self.out.type_of(first.value.id).clone();
-        if matches!(first.value.kind, ExpressionKind::DontCare) {
+    fn extract(&mut self, call: &Call, arguments: &[Argument]) {
+        let Some(header) = call.given(0, arguments) else { return };
+        let ty = self.out.type_of(header.id).clone();
+        if matches!(header.kind, ExpressionKind::DontCare) {
             return;
         }
         match ty {
@@ -93,7 +93,7 @@ impl Checker<'_, '_> {
                 self.report(
                     Diagnostic::error(
                         "type-mismatch",
-                        first.value.span,
+                        header.span,
                         format!("only headers are extracted, not `{}`", self.out.show(&ty)),
                     )
                     .label("a header was expected"),
@@ -108,7 +108,7 @@ impl Checker<'_, '_> {
             self.report(
                 Diagnostic::error(
                     "arguments",
-                    first.value.span,
+                    header.span,
                     format!("`{}` has more than one `varbit` field", self.out.show(&ty)),
                 )
                 .secondary(second.field.name.span, "the second one")
@@ -118,7 +118,7 @@ impl Checker<'_, '_> {
             self.report(
                 Diagnostic::error(
                     "arguments",
-                    first.value.span,
+                    header.span,
                     format!("`{}` has a `varbit` field", self.out.show(&ty)),
                 )
                 .note("`extract` takes the width of that field as its second argument"),
@@ -127,7 +127,7 @@ impl Checker<'_, '_> {
             self.report(
                 Diagnostic::error(
                     "arguments",
-                    first.value.span,
+                    header.span,
                     format!("`{}` has no `varbit` field", self.out.show(&ty)),
                 )
                 .note("only then `extract` takes a second argument"),
@@ -189,15 +189,13 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn static_assert(&mut self, expression: &Expression, arguments: &[Argument]) {
-        let Some(condition) = arguments.first() else { return };
-        match self.out.evaluate_own(&condition.value) {
+    fn static_assert(&mut self, expression: &Expression, call: &Call, arguments: &[Argument]) {
+        let Some(condition) = call.given(0, arguments) else { return };
+        match self.out.evaluate_own(condition) {
             Some(super::Constant::Bool(true)) => {}
             Some(super::Constant::Bool(false)) => {
-                let message = match arguments
-                    .get(1)
-                    .and_then(|message| self.out.evaluate_own(&message.value))
-                {
+                let message = call.given(1, arguments);
+                let message = match message.and_then(|message| self.out.evaluate_own(message)) {
                     Some(super::Constant::String(text)) => {
                         format!("static assertion failed: {text}")
                     }
@@ -205,10 +203,10 @@ impl Checker<'_, '_> {
                 };
                 self.error("static-assert", expression.span, message);
             }
-            _ if self.marks.known.contains(&condition.value.id) => {}
+            _ if self.marks.known.contains(&condition.id) => {}
             _ => self.error(
                 "not-constant",
-                condition.value.span,
+                condition.span,
                 "the condition of `static_assert` must be known at compile time",
             ),
         }

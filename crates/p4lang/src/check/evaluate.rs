@@ -434,7 +434,7 @@ impl Evaluator<'_, '_> {
                 Some(Constant::Integer(BigInt::from(if bytes { bits.div_ceil(8) } else { bits })))
             }
             Callee::ExternFunction(id) if &*self.checked.name(*id) == "static_assert" => {
-                let condition = self.converted(&arguments.first()?.value, depth)?;
+                let condition = self.converted(call.given(0, arguments)?, depth)?;
                 Some(Constant::Bool(condition.to_bool()?))
             }
             _ => None,

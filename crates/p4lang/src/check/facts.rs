@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Type;
-use crate::ast::DeclarationId;
+use crate::ast::{Argument, DeclarationId, Expression};
 
 /// What a path or a member expression stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +90,20 @@ pub struct Call {
     pub parameter_types: Vec<Type>,
     /// What the call gives, type parameters replaced.
     pub return_type: Type,
+}
+
+impl Call {
+    /// Returns the expression that the call gives for the parameter at `position`, whether by name or by place.
+    pub fn given<'call>(
+        &self,
+        position: usize,
+        arguments: &'call [Argument],
+    ) -> Option<&'call Expression> {
+        match self.arguments.get(position) {
+            Some(BoundArgument::Given(at)) => arguments.get(*at).map(|argument| &argument.value),
+            _ => None,
+        }
+    }
 }
 
 /// What is called.

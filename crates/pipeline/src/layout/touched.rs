@@ -76,6 +76,7 @@ impl<'p> Touched<'p> {
                 self.reads_place(place);
                 self.written.push(place);
             }
+            Argument::Ordered { argument, .. } => self.argument(argument),
             Argument::Extern(_) | Argument::Action(_) | Argument::Absent => {}
         }
     }

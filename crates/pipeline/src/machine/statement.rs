@@ -288,7 +288,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls something: arguments are read left to right before, and written left to right after,
+    /// Calls something: arguments are read left to right before, and written left to right as the call names them after,
     /// whichever way it ends (section 6.8).
     pub(super) fn call(
         &mut self,
@@ -311,30 +311,34 @@ impl Machine<'_> {
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,
         arguments: &[Argument],
-    ) -> Result<Vec<(VariableId, Resolved)>, Stop> {
+    ) -> Result<Vec<CopyOut>, Stop> {
         let mut inputs = Vec::with_capacity(arguments.len());
         let mut outputs = Vec::new();
-        for (formal, argument) in formals.zip(arguments) {
-            let value = match argument {
+        for (position, (formal, argument)) in formals.zip(arguments).enumerate() {
+            let rank = argument.rank(position);
+            let value = match argument.unordered() {
                 Argument::In(expression) => self.evaluate(expression)?,
                 Argument::InOut(place) => {
                     let place = self.resolve(place)?;
                     self.charge(self.layout.size(formal.type_id))?;
                     let value = self.read(&place, formal.type_id)?;
-                    outputs.push((formal.variable, place));
+                    outputs.push(CopyOut { rank, variable: formal.variable, place });
                     value
                 }
                 Argument::Saved { place, value } => {
-                    outputs.push((formal.variable, self.resolve(place)?));
+                    let place = self.resolve(place)?;
+                    outputs.push(CopyOut { rank, variable: formal.variable, place });
                     self.evaluate(value)?
                 }
                 Argument::Out(place) => {
-                    outputs.push((formal.variable, self.resolve(place)?));
+                    let place = self.resolve(place)?;
+                    outputs.push(CopyOut { rank, variable: formal.variable, place });
                     self.initial(formal.type_id)?
                 }
-                Argument::Extern(_) | Argument::Action(_) | Argument::Absent => {
-                    self.initial(formal.type_id)?
-                }
+                Argument::Extern(_)
+                | Argument::Action(_)
+                | Argument::Ordered { .. }
+                | Argument::Absent => self.initial(formal.type_id)?,
             };
             let value = if formal.direction == Direction::Out {
                 self.initial(formal.type_id)?
@@ -346,11 +350,12 @@ impl Machine<'_> {
         for (variable, value) in inputs {
             self.set_variable(variable, value)?;
         }
+        outputs.sort_by_key(|output| output.rank);
         Ok(outputs)
     }
 
-    fn copy_arguments_out(&mut self, outputs: Vec<(VariableId, Resolved)>) -> Result<(), Stop> {
-        for (variable, place) in outputs {
+    fn copy_arguments_out(&mut self, outputs: Vec<CopyOut>) -> Result<(), Stop> {
+        for CopyOut { variable, place, .. } in outputs {
             let parameter = self.layout.program.variables.get(variable.index());
             self.charge(parameter.map_or(1, |variable| self.layout.size(variable.type_id)))?;
             let value = self.variable(variable)?.clone();
@@ -383,6 +388,15 @@ impl Machine<'_> {
         }
         Ok(())
     }
+}
+
+/// A parameter that is copied out after a call.
+struct CopyOut {
+    /// The rank among those of the call.
+    rank: usize,
+    variable: VariableId,
+    /// The place that it goes to.
+    place: Resolved,
 }
 
 /// What the caller does next, and the value that was returned.

@@ -15,6 +15,7 @@ mod field_lists;
 mod generated;
 mod members;
 mod meters;
+mod named_arguments;
 mod own;
 mod pages;
 mod pna;

@@ -360,8 +360,8 @@ impl Walker<'_> {
         for (parameter, argument) in parser.parameters.iter().zip(arguments) {
             let inside = (parameter.variable, Vec::new());
             walk.forget(&inside);
-            match argument {
-                Argument::In(value) => {
+            match argument.unordered() {
+                Argument::In(value) | Argument::Saved { value, .. } => {
                     let place = Place::variable(parameter.variable);
                     self.assign(&place, value, &mut walk);
                 }
@@ -374,9 +374,13 @@ impl Walker<'_> {
             }
         }
         let mut done = self.parser(id, walk);
+        let mut copied: Vec<(usize, (&ir::Parameter, &Argument))> =
+            parser.parameters.iter().zip(arguments).enumerate().collect();
+        copied.sort_by_key(|(position, (_, argument))| argument.rank(*position));
         for walk in &mut done {
-            for (parameter, argument) in parser.parameters.iter().zip(arguments) {
-                if let Argument::Out(place) | Argument::InOut(place) = argument
+            for (_, (parameter, argument)) in &copied {
+                if let Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. } =
+                    argument.unordered()
                     && let Some(outside) = self.key(place, walk)
                 {
                     walk.forget(&outside);

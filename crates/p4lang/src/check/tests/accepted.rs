@@ -329,3 +329,17 @@ fn shifts_go_by_values_of_new_types() {
     accepts(&statements("w = w << m.p; w = 16w1 >> m.p; w <<= m.p;"));
     super::refuses(&statements("m.p = m.p << 1;"), "bad-operand");
 }
+
+#[test]
+fn arguments_of_core_may_be_named() {
+    accepts(&parser(
+        "",
+        "state start { p.extract(variableFieldSizeInBits = 8, variableSizeHeader = hdr.v); p.advance(sizeInBits = 8);
+            verify(toSignal = error.NoMatch, check = hdr.v.n == 1); transition accept; }",
+    ));
+    accepts(&program("const bool c = static_assert(message = \"no\", check = 1 < 2);"));
+    super::refuses(
+        &program("const bool c = static_assert(message = \"no\", check = 1 > 2);"),
+        "static-assert",
+    );
+}

@@ -1,4 +1,4 @@
-//! Calls: arguments are copied in before, left to right, and out after.
+//! Calls: arguments are copied in before, left to right, and out after, in the order in which the call names them.
 
 use crate::bound::place::constant_index;
 use crate::bound::shape::Shape;
@@ -66,7 +66,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Copies in and out for arguments in the order of the parameters.
+    /// Appends the copies of arguments, which are in the order of the parameters, before the call and after it.
     pub(in crate::bound) fn arguments(
         &mut self,
         formals: &[Formal],
@@ -74,7 +74,10 @@ impl Binder<'_> {
         before: &mut Block,
         after: &mut Block,
     ) -> Outcome {
-        for (formal, argument) in formals.iter().zip(arguments) {
+        let mut copies = Vec::new();
+        for (position, (formal, argument)) in formals.iter().zip(arguments).enumerate() {
+            let rank = argument.rank(position);
+            let argument = argument.unordered();
             let (offset, shape) = self.variable(formal.variable)?;
             let clear = Statement::Clear { at: Address::fixed(offset), bytes: shape.size() };
             match argument {
@@ -89,18 +92,24 @@ impl Binder<'_> {
                     let read = ir::Expression { type_id, kind };
                     self.initialise((offset, &shape), &read, before)?;
                 }
-                Argument::Out(_) | Argument::Extern(_) | Argument::Action(_) | Argument::Absent => {
-                    before.push(clear);
-                }
+                Argument::Out(_)
+                | Argument::Extern(_)
+                | Argument::Action(_)
+                | Argument::Ordered { .. }
+                | Argument::Absent => before.push(clear),
             }
             if let Argument::InOut(place) | Argument::Out(place) | Argument::Saved { place, .. } =
                 argument
             {
                 let type_id = self.layout.program.variables.get(formal.variable.index());
                 let type_id = type_id.map(|variable| variable.type_id);
-                self.copy_out_of_call(place, (offset, &shape), type_id, before, after)?;
+                let mut copy = Vec::new();
+                self.copy_out_of_call(place, (offset, &shape), type_id, before, &mut copy)?;
+                copies.push((rank, copy));
             }
         }
+        copies.sort_by_key(|(rank, _)| *rank);
+        after.extend(copies.into_iter().flat_map(|(_, copy)| copy));
         Ok(())
     }
 
