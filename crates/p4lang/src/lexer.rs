@@ -229,26 +229,48 @@ pub(crate) struct Token {
     pub(crate) span: Span,
 }
 
+/// A place where a line goes on with the next one.
+#[derive(Debug, Clone, Copy)]
+struct Splice {
+    /// The offset of what follows, in the text without continuations.
+    at: usize,
+    /// The bytes that this continuation and all before it have.
+    removed: usize,
+}
+
 /// Reads the tokens of one text.
 #[derive(Debug)]
 pub(crate) struct Lexer {
+    /// The text without continuations: as in C, a line that ends in a backslash is one with the next, also in the middle
+    /// of a token.
     text: Arc<str>,
+    /// The continuations, in order.
+    splices: Vec<Splice>,
     file: FileId,
     at: usize,
 }
 
 impl Lexer {
     pub(crate) fn new(file: FileId, text: Arc<str>) -> Self {
-        Self { text, file, at: 0 }
+        let (text, splices) = spliced(text);
+        Self { text, splices, file, at: 0 }
     }
 
-    /// Where the next token is looked for.
+    /// The offset in the file at which the next token is looked for.
     pub(crate) fn offset(&self) -> usize {
-        self.at
+        self.in_file(self.at)
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    /// The offset in the file of what is at this offset in the text without continuations.
+    fn in_file(&self, at: usize) -> usize {
+        self.in_file_behind(at + 1) - 1
+    }
+
+    /// The offset in the file behind what ends at this offset in the text without continuations.
+    fn in_file_behind(&self, end: usize) -> usize {
+        let before = self.splices.partition_point(|splice| splice.at < end);
+        let splice = before.checked_sub(1).and_then(|last| self.splices.get(last));
+        end + splice.map_or(0, |splice| splice.removed)
     }
 
     fn byte(&self, ahead: usize) -> u8 {
@@ -257,19 +279,6 @@ impl Lexer {
 
     fn at_end(&self) -> bool {
         self.at >= self.text.len()
-    }
-
-    /// Length of a backslash and line break at the current place; 0 if there is none. As in GNU's preprocessor, white
-    /// space may stand between them.
-    fn continuation(&self) -> usize {
-        if self.byte(0) != b'\\' {
-            return 0;
-        }
-        let mut length = 1;
-        while matches!(self.byte(length), b' ' | b'\t' | b'\r' | 0x0b | 0x0c) {
-            length += 1;
-        }
-        if self.byte(length) == b'\n' { length + 1 } else { 0 }
     }
 
     /// Skips white space and comments. Says whether there was any, and whether a line break was in it. With
@@ -284,12 +293,7 @@ impl Lexer {
                     self.at += 1;
                 }
                 b' ' | b'\t' | b'\r' | 0x0b | 0x0c => self.at += 1,
-                b'\\' if self.continuation() > 0 => self.at += self.continuation(),
-                b'/' if self.byte(1) == b'/' => {
-                    while !self.at_end() && self.byte(0) != b'\n' {
-                        self.at += self.continuation().max(1);
-                    }
-                }
+                b'/' if self.byte(1) == b'/' => self.skip_raw_line(),
                 b'/' if self.byte(1) == b'*' => {
                     let start = self.at;
                     let rest = self.text.as_bytes().get(self.at + 2..).unwrap_or(&[]);
@@ -308,13 +312,15 @@ impl Lexer {
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
-        Span::new(self.file, start as u32, end as u32)
+        let start_in_file = self.in_file(start);
+        let end_in_file = if end > start { self.in_file_behind(end) } else { start_in_file };
+        Span::new(self.file, start_in_file as u32, end_in_file as u32)
     }
 
-    /// Goes to the end of the line, comments left out of account, continued lines not.
+    /// Goes to the end of the line, comments left out of account.
     pub(crate) fn skip_raw_line(&mut self) {
         while !self.at_end() && self.byte(0) != b'\n' {
-            self.at += self.continuation().max(1);
+            self.at += 1;
         }
     }
 
@@ -335,6 +341,13 @@ impl Lexer {
     pub(crate) fn rest_of_line(&self) -> &str {
         let rest = self.text.get(self.at..).unwrap_or("");
         rest.split('\n').next().unwrap_or("").trim()
+    }
+
+    /// What stands between `<` and `>` at the beginning of the rest of the line, and where it stands with these.
+    pub(crate) fn bracketed(&self) -> Option<(String, Span)> {
+        let (name, _) = self.rest_of_line().strip_prefix('<')?.split_once('>')?;
+        let start = self.at + self.text.get(self.at..)?.find('<')?;
+        Some((name.to_owned(), self.span(start, start + name.len() + 2)))
     }
 
     /// The next token; [`TokenKind::End`] at the end, again and again.
@@ -490,6 +503,32 @@ impl Lexer {
     }
 }
 
+/// The text without the continuations in it: a backslash and a line break, with white space between them or without, as
+/// GNU's preprocessor has it.
+fn spliced(text: Arc<str>) -> (Arc<str>, Vec<Splice>) {
+    let mut out = String::new();
+    let mut splices = Vec::new();
+    let mut removed = 0;
+    let mut copied = 0;
+    for (start, _) in text.match_indices('\\') {
+        let rest = text.get(start + 1..).unwrap_or("");
+        let behind = rest.trim_start_matches([' ', '\t', '\r', '\u{b}', '\u{c}']);
+        if !behind.starts_with('\n') {
+            continue;
+        }
+        let end = text.len() - behind.len() + 1;
+        out.push_str(text.get(copied..start).unwrap_or(""));
+        removed += end - start;
+        copied = end;
+        splices.push(Splice { at: out.len(), removed });
+    }
+    if splices.is_empty() {
+        return (text, splices);
+    }
+    out.push_str(text.get(copied..).unwrap_or(""));
+    (out.into(), splices)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -563,10 +602,57 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_continued_lines_are_white_space() {
+    fn comments_are_white_space() {
         assert_eq!(kinds("a /* b \n * c */ d // e \\\n f\n g"), [TokenKind::Identifier; 3]);
         assert_eq!(kinds("a // b \\ \t\n c\n d"), [TokenKind::Identifier; 2]);
         assert_eq!(kinds("a /* b"), [TokenKind::Identifier, TokenKind::UnterminatedComment]);
+    }
+
+    /// The tokens of this text with a continuation of each form at each place are those of the text alone, and each
+    /// begins and ends where its first and last characters are.
+    #[test]
+    fn lines_may_go_on_anywhere() {
+        let text = "ab+12w0x3f|+|=\"c\\\"d\" // e\n/* f */ &&&g";
+        let expected = lex(text);
+        assert_eq!(expected.len(), 7);
+        let tokens = |text: &str| {
+            let file = SourceMap::new().add("t", text);
+            let mut symbols = Interner::default();
+            let mut lexer = Lexer::new(file, text.into());
+            std::iter::from_fn(move || {
+                let token = lexer.next(&mut symbols);
+                let shown = (token.kind, symbols.str(token.symbol).to_owned());
+                (token.kind != TokenKind::End).then_some((shown, token))
+            })
+            .collect::<Vec<_>>()
+        };
+        let alone = tokens(text);
+        for continuation in ["\\\n", "\\ \t\n", "\\\r\n", "\\\n\\\n"] {
+            for at in 0..=text.len() {
+                let (before, behind) = text.split_at(at);
+                // A backslash before another one begins no continuation of its own.
+                if before.ends_with('\\') {
+                    continue;
+                }
+                let found = tokens(&format!("{before}{continuation}{behind}"));
+                let shown: Vec<_> = found.iter().map(|(shown, _)| shown.clone()).collect();
+                assert_eq!(shown, expected, "{continuation:?} at {at}");
+                for ((_, found), (_, alone)) in found.iter().zip(&alone) {
+                    let moved = |offset: u32, is_behind: bool| {
+                        offset + if is_behind { continuation.len() as u32 } else { 0 }
+                    };
+                    let (start, end) = (alone.span.start, alone.span.end);
+                    let expected =
+                        (moved(start, start as usize >= at), moved(end, end as usize > at));
+                    assert_eq!(
+                        (found.span.start, found.span.end),
+                        expected,
+                        "{continuation:?} at {at}"
+                    );
+                    assert_eq!(found.line_start, alone.line_start, "{continuation:?} at {at}");
+                }
+            }
+        }
     }
 
     #[test]

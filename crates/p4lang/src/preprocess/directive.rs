@@ -224,23 +224,12 @@ impl Preprocessor<'_> {
     }
 
     fn directive_include(&mut self, span: Span) {
-        let raw = self.open.last().map_or("", |file| file.lexer.rest_of_line());
         // `<name>` is not made of tokens.
-        let bracketed = raw
-            .strip_prefix('<')
-            .and_then(|rest| rest.split_once('>'))
-            .map(|(name, _)| name.to_owned());
+        let bracketed = self.open.last().and_then(|file| file.lexer.bracketed());
         let (name, quoted, at) = match bracketed {
-            Some(name) => {
-                let start = self.open.last().map_or(span.end, |file| {
-                    let from = file.lexer.offset();
-                    let ahead =
-                        file.lexer.text().get(from..).and_then(|rest| rest.find('<')).unwrap_or(0);
-                    (from + ahead) as u32
-                });
+            Some((name, at)) => {
                 self.raw_rest_of_line();
-                let end = start + name.len() as u32 + 2;
-                (name, false, Span::new(span.file, start, end))
+                (name, false, at)
             }
             None => {
                 let line = self.rest_of_line();

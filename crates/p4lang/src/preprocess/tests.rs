@@ -276,3 +276,37 @@ fn conditionals_are_obeyed_in_strings_that_span_lines() {
     assert_eq!(run("\"one\n#ifdef B\ntwo\nthree\""), "\"one\n\n\nthree\"");
     assert!(messages("\"one\n#if 1 +\n#endif\n\"").contains("error[preprocessor]"));
 }
+
+#[test]
+fn lines_that_end_in_a_backslash_go_on() {
+    for (text, expected) in [
+        ("ab\\\ncd", "abcd"),
+        ("12\\\n34 8\\\nw\\\n1", "1234 8w1"),
+        ("a &\\\n&\\\n& b", "a &&& b"),
+        ("#def\\\nine A 1\\\n2\nA", "12"),
+        ("#\\\ndefine A x\\\n\\\n y\nA", "x y"),
+        ("// a \\\n b\nc", "c"),
+        ("/\\\n/ a\nb", "b"),
+        ("/\\\n* a *\\\n/ b", "b"),
+        ("\"a\\\nb\\\\\"", "\"ab\\\\\""),
+        ("#if 0\nx\\\n#endif\n#end\\\nif\ny", "y"),
+        ("#ifdef A\\\nB\nx\n#el\\\nse\ny\n#endif", "y"),
+        ("#define f(a) a a\nf(x\\\ny)", "xy xy"),
+        ("__LI\\\nNE__\n__LINE__", "1 3"),
+        ("#line 7\\\n0\n__LINE__", "70"),
+    ] {
+        assert_eq!(run(text), expected, "{text:?}");
+    }
+    let files = MemoryFiles::new().with("lib/other.p4", "found");
+    let include = |line: &str| {
+        let options = Options { include_directories: vec!["lib".into()], ..Options::default() };
+        run_with(&files, &options, line)
+    };
+    assert_eq!(include("#include <ot\\\nher.p4>\nx"), ("found x".to_owned(), String::new()));
+    assert!(messages("#error one \\\n  two\nx").contains("#error one   two"));
+    let shown = messages("x\\\ny\\\nz \\\n w\n#include <no\\\nne.p4>\n#nonsense");
+    assert!(
+        shown.contains("main.p4:5:10: error") && shown.contains("main.p4:7:1: error"),
+        "{shown}"
+    );
+}
