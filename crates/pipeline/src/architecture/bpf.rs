@@ -7,8 +7,9 @@
 //! | `ubpf` | It leaves as the deparser made it, unless the last of `mark_to_drop` and `mark_to_pass` was the former. |
 //! | `xdp` | It leaves as the deparser made it if `output_action` is `XDP_PASS`, `XDP_TX` or `XDP_REDIRECT`. |
 //!
-//! The port is the one that the packet came from, unless it is redirected. What a parser rejects is dropped. Maps are
-//! tables, arrays of counters and registers like any others.
+//! The port is the one that the packet came from, unless it is redirected. A packet that the parser rejects is dropped, but
+//! for `ubpf`, which passes it on as it came: `reject` returns what a packet that passes does there
+//! (`backends/ubpf/target.h`, `abortReturnCode`). Maps are tables, arrays of counters and registers like any others.
 
 use super::{Bound, Output, begin, bound_control, bound_parser, drop_packet, output};
 use crate::error::{LoadError, RunError};
@@ -17,6 +18,9 @@ use crate::machine::Machine;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{ControlId, ParserId, TypeId};
+
+/// The reason for which a packet that the parser rejects is dropped.
+const REJECTED: &str = "the parser rejects";
 
 /// The packages that have a driver here.
 const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
@@ -113,7 +117,10 @@ impl Blocks {
         begin(machine, port, packet)?;
         match &self.0 {
             Package::Filter { parser, filter } => {
-                let Some([headers]) = parse(machine, parser, |_, _| {})? else { return Ok(()) };
+                let Some([headers]) = parse(machine, parser, |_, _| {})? else {
+                    drop_packet(machine, REJECTED);
+                    return Ok(());
+                };
                 let mut arguments = [headers, initial(machine, filter.types.get(1))?];
                 machine.run_control(filter.id, &mut arguments)?;
                 if arguments.get(1) == Some(&Value::Bool(true)) {
@@ -123,7 +130,7 @@ impl Blocks {
                 }
                 Ok(())
             }
-            Package::User(stages) => stages.user_space(machine, port, packet.len(), outputs),
+            Package::User(stages) => stages.user_space(machine, port, packet, outputs),
             Package::Xdp(stages) => stages.xdp(machine, port, outputs),
         }
     }
@@ -136,7 +143,10 @@ impl Stages {
         port: u32,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let Some([headers]) = parse(machine, &self.parser, |_, _| {})? else { return Ok(()) };
+        let Some([headers]) = parse(machine, &self.parser, |_, _| {})? else {
+            drop_packet(machine, REJECTED);
+            return Ok(());
+        };
         let types = &self.pipeline.types;
         let mut input = initial(machine, types.get(1))?;
         set(machine, &mut input, types.get(1), MetadataField::InputPort, u128::from(port));
@@ -151,14 +161,14 @@ impl Stages {
         &self,
         machine: &mut Machine<'_>,
         port: u32,
-        length: usize,
+        packet: &[u8],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let describe = |machine: &mut Machine<'_>, arguments: &mut [Value]| {
             let type_id = self.parser.types.get(2);
             if let Some(metadata) = arguments.get_mut(2) {
                 set(machine, metadata, type_id, MetadataField::InputPort, u128::from(port));
-                set(machine, metadata, type_id, MetadataField::PacketLength, length as u128);
+                set(machine, metadata, type_id, MetadataField::PacketLength, packet.len() as u128);
                 // A program that says nothing passes its packets on, as p4c's code returns then.
                 if let Some(pass) = self.pass {
                     set(machine, metadata, type_id, MetadataField::OutputAction, pass);
@@ -170,7 +180,10 @@ impl Stages {
             _ => parse(machine, &self.parser, describe)?
                 .map(|[headers, own, standard]| vec![headers, own, standard]),
         };
-        let Some(mut arguments) = outcome else { return Ok(()) };
+        let Some(mut arguments) = outcome else {
+            output(machine, outputs, port, packet.to_vec(), 0);
+            return Ok(());
+        };
         machine.run_control(self.pipeline.id, &mut arguments)?;
         let mut arguments = arguments.into_iter();
         let headers = arguments.next().ok_or(RunError::Malformed("parameters of a block"))?;
@@ -266,11 +279,7 @@ fn parse<'p, const PARAMETERS: usize>(
         values.try_into().map_err(|_| RunError::Malformed("parameters of a block"))?;
     describe(machine, &mut arguments);
     let outcome = machine.run_parser(parser.id, &mut arguments)?;
-    if !outcome.accepted {
-        drop_packet(machine, "the parser rejects");
-        return Ok(None);
-    }
-    Ok(Some(arguments))
+    Ok(outcome.accepted.then_some(arguments))
 }
 
 fn initial(machine: &Machine<'_>, type_id: Option<&TypeId>) -> Result<Value, RunError> {

@@ -141,6 +141,49 @@ fn user_space_programs_pass_redirect_clone_and_truncate() {
 }
 
 #[test]
+fn user_space_passes_on_what_the_parser_rejects() {
+    let rejecting = "state start { p.extract(h.e); m.sum = 1; transition select(h.e.kind) {
+        0: accept; 1: checked; 2: reject; 3: deeper; 4 .. 9: accept; } }
+        state checked { verify(h.e.value == 7, error.NoMatch); transition accept; }
+        state deeper { p.extract(h.e); p.extract(h.e); transition accept; }";
+    for statements in ["h.e.value = 0xee;", "h.e.value = 0xee; mark_to_drop();"] {
+        let text = user_space(statements)
+            .replace("state start { p.extract(h.e); transition accept; }", rejecting);
+        // The form of the model from before May 2020 has no standard metadata.
+        let older = text
+            .replace(
+                "#include <ubpf_model.p4>",
+                "#include <core.p4>
+                extern void mark_to_drop();
+                parser parse<H, M>(packet_in p, out H h, inout M m);
+                control pipeline<H, M>(inout H h, inout M m);
+                control deparser<H>(packet_out p, in H h);
+                package ubpf<H, M>(parse<H, M> prs, pipeline<H, M> p, deparser<H> dprs);",
+            )
+            .replace(", inout standard_metadata s", "")
+            .replace("Register<bit<8>, bit<32>>(2) seen;", "");
+        for text in [&text, &older] {
+            let mut switch = load(text);
+            for packet in [
+                &[1, 6, 3][..], // An error.
+                &[2, 6, 3],     // `reject`.
+                &[10, 6, 3],    // Nothing fits.
+                &[3, 6, 3, 4],  // Too short.
+                &[3],
+                &[],
+            ] {
+                assert_eq!(outputs(&mut switch, 6, packet), [(6, packet.to_vec())], "{packet:?}");
+            }
+            let passes = !statements.contains("drop");
+            for packet in [[0, 6, 3], [1, 7, 3]] {
+                let expected = vec![(6, vec![packet[0], 0xee, 3]); usize::from(passes)];
+                assert_eq!(outputs(&mut switch, 6, &packet), expected, "{packet:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn user_space_functions_compute_what_their_sources_say() {
     // RFC 1624, section 4.
     let statements = "m.sum = csum_replace2(0xdd2f, 0x5555, 0x3285); h.e.kind = m.sum[7:0];
