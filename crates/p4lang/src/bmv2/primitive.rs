@@ -277,8 +277,14 @@ impl Loader<'_> {
         Ok(number.filter(|number| self.document.field_lists.iter().any(|list| list.id == *number)))
     }
 
+    /// The number of a list that no field is on.
+    fn empty_list(&self) -> u64 {
+        let lists = &self.document.field_lists;
+        lists.iter().map(|list| list.id).max().map_or(0, |last| last.saturating_add(1))
+    }
+
     fn list_argument(&mut self, list: u64) -> Argument {
-        Argument::In(self.constant_bits(8, &list.into()))
+        Argument::In(self.constant_bits(32, &list.into()))
     }
 
     /// The values of a list in one tuple.
@@ -516,8 +522,10 @@ impl Loader<'_> {
                 Ok(())
             }
             ("resubmit" | "recirculate", rest) => {
-                // Without a list, one that no field is on.
-                let list = self.field_list(rest.first())?.unwrap_or(0);
+                let list = match self.field_list(rest.first())? {
+                    Some(list) => list,
+                    None => self.empty_list(),
+                };
                 let name = format!("{}_preserving_field_list", primitive.op);
                 let list = self.list_argument(list);
                 self.extern_function(&name, Vec::new(), vec![list]);

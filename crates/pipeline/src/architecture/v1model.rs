@@ -45,7 +45,8 @@ pub(crate) struct Blocks {
     egress: ControlId,
     compute: ControlId,
     deparser: ControlId,
-    field_lists: FieldLists,
+    /// Of the metadata of the user and of the standard metadata, which programs of P4_14 list too.
+    field_lists: [FieldLists; 2],
 }
 
 /// A packet in front of the parser.
@@ -116,11 +117,12 @@ impl Blocks {
             bound_control(program, main, position, block, parameters).map(|bound| bound.id)
         };
         let parser = bound_parser(program, main, 0, "parser", 3)?;
-        let metadata = parser.types.get(1).copied();
+        let lists = |position: usize| {
+            let metadata = parser.types.get(position);
+            metadata.map(|metadata| FieldLists::new(layout, *metadata)).unwrap_or_default()
+        };
         Ok(Self {
-            field_lists: metadata
-                .map(|metadata| FieldLists::new(layout, metadata))
-                .unwrap_or_default(),
+            field_lists: [lists(1), lists(2)],
             parser,
             verify: control(1, "checksum verification", 2)?,
             ingress: control(2, "ingress", 3)?,
@@ -633,8 +635,12 @@ impl Blocks {
             Preserved::Nothing => {}
             Preserved::FieldList(list) => {
                 machine.charge(layout.size(self.type_of(1)?))?;
-                for path in self.field_lists.of(*list) {
+                let [of_user, of_switch] = &self.field_lists;
+                for path in of_user.of(*list) {
                     machine.copy_part(self.type_of(1)?, path, kept.metadata, &mut metadata);
+                }
+                for path in of_switch.of(*list) {
+                    machine.copy_part(self.type_of(2)?, path, kept.standard, &mut standard);
                 }
             }
             Preserved::Places(places) => {

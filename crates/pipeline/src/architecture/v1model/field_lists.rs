@@ -4,7 +4,7 @@ use crate::layout::Layout;
 use ir::{AnnotationBody, AnnotationValue, Composite, CompositeKind, Projection, Type, TypeId};
 use std::collections::BTreeMap;
 
-/// The places of the fields with `@field_list` in user-defined metadata, by the number of the list.
+/// The places of the fields with `@field_list` in metadata of one type, by the number of the list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FieldLists(BTreeMap<u32, Vec<Vec<Projection>>>);
 
