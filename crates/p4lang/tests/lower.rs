@@ -170,3 +170,89 @@ fn externs_are_copied_out_in_the_order_of_the_call() {
         }
     }
 }
+
+const OBJECTS: &str = "#include <core.p4>
+    extern Reg<T> { Reg(T v); T read(); void write(in T v); }
+    struct S<T> { T a; bit<8> b; }
+    extern Hold { Hold(Reg<_> r); void take(Reg<_> r); }
+    extern Both<T> { Both(Reg<_> r, T x); }
+    extern Pair { Pair(Reg<_> r, Reg<_> s); }
+    extern Keep { Keep(S<_> s); }
+    extern Tuple { Tuple(tuple<_, _> s); }
+    extern List { List(list<_> s); }
+    extern void show(Reg<_> r);
+    extern void tell(out tuple<_, bit<8>> t);
+    typedef Reg<_> R;
+    control Inner(inout bit<8> x)(Reg<_> r) { Hold(r) h; apply { show(r); } }
+    control Given(inout bit<8> x, Reg<_> r) { apply { show(r); } }
+    void shown(Reg<_> r) { show(r); }";
+
+fn with_objects(locals: &str, apply: &str) -> String {
+    format!(
+        "{OBJECTS} control C(inout bit<8> x) {{ Reg<bit<8>>(1) a; Reg<bit<16>>(2) b; {locals} apply {{ {apply} }} }}
+        control CT(inout bit<8> x); package Top(CT c); Top(C()) main;"
+    )
+}
+
+#[test]
+fn each_instance_tells_what_stands_for_a_type_that_is_left_open() {
+    for (locals, apply) in [
+        ("Hold(a) h; Hold(b) i; Hold(a) j;", ""),
+        ("Both(a, 8w1) h; Both(b, 16w1) i; Both(b, true) j;", ""),
+        ("Pair(a, b) h; Pair(b, a) i; Pair(a, a) j;", ""),
+        ("Pair(s = a, r = b) h; Pair(s = b, r = b) i;", ""),
+        ("Keep({ 8w1, 1 }) h; Keep({ 16w2, 2 }) i; Keep({ true, 3 }) j;", ""),
+        ("Tuple({ 8w1, true }) h; Tuple({ 16w2, 3w1 }) i;", ""),
+        ("List((list<bit<8>>) { 8w1, 2 }) h; List((list<bit<16>>) { 16w2, 3 }) i;", ""),
+        ("Hold(a) h;", "h.take(a); h.take(b);"),
+        ("R(8w1) h; R(16w1) i;", "x = h.read(); i.write(16w3);"),
+        ("Inner(a) h; Inner(b) i;", "h.apply(x); i.apply(x);"),
+        ("Given() h; Given() i;", "h.apply(x, a); i.apply(x, b); h.apply(x, a);"),
+        ("", "show(a); show(b); shown(b); shown(a);"),
+        ("tuple<bit<3>, bit<8>> t; tuple<bool, bit<8>> u;", "tell(t); tell(u); x = t[1] + u[1];"),
+    ] {
+        let program = compile("open.p4", &with_objects(locals, apply));
+        program.validate().unwrap_or_else(|violation| panic!("{locals} {apply}: {violation}"));
+    }
+    let program = compile("open.p4", &with_objects("Keep({ 8w1, 1 }) h; Keep({ 16w2, 2 }) i;", ""));
+    let kept: Vec<&ir::Value> = program
+        .externs
+        .iter()
+        .filter(|instance| instance.name.ends_with('h') || instance.name.ends_with('i'))
+        .map(|instance| &instance.arguments[0].value)
+        .collect();
+    let width = |value: &ir::Value| match value {
+        ir::Value::Composite(parts) => match &parts[0] {
+            ir::Value::Bits(bits) => bits.width(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(kept.into_iter().map(width).collect::<Vec<_>>(), [8, 16]);
+}
+
+/// Nothing tells it where a value is kept, or where a body has to know it.
+#[test]
+fn a_type_that_stays_open_is_refused_with_its_place() {
+    for text in [
+        with_objects("S<_> s;", ""),
+        with_objects("", "tuple<_, bit<8>> t = { x, 1 };"),
+        with_objects("const S<_> s = { 8w1, 2 };", ""),
+        format!("{} struct Q {{ S<_> s; }}", with_objects("", "")),
+        format!("{} extern S<_> f();", with_objects("", "")),
+        format!("{} void f(in S<_> s) {{ }}", with_objects("", "")),
+        format!("{} action f(in tuple<_, bool> s) {{ }}", with_objects("", "")),
+        format!("{} control Q(in S<_> s) {{ apply {{ }} }}", with_objects("", "")),
+        format!("{} control Q()(S<_> s) {{ apply {{ }} }}", with_objects("", "")),
+        format!("{} void f(Reg<_> r) {{ r.write(8w1); }}", with_objects("", "")),
+        format!("{} bit<8> f(Reg<_> r) {{ return r.read(); }}", with_objects("", "")),
+    ] {
+        let compiled =
+            p4lang::compile_text("open.p4", &text, &Options::default(), &MemoryFiles::default());
+        let messages = compiled.messages(Style::Plain);
+        assert!(compiled.program.is_none(), "{text}");
+        let first = messages.lines().find(|line| line.contains("error")).expect("an error");
+        assert!(first.contains("error[type-arguments]: nothing tells what `_`"), "{messages}");
+        assert!(!first.contains(":1:1:"), "{messages}");
+    }
+}

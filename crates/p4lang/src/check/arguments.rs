@@ -71,18 +71,19 @@ pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> b
 }
 
 impl<'program> Checker<'program, '_> {
+    /// The parameters as one call sees them: each `_` in their types stands for a type of its own in each call.
     pub(super) fn formals(
-        &self,
+        &mut self,
         parameters: &'program [Parameter],
         bindings: &Bindings,
     ) -> Vec<Formal<'program>> {
-        parameters
-            .iter()
-            .map(|parameter| Formal {
-                parameter,
-                ty: self.out.declared_type(parameter.id).substitute(bindings),
-            })
-            .collect()
+        let mut formals = Vec::with_capacity(parameters.len());
+        for parameter in parameters {
+            let declared = self.out.declared_type(parameter.id).clone();
+            let ty = self.renewed(&declared).substitute(bindings);
+            formals.push(Formal { parameter, ty });
+        }
+        formals
     }
 
     /// Pairs arguments with parameters; says what is missing or too much.

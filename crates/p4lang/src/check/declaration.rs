@@ -169,7 +169,9 @@ impl<'program> Checker<'program, '_> {
         ty: &ast::Type,
         value: &ast::Expression,
     ) {
+        let span = ty.span;
         let ty = self.resolve_type(ty);
+        let ty = self.told(ty, span);
         if matches!(
             ty,
             Type::Extern(_)
@@ -253,6 +255,7 @@ impl<'program> Checker<'program, '_> {
         initial: Option<&ast::Expression>,
     ) {
         let resolved = self.resolve_type(ty);
+        let resolved = self.told(resolved, ty.span);
         let refused = matches!(
             resolved,
             Type::Extern(_)
@@ -301,6 +304,7 @@ impl<'program> Checker<'program, '_> {
 
     fn value_set(&mut self, declaration: &'program Declaration, set: &'program ast::ValueSet) {
         let element = self.resolve_type(&set.element);
+        let element = self.told(element, set.element.span);
         let allowed = matches!(
             self.base_type(&element),
             Type::Bits { .. }
@@ -422,7 +426,7 @@ impl<'program> Checker<'program, '_> {
     ) {
         self.scoped(|checker| {
             let returned = checker.prototype(prototype, ParametersOf::Function);
-            checker.none_is_optional(&prototype.parameters);
+            checker.code_knows(&prototype.parameters);
             let context = Context {
                 function: Some((declaration.id, returned.clone())),
                 instance: checker.context.instance,

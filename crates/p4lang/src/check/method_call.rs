@@ -170,14 +170,14 @@ impl<'program> Checker<'program, '_> {
             }
             _ => {}
         }
+        let parameters = self.apply_parameters(object);
         Signature {
             callee: Callee::Builtin { builtin: Builtin::Apply, object: object.clone() },
             name: "apply".to_owned(),
             type_parameters: &[],
-            parameters: self
-                .apply_parameters(object)
+            parameters: parameters
                 .into_iter()
-                .map(|(parameter, ty)| Formal { parameter, ty })
+                .map(|(parameter, ty)| Formal { parameter, ty: self.renewed(&ty) })
                 .collect(),
             return_type: Type::Void,
             style: Style::Function,
@@ -211,6 +211,11 @@ impl<'program> Checker<'program, '_> {
         }
         let ids: Vec<DeclarationId> = candidates.iter().map(|method| method.id).collect();
         let bindings = self.out.bindings(named);
+        if self.is_open(&ty) && candidates.iter().any(|method| self.names_open(method, &bindings)) {
+            self.argument_infos(arguments);
+            self.untold(&ty, member.span);
+            return Info::unknown();
+        }
         let overloaded =
             Overloaded { name: member.as_str(), span: member.span, bindings: &bindings, arguments };
         let Some((id, infos)) = self.choose(overloaded, &ids) else { return Info::unknown() };
@@ -228,6 +233,15 @@ impl<'program> Checker<'program, '_> {
             style: Style::Function,
         };
         self.finish_call(expression, &signature, type_arguments, arguments, &infos)
+    }
+
+    /// Whether a method has a parameter or a value of a type that is not known.
+    fn names_open(&self, method: &ast::Method, bindings: &super::Bindings) -> bool {
+        let prototype = &method.prototype;
+        let returned = self.out.type_at(prototype.return_type.id).substitute(bindings);
+        let parameters = prototype.parameters.iter();
+        let mut types = parameters.map(|one| self.out.declared_type(one.id).substitute(bindings));
+        self.is_open(&returned) || types.any(|ty| self.is_open(&ty))
     }
 
     fn builtin_call(

@@ -127,23 +127,33 @@ impl<'program> Checker<'program, '_> {
         self.declare(parameter.id, name);
     }
 
-    /// Parameters of what has a body: it could not tell whether an optional argument was given.
+    /// Parameters of what has a body.
     pub(super) fn parameters_of_code(
         &mut self,
         parameters: &'program [Parameter],
         of: ParametersOf,
     ) {
         self.parameters(parameters, of);
-        self.none_is_optional(parameters);
+        self.code_knows(parameters);
     }
 
-    pub(super) fn none_is_optional(&mut self, parameters: &[Parameter]) {
+    /// Refuses parameters of which a body would not know enough: whether an optional argument was given, and what `_` in
+    /// the type of a value stands for.
+    pub(super) fn code_knows(&mut self, parameters: &[Parameter]) {
         for optional in parameters.iter().filter_map(|parameter| parameter.annotation("optional")) {
             self.error(
                 "annotation",
                 optional.span,
                 "only parameters of externs and packages can be optional",
             );
+        }
+        for parameter in parameters {
+            let ty = self.out.declared_type(parameter.id).clone();
+            // Objects are what each call hands over.
+            if !matches!(ty, Type::Extern(_)) {
+                let ty = self.told(ty, parameter.ty.span);
+                self.set_declared_type(parameter.id, ty);
+            }
         }
     }
 
@@ -154,6 +164,7 @@ impl<'program> Checker<'program, '_> {
     ) -> Type {
         self.declare_type_parameters(&prototype.type_parameters);
         let returned = self.resolve_type(&prototype.return_type);
+        let returned = self.told(returned, prototype.return_type.span);
         if matches!(returned, Type::Parser(_) | Type::Control(_) | Type::Package(_)) {
             self.error(
                 "type-not-allowed",

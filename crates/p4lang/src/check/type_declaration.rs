@@ -87,6 +87,7 @@ impl<'program> Checker<'program, '_> {
                     continue;
                 }
                 let resolved = checker.resolve_type(&field.ty);
+                let resolved = checker.told(resolved, field.ty.span);
                 let allowed = match &ty {
                     Type::Header(_) => checker.fits_header(&resolved),
                     Type::HeaderUnion(_) => {
@@ -130,6 +131,7 @@ impl<'program> Checker<'program, '_> {
             | Type::Bool
             | Type::SerializableEnum(_)
             | Type::Variable(_)
+            | Type::Inferred(_)
             | Type::Unknown => true,
             inner @ (Type::Struct(_) | Type::Stack { .. }) => {
                 self.only_bits(&inner, &mut { MOST_PARTS })
@@ -146,6 +148,7 @@ impl<'program> Checker<'program, '_> {
             | Type::Bool
             | Type::SerializableEnum(_)
             | Type::Variable(_)
+            | Type::Inferred(_)
             | Type::Unknown => true,
             inner @ Type::Struct(_) => {
                 self.out.fields(&inner).iter().all(|field| self.only_bits(&field.ty, budget))
@@ -170,6 +173,7 @@ impl<'program> Checker<'program, '_> {
                 | Type::Tuple(_)
                 | Type::SerializableEnum(_)
                 | Type::Variable(_)
+                | Type::Inferred(_)
                 | Type::MatchKind
                 | Type::Unknown
         )

@@ -142,7 +142,8 @@ impl Checker<'_, '_> {
             return Type::Unknown;
         }
         if self.is_typedef(id) {
-            return self.self_type(id);
+            let ty = self.self_type(id);
+            return self.renewed(&ty);
         }
         // The declaration's own parameters are not the arguments of this use.
         let own = self.self_type(id);

@@ -3,9 +3,12 @@
 //! Variables are those of the calls under way: [`Type::Inferred`]. An `int` argument binds a variable to `int` for
 //! the time being; a later `bit<W>` or `int<W>` takes its place, since an `int` constant takes any width.
 
+use std::collections::HashMap;
+
 use super::checker::Checker;
 use super::{Bindings, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Direction};
+use crate::source::Span;
 
 /// Bound on how deep two types are compared; types of programs are far from it.
 const DEEPEST: u32 = 200;
@@ -20,6 +23,47 @@ impl<'program> Checker<'program, '_> {
     /// Fresh variables for type parameters.
     pub(super) fn fresh_bindings(&mut self, parameters: &[ast::TypeParameter]) -> Bindings {
         parameters.iter().map(|parameter| (parameter.id, self.fresh())).collect()
+    }
+
+    /// The type as it was declared, with a fresh variable for each that is free.
+    pub(super) fn renewed(&mut self, ty: &Type) -> Type {
+        let resolved = self.resolved(ty);
+        let mut free = Vec::new();
+        resolved.any(&mut |part| {
+            if let Type::Inferred(variable) = part {
+                free.push(*variable);
+            }
+            false
+        });
+        if free.is_empty() {
+            return resolved;
+        }
+        let renewed: HashMap<u32, Type> =
+            free.into_iter().map(|variable| (variable, self.fresh())).collect();
+        resolved.map(&mut |part| match part {
+            Type::Inferred(variable) => renewed.get(variable).cloned(),
+            _ => None,
+        })
+    }
+
+    /// Whether nothing tells yet what a part of the type stands for.
+    pub(super) fn is_open(&self, ty: &Type) -> bool {
+        self.resolved(ty).any(&mut |part| matches!(part, Type::Inferred(_)))
+    }
+
+    /// Says that nothing tells what `_` stands for in a type.
+    pub(super) fn untold(&mut self, ty: &Type, span: Span) {
+        let message = format!("nothing tells what `_` stands for in `{}`", self.out.show(ty));
+        self.error("type-arguments", span, message);
+    }
+
+    /// The type of something that values are kept in, all of which must be written; one with `_` is refused.
+    pub(super) fn told(&mut self, ty: Type, span: Span) -> Type {
+        if !self.is_open(&ty) {
+            return ty;
+        }
+        self.untold(&ty, span);
+        Type::Unknown
     }
 
     fn binding(&self, variable: u32) -> Option<&Type> {
