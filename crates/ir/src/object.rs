@@ -439,4 +439,7 @@ pub struct ValueSet {
     pub size: u64,
     /// As written.
     pub annotations: Vec<Annotation>,
+    /// In the source.
+    #[serde(default)]
+    pub location: Option<Location>,
 }

@@ -1,6 +1,6 @@
 //! Types of a checked program: an arena in which equal types have equal ids.
 
-use super::{Annotation, CompositeId, EnumId, TypeId, UserTypeId};
+use super::{Annotation, CompositeId, EnumId, Location, TypeId, UserTypeId};
 use crate::bits::Bits;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +67,9 @@ pub struct Composite {
     pub fields: Vec<Field>,
     /// As written (`@controller_header` and others).
     pub annotations: Vec<Annotation>,
+    /// In the source.
+    #[serde(default)]
+    pub location: Option<Location>,
 }
 
 /// What a composite is.
@@ -116,6 +119,9 @@ pub struct UserType {
     pub kind: UserTypeKind,
     /// As written (`@p4runtime_translation` and others).
     pub annotations: Vec<Annotation>,
+    /// In the source.
+    #[serde(default)]
+    pub location: Option<Location>,
 }
 
 /// Declarations that have another representation.

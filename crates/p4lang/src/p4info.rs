@@ -33,12 +33,32 @@ use self::objects::{Builder, role};
 use self::reach::{Reach, reach};
 use self::symbols::{Collector, Kind, Symbols};
 use self::types::{TypeCollector, composite_name};
-use ir::{Architecture, CompositeKind, Program, TypeId, Violation};
+use crate::diagnostic::{Diagnostic, Style};
+use crate::source::SourceMap;
+use ir::{Architecture, CompositeKind, Location, Program, TypeId, Violation};
 
-/// Why a program has no P4Info.
+/// Why a program has no P4Info, and where the source says so.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{kind}")]
+#[non_exhaustive]
+pub struct P4InfoError {
+    /// What is wrong.
+    pub kind: P4InfoErrorKind,
+    /// The declaration that it is wrong with, in the files of the program; `None` for a program that has no source, or
+    /// where it is wrong with the whole program.
+    pub location: Option<Location>,
+}
+
+impl From<P4InfoErrorKind> for P4InfoError {
+    fn from(kind: P4InfoErrorKind) -> Self {
+        Self { kind, location: None }
+    }
+}
+
+/// What is wrong with a program that has no P4Info.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum P4InfoError {
+pub enum P4InfoErrorKind {
     /// The program breaks a promise of the intermediate representation.
     #[error("the program is not consistent: {0}")]
     Program(#[from] Violation),
@@ -84,6 +104,14 @@ pub enum P4InfoError {
     DuplicateName {
         /// In plural.
         kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Two keys of a table have one name, which was given to both.
+    #[error("table {table}: two keys have the name `{name}`; rename one with @name")]
+    DuplicateKey {
+        /// The table.
+        table: String,
         /// The name.
         name: String,
     },
@@ -177,6 +205,28 @@ pub enum P4InfoError {
     },
 }
 
+/// Collects what is wrong with the object that is looked at.
+#[derive(Default)]
+struct Faults {
+    found: Vec<P4InfoError>,
+    at: Option<Location>,
+}
+
+impl Faults {
+    /// Sets the place of what is looked at next; returns that of what was looked at before.
+    fn at(&mut self, location: Option<Location>) -> Option<Location> {
+        std::mem::replace(&mut self.at, location)
+    }
+
+    fn push(&mut self, kind: P4InfoErrorKind) {
+        self.found.push(P4InfoError { kind, location: self.at });
+    }
+
+    fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
 /// The P4Info of `program`, or everything that is wrong with it.
 ///
 /// # Errors
@@ -198,22 +248,59 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     builder.controller_headers();
     builder.value_sets(&reach);
     let Builder { types, mut info, mut errors, .. } = builder;
+    errors.at(None);
     info.pkg_info = has_main(program).then(|| package::package_info(program, &mut errors));
     info.type_info = has_type_info(program, &reach, &info).then(|| types.finish());
-    duplicates(&info, &mut errors);
-    if errors.is_empty() { Ok(info) } else { Err(errors) }
+    errors.at(None);
+    duplicates(program, &info, &mut errors);
+    if errors.is_empty() { Ok(info) } else { Err(errors.found) }
+}
+
+/// Renders errors of a program as text that ends in a line break, each with its line and a caret where `sources` has them.
+/// `name` is what the program is called where nothing tells the place.
+pub fn render(
+    program: &Program,
+    errors: &[P4InfoError],
+    sources: &SourceMap,
+    name: &str,
+    style: Style,
+) -> String {
+    let mut text = String::new();
+    for error in errors {
+        let place = error.location.and_then(|location| {
+            let file = program.files.get(location.file as usize)?;
+            Some((file.as_str(), location.line, location.column))
+        });
+        let span = place.and_then(|(file, line, column)| sources.word_at(file, line, column));
+        text += &match (span, place) {
+            (Some(span), _) => {
+                Diagnostic::error("p4info", span, error.to_string()).render(sources, style)
+            }
+            (None, Some((file, line, column))) => {
+                format!("{file}:{line}:{column}: error[p4info]: {error}\n")
+            }
+            (None, None) => format!("{name}: error[p4info]: {error}\n"),
+        };
+    }
+    text
 }
 
 /// What is wrong with the annotations and types that controllers see of a program for v1model, PSA or PNA: it has no
-/// P4Info, whether or not anyone asks for it. Structs of other structs in value sets are not among it: p4c compiles
-/// such programs if it is not asked for their P4Info.
+/// P4Info, whether or not anyone asks for it. Structs of other structs in value sets and names that two objects share are
+/// not among it: p4c compiles such programs if it is not asked for their P4Info.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();
     }
     let mut faults = generate(program).err().unwrap_or_default();
     faults.retain(|fault| {
-        !matches!(fault, P4InfoError::Program(_) | P4InfoError::ValueSetField { .. })
+        !matches!(
+            fault.kind,
+            P4InfoErrorKind::Program(_)
+                | P4InfoErrorKind::ValueSetField { .. }
+                | P4InfoErrorKind::DuplicateName { .. }
+                | P4InfoErrorKind::DuplicateKey { .. }
+        )
     });
     faults
 }
@@ -225,39 +312,43 @@ pub fn faults(program: &Program) -> Vec<P4InfoError> {
 pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
     let Prepared { reach, symbols, mut errors, .. } = prepare(program)?;
     let request = entries::write_request(program, &reach, &symbols, &mut errors);
-    if errors.is_empty() { Ok(request) } else { Err(errors) }
+    if errors.is_empty() { Ok(request) } else { Err(errors.found) }
 }
 
 struct Prepared {
     reach: Reach,
     symbols: Symbols,
     digests: Vec<(TypeId, String)>,
-    errors: Vec<P4InfoError>,
+    errors: Faults,
 }
 
 /// Everything that needs all names at once.
 fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
-    program.validate().map_err(|violation| vec![violation.into()])?;
+    program.validate().map_err(|violation| vec![P4InfoErrorKind::from(violation).into()])?;
     if let Architecture::Other(name) = architecture(program)
         && has_main(program)
     {
-        return Err(vec![P4InfoError::Architecture(name.clone())]);
+        return Err(vec![P4InfoErrorKind::Architecture(name.clone()).into()]);
     }
-    let mut errors = Vec::new();
+    let mut errors = Faults::default();
     let mut names = Collector::default();
     let reach = reach(program);
     for action in reach.actions.iter().filter_map(|id| program.actions.get(id.index())) {
+        errors.at(action.location);
         names.add(Kind::Action, &action.name, &action.annotations, &mut errors);
     }
     for table in reach.tables.iter().filter_map(|id| program.tables.get(id.index())) {
+        errors.at(table.location);
         names.add(Kind::Table, &table.name, &table.annotations, &mut errors);
     }
     for instance in &program.externs {
         if let Some(kind) = role(program, instance) {
+            errors.at(instance.location);
             names.add(kind, &instance.name, &instance.annotations, &mut errors);
         }
     }
     for set in reach.value_sets.iter().filter_map(|id| program.value_sets.get(id.index())) {
+        errors.at(set.location);
         names.add(Kind::ValueSet, &set.name, &set.annotations, &mut errors);
     }
     for composite in &program.types.composites {
@@ -265,6 +356,7 @@ fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
             && find(&composite.annotations, "controller_header").is_some()
         {
             let name = control_plane_name(&composite.annotations, &composite.name);
+            errors.at(composite.location);
             names.add(Kind::ControllerHeader, name, &composite.annotations, &mut errors);
         }
     }
@@ -317,28 +409,51 @@ fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
         || *architecture(program) == Architecture::V1model && reach.calls_extern_functions
 }
 
-fn duplicates(info: &P4Info, errors: &mut Vec<P4InfoError>) {
+fn duplicates(program: &Program, info: &P4Info, errors: &mut Faults) {
+    // The last of this name: the first one has it rightly.
+    let table = |name: &str| {
+        let mut tables = program.tables.iter().rev();
+        tables.find(|table| table.name == name).and_then(|table| table.location)
+    };
+    let instance = |name: &str| {
+        let mut instances = program.externs.iter().rev();
+        instances.find(|instance| instance.name == name).and_then(|instance| instance.location)
+    };
+    let value_set = |name: &str| {
+        let mut sets = program.value_sets.iter().rev();
+        sets.find(|set| set.name == name).and_then(|set| set.location)
+    };
+    let composite = |name: &str| {
+        let mut composites = program.types.composites.iter().rev();
+        let named = |composite: &&ir::Composite| {
+            let controller = find(&composite.annotations, "controller_header");
+            let controller = controller.and_then(ir::Annotation::single_string);
+            controller == Some(name)
+                || control_plane_name(&composite.annotations, &composite.name) == name
+        };
+        composites.find(named).and_then(|composite| composite.location)
+    };
     macro_rules! check {
-        ($($field:ident: $kind:literal),* $(,)?) => {$(
+        ($($field:ident: $kind:literal, $place:ident),* $(,)?) => {$(
             let mut seen = std::collections::BTreeSet::new();
             for name in info.$field.iter().filter_map(|object| Some(&object.preamble.as_ref()?.name)) {
                 if !seen.insert(name) {
-                    errors.push(P4InfoError::DuplicateName { kind: $kind, name: name.clone() });
+                    errors.at($place(name));
+                    errors.push(P4InfoErrorKind::DuplicateName { kind: $kind, name: name.clone() });
                 }
             }
         )*};
     }
     check! {
-        tables: "tables",
-        actions: "actions",
-        action_profiles: "action profiles",
-        counters: "counters",
-        direct_counters: "direct counters",
-        meters: "meters",
-        direct_meters: "direct meters",
-        controller_packet_metadata: "controller headers",
-        value_sets: "value sets",
-        registers: "registers",
-        digests: "digests",
+        tables: "tables", table,
+        action_profiles: "action profiles", instance,
+        counters: "counters", instance,
+        direct_counters: "direct counters", instance,
+        meters: "meters", instance,
+        direct_meters: "direct meters", instance,
+        controller_packet_metadata: "controller headers", composite,
+        value_sets: "value sets", value_set,
+        registers: "registers", instance,
+        digests: "digests", composite,
     }
 }

@@ -234,6 +234,25 @@ impl SourceMap {
         Location { file: name, line, column }
     }
 
+    /// The word that starts at a line and column, as [`SourceMap::location`] names them; `None` if no file has them.
+    pub fn word_at(&self, file: &str, line: u32, column: u32) -> Option<Span> {
+        (0..).zip(&self.files).find_map(|(id, source)| {
+            let id = FileId(id);
+            let start = source.line_starts.iter().position(|start| {
+                let found = self.location_at(id, *start);
+                found.line == line && found.file == file
+            })?;
+            let text = source.line_text(start);
+            let (before, _) = text.char_indices().nth(column.checked_sub(1)? as usize)?;
+            let rest = text.get(before..)?;
+            let length = rest
+                .find(|character: char| !character.is_alphanumeric() && character != '_')
+                .unwrap_or(rest.len());
+            let from = source.line_starts.get(start)? + before as u32;
+            Some(Span::new(id, from, from + length.max(1) as u32))
+        })
+    }
+
     /// The first source line that a span touches, and the character range of the span in it (from 0). A span that
     /// goes on after the line is cut at its end.
     pub fn line_of(&self, span: Span) -> (&str, Range<usize>) {
@@ -292,6 +311,24 @@ mod tests {
         map.add_line_marker(file, 0, 0, Some("b.p4".to_owned()));
         assert_eq!(map.location(Span::new(file, 0, 1)).to_string(), "b.p4:1:1");
         assert_eq!(map.location(Span::new(file, 2, 3)).to_string(), "b.p4:1:1");
+    }
+
+    #[test]
+    fn words_are_found_where_locations_say() {
+        let mut map = SourceMap::new();
+        let first = map.add("a.p4", "table µ one;\n  @x(2)\n\n");
+        let second = map.add("b.p4", "a\nb c\n");
+        map.add_line_marker(second, 2, 70, Some("other.p4".to_owned()));
+        for span in [Span::new(first, 0, 5), Span::new(first, 9, 12), Span::new(first, 16, 17)] {
+            let location = map.location(span);
+            assert_eq!(map.word_at(location.file, location.line, location.column), Some(span));
+        }
+        assert_eq!(map.word_at("other.p4", 70, 3), Some(Span::new(second, 4, 5)));
+        for (file, line, column) in
+            [("c.p4", 1, 1), ("a.p4", 9, 1), ("a.p4", 1, 90), ("a.p4", 1, 0)]
+        {
+            assert_eq!(map.word_at(file, line, column), None);
+        }
     }
 
     #[test]

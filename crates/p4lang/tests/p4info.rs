@@ -342,6 +342,125 @@ fn faults_are_all_named() {
     "#);
 }
 
+/// Declarations of the ingress control that are known by one name, statements that use one of them, and statements that
+/// use both; what is said of both.
+const SHARED: [(&str, &str, &str, &str); 9] = [
+    (
+        "@name(\"x\") action a(bit<8> v) { } @name(\"x\") action b(bit<8> v) { }
+        table t { key = { hdr.h.a: exact; } actions = { a; } } table u { key = { hdr.h.a: exact; } actions = { b; } }",
+        "t.apply();",
+        "t.apply(); u.apply();",
+        "two actions have the name `I.x`; rename one with @name",
+    ),
+    (
+        "@name(\"b\") action a() { } action b() { }",
+        "b();",
+        "a(); b();",
+        "two actions have the name `I.b`; rename one with @name",
+    ),
+    (
+        "@name(\".top\") action a() { }",
+        "a();",
+        "a(); top();",
+        "two actions have the name `top`; rename one with @name",
+    ),
+    (
+        "@name(\"u\") table t { key = { hdr.h.a: exact; } actions = { NoAction; } }
+        table u { key = { hdr.h.a: exact; } actions = { NoAction; } }",
+        "u.apply();",
+        "t.apply(); u.apply();",
+        "two tables have the name `I.u`; rename one with @name",
+    ),
+    (
+        "@name(\"c\") counter(4, CounterType.packets) a; @name(\"d\") counter(4, CounterType.packets) b;",
+        "a.count(1); b.count(1);",
+        "",
+        "",
+    ),
+    (
+        "@name(\"c\") counter(4, CounterType.packets) a; @name(\"c\") register<bit<8>>(4) b;",
+        "a.count(1); b.write(1, 1);",
+        "",
+        "",
+    ),
+    (
+        "table t { key = { hdr.h.a: exact @name(\"k\"); hdr.h.b: exact @name(\"l\"); hdr.h.a: exact; hdr.h.a: lpm; }
+        actions = { NoAction; } }",
+        "t.apply();",
+        "",
+        "",
+    ),
+    (
+        "table t { key = { hdr.h.a: exact @name(\"k\"); hdr.h.b: exact @name(\"k\"); } actions = { NoAction; } }",
+        "",
+        "t.apply();",
+        "table I.t: two keys have the name `k`; rename one with @name",
+    ),
+    (
+        "@name(\"c\") counter(4, CounterType.packets) a; @name(\"c\") counter(4, CounterType.bytes) b;",
+        "",
+        "a.count(1); b.count(1);",
+        "two counters have the name `I.c`; rename one with @name",
+    ),
+];
+
+#[test]
+fn a_name_may_be_shared_where_one_is_unused_or_nobody_asks() {
+    let types = format!("{TYPES} action top() {{ }}");
+    for (declarations, one, both, message) in SHARED {
+        if !one.is_empty() {
+            generate(&v1model(&types, START, declarations, one));
+        }
+        if both.is_empty() {
+            continue;
+        }
+        let program = compile(&v1model(&types, START, declarations, both));
+        assert_eq!(p4info::faults(&program), [], "{declarations}");
+        let errors = p4info::generate(&program).unwrap_err();
+        let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, [message], "{declarations}");
+        assert!(errors[0].location.is_some(), "{declarations}");
+    }
+}
+
+#[test]
+fn errors_show_the_place_of_what_they_speak_of() {
+    let types = format!(
+        "{TYPES} @p4runtime_translation(\"u\", foo) type bit<9> wrong_t;
+        @controller_header(\"packet_in\") header in_t {{ @id(0) bit<8> f; }}"
+    );
+    let parser = "    value_set<bool>(1) flags;
+    state start { packet.extract(hdr.h); transition select(hdr.h.b == 1) { flags: accept; _: accept; } }";
+    let ingress = "    @id(0x02000001) action a() { }
+    action c(wrong_t w, h_t h) { }
+    @name(\"c\") action d() { }
+    table t { key = { hdr.h.a: exact @id(0); } actions = { a; c; @tableonly @defaultonly d; } default_action = a(); }
+    @selector_size_semantics(\"sum\") action_selector(HashAlgorithm.crc16, 32w64, 32w14) s;
+    @a[0x10000000000000000] register<bit<8>>(4) wide;
+    table u { key = { hdr.h.a: exact; } actions = { NoAction; } implementation = s; }";
+    let source = v1model(&types, parser, ingress, "t.apply(); u.apply(); wide.write(1, 1);");
+    let compiled =
+        p4lang::compile_text("test.p4", &source, &Options::default(), &MemoryFiles::default());
+    let program = compiled.program.as_ref().unwrap();
+    let errors = p4info::generate(program).unwrap_err();
+    assert!(errors.iter().all(|error| error.location.is_some()), "{errors:#?}");
+    insta::assert_snapshot!(p4info::render(
+        program,
+        &errors,
+        &compiled.sources,
+        "name",
+        Style::Plain
+    ));
+    // Without the source, the place is told alone.
+    let alone = p4info::render(program, &errors, &Default::default(), "name", Style::Plain);
+    assert_eq!(alone.lines().count(), errors.len());
+    assert!(alone.lines().all(|line| line.starts_with("test.p4:")), "{alone}");
+    let mut json = program.clone();
+    json.files.clear();
+    let unknown = p4info::render(&json, &errors, &compiled.sources, "name", Style::Plain);
+    assert!(unknown.lines().all(|line| line.starts_with("name: error[p4info]: ")), "{unknown}");
+}
+
 #[test]
 fn types_that_no_message_can_tell_of_are_faults() {
     let types = format!(
@@ -365,7 +484,7 @@ fn types_that_no_message_can_tell_of_are_faults() {
     value set P.flags: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations with representation, matched in any way but `selector`
     ");
     let errors = p4info::generate(&program).unwrap_err();
-    let only_asked = |error: &p4info::P4InfoError| matches!(error, p4info::P4InfoError::ValueSetField { name } if name == "P.pairs");
+    let only_asked = |error: &p4info::P4InfoError| matches!(&error.kind, p4info::P4InfoErrorKind::ValueSetField { name } if name == "P.pairs");
     assert_eq!(errors.iter().filter(|error| only_asked(error)).count(), 1);
 
     let good = "action a(bool b, int<8> i, bit<8> c) { }
@@ -384,7 +503,8 @@ control C(inout h_t h) { table t { key = { h.f : exact; } actions = { NoAction; 
     let other =
         compile(&format!("{source}\ncontrol B<H>(inout H h); package P<H>(B<H> b); P(C()) main;"));
     let errors = p4info::generate(&other).unwrap_err();
-    assert!(matches!(&*errors, [p4info::P4InfoError::Architecture(name)] if name == "P"));
+    assert_eq!(errors.len(), 1);
+    assert!(matches!(&errors[0].kind, p4info::P4InfoErrorKind::Architecture(name) if name == "P"));
 }
 
 #[test]

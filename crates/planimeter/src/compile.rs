@@ -11,8 +11,10 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use ir::Program;
 use ir::with_large_stack;
+use p4lang::explain;
+use p4lang::p4info::{self, P4InfoError};
 use p4lang::preprocess::DiskFiles;
-use p4lang::{explain, p4info};
+use p4lang::source::SourceMap;
 use p4runtime::p4info::text;
 
 use crate::failure::Failure;
@@ -120,11 +122,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .get_one::<PathBuf>("program")
         .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
     let graph = matches.get_one::<PathBuf>("graph").map(Drawing::of).transpose()?;
-    let program = program::load(path, matches)?;
+    let (program, sources) = program::load_with_sources(path, matches)?;
+    let refused = |errors: &[P4InfoError]| refused(path, &program, &sources, errors);
     if !program::is_compiled(path) {
         let faults = p4info::faults(&program);
         if !faults.is_empty() {
-            return Err(refused(path, &faults));
+            return Err(refused(&faults));
         }
     }
     let mut outputs = Vec::new();
@@ -137,10 +140,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     // All are made before the first is written, so that a refused program leaves no file behind.
     if let Some(to) = matches.get_one::<PathBuf>("p4info") {
-        outputs.push((to.clone(), p4info_bytes(path, &program, format(matches, to))?));
+        outputs.push((to.clone(), p4info_bytes(&program, format(matches, to), refused)?));
     }
     if let Some(to) = matches.get_one::<PathBuf>("entries") {
-        outputs.push((to.clone(), entries_bytes(path, &program, format(matches, to))?));
+        outputs.push((to.clone(), entries_bytes(&program, format(matches, to), refused)?));
     }
     if let Some(to) = matches.get_one::<PathBuf>("ir") {
         outputs.push((to.clone(), ir_bytes(&program, format(matches, to))?));
@@ -209,8 +212,12 @@ impl<'m> Drawing<'m> {
     }
 }
 
-fn p4info_bytes(path: &Path, program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
-    let info = p4info::generate(program).map_err(|errors| refused(path, &errors))?;
+fn p4info_bytes(
+    program: &Program,
+    format: Format,
+    refused: impl Fn(&[P4InfoError]) -> Failure,
+) -> Result<Vec<u8>, Failure> {
+    let info = p4info::generate(program).map_err(|errors| refused(&errors))?;
     Ok(match format {
         Format::Text => text::print(&info).map_err(Failure::run)?.into_bytes(),
         Format::Json => text::print_json(&info).map_err(Failure::run)?.into_bytes(),
@@ -218,8 +225,12 @@ fn p4info_bytes(path: &Path, program: &Program, format: Format) -> Result<Vec<u8
     })
 }
 
-fn entries_bytes(path: &Path, program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
-    let request = p4info::entries(program).map_err(|errors| refused(path, &errors))?;
+fn entries_bytes(
+    program: &Program,
+    format: Format,
+    refused: impl Fn(&[P4InfoError]) -> Failure,
+) -> Result<Vec<u8>, Failure> {
+    let request = p4info::entries(program).map_err(|errors| refused(&errors))?;
     Ok(match format {
         Format::Text => text::print(&request).map_err(Failure::run)?.into_bytes(),
         Format::Json => text::print_json(&request).map_err(Failure::run)?.into_bytes(),
@@ -241,11 +252,10 @@ fn ir_bytes(program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn refused(path: &Path, errors: &[p4info::P4InfoError]) -> Failure {
-    for error in errors {
-        eprintln!("{}: error[p4info]: {error}", path.display());
-    }
-    Failure::input(format!("{} has no P4Info", path.display()))
+fn refused(path: &Path, program: &Program, sources: &SourceMap, errors: &[P4InfoError]) -> Failure {
+    let name = path.display().to_string();
+    eprint!("{}", p4info::render(program, errors, sources, &name, program::style()));
+    Failure::input(format!("{name} has no P4Info"))
 }
 
 fn pretty(path: &Path, matches: &ArgMatches) -> Result<String, Failure> {

@@ -11,6 +11,7 @@ use p4lang::bmv2::load_bmv2_json;
 use p4lang::compile_file;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{DiskFiles, Options};
+use p4lang::source::SourceMap;
 
 use crate::failure::Failure;
 
@@ -71,18 +72,29 @@ pub(crate) fn is_compiled(path: &Path) -> bool {
 
 /// Reads a program, P4, BMv2 JSON or the IR, and says on standard error what is wrong with it.
 pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
+    load_with_sources(path, matches).map(|(program, _)| program)
+}
+
+/// As [`load`], with the files that the program was read from; none for BMv2 JSON and the IR.
+pub(crate) fn load_with_sources(
+    path: &Path,
+    matches: &ArgMatches,
+) -> Result<(Program, SourceMap), Failure> {
     if let Some(what) = something_else(path) {
         return Err(Failure::input(format!("{}: {what}", path.display())));
     }
-    let program =
-        if is_compiled(path) { load_json(path)? } else { compile(path, &preprocessor(matches))? };
+    let (program, sources) = if is_compiled(path) {
+        (load_json(path)?, SourceMap::new())
+    } else {
+        compile(path, &preprocessor(matches))?
+    };
     match matches.get_one::<String>("arch") {
         Some(wanted) if wanted != architecture(&program) => Err(Failure::input(format!(
             "{}: --arch {wanted}, but `main` makes it a program for {}",
             path.display(),
             architecture(&program)
         ))),
-        _ => Ok(program),
+        _ => Ok((program, sources)),
     }
 }
 
@@ -129,12 +141,15 @@ fn load_json(path: &Path) -> Result<Program, Failure> {
         .map_err(|error| Failure::input(format!("{}: {error}", path.display())))
 }
 
-fn compile(path: &Path, options: &Options) -> Result<Program, Failure> {
+fn compile(path: &Path, options: &Options) -> Result<(Program, SourceMap), Failure> {
     let compiled = with_large_stack(|| compile_file(path, options, &DiskFiles))
         .map_err(Failure::run)?
         .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
     eprint!("{}", compiled.messages(style()));
-    compiled.program.ok_or_else(|| Failure::input(format!("{} was not compiled", path.display())))
+    match compiled.program {
+        Some(program) => Ok((program, compiled.sources)),
+        None => Err(Failure::input(format!("{} was not compiled", path.display()))),
+    }
 }
 
 /// Whether messages have colours.

@@ -108,6 +108,7 @@ impl Layout {
                     kind: CompositeKind::Header,
                     fields,
                     annotations: Vec::new(),
+                    location: None,
                 });
                 types.insert(&header_type.name, type_id);
             }
@@ -144,6 +145,7 @@ impl Layout {
                 kind: CompositeKind::HeaderUnion,
                 fields: members,
                 annotations: Vec::new(),
+                location: None,
             });
             union_types.insert(&union_type.name, type_id);
         }
@@ -439,6 +441,7 @@ impl Builder<'_> {
             kind: CompositeKind::Struct,
             fields: self.fields,
             annotations: Vec::new(),
+            location: None,
         })
     }
 }

@@ -87,6 +87,7 @@ impl Loader<'_> {
                 match_kinds: vec![ir::MatchKind::Exact],
                 size: set.max_size.unwrap_or(1024),
                 annotations: Vec::new(),
+                location: None,
             });
             self.value_sets.insert(set.name.clone(), id);
         }

@@ -275,6 +275,7 @@ impl Loader<'_> {
                     kind: CompositeKind::Tuple,
                     fields,
                     annotations: Vec::new(),
+                    location: None,
                 })
             }
         };

@@ -321,6 +321,7 @@ impl Loader<'_> {
                     kind,
                     fields,
                     annotations: Vec::new(),
+                    location: None,
                 })
             }
         };

@@ -2,19 +2,13 @@
 
 use super::Type;
 use super::checker::Checker;
-use std::collections::HashMap;
-
-use crate::ast::{
-    Annotation, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind, Table,
-};
+use crate::ast::{DeclarationId, DeclarationKind, Expression, ExpressionKind};
 use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 
 impl Checker<'_, '_> {
     pub(super) fn after_all(&mut self) {
         self.main();
         self.misfit_entries();
-        self.control_plane_names();
         if !self.diagnostics.has_errors() {
             self.target_rules();
             self.limits_of_passes();
@@ -31,57 +25,6 @@ impl Checker<'_, '_> {
             for diagnostic in found {
                 self.warn(diagnostic);
             }
-        }
-    }
-
-    /// No two tables, no two actions, and no two instances share a name for the control plane, be it given by an
-    /// annotation or their own.
-    fn control_plane_names(&mut self) {
-        let mut names = ControlPlaneNames::default();
-        for declaration in &self.out.program.declarations {
-            match &declaration.kind {
-                DeclarationKind::Action { .. } => names.note("", declaration, Class::Action),
-                DeclarationKind::Control(control) => {
-                    let prefix = given_name(declaration);
-                    for local in &control.locals {
-                        match &local.kind {
-                            DeclarationKind::Action { .. } => {
-                                names.note(&prefix, local, Class::Action);
-                            }
-                            DeclarationKind::Instantiation(_) => {
-                                names.note(&prefix, local, Class::Other);
-                            }
-                            DeclarationKind::Table(table) => {
-                                names.note(&prefix, local, Class::Table);
-                                names.keys(&prefix, local, table);
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-                DeclarationKind::Parser(parser) => {
-                    let prefix = given_name(declaration);
-                    for local in &parser.locals {
-                        if matches!(
-                            local.kind,
-                            DeclarationKind::Instantiation(_) | DeclarationKind::ValueSet(_)
-                        ) {
-                            names.note(&prefix, local, Class::Other);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        for (span, first, name) in names.clashes {
-            self.report(
-                Diagnostic::error(
-                    "duplicate",
-                    span,
-                    format!("the control plane would know two things as `{name}`"),
-                )
-                .secondary(first, "the first one"),
-            );
         }
     }
 
@@ -185,70 +128,6 @@ impl Checker<'_, '_> {
             self.warn(diagnostic);
         }
     }
-}
-
-/// What may not share a name: a table and an action may.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Class {
-    Table,
-    Action,
-    Other,
-}
-
-#[derive(Default)]
-struct ControlPlaneNames {
-    seen: HashMap<(Class, String), (Span, bool)>,
-    clashes: Vec<(Span, Span, String)>,
-}
-
-impl ControlPlaneNames {
-    /// Keys share a name only if nobody gave it to them: one field may be matched twice.
-    fn keys(&mut self, prefix: &str, declaration: &Declaration, table: &Table) {
-        let prefix = format!("{prefix}.{}.", given_name(declaration));
-        for annotation in table.key().unwrap_or(&[]).iter().filter_map(|key| key.annotation("name"))
-        {
-            let Some(name) = annotation.string() else { continue };
-            let full = (Class::Other, format!("{prefix}{name}"));
-            if let Some((first, _)) = self.seen.get(&full) {
-                self.clashes.push((annotation.span, *first, full.1));
-            } else {
-                self.seen.insert(full, (annotation.span, true));
-            }
-        }
-    }
-
-    /// Names without annotation clash in their scope already; there it is said better.
-    fn note(&mut self, prefix: &str, declaration: &Declaration, class: Class) {
-        let annotation = declaration.annotation("name");
-        let name = match annotation.map(|annotation| annotation.string()) {
-            Some(Some(name)) => name,
-            Some(None) => return,
-            None => declaration.name.as_str(),
-        };
-        let full = match name.strip_prefix('.') {
-            Some(absolute) => absolute.to_owned(),
-            None if prefix.is_empty() => name.to_owned(),
-            None => format!("{prefix}.{name}"),
-        };
-        let span = annotation.map_or(declaration.name.span, |annotation| annotation.span);
-        match self.seen.get(&(class, full.clone())) {
-            Some((first, annotated)) if *annotated || annotation.is_some() => {
-                self.clashes.push((span, *first, full));
-            }
-            Some(_) => {}
-            None => {
-                self.seen.insert((class, full), (span, annotation.is_some()));
-            }
-        }
-    }
-}
-
-/// The name that an annotation gives, else its own.
-fn given_name(declaration: &Declaration) -> String {
-    declaration.annotation("name").and_then(Annotation::string).map_or_else(
-        || declaration.name.to_string(),
-        |name| name.trim_start_matches('.').to_owned(),
-    )
 }
 
 /// The variable or parameter at the root of a place.

@@ -88,7 +88,9 @@ impl<'a> Lowering<'a> {
         let name = names::qualified(&self.scope.prefix, &name);
         let annotations = self.annotations(&declaration.annotations);
         let id = ir::ValueSetId(self.program.value_sets.len() as u32);
+        let location = self.location(declaration.name.span);
         self.program.value_sets.push(ir::ValueSet {
+            location,
             name,
             type_id,
             user_type,

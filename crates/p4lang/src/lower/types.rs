@@ -141,6 +141,7 @@ impl Lowering<'_> {
             kind,
             fields,
             annotations: Vec::new(),
+            location: None,
         });
         self.types.unnamed.insert(key, id);
         id
@@ -182,7 +183,15 @@ impl Lowering<'_> {
             name = format!("{name}<{}>", arguments.join(", "));
         }
         self.types.names += usize::from(is_name_of_unnamed(&name));
-        self.program.types.add_composite(ir::Composite { name, kind, fields, annotations })
+        let span = self.declaration(declaration).map(|declaration| declaration.name.span);
+        let location = span.and_then(|span| self.location(span));
+        self.program.types.add_composite(ir::Composite {
+            name,
+            kind,
+            fields,
+            annotations,
+            location,
+        })
     }
 
     fn enum_id(&mut self, id: DeclarationId) -> ir::EnumId {
@@ -281,7 +290,8 @@ impl Lowering<'_> {
             .unwrap_or_default();
         let new = ir::UserTypeId(self.program.types.user_types.len() as u32);
         let name = self.checked.name(id).to_string();
-        self.program.types.user_types.push(ir::UserType { name, kind, annotations });
+        let location = declaration.and_then(|declaration| self.location(declaration.name.span));
+        self.program.types.user_types.push(ir::UserType { name, kind, annotations, location });
         self.types.user_types.insert(id, new);
         new
     }

@@ -11,7 +11,7 @@ use p4runtime::proto::config::{
     StructuredAnnotation, expression, structured_annotation,
 };
 
-use super::P4InfoError;
+use super::{Faults, P4InfoErrorKind};
 use ir::{Annotation, AnnotationBody, AnnotationValue};
 
 /// Annotations whose bodies p4c parses as expressions before it prints them.
@@ -106,19 +106,16 @@ pub(super) struct Passed {
 
 /// Everything of `annotations` that P4Info passes on: all but names, identifiers, documentation
 /// and what `left_out` names, which is told in other fields.
-pub(super) fn pass(
-    annotations: &[Annotation],
-    left_out: &[&str],
-    errors: &mut Vec<P4InfoError>,
-) -> Passed {
+pub(super) fn pass(annotations: &[Annotation], left_out: &[&str], errors: &mut Faults) -> Passed {
     let mut passed = Passed::default();
     for annotation in annotations {
         match &annotation.body {
             AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_) => {
                 match structured(annotation) {
                     Some(structured) => passed.structured.push(structured),
-                    None => errors
-                        .push(P4InfoError::WideAnnotation { annotation: annotation.name.clone() }),
+                    None => errors.push(P4InfoErrorKind::WideAnnotation {
+                        annotation: annotation.name.clone(),
+                    }),
                 }
             }
             AnnotationBody::Empty | AnnotationBody::Tokens(_) => match annotation.name.as_str() {
@@ -182,7 +179,7 @@ pub(super) fn preamble(
     alias: &str,
     annotations: &[Annotation],
     left_out: &[&str],
-    errors: &mut Vec<P4InfoError>,
+    errors: &mut Faults,
 ) -> Preamble {
     let passed = pass(annotations, left_out, errors);
     Preamble {
@@ -275,7 +272,7 @@ mod tests {
 
     #[test]
     fn documentation_and_names_have_fields_of_their_own() {
-        let mut errors = Vec::new();
+        let mut errors = Faults::default();
         let passed = pass(
             &[
                 tokens("name", &["\"x\""]),

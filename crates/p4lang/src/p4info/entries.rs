@@ -4,11 +4,11 @@
 
 use p4runtime::proto::v1::{self, WriteRequest, entity, field_match, table_action, update};
 
-use super::P4InfoError;
 use super::bytes::{as_bits, padded};
 use super::objects::field_ids;
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
+use super::{Faults, P4InfoErrorKind};
 use ir::bits::Bits;
 use ir::{Entry, Key, KeySet, MatchKind, Program, Table, Value};
 
@@ -16,7 +16,7 @@ pub(super) fn write_request(
     program: &Program,
     reach: &Reach,
     symbols: &Symbols,
-    errors: &mut Vec<P4InfoError>,
+    errors: &mut Faults,
 ) -> WriteRequest {
     let mut request = WriteRequest::default();
     for table in reach.tables.iter().filter_map(|id| program.tables.get(id.index())) {
@@ -24,6 +24,7 @@ pub(super) fn write_request(
             matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
         for (position, source) in table.entries.iter().enumerate() {
+            errors.at(source.location);
             match table_entry(program, symbols, table, source) {
                 Ok(mut entry) => {
                     if prioritised {
@@ -36,7 +37,7 @@ pub(super) fn write_request(
                         }),
                     });
                 }
-                Err(reason) => errors.push(P4InfoError::Entry {
+                Err(reason) => errors.push(P4InfoErrorKind::Entry {
                     table: table.name.clone(),
                     entry: position + 1,
                     reason,

@@ -1,5 +1,7 @@
 //! Tables, actions and instances of externs, one after the other, as P4Info has them.
 
+use std::collections::{BTreeSet, HashMap};
+
 use num_traits::ToPrimitive;
 use p4runtime::proto::config::{
     Action, ActionProfile, ActionRef, ControllerPacketMetadata, Counter, CounterSpec, Digest,
@@ -8,12 +10,12 @@ use p4runtime::proto::config::{
     counter_spec, match_field, meter_spec, table, table_action_call,
 };
 
-use super::P4InfoError;
 use super::annotations::{control_plane_name, find, hidden, identifier, integer, pass, preamble};
 use super::bytes::of_value_in;
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
 use super::types::{TypeCollector, flatten};
+use super::{Faults, P4InfoErrorKind};
 use ir::{
     self, Annotation, CompositeKind, ExternInstance, ExternType, IdleTimeout, MatchKind, Program,
     TableImplementation, Type, UserTypeId, UserTypeKind, Value,
@@ -27,7 +29,7 @@ pub(super) struct Builder<'p> {
     pub(super) symbols: &'p Symbols,
     pub(super) types: TypeCollector<'p>,
     pub(super) info: P4Info,
-    pub(super) errors: Vec<P4InfoError>,
+    pub(super) errors: Faults,
     /// Digests of v1model: the type of the data, and the name.
     pub(super) digests: Vec<(ir::TypeId, String)>,
 }
@@ -39,6 +41,7 @@ impl<'p> Builder<'p> {
             if hidden(&table.annotations) {
                 continue;
             }
+            self.errors.at(table.location);
             let built = self.table(table);
             self.info.tables.push(built);
         }
@@ -97,8 +100,16 @@ impl<'p> Builder<'p> {
     fn match_fields(&mut self, table: &'p ir::Table) -> Vec<MatchField> {
         let ids = self.field_ids(&table.name, table.keys.iter().map(|key| &key.annotations));
         let mut fields = Vec::new();
+        let mut given = BTreeSet::new();
         for (key, id) in table.keys.iter().zip(ids) {
             let Some(kind) = match_kind(&key.match_kind) else { continue };
+            // Keys may share a name that nobody gave them: one field may be matched twice.
+            if let Some(name) = find(&key.annotations, "name").and_then(Annotation::single_string)
+                && !given.insert(name)
+            {
+                let (table, name) = (table.name.clone(), name.to_owned());
+                self.errors.push(P4InfoErrorKind::DuplicateKey { table, name });
+            }
             let ty = key.expression.type_id;
             // For the named types that it may bring into the type information.
             self.types.specify(ty, key.user_type, &mut self.errors);
@@ -132,7 +143,7 @@ impl<'p> Builder<'p> {
         let default_only = reference.has_annotation("defaultonly");
         let scope = match (table_only, default_only) {
             (true, true) => {
-                self.errors.push(P4InfoError::Scope {
+                self.errors.push(P4InfoErrorKind::Scope {
                     table: table.name.clone(),
                     action: name.to_owned(),
                 });
@@ -224,14 +235,23 @@ impl<'p> Builder<'p> {
 
     pub(super) fn actions(&mut self, reach: &Reach) {
         let program = self.program;
+        let mut told: HashMap<&str, Option<ir::Location>> = HashMap::new();
         for id in &reach.actions {
             let Some(action) = program.actions.get(id.index()) else { continue };
-            let known = |built: &Action| {
-                built.preamble.as_ref().is_some_and(|preamble| preamble.name == action.name)
-            };
-            if hidden(&action.annotations) || self.info.actions.iter().any(known) {
+            if hidden(&action.annotations) {
                 continue;
             }
+            self.errors.at(action.location);
+            match told.get(action.name.as_str()) {
+                // One action of the top level, for another control.
+                Some(location) if *location == action.location => continue,
+                Some(_) => {
+                    let name = action.name.clone();
+                    self.errors.push(P4InfoErrorKind::DuplicateName { kind: "actions", name });
+                    continue;
+                }
+                None => told.insert(&action.name, action.location),
+            };
             let built = self.action(action, reach.called_only.contains(id));
             self.info.actions.push(built);
         }
@@ -251,7 +271,7 @@ impl<'p> Builder<'p> {
                 self.program.types.get(parameter.type_id),
                 Type::Bits { .. } | Type::Bool | Type::Enum(_)
             ) {
-                self.errors.push(P4InfoError::ParameterType {
+                self.errors.push(P4InfoErrorKind::ParameterType {
                     action: source.name.clone(),
                     parameter: parameter.name.clone(),
                 });
@@ -283,6 +303,7 @@ impl<'p> Builder<'p> {
         let program = self.program;
         for instance in &program.externs {
             let Some(kind) = role(self.program, instance) else { continue };
+            self.errors.at(instance.location);
             match kind {
                 Kind::Counter => {
                     let counter = Counter {
@@ -376,7 +397,7 @@ impl<'p> Builder<'p> {
                 action_profile::SumOfMembers { max_member_weight: number("max_member_weight") },
             )),
             Some(other) => {
-                self.errors.push(P4InfoError::SizeSemantics {
+                self.errors.push(P4InfoErrorKind::SizeSemantics {
                     name: instance.name.clone(),
                     given: other.to_owned(),
                 });
@@ -471,6 +492,8 @@ impl<'p> Builder<'p> {
         for (ty, name) in std::mem::take(&mut self.digests) {
             let id = self.symbols.id(Kind::Digest, &name);
             let alias = self.symbols.alias(&name);
+            let composite = self.program.types.composite(ty);
+            self.errors.at(composite.and_then(|composite| composite.location));
             let preamble = preamble(id, &name, alias, &[], &[], &mut self.errors);
             let type_spec = Some(self.types.specify(ty, None, &mut self.errors));
             self.info.digests.push(Digest { preamble: Some(preamble), type_spec });
@@ -486,8 +509,10 @@ impl<'p> Builder<'p> {
             if composite.kind != CompositeKind::Header || hidden(&composite.annotations) {
                 continue;
             }
+            self.errors.at(composite.location);
             let Some(name) = controller.single_string() else {
-                self.errors.push(P4InfoError::ControllerHeader { header: composite.name.clone() });
+                self.errors
+                    .push(P4InfoErrorKind::ControllerHeader { header: composite.name.clone() });
                 continue;
             };
             let type_name = control_plane_name(&composite.annotations, &composite.name);
@@ -521,6 +546,7 @@ impl<'p> Builder<'p> {
     pub(super) fn value_sets(&mut self, reach: &Reach) {
         let program = self.program;
         for set in reach.value_sets.iter().filter_map(|id| program.value_sets.get(id.index())) {
+            self.errors.at(set.location);
             let id = self.symbols.id(Kind::ValueSet, &set.name);
             let alias = self.symbols.alias(&set.name);
             let preamble = preamble(id, &set.name, alias, &set.annotations, &[], &mut self.errors);
@@ -534,7 +560,7 @@ impl<'p> Builder<'p> {
     }
 
     /// Why P4Runtime has no match fields for a value set.
-    fn value_set_misfit(&self, set: &ir::ValueSet) -> Option<P4InfoError> {
+    fn value_set_misfit(&self, set: &ir::ValueSet) -> Option<P4InfoErrorKind> {
         let types = &self.program.types;
         let enumeration = |id: UserTypeId| {
             types.user_types.get(id.index()).is_some_and(|user_type| {
@@ -551,18 +577,20 @@ impl<'p> Builder<'p> {
                     .iter()
                     .all(|field| bits(field.type_id) && field.user_type.is_none());
                 if set.match_kinds.contains(&MatchKind::Selector) {
-                    Some(P4InfoError::ValueSetType { name })
+                    Some(P4InfoErrorKind::ValueSetType { name })
                 } else {
-                    (!only_bits).then_some(P4InfoError::ValueSetField { name })
+                    (!only_bits).then_some(P4InfoErrorKind::ValueSetField { name })
                 }
             }
-            _ => Some(P4InfoError::ValueSetType { name }),
+            _ => Some(P4InfoErrorKind::ValueSetType { name }),
         }
     }
 
     fn value_set_fields(&mut self, set: &'p ir::ValueSet) -> Vec<MatchField> {
         let misfit = self.value_set_misfit(set);
-        self.errors.extend(misfit);
+        if let Some(misfit) = misfit {
+            self.errors.push(misfit);
+        }
         let exact = Some(match_field::Match::MatchType(match_field::MatchType::Exact.into()));
         // p4c has a field for each member of a serializable enumeration.
         if let Some(UserTypeKind::SerializableEnum { members, .. }) = set
@@ -615,7 +643,7 @@ impl<'p> Builder<'p> {
     ) -> Vec<u32> {
         let count = annotations.clone().count();
         field_ids(annotations).unwrap_or_else(|text| {
-            self.errors.push(P4InfoError::FieldId { owner: owner.to_owned(), text });
+            self.errors.push(P4InfoErrorKind::FieldId { owner: owner.to_owned(), text });
             vec![0; count]
         })
     }

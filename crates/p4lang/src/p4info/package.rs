@@ -3,11 +3,11 @@
 use num_traits::ToPrimitive;
 use p4runtime::proto::config::PkgInfo;
 
-use super::P4InfoError;
 use super::annotations::{pairs, pass};
+use super::{Faults, P4InfoErrorKind};
 use ir::{AnnotationValue, Architecture, Program};
 
-pub(super) fn package_info(program: &Program, errors: &mut Vec<P4InfoError>) -> PkgInfo {
+pub(super) fn package_info(program: &Program, errors: &mut Faults) -> PkgInfo {
     let mut info = PkgInfo {
         arch: match super::architecture(program) {
             Architecture::V1model => "v1model".to_owned(),
@@ -40,12 +40,7 @@ pub(super) fn package_info(program: &Program, errors: &mut Vec<P4InfoError>) -> 
 }
 
 /// Unknown keys are left out, as p4c leaves them out with a warning.
-fn set_text(
-    info: &mut PkgInfo,
-    key: &str,
-    value: Option<&AnnotationValue>,
-    errors: &mut Vec<P4InfoError>,
-) {
+fn set_text(info: &mut PkgInfo, key: &str, value: Option<&AnnotationValue>, errors: &mut Faults) {
     let field = match key {
         "name" => &mut info.name,
         "version" => &mut info.version,
@@ -57,7 +52,7 @@ fn set_text(
     };
     match value {
         Some(AnnotationValue::String(text)) => field.clone_from(text),
-        _ => errors.push(P4InfoError::Package {
+        _ => errors.push(P4InfoErrorKind::Package {
             annotation: "pkginfo",
             key: key.to_owned(),
             expected: "a string",
@@ -69,7 +64,7 @@ fn set_property(
     info: &mut PkgInfo,
     key: &str,
     value: Option<&AnnotationValue>,
-    errors: &mut Vec<P4InfoError>,
+    errors: &mut Faults,
 ) {
     let properties = info.platform_properties.get_or_insert_default();
     let field = match key {
@@ -88,7 +83,7 @@ fn set_property(
     };
     match number {
         Some(number) => *field = number,
-        None => errors.push(P4InfoError::Package {
+        None => errors.push(P4InfoErrorKind::Package {
             annotation: "platform_property",
             key: key.to_owned(),
             expected: "a number of 32 bits",

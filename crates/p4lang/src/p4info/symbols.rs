@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::P4InfoError;
 use super::annotations::identifier;
+use super::{Faults, P4InfoErrorKind};
 use ir::Annotation;
 
 /// What an identifier's most significant byte says (P4Runtime specification, section 6.3).
@@ -51,7 +51,7 @@ impl Collector {
         kind: Kind,
         name: &str,
         annotations: &[Annotation],
-        errors: &mut Vec<P4InfoError>,
+        errors: &mut Faults,
     ) {
         if self.names.get(&kind).is_some_and(|names| names.contains_key(name)) {
             return;
@@ -66,22 +66,22 @@ impl Collector {
         kind: Kind,
         name: &str,
         annotations: &[Annotation],
-        errors: &mut Vec<P4InfoError>,
+        errors: &mut Faults,
     ) -> Option<u32> {
         let id = match identifier(annotations) {
             Ok(id) => id?,
             Err(text) => {
-                errors.push(P4InfoError::Id { name: name.to_owned(), text });
+                errors.push(P4InfoErrorKind::Id { name: name.to_owned(), text });
                 return None;
             }
         };
         if id & PREFIX != 0 && id & PREFIX != kind.prefix() {
-            errors.push(P4InfoError::Prefix { name: name.to_owned(), id, prefix: kind as u8 });
+            errors.push(P4InfoErrorKind::Prefix { name: name.to_owned(), id, prefix: kind as u8 });
             return None;
         }
         let id = id | kind.prefix();
         if !self.taken.insert(id) {
-            errors.push(P4InfoError::DuplicateId { name: name.to_owned(), id });
+            errors.push(P4InfoErrorKind::DuplicateId { name: name.to_owned(), id });
             return None;
         }
         Some(id)
@@ -185,7 +185,7 @@ mod tests {
 
     fn symbols(names: &[(Kind, &str)]) -> Symbols {
         let mut collector = Collector::default();
-        let mut errors = Vec::new();
+        let mut errors = Faults::default();
         for (kind, name) in names {
             collector.add(*kind, name, &[], &mut errors);
         }

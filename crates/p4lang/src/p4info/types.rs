@@ -12,9 +12,9 @@ use p4runtime::proto::config::{
     p4_new_type_spec, p4_new_type_translation, p4_serializable_enum_type_spec, p4_struct_type_spec,
 };
 
-use super::P4InfoError;
 use super::annotations::{control_plane_name, find, parse_integer, pass};
 use super::bytes::padded;
+use super::{Faults, P4InfoErrorKind};
 use ir::{
     Annotation, AnnotationBody, Composite, CompositeKind, Field, Program, Type, TypeId, UserType,
     UserTypeId, UserTypeKind,
@@ -112,7 +112,7 @@ impl<'p> TypeCollector<'p> {
         &mut self,
         ty: TypeId,
         user: Option<UserTypeId>,
-        errors: &mut Vec<P4InfoError>,
+        errors: &mut Faults,
     ) -> P4DataTypeSpec {
         let spec = match self.user_type(user) {
             Some(user) => self.user_type_spec(user, errors),
@@ -121,7 +121,7 @@ impl<'p> TypeCollector<'p> {
         P4DataTypeSpec { type_spec: Some(spec) }
     }
 
-    fn plain_spec(&mut self, ty: TypeId, errors: &mut Vec<P4InfoError>) -> data::TypeSpec {
+    fn plain_spec(&mut self, ty: TypeId, errors: &mut Faults) -> data::TypeSpec {
         match self.program.types.get(ty) {
             Type::Bool => data::TypeSpec::Bool(P4BoolType {}),
             Type::Bits { .. } | Type::Varbits { .. } => data::TypeSpec::Bitstring(self.bits(ty)),
@@ -179,12 +179,7 @@ impl<'p> TypeCollector<'p> {
         })
     }
 
-    fn stack(
-        &mut self,
-        element: TypeId,
-        size: u32,
-        errors: &mut Vec<P4InfoError>,
-    ) -> data::TypeSpec {
+    fn stack(&mut self, element: TypeId, size: u32, errors: &mut Faults) -> data::TypeSpec {
         let size = i32::try_from(size).unwrap_or(i32::MAX);
         match self.plain_spec(element, errors) {
             data::TypeSpec::HeaderUnion(union) => {
@@ -200,11 +195,7 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    fn composite(
-        &mut self,
-        composite: &'p Composite,
-        errors: &mut Vec<P4InfoError>,
-    ) -> data::TypeSpec {
+    fn composite(&mut self, composite: &'p Composite, errors: &mut Faults) -> data::TypeSpec {
         let name = composite_name(self.program, composite);
         match composite.kind {
             CompositeKind::Tuple => {
@@ -265,16 +256,14 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    fn user_type_spec(
-        &mut self,
-        user: &'p UserType,
-        errors: &mut Vec<P4InfoError>,
-    ) -> data::TypeSpec {
+    fn user_type_spec(&mut self, user: &'p UserType, errors: &mut Faults) -> data::TypeSpec {
         let name = control_plane_name(&user.annotations, &user.name).to_owned();
         match &user.kind {
             UserTypeKind::NewType { original, original_user_type } => {
                 if !self.info.new_types.contains_key(&name) {
+                    let around = errors.at(user.location);
                     let spec = self.new_type(user, *original, *original_user_type, errors);
+                    errors.at(around);
                     self.info.new_types.insert(name.clone(), spec);
                 }
                 data::TypeSpec::NewType(P4NamedType { name })
@@ -308,7 +297,7 @@ impl<'p> TypeCollector<'p> {
         user: &'p UserType,
         original: TypeId,
         original_user_type: Option<UserTypeId>,
-        errors: &mut Vec<P4InfoError>,
+        errors: &mut Faults,
     ) -> P4NewTypeSpec {
         let mut end = (original, original_user_type);
         // A chain is no longer than the list that it runs through.
@@ -324,13 +313,13 @@ impl<'p> TypeCollector<'p> {
         let representation = match translation(&user.annotations) {
             None => {
                 if find(&user.annotations, "p4runtime_translation").is_some() {
-                    errors.push(P4InfoError::TranslationArguments { name: user.name.clone() });
+                    errors.push(P4InfoErrorKind::TranslationArguments { name: user.name.clone() });
                 }
                 p4_new_type_spec::Representation::OriginalType(original_type)
             }
             Some((uri, controller)) => {
                 if !matches!(self.program.types.get(end.0), Type::Bits { .. }) {
-                    errors.push(P4InfoError::Translation { name: user.name.clone() });
+                    errors.push(P4InfoErrorKind::Translation { name: user.name.clone() });
                 }
                 let sdn_type = match controller {
                     ControllerType::String => p4_new_type_translation::SdnType::SdnString(

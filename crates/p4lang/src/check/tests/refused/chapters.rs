@@ -145,14 +145,6 @@ const CONTROLS: &[(&str, &str)] = &[
     ("void f() {}", ""),
     ("C() c;", ""),
     ("counter(4, CounterType.packets) c; action a() { counter(4, CounterType.packets) d; }", ""),
-    (
-        r#"@name("x") table t { actions = { NoAction; } } @name("x") table u { actions = { NoAction; } }"#,
-        "t.apply(); u.apply();",
-    ),
-    (
-        r#"table t { key = { m.m: exact @name("a"); m.w: exact @name("a"); } actions = { NoAction; } }"#,
-        "t.apply();",
-    ),
 ];
 
 /// Locals of a parser, and states.

@@ -63,42 +63,6 @@ fn parameters_are_not_hidden_by_locals() {
 }
 
 #[test]
-fn the_control_plane_knows_everything_by_its_own_name() {
-    refuses(&control("@name(\"x\") action a() {} @name(\"x\") action b() {}", ""), "duplicate");
-    refuses(
-        &control(
-            "table t { key = { m.m: exact @name(\"k\"); m.w: exact @name(\"k\"); } actions = { NoAction; } }",
-            "",
-        ),
-        "duplicate",
-    );
-    refuses(
-        &program(
-            "@name(\"C.x\") action b() {} control C() { @name(\"x\") action a() {} apply {} }",
-        ),
-        "duplicate",
-    );
-    accepts(&control(
-        "@name(\"x\") action a() {} @name(\"x\") table t { actions = { a; NoAction; } }",
-        "",
-    ));
-}
-
-#[test]
-fn given_names_clash_with_own_names() {
-    let two = |one: &str, other: &str| control(&format!("{one} {other}"), "");
-    let table = |name: &str| format!("table {name} {{ actions = {{ NoAction; }} }}");
-    accepts(&two(&format!("@name(\"x\") {}", table("t")), &table("u")));
-    accepts(&two("@name(\"u\") action t() {}", &table("u")));
-    refuses(&two(&format!("@name(\"u\") {}", table("t")), &table("u")), "duplicate");
-    refuses(&two("@name(\"u\") action t() {}", "action u() {}"), "duplicate");
-    refuses(
-        &(program("action top() {} control X() { @name(\".top\") action a() {} apply {} }")),
-        "duplicate",
-    );
-}
-
-#[test]
 fn states_and_locals_have_different_names() {
     refuses(
         &parser(
