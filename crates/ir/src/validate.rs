@@ -8,8 +8,8 @@ use std::fmt;
 
 use super::{
     Action, ActionCall, ActionId, Argument, BinaryOperator, Block, CompositeKind, ControlId,
-    Direction, Expression, ExpressionKind, ExternCallee, FunctionId, KeySet, Package, PackageValue,
-    Parameter, ParserId, Place, Program, Projection, Statement, StatementKind, Table,
+    Direction, Expression, ExpressionKind, ExternCallee, FunctionId, KeySet, Location, Package,
+    PackageValue, Parameter, ParserId, Place, Program, Projection, Statement, StatementKind, Table,
     TableImplementation, Target, Transition, Type, TypeId, UnaryOperator, UpdateMethod,
     UserTypeKind, Value, VariableId,
 };
@@ -24,6 +24,8 @@ pub struct Violation {
     pub part: String,
     /// What is wrong with it.
     pub problem: String,
+    /// The last statement with a place in the source that was looked at in this part.
+    pub location: Option<Location>,
 }
 
 impl fmt::Display for Violation {
@@ -40,12 +42,20 @@ impl Program {
     /// # Errors
     /// The first promise that is broken.
     pub fn validate(&self) -> Result<(), Violation> {
-        let mut validator =
-            Validator { program: self, part: String::new(), result: None, loops: 0, depth: 0 };
+        let mut validator = Validator {
+            program: self,
+            part: String::new(),
+            at: None,
+            result: None,
+            loops: 0,
+            depth: 0,
+        };
         validator.types()?;
         validator.whole()?;
-        super::call_graph::check(self)
-            .map_err(|part| Violation { part, problem: "calls itself".to_owned() })
+        super::call_graph::check(self).map_err(|part| {
+            let problem = "calls itself".to_owned();
+            Violation { part, problem, location: None }
+        })
     }
 }
 
@@ -59,6 +69,8 @@ fn is_copied_out(argument: &Argument) -> bool {
 struct Validator<'p> {
     program: &'p Program,
     part: String,
+    /// See [`Violation::location`].
+    at: Option<Location>,
     /// Type of the function that is looked at.
     result: Option<TypeId>,
     loops: u32,
@@ -67,7 +79,7 @@ struct Validator<'p> {
 
 impl<'p> Validator<'p> {
     fn fail<T>(&self, problem: impl Into<String>) -> Outcome<T> {
-        Err(Violation { part: self.part.clone(), problem: problem.into() })
+        Err(Violation { part: self.part.clone(), problem: problem.into(), location: self.at })
     }
 
     fn demand(&self, holds: bool, problem: &str) -> Outcome {
@@ -75,6 +87,7 @@ impl<'p> Validator<'p> {
     }
 
     fn enter(&mut self, kind: &str, name: &str) {
+        self.at = None;
         self.part = format!("{kind} `{name}`");
     }
 
@@ -89,6 +102,7 @@ impl<'p> Validator<'p> {
     fn types(&mut self) -> Outcome {
         let types = &self.program.types;
         for (id, ty) in types.iter() {
+            self.at = None;
             self.part = format!("type {}", id.0);
             match ty {
                 Type::Enum(id) => {
@@ -116,6 +130,7 @@ impl<'p> Validator<'p> {
         }
         let mut finite = vec![false; types.iter().count()];
         for (id, _) in types.iter() {
+            self.at = None;
             self.part = format!("type {}", id.0);
             self.finite(id, &mut finite)?;
         }
@@ -164,6 +179,7 @@ impl<'p> Validator<'p> {
 
     fn whole(&mut self) -> Outcome {
         let program = self.program;
+        self.at = None;
         self.part = "program".to_owned();
         self.demand(
             program.version == Program::VERSION,
@@ -228,6 +244,7 @@ impl<'p> Validator<'p> {
             let count = parser.states.len();
             self.demand(parser.start.index() < count, "no start state")?;
             for state in &parser.states {
+                self.at = None;
                 self.part = format!("parser `{}`, state `{}`", parser.name, state.name);
                 self.block(&state.body)?;
                 self.transition(&state.transition, count)?;
@@ -395,6 +412,7 @@ impl<'p> Validator<'p> {
 
     fn statement(&mut self, statement: &Statement) -> Outcome {
         let program = self.program;
+        self.at = statement.location.or(self.at);
         match &statement.kind {
             StatementKind::Assign { place, value } => {
                 let type_id = self.place_type(place)?;

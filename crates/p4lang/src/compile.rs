@@ -3,10 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use crate::diagnostic::{Diagnostics, Style};
+use crate::ast::Program;
+use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::frontend::{Parsed, parse_text};
 use crate::preprocess::{Files, Options};
-use crate::source::SourceMap;
+use crate::source::{SourceMap, Span};
 use crate::{check, lower};
 
 /// What came out of a program's text.
@@ -80,7 +81,34 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
     } else {
         lower::lower(&checked, &sources, &mut diagnostics)
     };
+    let program = program.filter(|program| is_sound(program, &tree, &sources, &mut diagnostics));
     Compiled { program, diagnostics, sources, pna_version: None }
+}
+
+/// Whether a program is what its readers rely on. One that is not would be refused as damaged wherever it is loaded; it is
+/// refused here, with the place that it comes from.
+fn is_sound(
+    program: &ir::Program,
+    tree: &Program,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> bool {
+    let Err(violation) = program.validate() else { return true };
+    let span = violation.location.and_then(|location| {
+        let file = program.files.get(location.file as usize)?;
+        sources.word_at(file, location.line, location.column)
+    });
+    let main = || tree.declarations.iter().rfind(|declaration| declaration.name.as_str() == "main");
+    let span = span.or_else(|| main().map(|main| main.name.span));
+    diagnostics.push(
+        Diagnostic::error(
+            "unsupported",
+            span.unwrap_or_else(Span::nowhere),
+            format!("this cannot be run: {}", violation.problem),
+        )
+        .note(format!("it is in {}", violation.part)),
+    );
+    false
 }
 
 #[cfg(test)]

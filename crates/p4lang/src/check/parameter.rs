@@ -82,6 +82,10 @@ impl<'program> Checker<'program, '_> {
             Type::Integer if of == ParametersOf::Action => {
                 Some("parameters of actions cannot be of type `int`: give it a width".to_owned())
             }
+            Type::Integer if of == ParametersOf::Apply => Some(
+                "parameters of `apply` cannot be of type `int`: give it a width, or make it one of the constructor"
+                    .to_owned(),
+            ),
             Type::Integer if directed => {
                 Some("a parameter of type `int` cannot have a direction".to_owned())
             }
@@ -172,11 +176,14 @@ impl<'program> Checker<'program, '_> {
                 format!("a function cannot return a `{}`", self.out.show(&returned)),
             );
         }
-        if of == ParametersOf::Method && matches!(returned, Type::Integer | Type::String) {
+        // What a call returns is known when a packet comes, and an `int` is known before.
+        let is_open = returned.any(&mut |part| *part == Type::Integer);
+        let what = if of == ParametersOf::Method { "method" } else { "function" };
+        if is_open || of == ParametersOf::Method && returned == Type::String {
             self.error(
                 "type-not-allowed",
                 prototype.return_type.span,
-                format!("a method cannot return `{}`", self.out.show(&returned)),
+                format!("a {what} cannot return `{}`", self.out.show(&returned)),
             );
         }
         self.parameters(&prototype.parameters, of);

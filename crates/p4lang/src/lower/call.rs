@@ -234,7 +234,16 @@ impl<'a> Lowering<'a> {
             }
         }
         let constants = self.constant_arguments(facts, given, &prototype.parameters);
-        let arguments = self.arguments(facts, given, &prototype.parameters);
+        let mut arguments = self.arguments(facts, given, &prototype.parameters);
+        // What is known is put into the function.
+        let values = prototype.parameters.iter().filter(|parameter| {
+            !matches!(self.checked.declared_type(parameter.id), Type::Extern(_))
+        });
+        let known: Vec<bool> = values
+            .map(|parameter| constants.iter().any(|(constant, _)| *constant == parameter.id))
+            .collect();
+        let mut known = known.into_iter();
+        arguments.retain(|_| !known.next().unwrap_or(false));
         let type_arguments: Vec<Type> =
             facts.type_arguments.iter().map(|ty| self.concrete(ty)).collect();
         let key = FunctionKey {
@@ -276,8 +285,12 @@ impl<'a> Lowering<'a> {
                 BoundArgument::Given(position) => given.get(*position).map(|given| &given.value),
                 _ => parameter.default.as_ref(),
             };
-            if let Some(value) = value.and_then(|value| self.evaluate(value)) {
-                constants.push((parameter.id, value));
+            let Some(value) = value else { continue };
+            match self.evaluate(value) {
+                Some(known) => constants.push((parameter.id, known)),
+                None => {
+                    self.unexpected_integer(value, &Type::Integer);
+                }
             }
         }
         constants
@@ -345,6 +358,9 @@ impl<'a> Lowering<'a> {
                 if self.is_packet(&ty) {
                     self.bind(parameter.id, Entity::Packet);
                 }
+                continue;
+            }
+            if self.scope.environment.values.contains_key(&parameter.id) {
                 continue;
             }
             let type_id = self.type_id(&ty);

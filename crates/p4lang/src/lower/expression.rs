@@ -3,6 +3,7 @@
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind, walk};
 use crate::check::{Builtin, Constant, Resolution, Type};
+use crate::diagnostic::Diagnostic;
 use ir::bits::Bits;
 use ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
 
@@ -94,17 +95,13 @@ impl<'a> Lowering<'a> {
             ExpressionKind::Member { base, .. } => self.member(expression, base, own),
             ExpressionKind::Index { base, index } => match self.place(expression) {
                 Some(place) => self.read(place, own),
-                None => {
-                    let value = self.expression(base);
-                    let place = self.placed(value);
-                    match self.evaluate_u32(index) {
-                        Some(position) => self.read(place.field(position), own),
-                        None => self.unexpected(expression, own),
-                    }
-                }
+                None => self.part_of_value(expression, base, index, own),
             },
             ExpressionKind::Slice { base, high, low } => {
                 let operand = self.expression(base);
+                if self.is_open_integer(base) {
+                    return self.unexpected_integer(base, own);
+                }
                 let (Some(high), Some(low)) = (self.evaluate_u32(high), self.evaluate_u32(low))
                 else {
                     return self.unexpected(expression, own);
@@ -122,6 +119,9 @@ impl<'a> Lowering<'a> {
                 let value = self.expression(operand);
                 let type_id = self.type_id(own);
                 self.coerced(value, type_id)
+            }
+            ExpressionKind::Unary { operand, .. } if self.is_open_integer(operand) => {
+                self.unexpected_integer(operand, own)
             }
             ExpressionKind::Unary { operator, operand } => {
                 let value = self.expression(operand);
@@ -153,6 +153,59 @@ impl<'a> Lowering<'a> {
             | ExpressionKind::TupleKeyset(_)
             | ExpressionKind::DefaultKeyset => self.unexpected(expression, own),
         }
+    }
+
+    /// An element of a value that has no place: what a call returns, or a constant.
+    fn part_of_value(
+        &mut self,
+        expression: &'a ast::Expression,
+        base: &'a ast::Expression,
+        index: &'a ast::Expression,
+        own: &Type,
+    ) -> Expression {
+        if !matches!(self.concrete(self.checked.type_of(base.id)), Type::Stack { .. }) {
+            let value = self.expression(base);
+            let Some(position) = self.evaluate_u32(index) else {
+                return self.unexpected(expression, own);
+            };
+            if let ir::ExpressionKind::Composite(mut parts) = value.kind {
+                // What has effects is in statements already.
+                return match parts.get(position as usize) {
+                    Some(_) => parts.swap_remove(position as usize),
+                    None => self.unexpected(expression, own),
+                };
+            }
+            let place = self.placed(value);
+            return self.read(place.field(position), own);
+        }
+        let value = self.expression(base);
+        let value = if self.has_effects(index) { self.kept(value) } else { value };
+        let mut place = self.placed(value);
+        let index = self.index(index);
+        place.path.push(ir::Projection::Element(Box::new(index)));
+        self.read(place, own)
+    }
+
+    /// Whether an `int` is not known at compile time: it has no width to be computed in.
+    pub(super) fn is_open_integer(&mut self, expression: &'a ast::Expression) -> bool {
+        let ty = self.concrete(self.checked.converted_type_of(expression.id));
+        ty == Type::Integer && self.evaluate(expression).is_none()
+    }
+
+    pub(super) fn unexpected_integer(
+        &mut self,
+        expression: &'a ast::Expression,
+        own: &Type,
+    ) -> Expression {
+        self.problems.push(
+            Diagnostic::error(
+                "not-constant",
+                expression.span,
+                "an `int` to compute with must be known at compile time",
+            )
+            .note("cast to `bit<W>` or `int<W>`: packets have numbers with widths alone"),
+        );
+        self.default_value(own)
     }
 
     /// A constant that the checker has no value for: what it was declared as.
@@ -317,6 +370,11 @@ impl<'a> Lowering<'a> {
         let Some(operator) = binary_operator(operator) else {
             return self.unexpected(expression, own);
         };
+        for operand in [left, right] {
+            if self.is_open_integer(operand) {
+                return self.unexpected_integer(operand, own);
+            }
+        }
         if matches!(operator, BinaryOperator::And | BinaryOperator::Or) && self.has_effects(right) {
             return self.short_circuit(expression, operator, left, right);
         }

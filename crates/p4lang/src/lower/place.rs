@@ -41,7 +41,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// An index into a stack.
-    fn index(&mut self, index: &'a ast::Expression) -> Expression {
+    pub(super) fn index(&mut self, index: &'a ast::Expression) -> Expression {
         let value = self.expression(index);
         self.sized(value, 32)
     }

@@ -360,10 +360,15 @@ impl<'a> Lowering<'a> {
     fn switch(&mut self, span: Span, subject: &'a ast::Expression, cases: &'a [ast::SwitchCase]) {
         let on_table = self.checked.switch_table(subject.id);
         if on_table.is_none()
-            && let Some(known) = self.checked.constant(subject.id)
+            && let Some(known) = self.evaluate(subject)
         {
-            let body = self.known_case(known, subject, cases);
+            let body = self.known_case(&known, subject, cases);
             self.statements(body.map_or(&[], |block| &block.statements));
+            return;
+        }
+        if self.is_open_integer(subject) {
+            let ty = self.checked.type_of(subject.id).clone();
+            self.unexpected_integer(subject, &ty);
             return;
         }
         let value = match (on_table, &subject.kind) {

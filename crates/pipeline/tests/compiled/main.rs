@@ -1,6 +1,7 @@
 //! The compiled path gives what the interpreter gives: our own programs with their scripts, programs for one construct
 //! each, generated programs; packets of all lengths, on the same entries.
 
+mod accepted_runs;
 mod arrays;
 mod bmv2_json;
 mod both;
