@@ -439,7 +439,7 @@ pub struct ValueSet {
     pub size: u64,
     /// As written.
     pub annotations: Vec<Annotation>,
-    /// In the source.
+    /// The place of the declaration in the source.
     #[serde(default)]
     pub location: Option<Location>,
 }

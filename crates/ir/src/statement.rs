@@ -200,8 +200,9 @@ pub enum Argument {
         /// What the parameter is at first.
         value: Expression,
     },
-    /// An `Out`, `InOut` or `Saved` argument of a call that names its arguments in another order than the callee its
-    /// parameters: arguments are copied out in the order of the call (P4_16 specification, section 6.8).
+    /// An `Out`, `InOut` or `Saved` argument of a call that names its arguments in another order
+    /// than the callee its parameters: arguments are copied out in the order of the call (P4_16
+    /// specification, section 6.8).
     Ordered {
         /// The rank among the arguments of the call by which it is copied out.
         rank: u32,

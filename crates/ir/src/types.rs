@@ -67,7 +67,7 @@ pub struct Composite {
     pub fields: Vec<Field>,
     /// As written (`@controller_header` and others).
     pub annotations: Vec<Annotation>,
-    /// In the source.
+    /// The place of the declaration in the source.
     #[serde(default)]
     pub location: Option<Location>,
 }
@@ -119,7 +119,7 @@ pub struct UserType {
     pub kind: UserTypeKind,
     /// As written (`@p4runtime_translation` and others).
     pub annotations: Vec<Annotation>,
-    /// In the source.
+    /// The place of the declaration in the source.
     #[serde(default)]
     pub location: Option<Location>,
 }

@@ -85,8 +85,8 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
     Compiled { program, diagnostics, sources, pna_version: None }
 }
 
-/// Whether a program is what its readers rely on. One that is not would be refused as damaged wherever it is loaded; it is
-/// refused here, with the place that it comes from.
+/// Whether a program is what its readers rely on. One that is not would be refused as damaged
+/// wherever it is loaded; it is refused here, with the place that it comes from.
 fn is_sound(
     program: &ir::Program,
     tree: &Program,

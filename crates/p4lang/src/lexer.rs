@@ -241,8 +241,8 @@ struct Splice {
 /// Reads the tokens of one text.
 #[derive(Debug)]
 pub(crate) struct Lexer {
-    /// The text without continuations: as in C, a line that ends in a backslash is one with the next, also in the middle
-    /// of a token.
+    /// The text without continuations: as in C, a line that ends in a backslash is one with the
+    /// next, also in the middle of a token.
     text: Arc<str>,
     /// The continuations, in order.
     splices: Vec<Splice>,
@@ -343,7 +343,8 @@ impl Lexer {
         rest.split('\n').next().unwrap_or("").trim()
     }
 
-    /// What stands between `<` and `>` at the beginning of the rest of the line, and where it stands with these.
+    /// Returns the text between `<` and `>` at the start of the rest of the line, and the span that
+    /// has the brackets too.
     pub(crate) fn bracketed(&self) -> Option<(String, Span)> {
         let (name, _) = self.rest_of_line().strip_prefix('<')?.split_once('>')?;
         let start = self.at + self.text.get(self.at..)?.find('<')?;
@@ -503,8 +504,8 @@ impl Lexer {
     }
 }
 
-/// The text without the continuations in it: a backslash and a line break, with white space between them or without, as
-/// GNU's preprocessor has it.
+/// The text without the continuations in it: a backslash and a line break, with white space between
+/// them or without, as GNU's preprocessor has it.
 fn spliced(text: Arc<str>) -> (Arc<str>, Vec<Splice>) {
     let mut out = String::new();
     let mut splices = Vec::new();
@@ -608,8 +609,8 @@ mod tests {
         assert_eq!(kinds("a /* b"), [TokenKind::Identifier, TokenKind::UnterminatedComment]);
     }
 
-    /// The tokens of this text with a continuation of each form at each place are those of the text alone, and each
-    /// begins and ends where its first and last characters are.
+    /// The tokens of this text with a continuation of each form at each place are those of the text
+    /// alone, and each begins and ends where its first and last characters are.
     #[test]
     fn lines_may_go_on_anywhere() {
         let text = "ab+12w0x3f|+|=\"c\\\"d\" // e\n/* f */ &&&g";

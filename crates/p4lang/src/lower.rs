@@ -13,6 +13,7 @@
 
 mod add_on_miss;
 mod annotation;
+mod arguments;
 mod call;
 mod constant;
 mod expression;

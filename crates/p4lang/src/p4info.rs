@@ -42,10 +42,10 @@ use ir::{Architecture, CompositeKind, Location, Program, TypeId, Violation};
 #[error("{kind}")]
 #[non_exhaustive]
 pub struct P4InfoError {
-    /// What is wrong.
+    /// The fault.
     pub kind: P4InfoErrorKind,
-    /// The declaration that it is wrong with, in the files of the program; `None` for a program that has no source, or
-    /// where it is wrong with the whole program.
+    /// The declaration that it is wrong with, in the files of the program; `None` for a program
+    /// that has no source, or where it is wrong with the whole program.
     pub location: Option<Location>,
 }
 
@@ -55,7 +55,7 @@ impl From<P4InfoErrorKind> for P4InfoError {
     }
 }
 
-/// What is wrong with a program that has no P4Info.
+/// The faults for which a program has no P4Info.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum P4InfoErrorKind {
@@ -256,7 +256,8 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     if errors.is_empty() { Ok(info) } else { Err(errors.found) }
 }
 
-/// Renders errors of a program as text that ends in a line break, each with its line and a caret where `sources` has them.
+/// Renders errors of a program as text that ends in a line break, each with its line and a caret
+/// where `sources` has them.
 /// `name` is what the program is called where nothing tells the place.
 pub fn render(
     program: &Program,
@@ -285,9 +286,10 @@ pub fn render(
     text
 }
 
-/// What is wrong with the annotations and types that controllers see of a program for v1model, PSA or PNA: it has no
-/// P4Info, whether or not anyone asks for it. Structs of other structs in value sets and names that two objects share are
-/// not among it: p4c compiles such programs if it is not asked for their P4Info.
+/// What is wrong with the annotations and types that controllers see of a program for v1model, PSA
+/// or PNA: it has no P4Info, whether or not anyone asks for it. Structs of other structs in value
+/// sets and names that two objects share are not among it: p4c compiles such programs if it is not
+/// asked for their P4Info.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();

@@ -234,7 +234,8 @@ impl SourceMap {
         Location { file: name, line, column }
     }
 
-    /// The word that starts at a line and column, as [`SourceMap::location`] names them; `None` if no file has them.
+    /// The word that starts at a line and column, as [`SourceMap::location`] names them; `None` if
+    /// no file has them.
     pub fn word_at(&self, file: &str, line: u32, column: u32) -> Option<Span> {
         (0..).zip(&self.files).find_map(|(id, source)| {
             let id = FileId(id);

@@ -231,7 +231,7 @@ fn each_instance_tells_what_stands_for_a_type_that_is_left_open() {
     assert_eq!(kept.into_iter().map(width).collect::<Vec<_>>(), [8, 16]);
 }
 
-/// Nothing tells it where a value is kept, or where a body has to know it.
+/// Tests that `_` is refused where a value is kept, or where a body must know the type.
 #[test]
 fn a_type_that_stays_open_is_refused_with_its_place() {
     for text in [

@@ -342,8 +342,8 @@ fn faults_are_all_named() {
     "#);
 }
 
-/// Declarations of the ingress control that are known by one name, statements that use one of them, and statements that
-/// use both; what is said of both.
+/// Declarations of the ingress control that are known by one name, statements that use one of them,
+/// and statements that use both; what is said of both.
 const SHARED: [(&str, &str, &str, &str); 9] = [
     (
         "@name(\"x\") action a(bit<8> v) { } @name(\"x\") action b(bit<8> v) { }
@@ -405,7 +405,7 @@ const SHARED: [(&str, &str, &str, &str); 9] = [
 ];
 
 #[test]
-fn a_name_may_be_shared_where_one_is_unused_or_nobody_asks() {
+fn names_may_be_shared_if_one_is_unused_or_no_p4info_is_wanted() {
     let types = format!("{TYPES} action top() {{ }}");
     for (declarations, one, both, message) in SHARED {
         if !one.is_empty() {
@@ -451,7 +451,7 @@ fn errors_show_the_place_of_what_they_speak_of() {
         "name",
         Style::Plain
     ));
-    // Without the source, the place is told alone.
+    // Without the source text, only the place is printed.
     let alone = p4info::render(program, &errors, &Default::default(), "name", Style::Plain);
     assert_eq!(alone.lines().count(), errors.len());
     assert!(alone.lines().all(|line| line.starts_with("test.p4:")), "{alone}");
@@ -484,8 +484,8 @@ fn types_that_no_message_can_tell_of_are_faults() {
     value set P.flags: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations with representation, matched in any way but `selector`
     ");
     let errors = p4info::generate(&program).unwrap_err();
-    let only_asked = |error: &p4info::P4InfoError| matches!(&error.kind, p4info::P4InfoErrorKind::ValueSetField { name } if name == "P.pairs");
-    assert_eq!(errors.iter().filter(|error| only_asked(error)).count(), 1);
+    let is_of_pairs = |error: &p4info::P4InfoError| matches!(&error.kind, p4info::P4InfoErrorKind::ValueSetField { name } if name == "P.pairs");
+    assert_eq!(errors.iter().filter(|error| is_of_pairs(error)).count(), 1);
 
     let good = "action a(bool b, int<8> i, bit<8> c) { }
     table t { key = { hdr.h.a: exact; } actions = { a; NoAction; } }";

@@ -273,7 +273,7 @@ impl Switch {
         self.core.compile_without_lookups()
     }
 
-    /// As [`Core::set_drop_port`].
+    /// Sets the drop port, as [`Core::set_drop_port`] does.
     pub fn set_drop_port(&mut self, port: u16) {
         self.core.set_drop_port(port);
     }

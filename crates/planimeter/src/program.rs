@@ -75,7 +75,8 @@ pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure
     load_with_sources(path, matches).map(|(program, _)| program)
 }
 
-/// As [`load`], with the files that the program was read from; none for BMv2 JSON and the IR.
+/// Reads a program as [`load`] does, and returns the files that it was read from; there are none
+/// for BMv2 JSON and the IR.
 pub(crate) fn load_with_sources(
     path: &Path,
     matches: &ArgMatches,

@@ -71,7 +71,8 @@ pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> b
 }
 
 impl<'program> Checker<'program, '_> {
-    /// The parameters as one call sees them: each `_` in their types stands for a type of its own in each call.
+    /// The parameters as one call sees them: each `_` in their types stands for a type of its own
+    /// in each call.
     pub(super) fn formals(
         &mut self,
         parameters: &'program [Parameter],

@@ -171,7 +171,7 @@ impl<'program> Checker<'program, '_> {
     ) {
         let span = ty.span;
         let ty = self.resolve_type(ty);
-        let ty = self.told(ty, span);
+        let ty = self.refuse_open(ty, span);
         if matches!(
             ty,
             Type::Extern(_)
@@ -255,7 +255,7 @@ impl<'program> Checker<'program, '_> {
         initial: Option<&ast::Expression>,
     ) {
         let resolved = self.resolve_type(ty);
-        let resolved = self.told(resolved, ty.span);
+        let resolved = self.refuse_open(resolved, ty.span);
         let refused = matches!(
             resolved,
             Type::Extern(_)
@@ -304,7 +304,7 @@ impl<'program> Checker<'program, '_> {
 
     fn value_set(&mut self, declaration: &'program Declaration, set: &'program ast::ValueSet) {
         let element = self.resolve_type(&set.element);
-        let element = self.told(element, set.element.span);
+        let element = self.refuse_open(element, set.element.span);
         let allowed = matches!(
             self.base_type(&element),
             Type::Bits { .. }

@@ -93,7 +93,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the expression that the call gives for the parameter at `position`, whether by name or by place.
+    /// Returns the expression that the call gives for the parameter at `position`, by name or by
+    /// position.
     pub fn given<'call>(
         &self,
         position: usize,

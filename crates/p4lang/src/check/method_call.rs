@@ -213,7 +213,7 @@ impl<'program> Checker<'program, '_> {
         let bindings = self.out.bindings(named);
         if self.is_open(&ty) && candidates.iter().any(|method| self.names_open(method, &bindings)) {
             self.argument_infos(arguments);
-            self.untold(&ty, member.span);
+            self.report_open(&ty, member.span);
             return Info::unknown();
         }
         let overloaded =

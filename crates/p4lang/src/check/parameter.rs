@@ -141,8 +141,8 @@ impl<'program> Checker<'program, '_> {
         self.code_knows(parameters);
     }
 
-    /// Refuses parameters of which a body would not know enough: whether an optional argument was given, and what `_` in
-    /// the type of a value stands for.
+    /// Refuses parameters of which a body would not know enough: whether an optional argument was
+    /// given, and what `_` in the type of a value stands for.
     pub(super) fn code_knows(&mut self, parameters: &[Parameter]) {
         for optional in parameters.iter().filter_map(|parameter| parameter.annotation("optional")) {
             self.error(
@@ -155,7 +155,7 @@ impl<'program> Checker<'program, '_> {
             let ty = self.out.declared_type(parameter.id).clone();
             // Objects are what each call hands over.
             if !matches!(ty, Type::Extern(_)) {
-                let ty = self.told(ty, parameter.ty.span);
+                let ty = self.refuse_open(ty, parameter.ty.span);
                 self.set_declared_type(parameter.id, ty);
             }
         }
@@ -168,7 +168,7 @@ impl<'program> Checker<'program, '_> {
     ) -> Type {
         self.declare_type_parameters(&prototype.type_parameters);
         let returned = self.resolve_type(&prototype.return_type);
-        let returned = self.told(returned, prototype.return_type.span);
+        let returned = self.refuse_open(returned, prototype.return_type.span);
         if matches!(returned, Type::Parser(_) | Type::Control(_) | Type::Package(_)) {
             self.error(
                 "type-not-allowed",

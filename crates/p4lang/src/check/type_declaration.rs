@@ -87,7 +87,7 @@ impl<'program> Checker<'program, '_> {
                     continue;
                 }
                 let resolved = checker.resolve_type(&field.ty);
-                let resolved = checker.told(resolved, field.ty.span);
+                let resolved = checker.refuse_open(resolved, field.ty.span);
                 let allowed = match &ty {
                     Type::Header(_) => checker.fits_header(&resolved),
                     Type::HeaderUnion(_) => {

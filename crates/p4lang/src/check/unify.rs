@@ -52,17 +52,17 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Says that nothing tells what `_` stands for in a type.
-    pub(super) fn untold(&mut self, ty: &Type, span: Span) {
+    pub(super) fn report_open(&mut self, ty: &Type, span: Span) {
         let message = format!("nothing tells what `_` stands for in `{}`", self.out.show(ty));
         self.error("type-arguments", span, message);
     }
 
-    /// The type of something that values are kept in, all of which must be written; one with `_` is refused.
-    pub(super) fn told(&mut self, ty: Type, span: Span) -> Type {
+    /// Returns the type of something that keeps values; refuses one in which `_` stays open.
+    pub(super) fn refuse_open(&mut self, ty: Type, span: Span) -> Type {
         if !self.is_open(&ty) {
             return ty;
         }
-        self.untold(&ty, span);
+        self.report_open(&ty, span);
         Type::Unknown
     }
 

@@ -39,7 +39,8 @@ impl Lowering<'_> {
         ir::Annotation { name: annotation.name.text.to_string(), body }
     }
 
-    /// Returns the number that an expression in an annotation is, whichever instance the annotation stands in.
+    /// Returns the number that an expression in an annotation is, whichever instance the annotation
+    /// stands in.
     pub(super) fn annotation_number(&self, value: &Expression) -> Option<BigInt> {
         super::types::number(&self.checked.evaluate(value, &Environment::default())?)
     }

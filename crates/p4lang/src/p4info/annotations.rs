@@ -193,8 +193,8 @@ pub(super) fn preamble(
     }
 }
 
-/// Returns the keys and values of an annotation, in brackets or in parentheses: `@pkginfo(name = "x")`. A key whose
-/// value is neither a string nor a number has none.
+/// Returns the keys and values of an annotation, in brackets or in parentheses, such as
+/// `@pkginfo(name = "x")`. A key whose value is neither a string nor a number has none.
 pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Option<AnnotationValue>)> {
     match &annotation.body {
         AnnotationBody::KeyValues(pairs) => {

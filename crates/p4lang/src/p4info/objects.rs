@@ -103,7 +103,7 @@ impl<'p> Builder<'p> {
         let mut given = BTreeSet::new();
         for (key, id) in table.keys.iter().zip(ids) {
             let Some(kind) = match_kind(&key.match_kind) else { continue };
-            // Keys may share a name that nobody gave them: one field may be matched twice.
+            // Two keys may share a name that no annotation gives: one field may be matched twice.
             if let Some(name) = find(&key.annotations, "name").and_then(Annotation::single_string)
                 && !given.insert(name)
             {
@@ -235,14 +235,14 @@ impl<'p> Builder<'p> {
 
     pub(super) fn actions(&mut self, reach: &Reach) {
         let program = self.program;
-        let mut told: HashMap<&str, Option<ir::Location>> = HashMap::new();
+        let mut listed: HashMap<&str, Option<ir::Location>> = HashMap::new();
         for id in &reach.actions {
             let Some(action) = program.actions.get(id.index()) else { continue };
             if hidden(&action.annotations) {
                 continue;
             }
             self.errors.at(action.location);
-            match told.get(action.name.as_str()) {
+            match listed.get(action.name.as_str()) {
                 // One action of the top level, for another control.
                 Some(location) if *location == action.location => continue,
                 Some(_) => {
@@ -250,7 +250,7 @@ impl<'p> Builder<'p> {
                     self.errors.push(P4InfoErrorKind::DuplicateName { kind: "actions", name });
                     continue;
                 }
-                None => told.insert(&action.name, action.location),
+                None => listed.insert(&action.name, action.location),
             };
             let built = self.action(action, reach.called_only.contains(id));
             self.info.actions.push(built);

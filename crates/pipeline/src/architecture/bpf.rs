@@ -7,9 +7,10 @@
 //! | `ubpf` | It leaves as the deparser made it, unless the last of `mark_to_drop` and `mark_to_pass` was the former. |
 //! | `xdp` | It leaves as the deparser made it if `output_action` is `XDP_PASS`, `XDP_TX` or `XDP_REDIRECT`. |
 //!
-//! The port is the one that the packet came from, unless it is redirected. A packet that the parser rejects is dropped, but
-//! for `ubpf`, which passes it on as it came: `reject` returns what a packet that passes does there
-//! (`backends/ubpf/target.h`, `abortReturnCode`). Maps are tables, arrays of counters and registers like any others.
+//! The port is the one that the packet came from, unless it is redirected. A packet that the parser
+//! rejects is dropped, but for `ubpf`, which passes it on as it came: `reject` returns what a
+//! packet that passes does there (`backends/ubpf/target.h`, `abortReturnCode`). Maps are tables,
+//! arrays of counters and registers like any others.
 
 use super::{Bound, Output, begin, bound_control, bound_parser, drop_packet, output};
 use crate::error::{LoadError, RunError};

@@ -45,7 +45,7 @@ pub(crate) struct Blocks {
     egress: ControlId,
     compute: ControlId,
     deparser: ControlId,
-    /// Of the metadata of the user and of the standard metadata, which programs of P4_14 list too.
+    /// The field lists of the user's metadata, and of the standard metadata, which P4_14 lists too.
     field_lists: [FieldLists; 2],
 }
 

@@ -288,8 +288,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls something: arguments are read left to right before, and written left to right as the call names them after,
-    /// whichever way it ends (section 6.8).
+    /// Calls something: arguments are read left to right before, and written left to right as the
+    /// call names them after, whichever way it ends (section 6.8).
     pub(super) fn call(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,

@@ -1,7 +1,9 @@
-//! What `compile` accepts can be run: no program that it takes is damaged, whatever an expression in it is made of.
+//! Tests that what `compile` accepts can be run: no program that it takes is damaged, whatever an
+//! expression in it is made of.
 //!
-//! Each program has one construct in one place: numbers without width, and parts and methods of what calls return, in
-//! operators, statements, keys, arguments of actions, and parsers. What cannot be run is refused with its place.
+//! Each program has one construct in one place: numbers without width, and parts and methods of
+//! what calls return, in operators, statements, keys, arguments of actions, and parsers. What
+//! cannot be run is refused with its place.
 
 use crate::both::{Both, V1model};
 use p4lang::diagnostic::Style;
@@ -42,26 +44,26 @@ const DECLARATIONS: &str = "
     T pick<T>(in bool q, in T x, in T y) { if (q) { return x; } return y; }
 ";
 
-/// Where the text of a program stands.
+/// The place of a text in a program.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Among the statements of ingress.
+    /// The statements of ingress.
     Apply,
-    /// As the key of a table, with its match kind.
+    /// A key of a table, with its match kind.
     Key,
-    /// As the action of a table, with arguments.
+    /// The action of a table, with arguments.
     Action,
-    /// Behind `select(`, up to the state of a case.
+    /// The text behind `select(`, up to the state of a case.
     Select,
-    /// Among the statements of a parser state.
+    /// The statements of a parser state.
     State,
 }
 
-/// Declarations (those behind `@@` in ingress), a text, and the first four bytes of the packet that comes out for
-/// 3, 0, 0, 0.
+/// Declarations (those behind `@@` in ingress), a text, and the first four bytes of the packet that
+/// comes out for 3, 0, 0, 0.
 type Runs = (Place, &'static str, &'static str, [u8; 4]);
 
-/// As [`Runs`], and the kind of the error.
+/// A case like [`Runs`], with the kind of the error.
 type Refused = (Place, &'static str, &'static str, &'static str);
 
 const RUNS: [Runs; 239] = [
@@ -833,7 +835,8 @@ fn runs(source: &str, cases: &[&Runs]) {
 
 #[test]
 fn what_is_accepted_runs() {
-    // Statements without declarations share programs, which is faster; each runs for packets of its own.
+    // Statements without declarations share programs, which is faster; each runs for packets of its
+    // own.
     let (alone, together): (Vec<&Runs>, Vec<&Runs>) =
         RUNS.iter().partition(|(place, declarations, ..)| {
             !matches!(place, Place::Apply) || !declarations.is_empty()

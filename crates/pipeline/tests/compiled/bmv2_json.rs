@@ -61,8 +61,8 @@ fn packets_of_a_program_of_one_table() {
     both.batch(&packets);
 }
 
-/// A program that keeps metadata from one pass to the next: primitives of the first pass in ingress and in egress,
-/// and the elements of the field lists 1 and 300.
+/// A program that keeps metadata from one pass to the next: primitives of the first pass in ingress
+/// and in egress, and the elements of the field lists 1 and 300.
 fn keeping(ingress: &str, egress: &str, list: &str) -> String {
     let field =
         |header: &str, name: &str| format!(r#"{{"type":"field","value":["{header}","{name}"]}}"#);
@@ -140,7 +140,7 @@ fn keeping(ingress: &str, egress: &str, list: &str) -> String {
     )
 }
 
-/// What a field list has of the standard metadata is kept as what it has of the user's is.
+/// Tests that a field list keeps standard metadata as it keeps the user's.
 #[test]
 fn field_lists_keep_standard_metadata() {
     let user =

@@ -1,9 +1,10 @@
-//! The drop port of v1model, and what egress finds in `egress_spec`, on every way that packets take.
+//! The drop port of v1model, and what egress finds in `egress_spec`, on every way that packets
+//! take.
 
 use crate::both::{Both, V1model, compile};
 use pipeline::{CloneSession, Replica};
 
-/// What an egress control does, and the ports that its packets leave by for a drop port.
+/// An egress control, and what becomes of its packets for a drop port.
 struct Egress {
     control: &'static str,
     /// Whether a packet goes on, by the drop port.
@@ -86,7 +87,8 @@ fn egress_begins_with_another_port_than_the_drop_port() {
     }
 }
 
-/// Ingress begins with port 0, so that the program drops what it says nothing of if that is the drop port.
+/// Ingress begins with port 0, so that the program drops what it says nothing of if that is the
+/// drop port.
 #[test]
 fn a_program_that_leaves_the_field_alone_sends_to_port_0() {
     for (drop_port, leaves) in [(0, 0), (1, 1), (511, 1)] {

@@ -1,4 +1,4 @@
-//! How programs write the numbers of field lists, in annotations and in calls: what is kept is the same.
+//! Tests that field lists are the same however programs write their numbers.
 
 use crate::both::{Both, V1model, compile};
 use pipeline::{CloneSession, Replica};

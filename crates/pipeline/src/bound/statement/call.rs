@@ -1,4 +1,5 @@
-//! Calls: arguments are copied in before, left to right, and out after, in the order in which the call names them.
+//! Calls: arguments are copied in before, left to right, and out after, in the order in which the
+//! call names them.
 
 use crate::bound::place::constant_index;
 use crate::bound::shape::Shape;
@@ -66,7 +67,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Appends the copies of arguments, which are in the order of the parameters, before the call and after it.
+    /// Appends the copies of arguments, which are in the order of the parameters, before the call
+    /// and after it.
     pub(in crate::bound) fn arguments(
         &mut self,
         formals: &[Formal],

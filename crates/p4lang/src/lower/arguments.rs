@@ -1,0 +1,198 @@
+//! Arguments of calls: evaluated in the order in which the call names them, and the ranks by which
+//! they are copied out.
+
+use super::{Entity, Lowering};
+use crate::ast::{self, ExpressionKind};
+use crate::check::{BoundArgument, Call, Type};
+use ir::{self, Argument, Expression, Place, StatementKind};
+
+impl<'a> Lowering<'a> {
+    /// One argument for each parameter that holds a value.
+    pub(super) fn arguments(
+        &mut self,
+        facts: &Call,
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+    ) -> Vec<Argument> {
+        self.bound_arguments(&facts.arguments, &facts.parameter_types, given, parameters, false)
+    }
+
+    /// Arguments as bound, evaluated in the order in which the call names them; extern objects only
+    /// where `objects` are wanted.
+    pub(super) fn bound_arguments(
+        &mut self,
+        bound: &[BoundArgument],
+        parameter_types: &[Type],
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+        objects: bool,
+    ) -> Vec<Argument> {
+        let order = order_of_call(bound.get(..parameters.len()).unwrap_or(bound));
+        let value_of = |position: usize| match bound.get(position) {
+            Some(BoundArgument::Given(at)) => given.get(*at).map(|given| &given.value),
+            _ => None,
+        };
+        let last_effect =
+            order.iter().rposition(|at| value_of(*at).is_some_and(|value| self.has_effects(value)));
+        let mut arguments: Vec<Option<Argument>> = vec![None; order.len()];
+        let mut ranks = vec![0; order.len()];
+        for (rank, position) in order.into_iter().enumerate() {
+            let ty = parameter_types.get(position).map_or(Type::Unknown, |ty| self.concrete(ty));
+            let (Some(parameter), Some(bound)) = (parameters.get(position), bound.get(position))
+            else {
+                continue;
+            };
+            let value = value_of(position);
+            let argument = if matches!(ty, Type::Extern(_)) {
+                value.filter(|_| objects).map(|value| match self.object(value) {
+                    Some(Entity::Extern(id)) => Argument::Extern(id),
+                    _ => Argument::Absent,
+                })
+            } else if let Some(value) = value {
+                let later = last_effect.is_some_and(|last| rank < last);
+                Some(self.given_argument(value, parameter.direction, &ty, later))
+            } else {
+                Some(self.argument_not_given(*bound, parameter, &ty, objects))
+            };
+            (arguments[position], ranks[position]) = (argument, rank as u32);
+        }
+        let mut arguments: Vec<(Argument, u32)> = arguments
+            .into_iter()
+            .zip(ranks)
+            .filter_map(|(argument, rank)| Some((argument?, rank)))
+            .collect();
+        rank_copies(&mut arguments);
+        arguments.into_iter().map(|(argument, _)| argument).collect()
+    }
+
+    /// An argument that the call has no value for.
+    fn argument_not_given(
+        &mut self,
+        bound: BoundArgument,
+        parameter: &'a ast::Parameter,
+        ty: &Type,
+        of_extern: bool,
+    ) -> Argument {
+        match (bound, &parameter.default) {
+            (BoundArgument::Default, Some(default)) => {
+                let value = self.expression(default);
+                let type_id = self.type_id(ty);
+                Argument::In(self.coerced(value, type_id))
+            }
+            _ if of_extern || parameter.direction == ast::Direction::Out => Argument::Absent,
+            // Only externs learn that an optional argument is absent.
+            _ if parameter.direction == ast::Direction::InOut => {
+                let value = self.default_value(ty);
+                Argument::InOut(self.spilled(value))
+            }
+            _ => Argument::In(self.default_value(ty)),
+        }
+    }
+
+    /// An argument as it is before the call; `later` says that one behind it may change it.
+    fn given_argument(
+        &mut self,
+        value: &'a ast::Expression,
+        direction: ast::Direction,
+        ty: &Type,
+        later: bool,
+    ) -> Argument {
+        if matches!(direction, ast::Direction::None | ast::Direction::In) {
+            let mut of = self.expression(value);
+            if *ty != Type::Unknown {
+                let type_id = self.type_id(ty);
+                of = self.coerced(of, type_id);
+            }
+            return Argument::In(if later { self.kept(of) } else { of });
+        }
+        if matches!(value.kind, ExpressionKind::DontCare) {
+            return Argument::Absent;
+        }
+        let Some(place) = self.target(value) else { return Argument::Absent };
+        let place = self.fixed(place);
+        if direction == ast::Direction::Out {
+            Argument::Out(place)
+        } else if later && *ty != Type::Unknown {
+            let type_id = self.type_id(ty);
+            let kind = ir::ExpressionKind::Read(place.clone());
+            let value = self.kept(Expression { type_id, kind });
+            Argument::Saved { place, value }
+        } else {
+            Argument::InOut(place)
+        }
+    }
+
+    /// Replaces an argument that has a rank by a variable; returns the rank and the assignment
+    /// that follows the call.
+    pub(super) fn copied_by_caller(
+        &mut self,
+        argument: &mut Argument,
+        ty: &Type,
+    ) -> Option<(u32, StatementKind)> {
+        let Argument::Ordered { rank, argument: inner } = argument else { return None };
+        let (rank, inner) = (*rank, std::mem::replace(&mut **inner, Argument::Absent));
+        let type_id = self.type_id(ty);
+        let variable = Place::variable(self.temporary(type_id));
+        let read =
+            |place: &Place| Expression { type_id, kind: ir::ExpressionKind::Read(place.clone()) };
+        let place = match inner {
+            Argument::Out(place) => {
+                *argument = Argument::Out(variable.clone());
+                place
+            }
+            Argument::InOut(place) => {
+                let value = read(&place);
+                *argument = Argument::Saved { place: variable.clone(), value };
+                place
+            }
+            Argument::Saved { place, value } => {
+                *argument = Argument::Saved { place: variable.clone(), value };
+                place
+            }
+            other => {
+                *argument = other;
+                return None;
+            }
+        };
+        Some((rank, StatementKind::Assign { place, value: read(&variable) }))
+    }
+}
+
+/// Positions of parameters in the order in which the call names their arguments; those that it does
+/// not name come first.
+pub(super) fn order_of_call(bound: &[BoundArgument]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..bound.len()).collect();
+    order.sort_by_key(|position| match bound[*position] {
+        BoundArgument::Given(at) | BoundArgument::DontCare(at) => Some(at),
+        BoundArgument::Default | BoundArgument::Absent | BoundArgument::ControlPlane => None,
+    });
+    order
+}
+
+/// Marks arguments with the ranks of the call where the order of copies may matter: two go to one
+/// variable, and not in the order of the parameters.
+fn rank_copies(arguments: &mut [(Argument, u32)]) {
+    let variable = |argument: &Argument| match argument {
+        Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. } => {
+            Some(place.variable)
+        }
+        _ => None,
+    };
+    let copied: Vec<(ir::VariableId, u32)> = arguments
+        .iter()
+        .filter_map(|(argument, rank)| Some((variable(argument)?, *rank)))
+        .collect();
+    let is_reversed = copied.iter().enumerate().any(|(position, (variable, rank))| {
+        let mut behind = copied.iter().skip(position + 1);
+        behind.any(|(other, later)| other == variable && later < rank)
+    });
+    if !is_reversed {
+        return;
+    }
+    for (argument, rank) in arguments {
+        if variable(argument).is_some() {
+            let inner = std::mem::replace(argument, Argument::Absent);
+            *argument = Argument::Ordered { rank: *rank, argument: Box::new(inner) };
+        }
+    }
+}
