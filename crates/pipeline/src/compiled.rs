@@ -36,8 +36,10 @@ pub use straight::Batch;
 pub use way::Way;
 
 use crate::bound::{Bound, Callee};
-use crate::error::CompileError;
+use crate::error::{CompileError, RunError};
+use crate::state::State;
 use crate::switch::Core;
+use crate::table::TableState;
 use ir::bits::Bits;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -144,6 +146,20 @@ impl Compiled {
         let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
         let near = burst::NEAR;
         Ok(Self { bound, machine, runs_alone, straight, near, number })
+    }
+
+    /// Puts the entries of a state where this code finds them; see [`tables::activate`].
+    pub(crate) fn activate_tables(&self, state: &State) -> Result<(), RunError> {
+        tables::activate(&self.bound, state)
+    }
+
+    /// Makes what workers of a state have of their own in its tables for as many of them, before they come.
+    pub(crate) fn reserve_workers(&self, state: &State, workers: usize) {
+        let tables = self.bound.natives.iter().filter_map(|position| state.tables.get(*position));
+        for table in tables.filter_map(TableState::native) {
+            // What memory does not suffice for now is tried again when the worker comes, which is told then.
+            let _ = table.reserve(workers);
+        }
     }
 
     /// Steps that code leaves to the interpreter: where in the source, and what code lacks for it. They give the same

@@ -22,6 +22,9 @@ pub enum LoadError {
     /// Something refers to what is not there.
     #[error("the program is damaged ({0} not found): compile it again")]
     Malformed(&'static str),
+    /// Its entries find no room.
+    #[error("no memory for the tables of the program: make them smaller")]
+    Memory,
     /// Its variables hold too much.
     #[error(
         "the program's variables hold {values} values, more than {most}: shorten its header stacks"
@@ -273,6 +276,9 @@ pub enum CompileError {
     /// The code generator gave up.
     #[error("no machine code for this program: {0}")]
     Generator(String),
+    /// Entries that are there already find no room where machine code has them.
+    #[error("no memory for the tables of this program in machine code: run it on the interpreter")]
+    Memory,
 }
 
 impl CompileError {

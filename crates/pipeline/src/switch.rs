@@ -65,7 +65,28 @@ impl Core {
     pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
         self.code = None;
         let code = Compiled::new(self)?;
+        self.adopt(code)
+    }
+
+    /// Runs packets on this code from now on, which finds all entries from the first packet on.
+    fn adopt(&mut self, code: Compiled) -> Result<&Compiled, CompileError> {
+        code.activate_tables(&self.state).map_err(|_| CompileError::Memory)?;
         Ok(self.code.insert(code))
+    }
+
+    /// Makes room for as many workers that will process packets, so that the first packet of each finds all that it needs:
+    /// of tables that each worker has for itself (`@tableconfig(impl = "sharded")`) the entries are copied now.
+    pub fn reserve_workers(&self, workers: usize) {
+        if let Some(code) = &self.code {
+            code.reserve_workers(&self.state, workers);
+        }
+    }
+
+    /// The number of changes that were made so far to entries where machine code has them: entries put in, changed, taken
+    /// out or copied. A packet that only reads entries, the first one included, leaves it as it is. Zero on the interpreter.
+    #[must_use]
+    pub fn packed_changes(&self) -> u64 {
+        self.state.natives.changes()
     }
 
     /// As [`Core::compile`], but whatever its key, a packet gets the same entry of each table whose entries machine code has
@@ -77,7 +98,7 @@ impl Core {
     pub fn compile_without_lookups(&mut self) -> Result<&Compiled, CompileError> {
         self.code = None;
         let code = Compiled::without_lookups(self)?;
-        Ok(self.code.insert(code))
+        self.adopt(code)
     }
 
     /// Entries of sharded tables (`@tableconfig(impl = "sharded")`) that packets of several workers wrote, so that each
@@ -252,7 +273,11 @@ impl Switch {
     /// # Errors
     /// As [`Switch::new`].
     pub fn reset(&mut self) -> Result<(), LoadError> {
-        self.core.state = State::new(&self.core.layout)?;
+        let state = State::new(&self.core.layout)?;
+        if let Some(code) = &self.core.code {
+            code.activate_tables(&state).map_err(|_| LoadError::Memory)?;
+        }
+        self.core.state = state;
         self.scratch = Scratch::new(self.seed);
         Ok(())
     }

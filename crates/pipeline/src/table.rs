@@ -26,6 +26,8 @@ pub(crate) use native::{
 pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
+#[cfg(test)]
+pub(crate) use stored::DROPPED;
 pub(crate) use stored::{
     Account, ActionCell, Direct, DirectAccount, Directs, EntryState, GroupCell, Note, Runs, Stored,
     Tally, counter_in, meter_in,

@@ -156,9 +156,24 @@ impl Inside<'_> {
     }
 }
 
+/// Puts the entries of all tables of a program that machine code reads itself where it finds them. From then on a change
+/// of an entry is made there before it returns.
+///
+/// # Errors
+/// If memory does not suffice.
+pub(super) fn activate(bound: &Bound, state: &State) -> Result<(), RunError> {
+    for position in &bound.natives {
+        let table = state.tables.get(*position).ok_or(RunError::Malformed("a table"))?;
+        table.activate(&state.natives, &state.ports_down)?;
+    }
+    Ok(())
+}
+
 impl Joined {
     /// Nothing where the program has no tables that code uses natively.
     fn new(bound: &Bound, state: &State) -> Result<Self, RunError> {
+        // Nothing is left to do if the program was compiled for this state.
+        activate(bound, state)?;
         let natives = Arc::clone(&state.natives);
         let (worker, lane) = natives.join();
         let tables = Vec::with_capacity(bound.natives.len());
@@ -167,7 +182,6 @@ impl Joined {
         for position in &bound.natives {
             let table = state.tables.get(*position);
             let table = table.ok_or(RunError::Malformed("a table"))?;
-            table.activate(&state.natives, &state.ports_down)?;
             let native = table.native().ok_or(RunError::Malformed("a table without entries"))?;
             let lookups = native.join(worker);
             let lookups = lookups.map_err(|_| {

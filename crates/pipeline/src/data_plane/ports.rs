@@ -14,6 +14,7 @@ use entities::schema::{DigestId, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 use tables::{Applied, Lane};
 
@@ -94,6 +95,9 @@ impl Ports {
         let number = workers.made;
         workers.made += 1;
         workers.counts.push(Arc::clone(&counts));
+        if let Some(shared) = self.running() {
+            shared.core.reserve_workers(workers.counts.len());
+        }
         Worker { ports: self.clone(), number, version: 0, runs: None, has_digests: false, counts }
     }
 
@@ -132,6 +136,12 @@ impl Ports {
             None => settings.expire_profiles.remove(&profile),
         };
         self.tell(&settings);
+    }
+
+    /// As [`Core::packed_changes`] of the running pipeline.
+    #[must_use]
+    pub fn packed_changes(&self) -> u64 {
+        self.running().map_or(0, |shared| shared.core.packed_changes())
     }
 
     /// What packets sent to the control plane since the last call, oldest first: digests that P4Info
@@ -182,9 +192,14 @@ impl Ports {
     pub(super) fn run_on(&self, shared: Arc<Shared>) {
         let settings = lock(&self.0.settings);
         settings.tell(&shared);
-        let mut runs = lock(&self.0.runs);
-        *runs = Some(shared);
+        // A worker that comes meanwhile reserves for itself, since it finds this pipeline then.
+        let workers = lock(&self.0.workers);
+        shared.core.reserve_workers(workers.counts.len());
+        let before = lock(&self.0.runs).replace(shared);
         self.0.version.fetch_add(1, Ordering::Release);
+        drop((workers, settings));
+        // Its entries may take a while to go.
+        drop(before);
     }
 
     fn running(&self) -> Option<Arc<Shared>> {
@@ -361,9 +376,14 @@ impl Worker {
         }
     }
 
-    /// Goes over to the pipeline that was committed last.
+    /// Goes over to the pipeline that was committed last. That before may have many entries, and nobody else may use it:
+    /// another thread drops it, so that the packet at hand does not wait for that.
     fn take_pipeline(&mut self) {
-        self.leave_pipeline();
+        if let Some(before) = self.leave_pipeline() {
+            // Where there can be no other thread, it is dropped here, with the closure.
+            let _ =
+                thread::Builder::new().name("drop-pipeline".to_owned()).spawn(move || drop(before));
+        }
         let runs = lock(&self.ports.0.runs);
         self.version = self.ports.0.version.load(Ordering::Acquire);
         self.runs = runs.as_ref().map(|shared| Running {
@@ -373,16 +393,16 @@ impl Worker {
         });
     }
 
-    fn leave_pipeline(&mut self) {
-        if let Some(running) = self.runs.take() {
-            running.shared.gate.leave(&running.lane);
-        }
+    fn leave_pipeline(&mut self) -> Option<Running> {
+        let running = self.runs.take()?;
+        running.shared.gate.leave(&running.lane);
+        Some(running)
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.leave_pipeline();
+        drop(self.leave_pipeline());
         let mut workers = lock(&self.ports.0.workers);
         workers.counts.retain(|counts| !Arc::ptr_eq(counts, &self.counts));
         workers.gone.add(self.counts.shown());
@@ -407,5 +427,90 @@ impl Counts {
             without_output: self.without_output.load(Ordering::Relaxed),
             errors: lock(&self.errors).clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data_plane::InterpreterTarget;
+    use crate::switch::Path;
+    use crate::table::DROPPED;
+    use entities::{DataPlane, EntityError, Target as _};
+    use ir::bits::Bits;
+    use p4lang::preprocess::{MemoryFiles, Options};
+
+    const PROGRAM: &str = "#include <v1model.p4>
+        header h_t { bit<32> to; } struct headers { h_t h; } struct meta { }
+        parser p(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {
+            state start { b.extract(h.h); transition accept; } }
+        control v(inout headers h, inout meta m) { apply { } }
+        control i(inout headers h, inout meta m, inout standard_metadata_t s) {
+            action forward(bit<9> port) { s.egress_spec = port; }
+            table t { key = { h.h.to: exact; } actions = { forward; } default_action = forward(3); }
+            apply { t.apply(); } }
+        control e(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+        control d(packet_out b, in headers h) { apply { b.emit(h.h); } }
+        V1Switch(p(), v(), i(), e(), v(), d()) main;";
+
+    fn compile(text: &[u8]) -> Result<ir::Program, EntityError> {
+        let text = String::from_utf8_lossy(text);
+        let compiled =
+            p4lang::compile_text("test.p4", &text, &Options::default(), &MemoryFiles::default());
+        Ok(compiled.program.expect("it compiles"))
+    }
+
+    /// The entries of the pipeline before are dropped, but the thread of the first packet has other things to do.
+    #[test]
+    fn a_worker_that_goes_over_to_another_pipeline_drops_no_entries_of_that_before() {
+        for path in [Path::Interpreter, Path::Compiled] {
+            let program = compile(PROGRAM.as_bytes()).expect("a program");
+            let p4info = p4lang::p4info::generate(&program).expect("a P4Info");
+            let schema = p4runtime::p4info::Schema::new(p4info).expect("a schema");
+            let mut target = InterpreterTarget::new(Box::new(compile)).on(path);
+            let ports = target.ports();
+            let mut load = || {
+                let mut plane = target.load(schema.objects(), PROGRAM.as_bytes()).expect("it runs");
+                plane.activate();
+                plane
+            };
+            let before = load();
+            let mut worker = ports.worker();
+            let entries = 100;
+            for to in 0..entries {
+                let shared = ports.running().expect("a pipeline");
+                let forward = ir::ActionId(action(&shared));
+                let call = shared.core.action_call(forward, &[Bits::unsigned(9, 2)]);
+                let entry = crate::TableEntry {
+                    matches: vec![crate::FieldMatch::Exact(Bits::unsigned(32, to))],
+                    priority: 0,
+                    action: crate::EntryAction::Action(call.expect("an action")),
+                    idle_timeout: None,
+                };
+                shared.core.add_entry(ir::TableId(0), entry, Duration::ZERO).expect("room");
+            }
+            let mut outputs = Vec::new();
+            worker.process(1, &[0, 0, 0, 5], Duration::ZERO, &mut outputs).expect("it runs");
+            let old = Arc::downgrade(&ports.running().expect("a pipeline"));
+            let after: Box<dyn DataPlane> = load();
+            drop(before);
+            let dropped = DROPPED.get();
+            assert!(old.upgrade().is_some(), "the worker has it");
+            worker.process(1, &[0, 0, 0, 5], Duration::ZERO, &mut outputs).expect("it runs");
+            assert_eq!(outputs.iter().map(|one| one.port).collect::<Vec<_>>(), [2, 3], "{path:?}");
+            assert_eq!(DROPPED.get() - dropped, 0, "entries that the worker dropped, {path:?}");
+            // Another thread is at it.
+            while old.strong_count() > 0 {
+                thread::yield_now();
+            }
+            drop(after);
+        }
+    }
+
+    /// The number of the action that forwards.
+    fn action(shared: &Shared) -> u32 {
+        let actions = &shared.core.program().actions;
+        let position = actions.iter().position(|action| action.name.ends_with("forward"));
+        position.expect("there is one") as u32
     }
 }

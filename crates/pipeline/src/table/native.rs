@@ -4,9 +4,10 @@
 //! Where keys are not matched exactly, entries are stored by number, and a [`Finder`] leads from a packet's key to the
 //! number of the best entry.
 //!
-//! A table has this beside its other state from when the first compiled worker comes ([`super::TableState::activate`]).
+//! A table has this beside its other state from when its program was compiled ([`super::TableState::activate`]).
 //! From then on the action of an entry is here and nowhere else: its [`super::ActionCell`] names the key, and the
-//! interpreter and the control plane reach it through that.
+//! interpreter and the control plane reach it through that. Whoever changes an entry changes it here before the change
+//! returns, so that the next packet finds it without any work that others left to it ([`Natives::changes`]).
 //!
 //! A table may have its entries twice (`impl = "t4p4s"`) or once more for each worker (`impl = "sharded"`): [`replicas`].
 //!
@@ -49,6 +50,8 @@ pub(crate) struct Natives {
     crew: AtomicU64,
     /// Workers that ever came.
     came: AtomicU64,
+    /// See [`Natives::changes`].
+    changes: AtomicU64,
 }
 
 /// The gate, closed; opened when this is dropped.
@@ -106,6 +109,16 @@ impl Natives {
 
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// The number of entries that were put in, changed, taken out or copied so far, in all tables. A packet that only
+    /// reads entries leaves it as it is, even if it is the first one.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    fn count_changes(&self, entries: usize) {
+        self.changes.fetch_add(entries as u64, Ordering::Relaxed);
     }
 
     /// For a worker inside: whether it has to look at tables again if it did when this was another number.
@@ -248,10 +261,20 @@ impl NativeTable {
     pub(crate) fn join(&self, worker: WorkerId) -> Result<Arc<Lookups>, ExactTableError> {
         // Workers inside of the gate may go on: what they use of the table does not move.
         let mut entries = lock(&self.entries);
-        entries.table.join(worker)?;
+        self.natives.count_changes(entries.table.join(worker)?);
         let lookups = Arc::<Lookups>::default();
         entries.workers.push((worker, Arc::clone(&lookups)));
         Ok(lookups)
+    }
+
+    /// Makes what workers have of their own for as many of them, before they come.
+    ///
+    /// # Errors
+    /// If memory does not suffice; workers make it when they come then.
+    pub(crate) fn reserve(&self, workers: usize) -> Result<(), ExactTableError> {
+        // As in `join`.
+        self.natives.count_changes(lock(&self.entries).table.reserve(workers)?);
+        Ok(())
     }
 
     /// A worker goes.
@@ -308,6 +331,7 @@ impl NativeTable {
     /// Puts an entry in with what is packed for it; gives the key under which it is stored, if there was room.
     fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
         self.layout.set_owner(&mut bytes, entry);
+        self.natives.count_changes(1);
         let _closed = self.close_for_change();
         let mut entries = lock(&self.entries);
         let key = entries.key(&self.layout, entry)?;
@@ -327,6 +351,7 @@ impl NativeTable {
     }
 
     fn take_out(&self, key: u128) -> Option<(tables::ActionId, Vec<u8>)> {
+        self.natives.count_changes(1);
         let _closed = self.close_for_change();
         let mut entries = lock(&self.entries);
         let taken = entries.table.take(key)?;
@@ -375,6 +400,7 @@ impl NativeTable {
         key: u128,
         make: impl FnOnce(tables::ActionId, &[u8]) -> Option<(tables::ActionId, Vec<u8>)>,
     ) -> Option<(tables::ActionId, Vec<u8>)> {
+        self.natives.count_changes(1);
         if lock(&self.entries).table.are_two() {
             let _turn = lock(&self.natives.turn);
             let mut entries = lock(&self.entries);

@@ -451,6 +451,19 @@ pub(crate) struct Stored {
     state: Mutex<EntryState>,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// The number of entries that this thread has dropped.
+    pub(crate) static DROPPED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+impl Drop for Stored {
+    fn drop(&mut self) {
+        let _ = DROPPED.try_with(|dropped| dropped.set(dropped.get() + 1));
+    }
+}
+
 /// What changes of an entry.
 #[derive(Debug)]
 pub(crate) struct EntryState {

@@ -10,6 +10,9 @@
 //! no packet touches. So what packets wrote of an entry is what a shard has that the home has not. As long as the packets
 //! that write one entry stay with one worker, as those of a flow do, that is one value, and this is what is read. When a
 //! worker goes, what its packets wrote goes home, and to the shards of those whose packets did not write that entry.
+//!
+//! A worker comes with its first packet, which must not wait until all entries have been copied. So shards are made
+//! before ([`Replicas::reserve`]), while the control plane has time, and wait for their workers.
 
 use super::WorkerId;
 use std::collections::BTreeMap;
@@ -27,9 +30,25 @@ pub(super) struct Replicas {
 #[derive(Debug)]
 enum Others {
     Nothing,
-    Shards(BTreeMap<WorkerId, ExactTable>),
+    Shards(Shards),
     /// A second replica, and whether packets read that one.
     Second(Box<ExactTable>, bool),
+}
+
+/// The shards of a table.
+#[derive(Debug, Default)]
+struct Shards {
+    taken: BTreeMap<WorkerId, ExactTable>,
+    /// Shards that no worker has yet: their entries are those of the home.
+    spare: Vec<ExactTable>,
+    /// The number of workers for which there is a shard, whether they have come or not.
+    reserved: usize,
+}
+
+impl Shards {
+    fn all(&mut self) -> impl Iterator<Item = &mut ExactTable> {
+        self.taken.values_mut().chain(&mut self.spare)
+    }
 }
 
 impl Replicas {
@@ -39,7 +58,7 @@ impl Replicas {
         let others = match replicas {
             ir::Replicas::One => Others::Nothing,
             ir::Replicas::Two => Others::Second(Box::new(home.copied()?), false),
-            ir::Replicas::Sharded => Others::Shards(BTreeMap::new()),
+            ir::Replicas::Sharded => Others::Shards(Shards::default()),
         };
         Ok(Self { home, others, divided: 0 })
     }
@@ -54,7 +73,7 @@ impl Replicas {
 
     fn shards(&self) -> impl Iterator<Item = (&WorkerId, &ExactTable)> {
         let shards = match &self.others {
-            Others::Shards(shards) => Some(shards),
+            Others::Shards(shards) => Some(&shards.taken),
             Others::Nothing | Others::Second(..) => None,
         };
         shards.into_iter().flatten()
@@ -89,25 +108,44 @@ impl Replicas {
         self.divided
     }
 
-    /// A worker comes.
-    pub(super) fn join(&mut self, worker: WorkerId) -> Result<(), ExactTableError> {
-        if let Others::Shards(shards) = &mut self.others {
-            shards.insert(worker, self.home.copied()?);
+    /// Makes shards for as many workers, with those that have come; returns how many entries were copied.
+    ///
+    /// # Errors
+    /// If memory does not suffice.
+    pub(super) fn reserve(&mut self, workers: usize) -> Result<usize, ExactTableError> {
+        let Self { home, others: Others::Shards(shards), .. } = self else { return Ok(0) };
+        shards.reserved = workers;
+        let mut copied = 0;
+        while shards.taken.len() + shards.spare.len() < workers {
+            shards.spare.push(home.copied()?);
+            copied += home.len();
         }
-        Ok(())
+        shards.spare.truncate(workers.saturating_sub(shards.taken.len()));
+        Ok(copied)
+    }
+
+    /// A worker comes; returns how many entries were copied for it, which are none where it was expected.
+    pub(super) fn join(&mut self, worker: WorkerId) -> Result<usize, ExactTableError> {
+        let Self { home, others: Others::Shards(shards), .. } = self else { return Ok(0) };
+        let (shard, copied) = match shards.spare.pop() {
+            Some(spare) => (spare, 0),
+            None => (home.copied()?, home.len()),
+        };
+        shards.taken.insert(worker, shard);
+        Ok(copied)
     }
 
     /// A worker goes. Packets must be outside.
     pub(super) fn leave(&mut self, worker: WorkerId) {
         let Self { home, others: Others::Shards(shards), divided } = self else { return };
-        let Some(shard) = shards.remove(&worker) else { return };
+        let Some(shard) = shards.taken.remove(&worker) else { return };
         shard.for_each(|key, action, parameters| {
             let Some(before) = home.read(key) else { return };
             if before.0 == action && before.1 == parameters {
                 return;
             }
             let mut others_wrote = false;
-            for other in shards.values_mut() {
+            for other in shards.all() {
                 if other.read(key).as_ref() == Some(&before) {
                     other.replace(key, action, parameters);
                 } else {
@@ -117,12 +155,16 @@ impl Replicas {
             *divided += u64::from(others_wrote);
             home.replace(key, action, parameters);
         });
+        // The home has all that it has by now.
+        if shards.taken.len() + shards.spare.len() < shards.reserved {
+            shards.spare.push(shard);
+        }
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut ExactTable> {
         let (shards, second) = match &mut self.others {
             Others::Nothing => (None, None),
-            Others::Shards(shards) => (Some(shards.values_mut()), None),
+            Others::Shards(shards) => (Some(shards.all()), None),
             Others::Second(second, _) => (None, Some(&mut **second)),
         };
         shards.into_iter().flatten().chain(second).chain(std::iter::once(&mut self.home))
@@ -181,7 +223,7 @@ impl Replicas {
         let table = match &self.others {
             Others::Nothing | Others::Second(..) => self.active(),
             Others::Shards(shards) => {
-                let own = shards.get(&worker);
+                let own = shards.taken.get(&worker);
                 debug_assert!(own.is_some(), "a worker without a shard");
                 own.unwrap_or(&self.home)
             }
@@ -211,7 +253,11 @@ mod tests {
     /// As a packet of a worker does.
     fn write(replicas: &mut Replicas, worker: WorkerId, value: u8) {
         let Others::Shards(shards) = &mut replicas.others else { panic!("no shards") };
-        assert!(shards.get_mut(&worker).expect("a shard").replace(5, ActionId(0), &[value; 4]));
+        assert!(shards.taken.get_mut(&worker).expect("a shard").replace(
+            5,
+            ActionId(0),
+            &[value; 4]
+        ));
     }
 
     fn in_shard(replicas: &Replicas, worker: WorkerId) -> Option<Vec<u8>> {
@@ -237,6 +283,42 @@ mod tests {
         assert_eq!(in_shard(&replicas, WORKERS[0]), Some(vec![7; 4]));
         replicas.join(WORKERS[1]).expect("memory");
         assert_eq!(in_shard(&replicas, WORKERS[1]), Some(vec![7; 4]));
+    }
+
+    #[test]
+    fn a_worker_that_is_expected_copies_nothing_and_finds_what_was_written_before_it_came() {
+        let mut replicas = sharded();
+        assert_eq!(replicas.reserve(2), Ok(2));
+        assert!(replicas.insert(6, ActionId(0), &[3; 4]));
+        replicas.replace(5, ActionId(1), &[9; 4]);
+        assert_eq!(WORKERS.map(|worker| replicas.join(worker)), [Ok(0), Ok(0)]);
+        for worker in WORKERS {
+            assert_eq!(in_shard(&replicas, worker), Some(vec![9; 4]));
+        }
+        write(&mut replicas, WORKERS[0], 7);
+        replicas.leave(WORKERS[0]);
+        // Its shard waits for the next one, with what its packets wrote.
+        assert_eq!(replicas.join(WORKERS[0]), Ok(0));
+        assert_eq!(in_shard(&replicas, WORKERS[0]), Some(vec![7; 4]));
+        assert_eq!(in_shard(&replicas, WORKERS[1]), Some(vec![7; 4]));
+        // One more than were expected.
+        assert_eq!(replicas.join(WorkerId(3)), Ok(2));
+    }
+
+    #[test]
+    fn a_spare_shard_has_what_another_worker_wrote() {
+        let mut replicas = sharded();
+        assert_eq!(replicas.reserve(3), Ok(3));
+        assert_eq!(WORKERS.map(|worker| replicas.join(worker)), [Ok(0), Ok(0)]);
+        write(&mut replicas, WORKERS[0], 7);
+        write(&mut replicas, WORKERS[1], 8);
+        replicas.leave(WORKERS[0]);
+        replicas.leave(WORKERS[1]);
+        for worker in [WORKERS[0], WORKERS[1], WorkerId(3)] {
+            assert_eq!(replicas.join(worker), Ok(0));
+            assert_eq!(in_shard(&replicas, worker), value(&replicas), "{worker:?}");
+        }
+        assert_eq!(replicas.reserve(1), Ok(0));
     }
 
     #[test]
