@@ -3,6 +3,9 @@
 //! Threads of the data plane have an [`Access`] each and use it inside of the gate; whatever has `&mut` here (insertion,
 //! deletion, change) is done while the gate is closed. So a deletion needs no epochs, and a table may grow under its
 //! users. Keys are numbers; parameters are bytes as the caller packs them.
+//!
+//! To grow takes time in proportion to the entries, in which users would wait. Where they do not write entries in place, the
+//! larger table is made beside this one while they go on ([`ExactTable::with_room_for`]), and takes its place in a moment.
 
 use std::sync::Arc;
 
@@ -21,6 +24,12 @@ use crate::store::{Inline, Shape};
 
 /// Room for entries at first.
 const FIRST_SIZE: usize = 64;
+
+/// The largest table that is never made smaller.
+const SMALLEST_SHRUNK: usize = 4096;
+
+/// Most bytes of parameters.
+const MOST_PARAMETERS: usize = 32;
 
 /// See the module.
 pub struct ExactTable {
@@ -170,46 +179,67 @@ impl ExactTable {
         action: ActionId,
         parameters: &[u8],
     ) -> Result<(), ExactTableError> {
-        let key = self.key(key);
-        let mut full = parameters.to_vec();
-        full.resize(self.layout.parameter_bytes().max(parameters.len()), 0);
-        let parameters = full.as_slice();
+        let mut full = [0; MOST_PARAMETERS];
+        full.iter_mut().zip(parameters).for_each(|(to, from)| *to = *from);
+        let length = self.layout.parameter_bytes().max(parameters.len()).min(MOST_PARAMETERS);
+        let parameters = full.get(..length).unwrap_or(&full);
         loop {
-            match self.put(&key, action, parameters) {
+            match self.put(key, action, parameters) {
                 Ok(()) => return Ok(()),
                 Err(Full::Exists) => return Err(ExactTableError::Exists),
-                Err(Full::Full) => self.grow()?,
+                Err(Full::Full) => {
+                    let size = self.size * 2;
+                    *self = self.with_size(size)?;
+                }
             }
         }
     }
 
-    fn put(&self, key: &[u8], action: ActionId, parameters: &[u8]) -> Result<(), Full> {
-        self.body.insert(self.reclaim(), key, action.0, parameters)
+    /// A table with the same entries, in which there is room for one more with this key, if there is none here and the key is
+    /// not there. Users may read entries of this table meanwhile, but not write them.
+    ///
+    /// # Errors
+    /// If memory does not suffice.
+    pub fn with_room_for(&self, key: u128) -> Result<Option<Self>, ExactTableError> {
+        match self.body.has_room_for(key, self.size) {
+            true => Ok(None),
+            false => self.with_size(self.size * 2).map(Some),
+        }
     }
 
-    fn grow(&mut self) -> Result<(), ExactTableError> {
-        let size = self.size * 2;
+    /// A table with the same entries that takes less memory, if so few are left that this is worth its time: at most an
+    /// eighth of those that there is room for. Users may read entries of this table meanwhile, but not write them.
+    #[must_use]
+    pub fn shrunk(&self) -> Option<Self> {
+        if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {
+            return None;
+        }
+        let size = (2 * self.body.needed()).next_power_of_two().max(FIRST_SIZE);
+        // Memory that does not suffice for less is no reason to stop.
+        self.with_size(size).ok()
+    }
+
+    fn put(&self, key: u128, action: ActionId, parameters: &[u8]) -> Result<(), Full> {
+        self.body.insert(self.reclaim(), self.key(key).bytes(), action.0, parameters)
+    }
+
+    /// A table with the same entries and room for `size`.
+    fn with_size(&self, size: usize) -> Result<Self, ExactTableError> {
         if size > MAX_SIZE {
             return Err(ExactTableError::Memory { entries: size });
         }
         let body = self.body(size)?;
         let next = Self { size, body, domain: Domain::new(), ..*self };
-        let before = std::mem::replace(self, next);
         let mut no_room = false;
-        before.for_each(|key, action, parameters| {
-            no_room |= self.put(&self.key(key), action, parameters).is_err();
+        self.for_each(|key, action, parameters| {
+            no_room |= next.put(key, action, parameters).is_err();
         });
-        if no_room {
-            *self = before;
-            return Err(ExactTableError::Memory { entries: size });
-        }
-        Ok(())
+        if no_room { Err(ExactTableError::Memory { entries: size }) } else { Ok(next) }
     }
 
     /// Takes an entry out; whether it was there.
     pub fn remove(&mut self, key: u128) -> bool {
-        let key = self.key(key);
-        self.body.remove(self.reclaim(), &key)
+        self.body.remove(self.reclaim(), self.key(key).bytes())
     }
 
     /// Replaces action and parameters of an entry; whether it was there.
@@ -220,7 +250,7 @@ impl ExactTable {
             value.iter_mut().zip(parameters).for_each(|(to, from)| *to = *from);
             (Effect::Store(action.0), ())
         };
-        self.body.update(&key, self.layout.parameter_bytes(), store).is_some()
+        self.body.update(key.bytes(), self.layout.parameter_bytes(), store).is_some()
     }
 
     /// Action and parameters of an entry.
@@ -228,7 +258,7 @@ impl ExactTable {
     pub fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let key = self.key(key);
         let mut parameters = vec![0; self.layout.parameter_bytes()];
-        let action = self.body.read(&key, &mut parameters)?;
+        let action = self.body.read(key.bytes(), &mut parameters)?;
         Some((ActionId(action), parameters))
     }
 
@@ -237,23 +267,31 @@ impl ExactTable {
     /// # Errors
     /// If memory does not suffice.
     pub fn copied(&self) -> Result<Self, ExactTableError> {
-        let body = self.body(self.size)?;
-        let copy = Self { body, domain: Domain::new(), ..*self };
-        let mut no_room = false;
-        self.for_each(|key, action, parameters| {
-            no_room |= copy.put(&copy.key(key), action, parameters).is_err();
-        });
-        if no_room { Err(ExactTableError::Memory { entries: self.len() }) } else { Ok(copy) }
+        self.with_size(self.size)
     }
 
     /// Shows each entry: key, action and parameters.
     pub fn for_each(&self, mut visit: impl FnMut(u128, ActionId, &[u8])) {
-        for key in self.body.keys(self.shape.key) {
-            let mut number = [0; 16];
-            number.iter_mut().zip(&key).for_each(|(to, from)| *to = *from);
-            let number = u128::from_le_bytes(number);
-            if let Some((action, parameters)) = self.read(number) {
-                visit(number, action, &parameters);
+        let mut key = Key { bytes: [0; 16], length: self.shape.key };
+        let mut values = [0; MOST_PARAMETERS];
+        let length = self.layout.parameter_bytes();
+        match &self.body {
+            Body::Inline(inline) | Body::Numbered(inline) => {
+                for position in 0..inline.positions() as u32 {
+                    let found = inline.entry_at(position, &mut key.bytes, &mut values);
+                    if let (Some(action), Some(values)) = (found, values.get(..length)) {
+                        visit(key.number(), ActionId(action), values);
+                    }
+                }
+            }
+            Body::Indirect(indirect) => {
+                for record in indirect.occupied() {
+                    indirect.key_at(record, key.bytes_mut());
+                    let number = key.number();
+                    if let Some((action, values)) = self.read(number) {
+                        visit(number, action, &values);
+                    }
+                }
             }
         }
     }
@@ -262,9 +300,31 @@ impl ExactTable {
         Reclaim::of(&self.domain)
     }
 
-    fn key(&self, key: u128) -> Vec<u8> {
-        let bytes = key.to_le_bytes();
-        bytes.iter().copied().take(self.shape.key).collect()
+    fn key(&self, key: u128) -> Key {
+        Key { bytes: key.to_le_bytes(), length: self.shape.key }
+    }
+}
+
+/// A key as the storage has it, the lowest byte first.
+struct Key {
+    bytes: [u8; 16],
+    length: usize,
+}
+
+impl Key {
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self.bytes.get_mut(..self.length) {
+            Some(bytes) => bytes,
+            None => &mut [],
+        }
+    }
+
+    fn number(&self) -> u128 {
+        u128::from_le_bytes(self.bytes)
     }
 }
 
@@ -383,26 +443,29 @@ impl Body {
         }
     }
 
-    /// The keys of all entries.
-    fn keys(&self, bytes: usize) -> Vec<Vec<u8>> {
-        let mut key = vec![0; bytes];
-        let mut keys = Vec::new();
+    /// Whether an entry with this key has room where there is room for `size`. It has none where it is there already, too,
+    /// if all others are.
+    fn has_room_for(&self, key: u128, size: usize) -> bool {
         match self {
-            Self::Inline(inline) | Self::Numbered(inline) => {
-                for position in 0..inline.positions() as u32 {
-                    if inline.key_at(position, &mut key) {
-                        keys.push(key.clone());
-                    }
-                }
-            }
-            Self::Indirect(indirect) => {
-                for record in indirect.occupied() {
-                    indirect.key_at(record, &mut key);
-                    keys.push(key.clone());
-                }
-            }
+            Self::Numbered(_) => key <= size as u128,
+            Self::Inline(inline) => inline.len() < size,
+            Self::Indirect(indirect) => indirect.len() < size,
         }
-        keys
+    }
+
+    /// The number of entries that there must be room for.
+    fn needed(&self) -> usize {
+        match self {
+            // The place of an entry is its number.
+            Self::Numbered(inline) => {
+                let mut positions = (0..inline.positions() as u32).rev();
+                let (mut key, mut values) = ([0; 16], [0; MOST_PARAMETERS]);
+                let last = positions
+                    .find(|position| inline.entry_at(*position, &mut key, &mut values).is_some());
+                last.map_or(0, |_| u128::from_le_bytes(key) as usize)
+            }
+            Self::Inline(_) | Self::Indirect(_) => self.len(),
+        }
     }
 }
 
@@ -590,6 +653,53 @@ mod tests {
                 seen += 1;
             });
             assert_eq!((seen, table.read(300)), (299, None));
+        }
+    }
+
+    /// A table grows and shrinks beside the one that is used, which stays as it is.
+    #[test]
+    fn a_table_is_remade_with_the_same_entries_and_room_for_more_or_less_memory() {
+        let count = if cfg!(miri) { 70 } else { 9000_u32 };
+        for ((storage, lock), numbered) in
+            designs().flat_map(|design| [false, true].map(|numbered| (design, numbered)))
+        {
+            let context = format!("{storage} {lock} {numbered}");
+            let mut table = match numbered {
+                true => ExactTable::numbered(storage, lock, 8, 2).unwrap(),
+                false => ExactTable::stored(storage, lock, 32, 8, 2).unwrap(),
+            };
+            let mut grown = 0;
+            for key in 1..=count {
+                if let Some(larger) = table.with_room_for(key.into()).unwrap() {
+                    assert_eq!((larger.len(), table.len()), (table.len(), key as usize - 1));
+                    assert!(larger.bytes() > table.bytes(), "{context}");
+                    table = larger;
+                    grown += 1;
+                }
+                let before = table.bytes();
+                let parameters = u64::from(key).to_ne_bytes();
+                table.insert(key.into(), ActionId(key as u16 % 2), &parameters).unwrap();
+                if storage == Storage::Inline {
+                    assert_eq!(table.bytes(), before, "there was room, {context}");
+                }
+            }
+            assert!(grown > 0, "{context}");
+            assert!(table.shrunk().is_none(), "nothing is gone, {context}");
+            let full = table.bytes();
+            for key in 8..=count {
+                assert!(table.remove(key.into()));
+            }
+            if cfg!(miri) {
+                continue;
+            }
+            let smaller = table.shrunk().expect("few are left");
+            assert!(smaller.bytes() < full / 8, "{} of {full}, {context}", smaller.bytes());
+            assert!(smaller.shrunk().is_none());
+            for key in 1..=8_u32 {
+                let found = smaller.read(key.into());
+                let parameters = u64::from(key).to_ne_bytes().to_vec();
+                assert_eq!(found, (key < 8).then_some((ActionId(key as u16 % 2), parameters)));
+            }
         }
     }
 

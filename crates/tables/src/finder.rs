@@ -4,12 +4,16 @@
 //! what that promises to threads holds here too. Threads of the data plane have a [`Searcher`] each and use it inside of
 //! a [`Gate`](crate::Gate); whatever has `&mut` here is done while the gate is closed.
 //!
+//! An insertion may take long: a part of the tree that has grown is built anew. So a change is prepared while threads search
+//! on ([`Finder::prepare_insertion`]), and they are kept out only for the moment in which it is made seen
+//! ([`Finder::publish`]).
+//!
 //! Code packs a key of up to 128 bits into one number of one word, or of two where it has more than 64 bits, and
 //! [`Finder::places`] says where each field goes.
 
 mod few;
+mod links;
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
@@ -18,15 +22,19 @@ use thiserror::Error;
 
 use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
 use crate::quiescence::Domain;
-use crate::search::{Link, Processor, Search, SearchWriter, has_priorities};
+use crate::search::{Link, Prepared, Processor, Search, SearchWriter, has_priorities};
 use crate::store::BATCH;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::ternary_tree::{Eight, Four};
 use crate::ternary_tree::{Lanes, OneByOne, Together, Waiting};
 use few::Few;
+use links::Links;
 
 /// Most bits of a packed key.
 const MAXIMUM_KEY: u32 = 128;
+
+/// The largest number of entries for which memory is not given back as long as there is one.
+const SMALLEST_REBUILT: usize = 4096;
 
 /// See the module.
 pub struct Finder {
@@ -36,10 +44,12 @@ pub struct Finder {
     writer: SearchWriter,
     /// Readers are kept out by the gate.
     domain: Domain,
-    links: HashMap<u32, Link>,
-    /// Numbers below `next` that no entry has.
-    free: Vec<u32>,
-    next: u32,
+    links: Links,
+    pending: Option<Pending>,
+    /// The number of entries that the table was made for.
+    declared: usize,
+    /// The largest number of entries since the search was built.
+    most: usize,
 }
 
 /// What searchers look into.
@@ -47,6 +57,14 @@ struct Body {
     search: Search,
     /// The same entries, where they are few prefixes.
     few: Few,
+}
+
+/// A change that was prepared.
+struct Pending {
+    prepared: Prepared,
+    link: Link,
+    number: u32,
+    adds: bool,
 }
 
 /// One thread's way to search. Machine code calls what it points to.
@@ -100,9 +118,10 @@ impl Finder {
             body: Box::new(Body { search, few: Few::default() }),
             writer,
             domain: Domain::new(),
-            links: HashMap::new(),
-            free: Vec::new(),
-            next: 1,
+            links: Links::default(),
+            pending: None,
+            declared: entries,
+            most: 0,
         })
     }
 
@@ -145,34 +164,123 @@ impl Finder {
         priority: u32,
         order: u64,
     ) -> Result<u32, FinderError> {
-        let pattern = Pattern::new(&self.fields, matches)?;
-        let number = self.free.last().copied().unwrap_or(self.next);
-        // What is found is one more, and 0 is nobody's.
-        let search = &self.body.search;
-        let link = search.link(&pattern, priority, order, number - 1);
-        if number == u32::MAX || !search.add(&mut self.writer, &self.domain, &link, number - 1) {
-            return Err(FinderError::Memory);
-        }
-        if self.free.pop().is_none() {
-            self.next += 1;
-        }
-        self.links.insert(number, link);
-        self.entries_changed();
+        let number = self.prepare_insertion(matches, priority, order)?;
+        self.publish()?;
         Ok(number)
     }
 
     /// Takes the entry with this number out. Where memory does not suffice for that, the number is never used again.
     pub fn remove(&mut self, number: u32) {
-        if let Some(link) = self.links.remove(&number)
-            && self.body.search.remove(&mut self.writer, &self.domain, &link)
-        {
-            self.free.push(number);
-        }
-        self.entries_changed();
+        self.prepare_removal(number);
+        let _ = self.publish();
     }
 
-    fn entries_changed(&self) {
-        self.body.few.set(self.links.iter().map(|(number, link)| (*number, link)));
+    /// Prepares what [`Finder::insert`] does, while threads may search; [`Finder::publish`] or [`Finder::abandon`] comes next.
+    ///
+    /// # Errors
+    /// As for [`Finder::insert`].
+    pub fn prepare_insertion(
+        &mut self,
+        matches: &[FieldMatch],
+        priority: u32,
+        order: u64,
+    ) -> Result<u32, FinderError> {
+        self.abandon();
+        let pattern = Pattern::new(&self.fields, matches)?;
+        let number = self.links.free_number().ok_or(FinderError::Memory)?;
+        // What is found is one more, and 0 is nobody's.
+        let link = self.body.search.link(&pattern, priority, order, number - 1);
+        let prepared = self.body.search.prepare(&mut self.writer, &link, true);
+        let prepared = prepared.ok_or(FinderError::Memory)?;
+        self.links.make_room(number);
+        self.pending = Some(Pending { prepared, link, number, adds: true });
+        Ok(number)
+    }
+
+    /// Prepares what [`Finder::remove`] does, while threads may search; [`Finder::publish`] comes next.
+    pub fn prepare_removal(&mut self, number: u32) {
+        self.abandon();
+        let Some(link) = self.links.take(number) else { return };
+        match self.body.search.prepare(&mut self.writer, &link, false) {
+            Some(prepared) => {
+                self.pending = Some(Pending { prepared, link, number, adds: false });
+            }
+            // It is still found; so its number must stay its own.
+            None => self.links.lose(number),
+        }
+    }
+
+    /// Lets threads find what was prepared. None may search meanwhile; it takes a moment.
+    ///
+    /// # Errors
+    /// If memory does not suffice; then all is as before.
+    pub fn publish(&mut self) -> Result<(), FinderError> {
+        let Some(Pending { prepared, link, number, adds }) = self.pending.take() else {
+            return Ok(());
+        };
+        let change = (prepared, &link, adds, number - 1);
+        let is_made = self.body.search.publish(&mut self.writer, &self.domain, change);
+        match (adds, is_made) {
+            (true, true) => self.links.put(number, link),
+            (false, true) => self.links.free(number),
+            (false, false) => self.links.lose(number),
+            (true, false) => {}
+        }
+        self.most = self.most.max(self.links.len());
+        self.links.show_few(&self.body.few);
+        if is_made { Ok(()) } else { Err(FinderError::Memory) }
+    }
+
+    /// Gives up what was prepared.
+    pub fn abandon(&mut self) {
+        if let Some(Pending { link, number, adds, .. }) = self.pending.take() {
+            Search::abandon(&mut self.writer);
+            if !adds {
+                self.links.put_back(number, link);
+            }
+        }
+    }
+
+    /// The same entries in a new search, for [`Finder::adopt`], if that has another layout than this one needs for its entries
+    /// by now, or takes much more memory: at most an eighth is left of the entries that there were. Threads may search
+    /// meanwhile. Nothing must be pending.
+    #[must_use]
+    pub fn rebuilt(&self) -> Option<Rebuilt> {
+        let count = self.links.len();
+        let is_large = self.most > SMALLEST_REBUILT && count <= self.most / 8;
+        let entries = self.declared.max(count);
+        let outgrew = count >= self.most && !self.body.search.suits(entries);
+        if !is_large && !outgrew {
+            return None;
+        }
+        let (search, mut writer) = Search::new(&self.fields, entries)?;
+        let domain = Domain::new();
+        for (number, link) in self.links.all() {
+            if !search.add(&mut writer, &domain, link, number - 1) {
+                return None;
+            }
+        }
+        let body = Box::new(Body { search, few: Few::default() });
+        self.links.show_few(&body.few);
+        Some(Rebuilt { body, writer, domain })
+    }
+
+    /// Has threads search in what [`Finder::rebuilt`] made from these entries. Searchers must be made anew, and the result is
+    /// kept until none of those before is used any more.
+    pub fn adopt(&mut self, rebuilt: Rebuilt) -> Rebuilt {
+        let Rebuilt { body, writer, domain } = rebuilt;
+        self.most = self.links.len();
+        self.links.find_lost();
+        Rebuilt {
+            body: std::mem::replace(&mut self.body, body),
+            writer: std::mem::replace(&mut self.writer, writer),
+            domain: std::mem::replace(&mut self.domain, domain),
+        }
+    }
+
+    /// Gives memory back that only changes need. Threads may search meanwhile.
+    pub fn shrink(&mut self) {
+        self.links.shrink();
     }
 
     /// Bytes that finding entries takes, without what only the control plane needs.
@@ -181,11 +289,40 @@ impl Finder {
         self.body.search.bytes()
     }
 
-    /// A thread's way to search. It may be used as long as the finder is alive.
+    /// A thread's way to search. It may be used as long as the finder is alive and has not adopted another search.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
+        self.source().searcher()
+    }
+
+    /// What searchers are made from, for those who do not have the finder.
+    #[must_use]
+    pub fn source(&self) -> SearcherSource {
         let (find, all) = self.body.search.way();
-        Searcher { find, all, body: ptr::from_ref(&*self.body).cast(), ..Searcher::none() }
+        SearcherSource { find, all, body: ptr::from_ref(&*self.body).cast() }
+    }
+}
+
+/// What the searchers of a [`Finder`] are made from.
+#[derive(Debug)]
+pub struct SearcherSource {
+    find: Find,
+    all: FindAll,
+    body: *const c_void,
+}
+
+// SAFETY: as for a searcher.
+unsafe impl Send for SearcherSource {}
+// SAFETY: as for a searcher.
+unsafe impl Sync for SearcherSource {}
+
+impl SearcherSource {
+    /// A thread's way to search. It may be used as long as the finder is alive and has not adopted another search since the
+    /// source was made.
+    #[must_use]
+    pub fn searcher(&self) -> Searcher {
+        let Self { find, all, body } = *self;
+        Searcher { find, all, body, ..Searcher::none() }
     }
 }
 
@@ -194,6 +331,19 @@ impl fmt::Debug for Finder {
         let Self { fields, links, .. } = self;
         let entries = links.len();
         f.debug_struct("Finder").field("fields", fields).field("entries", &entries).finish()
+    }
+}
+
+/// A search for a [`Finder`] in place of the one that it has.
+pub struct Rebuilt {
+    body: Box<Body>,
+    writer: SearchWriter,
+    domain: Domain,
+}
+
+impl fmt::Debug for Rebuilt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rebuilt").finish_non_exhaustive()
     }
 }
 
@@ -550,6 +700,98 @@ mod tests {
             // SAFETY: the finder is alive and unchanged during the call.
             unsafe { searcher.find_all(&packed, &mut together) };
             assert_eq!(together, one_by_one, "{kinds:?}");
+        }
+    }
+
+    /// What is found for each key.
+    fn found(finder: &Finder, keys: &[u64], bits: u32) -> Vec<u32> {
+        let mut searcher = finder.searcher();
+        keys.iter().map(|key| search(&mut searcher, [key << (64 - bits), 0])).collect()
+    }
+
+    fn of_kind(kind: MatchKind, number: u32) -> FieldMatch {
+        let (low, high) =
+            (bytes(u64::from(number) << 4, 32), bytes(u64::from(number) << 4 | 15, 32));
+        match kind {
+            MatchKind::Lpm => FieldMatch::Lpm(low, if number % 2 == 0 { 28 } else { 30 }),
+            MatchKind::Ternary => FieldMatch::Ternary(low, bytes(!15, 64)[4..].to_vec()),
+            MatchKind::Range => FieldMatch::Range(low, high),
+            MatchKind::Exact | MatchKind::Optional => FieldMatch::Exact(low),
+        }
+    }
+
+    #[test]
+    fn a_change_that_is_prepared_is_not_found_until_it_is_published() {
+        for kind in [MatchKind::Lpm, MatchKind::Ternary, MatchKind::Range, MatchKind::Optional] {
+            let mut finder = Finder::new(&[MatchField { bits: 32, kind }], 64).unwrap();
+            let count = if cfg!(miri) { 20 } else { 300 };
+            let keys: Vec<u64> = (0..count).map(|number| u64::from(number) << 4).collect();
+            let mut expected = vec![0; keys.len()];
+            for number in 0..count {
+                // Prepared in vain first.
+                let matches = [of_kind(kind, number)];
+                let first = finder.prepare_insertion(&matches, 1, number.into()).unwrap();
+                if number % 50 == 0 {
+                    assert_eq!(found(&finder, &keys, 32), expected, "{kind:?} {number}");
+                }
+                finder.abandon();
+                let entry = finder.prepare_insertion(&matches, 1, number.into()).unwrap();
+                assert_eq!(entry, first);
+                finder.publish().unwrap();
+                expected[number as usize] = entry;
+            }
+            assert_eq!(found(&finder, &keys, 32), expected, "{kind:?}");
+            finder.prepare_removal(expected[7]);
+            assert_eq!(found(&finder, &keys, 32), expected, "{kind:?}");
+            finder.abandon();
+            assert_eq!(found(&finder, &keys, 32), expected, "{kind:?}");
+            finder.remove(expected[7]);
+            let last = std::mem::take(&mut expected[7]);
+            assert_eq!(found(&finder, &keys, 32), expected, "{kind:?}");
+            expected[7] = finder.insert(&[of_kind(kind, 7)], 1, 7).unwrap();
+            assert_eq!(expected[7], last, "the lowest number that is free");
+            assert_eq!(found(&finder, &keys, 32), expected, "{kind:?}");
+        }
+    }
+
+    /// A table of more entries than it was made for gets the layout of a large one, and one of which few are left takes
+    /// little memory again.
+    #[test]
+    fn a_search_is_built_anew_when_it_has_outgrown_its_layout_or_few_entries_are_left() {
+        if cfg!(miri) {
+            eprintln!("SKIPPED: too many entries for Miri");
+            return;
+        }
+        for (kind, count) in [(MatchKind::Lpm, 70_000), (MatchKind::Ternary, 6_000)] {
+            let mut finder = Finder::new(&[MatchField { bits: 32, kind }], 64).unwrap();
+            let empty = finder.bytes();
+            let mut numbers = Vec::new();
+            let mut built = 0;
+            for number in 0..count {
+                if let Some(rebuilt) = finder.rebuilt() {
+                    finder.adopt(rebuilt);
+                    built += 1;
+                }
+                numbers.push(finder.insert(&[of_kind(kind, number)], 1, number.into()).unwrap());
+            }
+            assert_eq!(built, usize::from(kind == MatchKind::Lpm), "{kind:?}");
+            let full = finder.bytes();
+            let left = 20;
+            for number in &numbers[left..] {
+                finder.remove(*number);
+            }
+            let rebuilt = finder.rebuilt().expect("few are left");
+            let before = finder.adopt(rebuilt);
+            finder.shrink();
+            drop(before);
+            assert!(finder.rebuilt().is_none());
+            assert!(finder.bytes() < full / 8 || finder.bytes() <= empty, "{kind:?}");
+            let keys: Vec<u64> = (0..100).map(|number| number << 4).collect();
+            let mut expected = numbers[..left].to_vec();
+            expected.resize(keys.len(), 0);
+            assert_eq!(found(&finder, &keys, 32), expected, "{kind:?}");
+            // The lowest number that is free comes next.
+            assert_eq!(finder.insert(&[of_kind(kind, 50)], 1, 50), Ok(left as u32 + 1));
         }
     }
 

@@ -18,9 +18,16 @@ use crate::sync::{
 #[derive(Debug)]
 pub struct Gate {
     closed: AtomicBool,
-    lanes: Mutex<Vec<Arc<Lane>>>,
+    lanes: Mutex<Lanes>,
     /// The gate was opened.
     opened: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Lanes {
+    all: Vec<Arc<Lane>>,
+    /// The number of packets that wait until the gate is opened: to wake nobody takes a system call too.
+    waiting: usize,
 }
 
 /// A worker's way through the gate. Two workers' lanes are on no common line, nor on lines that are fetched in pairs.
@@ -56,7 +63,7 @@ impl Gate {
     pub fn new() -> Self {
         Self {
             closed: AtomicBool::new(false),
-            lanes: Mutex::new(Vec::new()),
+            lanes: Mutex::new(Lanes::default()),
             opened: Condvar::new(),
         }
     }
@@ -64,13 +71,13 @@ impl Gate {
     /// A lane for one worker.
     pub fn join(&self) -> Arc<Lane> {
         let lane = Arc::new(Lane { steps: AtomicU64::new(0) });
-        lock(&self.lanes).push(Arc::clone(&lane));
+        lock(&self.lanes).all.push(Arc::clone(&lane));
         lane
     }
 
     /// The worker of this lane goes.
     pub fn leave(&self, lane: &Arc<Lane>) {
-        lock(&self.lanes).retain(|known| !Arc::ptr_eq(known, lane));
+        lock(&self.lanes).all.retain(|known| !Arc::ptr_eq(known, lane));
     }
 
     /// Lets a packet in; waits while the gate is closed.
@@ -85,9 +92,11 @@ impl Gate {
             }
             drop(inside);
             let mut lanes = lock(&self.lanes);
+            lanes.waiting += 1;
             while self.closed.load(Ordering::Acquire) {
                 lanes = wait(&self.opened, lanes);
             }
+            lanes.waiting -= 1;
         }
     }
 
@@ -106,7 +115,8 @@ impl Gate {
         fence_of_models();
         let mut spins = 0;
         // Workers may come and go meanwhile, and do so with the lock.
-        while lock(&self.lanes).iter().any(|lane| is_inside(lane.steps.load(Ordering::SeqCst))) {
+        while lock(&self.lanes).all.iter().any(|lane| is_inside(lane.steps.load(Ordering::SeqCst)))
+        {
             relax(&mut spins);
         }
     }
@@ -120,7 +130,7 @@ impl Gate {
             let steps = lane.steps.load(Ordering::SeqCst);
             is_inside(steps).then(|| (Arc::clone(lane), steps))
         };
-        let waited_for: Vec<_> = lock(&self.lanes).iter().filter_map(inside).collect();
+        let waited_for: Vec<_> = lock(&self.lanes).all.iter().filter_map(inside).collect();
         let mut spins = 0;
         for (lane, steps) in waited_for {
             while lane.steps.load(Ordering::SeqCst) == steps {
@@ -133,8 +143,11 @@ impl Gate {
     pub fn open(&self) {
         let lanes = lock(&self.lanes);
         self.closed.store(false, Ordering::Release);
+        let waits = lanes.waiting > 0;
         drop(lanes);
-        self.opened.notify_all();
+        if waits {
+            self.opened.notify_all();
+        }
     }
 }
 

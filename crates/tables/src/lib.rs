@@ -90,7 +90,7 @@ pub use design::{
 pub use digest::{Applied, Digest, DigestCounts, DigestError, DigestLoop, DigestSender};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
 pub use exact::{ExactTable, ExactTableError};
-pub use finder::{Finder, FinderError, Searcher};
+pub use finder::{Finder, FinderError, Rebuilt, Searcher, SearcherSource};
 pub use gate::{Gate, Inside, Lane};
 pub use hash::{KeyHash, KeyHasher};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};

@@ -148,12 +148,7 @@ pub(crate) struct PrefixWriter {
 impl PrefixTrie {
     /// An empty trie for keys of so many bits in a table made for so many entries, or `None` where memory does not suffice.
     pub(crate) fn new(bits: u32, entries: usize) -> Option<(Self, PrefixWriter)> {
-        let array_bits = match bits {
-            _ if cfg!(loom) => bits.min(3),
-            ..=32 if entries >= MANY => bits.min(24),
-            ..=32 => bits.min(18),
-            _ => 16,
-        };
+        let array_bits = Self::array_bits(bits, entries);
         let short_bits = SHORT.min(array_bits - 1);
         let array = Region::new(4 << array_bits)?;
         let short = Region::new(4 << short_bits)?;
@@ -164,6 +159,20 @@ impl PrefixTrie {
             short: vec![0; 1 << short_bits],
         };
         Some((Self { array, array_bits, short, short_bits, arena: Arena::new() }, writer))
+    }
+
+    fn array_bits(bits: u32, entries: usize) -> u32 {
+        match bits {
+            _ if cfg!(loom) => bits.min(3),
+            ..=32 if entries >= MANY => bits.min(24),
+            ..=32 => bits.min(18),
+            _ => 16,
+        }
+    }
+
+    /// Whether its array has as many bits as in a new trie for keys of `bits` bits in a table made for so many entries.
+    pub(crate) fn suits(&self, bits: u32, entries: usize) -> bool {
+        self.array_bits == Self::array_bits(bits, entries)
     }
 
     /// Bytes reserved.
@@ -439,6 +448,11 @@ impl PrefixTrie {
 }
 
 impl PrefixWriter {
+    /// Makes room for one more prefix, so that an insertion does not take long.
+    pub(crate) fn make_room(&mut self) {
+        self.known.reserve(1);
+    }
+
     /// Whether a slot that has this has no prefix longer than so many bits.
     fn may_replace(&self, before: u32, length: u32) -> bool {
         before == 0 || self.lengths.get(before as usize).is_none_or(|of| u32::from(*of) <= length)

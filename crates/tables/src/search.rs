@@ -3,7 +3,7 @@
 //!
 //! The one writer adds and removes the ways to entries; packets search meanwhile.
 
-use crate::arena::Writer;
+use crate::arena::{Block, Writer};
 use crate::match_key::{MatchField, MatchKind, Pattern};
 use crate::packing::{Packed, Packing};
 use crate::prefix_trie::{PrefixTrie, PrefixWriter};
@@ -27,7 +27,15 @@ pub(crate) enum SearchWriter {
 /// How an entry is found.
 pub(crate) enum Link {
     Prefix { key: Packed, length: u32 },
-    Rule(Rule),
+    Rule(Box<Rule>),
+}
+
+/// A change of a search that packets do not see yet.
+pub(crate) enum Prepared {
+    /// It is short, and made in place.
+    InPlace,
+    /// The tree as it will be.
+    Tree(Block),
 }
 
 /// Memory of one thread's searches.
@@ -112,14 +120,14 @@ impl Search {
                 };
                 let ranges = pattern.ranges.iter();
                 let ranges = ranges.map(|range| FieldRange::new(range.at, &range.low, &range.high));
-                Link::Rule(Rule {
+                Link::Rule(Box::new(Rule {
                     number,
                     priority,
                     order,
                     mask: words(&pattern.mask),
                     value: words(&pattern.value),
                     ranges: ranges.collect(),
-                })
+                }))
             }
         }
     }
@@ -165,6 +173,58 @@ impl Search {
                 tree.remove(writer, domain, rule)
             }
             _ => false,
+        }
+    }
+
+    /// Does of an addition, or of a removal, what takes long and packets do not see. `None` where memory does not suffice;
+    /// then nothing has changed.
+    pub(crate) fn prepare(
+        &self,
+        writer: &mut SearchWriter,
+        link: &Link,
+        adds: bool,
+    ) -> Option<Prepared> {
+        match (self, writer, link) {
+            (Self::Prefix { .. }, SearchWriter::Prefix(writer), Link::Prefix { .. }) => {
+                writer.make_room();
+                Some(Prepared::InPlace)
+            }
+            (Self::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
+                tree.prepare(writer, rule, adds).map(Prepared::Tree)
+            }
+            _ => None,
+        }
+    }
+
+    /// Lets packets see a change that was prepared. False where memory does not suffice; then nothing has changed.
+    pub(crate) fn publish(
+        &self,
+        writer: &mut SearchWriter,
+        domain: &Domain,
+        (prepared, link, adds, number): (Prepared, &Link, bool, u32),
+    ) -> bool {
+        match (prepared, self, &mut *writer) {
+            (Prepared::Tree(root), Self::Ternary(tree), SearchWriter::Ternary(writer)) => {
+                tree.publish(writer, domain, Some(root))
+            }
+            (Prepared::InPlace, ..) if adds => self.add(writer, domain, link, number),
+            (Prepared::InPlace, ..) => self.remove(writer, domain, link),
+            (Prepared::Tree(_), ..) => false,
+        }
+    }
+
+    /// Gives up a change that was prepared.
+    pub(crate) fn abandon(writer: &mut SearchWriter) {
+        if let SearchWriter::Ternary(writer) = writer {
+            writer.roll_back();
+        }
+    }
+
+    /// Whether it is laid out for about as many entries, if there are different ways to do that.
+    pub(crate) fn suits(&self, entries: usize) -> bool {
+        match self {
+            Self::Prefix { packing, trie } => trie.suits(packing.bits(), entries),
+            Self::Ternary(_) => true,
         }
     }
 

@@ -223,7 +223,26 @@ impl TernaryTree {
         self.publish(writer, domain, changed)
     }
 
-    fn publish(&self, writer: &mut Writer, domain: &Domain, root: Option<Block>) -> bool {
+    /// The tree with one rule more or less, which packets do not see until it is published. `None` where memory does not
+    /// suffice; then nothing has changed.
+    pub(crate) fn prepare(&self, writer: &mut Writer, rule: &Rule, adds: bool) -> Option<Block> {
+        let root = self.now();
+        let changed = match adds {
+            true => self.with(writer, root, rule),
+            false => self.without(writer, root, rule),
+        };
+        if changed.is_none() {
+            writer.roll_back();
+        }
+        changed
+    }
+
+    pub(crate) fn publish(
+        &self,
+        writer: &mut Writer,
+        domain: &Domain,
+        root: Option<Block>,
+    ) -> bool {
         match root {
             Some(root) => {
                 self.root().store(0, root);

@@ -15,22 +15,27 @@
 //! All others close it for each step that they take, so that a worker alone locks nothing, and workers lock entries
 //! against each other only, and not at all where that cannot be told from outside: where packets only read, and where what
 //! they write of an entry is one word. A worker inside the gate waits for nobody who may be closing it.
+//!
+//! Packets wait while the gate is closed, so what takes time in proportion to the entries is done before that: a table that
+//! must grow or may shrink is copied, and a search is built anew, while packets use those that are there ([`Changing`]).
+//! Only entries that packets write in place are copied with the gate closed.
 
 mod choosing;
 mod replicas;
 
 pub(crate) use self::choosing::{Chooser, Choosing, Member, NO_ACTION};
-use self::replicas::Replicas;
+use self::replicas::{Remade, Replicas};
 
 use super::packing::EntryLayout;
 use super::{ActionCall, EntryState, Stored};
-use crate::sync::lock;
+use crate::sync::{lock, read, write};
 use crate::value::Value;
 use ir::{ActionId, EntryStore, TableStorage};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use tables::{
-    Access, EntryLock, ExactTable, ExactTableError, Finder, Gate, Lane, Searcher, Sharing, Storage,
+    Access, EntryLock, ExactTable, ExactTableError, Finder, Gate, Lane, Searcher, SearcherSource,
+    Sharing, Storage,
 };
 
 /// Tells the compiled workers of a switch apart; never used again.
@@ -140,8 +145,22 @@ pub(crate) struct NativeTable {
     version: AtomicU64,
     /// If entries run members of a profile.
     choosing: Option<Choosing>,
-    entries: Mutex<Entries>,
+    /// Held by whoever changes which entries there are, before the gate is closed.
+    changing: Mutex<Changing>,
+    entries: RwLock<Entries>,
 }
+
+/// What only those know who change which entries there are.
+#[derive(Debug)]
+struct Changing {
+    /// If keys are not matched exactly.
+    finder: Option<Finder>,
+    /// Entries that were taken out since it was last seen to that memory is given back.
+    taken: usize,
+}
+
+/// Entries that are taken out before it is seen to that memory is given back, unless they were the last ones.
+const TAKEN_AT_ONCE: usize = 1024;
 
 /// How a table was reached when a worker looked at it; another one says that it has to look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,12 +169,12 @@ pub(crate) struct Reached {
     table: u64,
 }
 
-/// What changes only while the gate is closed.
+/// What changes only while the gate is closed. Workers inside may be reading it, so nobody waits with it for the gate.
 #[derive(Debug)]
 struct Entries {
     table: Replicas,
-    /// If keys are not matched exactly.
-    finder: Option<Finder>,
+    /// Where keys are not matched exactly.
+    searcher: Option<SearcherSource>,
     workers: Vec<(WorkerId, Arc<Lookups>)>,
     /// Lookups of workers that went: hits and misses.
     gone: (u64, u64),
@@ -186,19 +205,6 @@ impl Lookups {
 }
 
 impl Entries {
-    /// The key under which an entry is stored; it is found from now on where it must be sought.
-    fn key(&mut self, layout: &EntryLayout, entry: &Stored) -> Option<u128> {
-        match &mut self.finder {
-            None => layout.pack_key(&entry.matches),
-            Some(finder) => {
-                let matches = layout.field_matches(&entry.matches)?;
-                // Of equal entries the oldest is the best, and handles grow.
-                let number = finder.insert(&matches, entry.priority, entry.handle.0).ok()?;
-                Some(u128::from(number))
-            }
-        }
-    }
-
     /// An entry with an action that writes it, or does not, has come or goes.
     fn counted(&mut self, writes: bool, comes: bool) {
         let by = |count: usize| if comes { count + 1 } else { count.saturating_sub(1) };
@@ -207,12 +213,34 @@ impl Entries {
             self.writers = by(self.writers);
         }
     }
+}
 
-    /// The key of an entry that is stored no more.
-    fn forget(&mut self, key: u128) {
-        if let (Some(finder), Ok(number)) = (&mut self.finder, u32::try_from(key)) {
-            finder.remove(number);
+impl Changing {
+    /// The key under which an entry is to be stored. Where it must be sought, it is found once that is published.
+    fn key(&mut self, layout: &EntryLayout, entry: &Stored) -> Option<u128> {
+        match &mut self.finder {
+            None => layout.pack_key(&entry.matches),
+            Some(finder) => {
+                let matches = layout.field_matches(&entry.matches)?;
+                // Of equal entries the oldest is the best, and handles grow.
+                let order = entry.handle.0;
+                let number = finder.prepare_insertion(&matches, entry.priority, order).ok()?;
+                Some(u128::from(number))
+            }
         }
+    }
+
+    fn abandon(&mut self) {
+        self.finder.iter_mut().for_each(Finder::abandon);
+    }
+
+    /// Lets packets find what was prepared; whether memory sufficed.
+    fn publish(&mut self) -> bool {
+        self.finder.as_mut().is_none_or(|finder| finder.publish().is_ok())
+    }
+
+    fn source(&self) -> Option<SearcherSource> {
+        self.finder.as_ref().map(Finder::source)
     }
 }
 
@@ -247,11 +275,20 @@ impl NativeTable {
             replicas => replicas,
         };
         let table = Replicas::new(table, replicas).ok()?;
+        let changing = Changing { finder, taken: 0 };
+        let searcher = changing.source();
         let entries =
-            Entries { table, finder, workers: Vec::new(), gone: (0, 0), count: 0, writers: 0 };
-        let entries = Mutex::new(entries);
-        let version = AtomicU64::new(0);
-        Some(Arc::new(Self { layout, natives, synchronised, in_place, version, choosing, entries }))
+            Entries { table, searcher, workers: Vec::new(), gone: (0, 0), count: 0, writers: 0 };
+        Some(Arc::new(Self {
+            layout,
+            natives,
+            synchronised,
+            in_place,
+            version: AtomicU64::new(0),
+            choosing,
+            changing: Mutex::new(changing),
+            entries: RwLock::new(entries),
+        }))
     }
 
     /// A worker comes; gives where its lookups are counted.
@@ -259,8 +296,9 @@ impl NativeTable {
     /// # Errors
     /// If memory for its own entries does not suffice.
     pub(crate) fn join(&self, worker: WorkerId) -> Result<Arc<Lookups>, ExactTableError> {
+        let _changing = lock(&self.changing);
         // Workers inside of the gate may go on: what they use of the table does not move.
-        let mut entries = lock(&self.entries);
+        let mut entries = write(&self.entries);
         self.natives.count_changes(entries.table.join(worker)?);
         let lookups = Arc::<Lookups>::default();
         entries.workers.push((worker, Arc::clone(&lookups)));
@@ -273,16 +311,19 @@ impl NativeTable {
     /// If memory does not suffice; workers make it when they come then.
     pub(crate) fn reserve(&self, workers: usize) -> Result<(), ExactTableError> {
         // As in `join`.
-        self.natives.count_changes(lock(&self.entries).table.reserve(workers)?);
+        let _changing = lock(&self.changing);
+        let copied = write(&self.entries).table.reserve(workers)?;
+        self.natives.count_changes(copied);
         Ok(())
     }
 
     /// A worker goes.
     pub(crate) fn leave_worker(&self, worker: WorkerId) {
         // Its entries are compared with those of the others, which their packets may be writing.
-        let sharded = lock(&self.entries).table.is_sharded();
+        let _changing = lock(&self.changing);
+        let sharded = read(&self.entries).table.is_sharded();
         let _closed = sharded.then(|| self.natives.close());
-        let entries = &mut *lock(&self.entries);
+        let entries = &mut *write(&self.entries);
         entries.table.leave(worker);
         for (_, lookups) in entries.workers.extract_if(.., |(known, _)| *known == worker) {
             entries.gone = lookups.add_to(entries.gone);
@@ -291,13 +332,13 @@ impl NativeTable {
 
     /// Lookups of compiled workers: hits and misses.
     pub(super) fn lookups(&self) -> (u64, u64) {
-        let entries = lock(&self.entries);
+        let entries = read(&self.entries);
         entries.workers.iter().fold(entries.gone, |sum, (_, lookups)| lookups.add_to(sum))
     }
 
     /// See [`Replicas::divided`].
     pub(super) fn divided(&self) -> u64 {
-        lock(&self.entries).table.divided()
+        read(&self.entries).table.divided()
     }
 
     /// As [`Natives::close`]; workers look again at how this table is reached.
@@ -332,16 +373,75 @@ impl NativeTable {
     fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
         self.layout.set_owner(&mut bytes, entry);
         self.natives.count_changes(1);
-        let _closed = self.close_for_change();
-        let mut entries = lock(&self.entries);
-        let key = entries.key(&self.layout, entry)?;
         let action = tables::ActionId(action);
+        let mut changing = lock(&self.changing);
+        self.outgrow(&mut changing);
+        let key = changing.key(&self.layout, entry)?;
+        let room = self.room_for(key);
+        // What was replaced goes when packets are inside again.
+        let _before;
+        let _closed = self.close_for_change();
+        let mut entries = write(&self.entries);
+        _before = room.map(|room| entries.table.adopt(room));
         if !entries.table.insert(key, action, self.parameters(&bytes)) {
-            entries.forget(key);
+            changing.abandon();
+            return None;
+        }
+        if !changing.publish() {
+            entries.table.take(key);
             return None;
         }
         entries.counted(self.writes(action), true);
         Some(key)
+    }
+
+    /// Tables with room for one more entry, if there is none in those that are there and they can be copied while packets are
+    /// inside. Otherwise the insertion makes room, or tells that memory does not suffice.
+    fn room_for(&self, key: u128) -> Option<Remade> {
+        if self.in_place {
+            return None;
+        }
+        let entries = read(&self.entries);
+        let remade = entries.table.with_room_for(key).ok().filter(|remade| !remade.is_empty())?;
+        self.natives.count_changes(entries.table.len());
+        Some(remade)
+    }
+
+    /// Builds the search anew if it has another layout than its entries need by now.
+    fn outgrow(&self, changing: &mut Changing) {
+        let Some(finder) = &mut changing.finder else { return };
+        let Some(rebuilt) = finder.rebuilt() else { return };
+        let _before;
+        {
+            let _closed = self.close_for_change();
+            let mut entries = write(&self.entries);
+            self.natives.count_changes(entries.table.len());
+            _before = finder.adopt(rebuilt);
+            entries.searcher = Some(finder.source());
+        }
+        finder.shrink();
+    }
+
+    /// Gives memory back if many entries have gone.
+    fn shrink(&self, changing: &mut Changing) {
+        let left = read(&self.entries).table.len();
+        changing.taken += 1;
+        if changing.taken < left.max(TAKEN_AT_ONCE) && left > 0 {
+            return;
+        }
+        changing.taken = 0;
+        self.outgrow(changing);
+        // Few are left, so packets do not wait for long where their entries are copied with the gate closed.
+        let closed = self.in_place.then(|| self.close_for_change());
+        let remade = read(&self.entries).table.shrunk();
+        if remade.is_empty() {
+            return;
+        }
+        let _before;
+        let _closed = closed.unwrap_or_else(|| self.close_for_change());
+        let mut entries = write(&self.entries);
+        self.natives.count_changes(entries.table.len());
+        _before = entries.table.adopt(remade);
     }
 
     /// Takes an entry out.
@@ -352,11 +452,19 @@ impl NativeTable {
 
     fn take_out(&self, key: u128) -> Option<(tables::ActionId, Vec<u8>)> {
         self.natives.count_changes(1);
-        let _closed = self.close_for_change();
-        let mut entries = lock(&self.entries);
-        let taken = entries.table.take(key)?;
-        entries.forget(key);
-        entries.counted(self.writes(taken.0), false);
+        let mut changing = lock(&self.changing);
+        if let (Some(finder), Ok(number)) = (&mut changing.finder, u32::try_from(key)) {
+            finder.prepare_removal(number);
+        }
+        let taken = {
+            let _closed = self.close_for_change();
+            let mut entries = write(&self.entries);
+            let taken = entries.table.take(key)?;
+            changing.publish();
+            entries.counted(self.writes(taken.0), false);
+            taken
+        };
+        self.shrink(&mut changing);
         Some(taken)
     }
 
@@ -367,7 +475,7 @@ impl NativeTable {
 
     pub(super) fn read(&self, key: u128) -> Option<ActionCall> {
         let _closed = self.in_place.then(|| self.natives.close());
-        let (action, bytes) = lock(&self.entries).table.read(key)?;
+        let (action, bytes) = read(&self.entries).table.read(key)?;
         self.layout.unpack(action.0, &bytes)
     }
 
@@ -401,9 +509,10 @@ impl NativeTable {
         make: impl FnOnce(tables::ActionId, &[u8]) -> Option<(tables::ActionId, Vec<u8>)>,
     ) -> Option<(tables::ActionId, Vec<u8>)> {
         self.natives.count_changes(1);
-        if lock(&self.entries).table.are_two() {
+        let _changing = lock(&self.changing);
+        if read(&self.entries).table.are_two() {
             let _turn = lock(&self.natives.turn);
-            let mut entries = lock(&self.entries);
+            let mut entries = write(&self.entries);
             let before = entries.table.read(key)?;
             if let Some((action, bytes)) = make(before.0, &before.1) {
                 entries.table.change_passive(key, action, &bytes);
@@ -412,12 +521,12 @@ impl NativeTable {
                 drop(entries);
                 self.moved();
                 self.natives.gate.wait_for_those_inside();
-                lock(&self.entries).table.change_passive(key, action, &bytes);
+                write(&self.entries).table.change_passive(key, action, &bytes);
             }
             return Some(before);
         }
         let _closed = self.natives.close();
-        let mut entries = lock(&self.entries);
+        let mut entries = write(&self.entries);
         let before = entries.table.read(key)?;
         if let Some((action, bytes)) = make(before.0, &before.1) {
             entries.table.replace(key, action, &bytes);
@@ -439,7 +548,7 @@ impl NativeTable {
 
     /// One of the entries, as code reads it.
     pub(crate) fn any(&self) -> Option<(u16, [u8; 32])> {
-        let (action, values) = lock(&self.entries).table.any()?;
+        let (action, values) = read(&self.entries).table.any()?;
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(values).for_each(|(byte, value)| *byte = value);
         Some((action.0, bytes))
@@ -456,7 +565,7 @@ impl NativeTable {
 
     /// How a worker that joined, and is inside, reaches the entries, until [`Self::reached`] is another one.
     pub(crate) fn access(&self, worker: WorkerId) -> (Access, Searcher) {
-        let entries = lock(&self.entries);
+        let entries = read(&self.entries);
         let writing = if self.in_place { self.layout.writing() } else { 0 };
         let is_alone = self.natives.has_one_worker();
         let sharing = if is_alone {
@@ -470,7 +579,8 @@ impl NativeTable {
         } else {
             Sharing::Unlocked
         };
-        let searcher = entries.finder.as_ref().map_or_else(Searcher::none, Finder::searcher);
+        let searcher =
+            entries.searcher.as_ref().map_or_else(Searcher::none, SearcherSource::searcher);
         let access = entries.table.access(worker, sharing, writing);
         let shares = matches!(sharing, Sharing::Words | Sharing::Unlocked | Sharing::Locked);
         let access = match shares && 2 * entries.writers > entries.count {

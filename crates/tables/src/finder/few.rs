@@ -6,7 +6,7 @@ use crate::search::Link;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Most prefixes that are compared one by one.
-const MOST: usize = 16;
+pub(super) const MOST: usize = 16;
 
 /// Keys that are compared at once: two registers of AVX2.
 const LANES: usize = 8;
@@ -29,11 +29,8 @@ struct Entry {
 }
 
 impl Few {
-    /// Takes the entries of a table in place of those before, each with its number; has none if they are too many.
-    pub(super) fn set<'l>(&self, links: impl ExactSizeIterator<Item = (u32, &'l Link)>) {
-        if links.len() > MOST {
-            return self.count.store(0, Ordering::Relaxed);
-        }
+    /// Takes the entries of a table in place of those before, each with its number.
+    pub(super) fn set<'l>(&self, links: impl Iterator<Item = (u32, &'l Link)>) {
         let mut prefixes: Vec<(u32, u64, u32)> = links
             .filter_map(|(number, link)| match link {
                 Link::Prefix { key: Packed::Short(key), length } => Some((*length, *key, number)),
@@ -48,6 +45,11 @@ impl Few {
             entry.number.store(u64::from(*number), Ordering::Relaxed);
         }
         self.count.store(prefixes.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Has no entries: they are too many.
+    pub(super) fn clear(&self) {
+        self.count.store(0, Ordering::Relaxed);
     }
 
     /// Whether all entries of the table are here.

@@ -204,6 +204,20 @@ impl Inline {
         with!(self, buckets => buckets.insert_numbered(&widen(key), action, &widen(parameters)))
     }
 
+    /// The entry at a position, if there is one: its action; its key and value fill what is given, with zeros behind.
+    pub(crate) fn entry_at(
+        &self,
+        position: u32,
+        key: &mut [u8; 16],
+        value: &mut [u8; 32],
+    ) -> Option<u16> {
+        with!(self, buckets => {
+            let (wide, action, found) = buckets.at(position)?;
+            (*key, *value) = (widen(&wide), widen(&found));
+            Some(action)
+        })
+    }
+
     pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {
         with!(self, buckets => match buckets.at(position) {
             Some((wide, _, _)) => {

@@ -51,6 +51,18 @@ impl Shards {
     }
 }
 
+/// Other tables with the same entries, for some of the replicas.
+#[derive(Debug)]
+pub(super) struct Remade {
+    tables: Vec<Option<ExactTable>>,
+}
+
+impl Remade {
+    pub(super) fn is_empty(&self) -> bool {
+        self.tables.iter().all(Option::is_none)
+    }
+}
+
 impl Replicas {
     /// # Errors
     /// If memory for two replicas does not suffice.
@@ -168,6 +180,46 @@ impl Replicas {
             Others::Second(second, _) => (None, Some(&mut **second)),
         };
         shards.into_iter().flatten().chain(second).chain(std::iter::once(&mut self.home))
+    }
+
+    fn all_now(&self) -> impl Iterator<Item = &ExactTable> {
+        let (shards, second) = match &self.others {
+            Others::Nothing => (None, None),
+            Others::Shards(shards) => (Some(shards.taken.values().chain(&shards.spare)), None),
+            Others::Second(second, _) => (None, Some(&**second)),
+        };
+        shards.into_iter().flatten().chain(second).chain(std::iter::once(&self.home))
+    }
+
+    /// Larger tables for those in which there is no room for an entry with this key, for [`Replicas::adopt`]. Packets may
+    /// read entries meanwhile.
+    ///
+    /// # Errors
+    /// If memory does not suffice.
+    pub(super) fn with_room_for(&self, key: u128) -> Result<Remade, ExactTableError> {
+        let tables = self.all_now().map(|table| table.with_room_for(key)).collect::<Result<_, _>>();
+        Ok(Remade { tables: tables? })
+    }
+
+    /// Smaller tables for those in which few entries are left, for [`Replicas::adopt`]. Packets may read entries meanwhile.
+    pub(super) fn shrunk(&self) -> Remade {
+        Remade { tables: self.all_now().map(ExactTable::shrunk).collect() }
+    }
+
+    /// Takes tables in place of those that they were made from, which have not been changed since; returns the latter.
+    pub(super) fn adopt(&mut self, remade: Remade) -> Remade {
+        let Remade { mut tables } = remade;
+        for (table, other) in self.all().zip(&mut tables) {
+            if let Some(other) = other {
+                std::mem::swap(table, other);
+            }
+        }
+        Remade { tables }
+    }
+
+    /// The number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.home.len()
     }
 
     /// Adds an entry; whether there was room in all.
