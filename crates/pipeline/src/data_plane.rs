@@ -29,8 +29,8 @@ use crate::table::Ageing;
 use entities::schema::{self, ActionProfileId, Schema, ValueSetId};
 use entities::{
     CloneSession, CloneSessionId, DataPlane, EntityError, EntryKey, Group, GroupId, MulticastGroup,
-    MulticastGroupId, Nanos, ProfileUsage, Reader, TableEntry, Target, Update, ValueSet,
-    Visibility,
+    MulticastGroupId, Nanos, ProfileUsage, Reader, TableEntry, Target, Update, UpdateKind,
+    ValueSet, Visibility,
 };
 use ir::{Program, TableImplementation};
 use std::collections::BTreeMap;
@@ -138,6 +138,25 @@ pub(crate) struct Interpreted {
     batch: Option<Batch>,
     /// No entry expires before this time.
     next_expiry: Option<Nanos>,
+    trimming: Trimming,
+}
+
+/// When the heap is trimmed: what many entries leave there when they go, the allocator would keep.
+#[derive(Debug, Default)]
+struct Trimming {
+    /// Objects that have gone since the last time.
+    gone: u64,
+}
+
+impl Trimming {
+    /// The fewest objects whose memory is worth the time that it takes.
+    const FEWEST: u64 = 1 << 14;
+
+    /// Whether it is due now that so many objects are left. The time that it takes grows with these, so the more they are, the
+    /// more must have gone.
+    fn is_due(&self, left: impl FnOnce() -> u64) -> bool {
+        self.gone >= Self::FEWEST && self.gone >= left()
+    }
 }
 
 /// What workers, the control plane and its readers share.
@@ -319,7 +338,7 @@ impl Interpreted {
         });
         // Packets may add entries that time out.
         let next_expiry = deletes.then_some(Nanos(0));
-        Ok(Self { shared, ports, batch: None, next_expiry })
+        Ok(Self { shared, ports, batch: None, next_expiry, trimming: Trimming::default() })
     }
 
     fn end(&mut self, end: impl FnOnce(&Shared, Vec<Undo>)) {
@@ -328,6 +347,16 @@ impl Interpreted {
             if batch.closes_gate {
                 self.shared.gate.open();
             }
+            self.trim();
+        }
+    }
+
+    /// Gives memory back to the system if much has become free.
+    fn trim(&mut self) {
+        let tables = &self.shared.core.state.tables;
+        if self.trimming.is_due(|| tables.iter().map(|table| table.len() as u64).sum()) {
+            self.trimming.gone = 0;
+            tables::trim_heap();
         }
     }
 }
@@ -371,6 +400,7 @@ impl DataPlane for Interpreted {
             // Too early for an entry whose timer started before, never too late.
             self.next_expiry = Some(now);
         }
+        self.trimming.gone += u64::from(update.kind == UpdateKind::Delete);
         let mut inverses = Vec::new();
         let outcome = {
             let mut books = lock(&self.shared.books);
@@ -411,7 +441,7 @@ impl DataPlane for Interpreted {
                 Ageing::Notify => shared.tell_idle(table, bound, time, &mut expired),
                 Ageing::Delete => {
                     if let Some(state) = shared.core.state.tables.get(bound.id.index()) {
-                        state.expire(time);
+                        self.trimming.gone += state.expire(time).len() as u64;
                     }
                     Some(time.saturating_add(DELETION))
                 }
@@ -422,10 +452,34 @@ impl DataPlane for Interpreted {
             let since = u64::try_from(next.as_nanos()).unwrap_or(u64::MAX);
             Nanos(shared.origin.0.saturating_add(since))
         });
+        self.trim();
         expired
     }
 
     fn next_expiry(&self) -> Option<Nanos> {
         self.next_expiry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heap_is_trimmed_when_more_has_gone_than_is_left_and_that_is_much() {
+        let due = |gone, left| Trimming { gone }.is_due(|| left);
+        let fewest = Trimming::FEWEST;
+        assert!(due(fewest, 0) && due(fewest, fewest) && due(1_000_000, 1_000_000));
+        assert!(!due(fewest - 1, 0) && !due(fewest, fewest + 1) && !due(999_999, 1_000_000));
+        // A million objects go one by one: what is left is looked at in steps that become smaller.
+        let (mut trimming, mut trims) = (Trimming::default(), 0);
+        for left in (0..1_000_000).rev() {
+            trimming.gone += 1;
+            if trimming.is_due(|| left) {
+                trimming.gone = 0;
+                trims += 1;
+            }
+        }
+        assert!((6..60).contains(&trims), "{trims}");
     }
 }

@@ -359,6 +359,13 @@ impl TableState {
         read(&self.entries).by_handle.len()
     }
 
+    /// The bytes of memory of its own that the table has: what packets touch of entries, and the entries as machine code has
+    /// them. All else that is known of entries is on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        let accounts = read(&self.entries).accounts.bytes();
+        accounts + self.native().map_or(0, |native| native.bytes())
+    }
+
     /// Lookups that found an entry, and lookups that found none.
     pub(crate) fn lookups(&self) -> (u64, u64) {
         let (hits, misses) = self.native().map_or((0, 0), |native| native.lookups());

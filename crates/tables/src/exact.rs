@@ -26,7 +26,7 @@ use crate::store::{Inline, Shape};
 const FIRST_SIZE: usize = 64;
 
 /// The largest table that is never made smaller.
-const SMALLEST_SHRUNK: usize = 4096;
+const SMALLEST_SHRUNK: usize = 512;
 
 /// Most bytes of parameters.
 const MOST_PARAMETERS: usize = 32;

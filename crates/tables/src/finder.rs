@@ -33,8 +33,9 @@ use links::Links;
 /// Most bits of a packed key.
 const MAXIMUM_KEY: u32 = 128;
 
-/// The largest number of entries for which memory is not given back as long as there is one.
-const SMALLEST_REBUILT: usize = 4096;
+/// The largest number of entries for which memory is not given back as long as there is one, and of which an eighth is
+/// not worth it at all.
+const SMALLEST_REBUILT: usize = 512;
 
 /// See the module.
 pub struct Finder {
@@ -247,7 +248,8 @@ impl Finder {
     #[must_use]
     pub fn rebuilt(&self) -> Option<Rebuilt> {
         let count = self.links.len();
-        let is_large = self.most > SMALLEST_REBUILT && count <= self.most / 8;
+        let smallest = if count == 0 { SMALLEST_REBUILT / 8 } else { SMALLEST_REBUILT };
+        let is_large = self.most > smallest && count <= self.most / 8;
         let entries = self.declared.max(count);
         let outgrew = count >= self.most && !self.body.search.suits(entries);
         if !is_large && !outgrew {

@@ -99,7 +99,7 @@ pub use match_table::{MatchTable, MatchTableError, MatchWorker};
 pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use model::{Fill, Model};
 pub use probe::Probe;
-pub use region::{LINE, Pages, prefetch};
+pub use region::{LINE, Pages, prefetch, trim_heap};
 pub use selector::{
     ActionSelector, GroupId, Limits, Member, MemberId, SelectorError, SelectorReader,
 };

@@ -216,6 +216,20 @@ impl Drop for Region {
     }
 }
 
+/// Gives memory of the heap that nothing uses back to the system, where the allocator would keep it. It takes time in
+/// proportion to the memory.
+pub fn trim_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    {
+        // SAFETY: this is the signature that the C library of GNU has.
+        unsafe extern "C" {
+            fn malloc_trim(left: usize) -> std::ffi::c_int;
+        }
+        // SAFETY: it may be called at any time by any thread.
+        unsafe { malloc_trim(0) };
+    }
+}
+
 /// Asks the cache for the line at `address`.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {

@@ -2,8 +2,12 @@
 //!
 //! What packets touch of an entry beside the entry itself (its counters, when it was used last) lies here: among all else that
 //! the control plane knows of entries, on pages of 4 KiB, each packet would miss the cache and the translation buffer.
+//!
+//! Values come where others are already, in the region with the lowest address that has room, and the memory of a region
+//! is given back when its last value goes, unless it is the only one with room for the next.
 
 use std::alloc::{Layout, handle_alloc_error};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -23,16 +27,28 @@ pub struct Slab<T> {
     values: PhantomData<T>,
 }
 
+#[derive(Default)]
 struct Places {
-    regions: Vec<Region>,
-    /// Values in the last region that ever had a place.
-    taken: usize,
-    /// Places that no value has any more.
-    free: Vec<NonNull<u8>>,
+    /// By their addresses.
+    regions: BTreeMap<usize, Part>,
+    /// Regions with a place that no value has.
+    with_room: BTreeSet<usize>,
+    /// Bytes of the region that was made last and is there.
+    last: usize,
+    /// Values in all of them.
+    values: usize,
 }
 
-// SAFETY: the addresses are of regions that belong to this, and tied to no thread.
-unsafe impl Send for Places {}
+/// A region and what is known of its places.
+struct Part {
+    region: Region,
+    /// Values that are there.
+    values: usize,
+    /// Places that ever had a value.
+    taken: usize,
+    /// Of these, those that have none any more, by their numbers.
+    free: Vec<u32>,
+}
 
 /// A value in a [`Slab`], which gets its place back when this is dropped.
 pub struct Kept<T> {
@@ -57,7 +73,7 @@ impl<T> Slab<T> {
     /// No values yet, and no memory.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        let places = Places { regions: Vec::new(), taken: 0, free: Vec::new() };
+        let places = Places::default();
         Arc::new(Self { places: Mutex::new(places), values: PhantomData })
     }
 
@@ -75,7 +91,7 @@ impl<T> Slab<T> {
     /// Bytes reserved.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        lock(&self.places).regions.iter().map(Region::bytes).sum()
+        lock(&self.places).regions.values().map(|part| part.region.bytes()).sum()
     }
 }
 
@@ -94,21 +110,60 @@ impl Stride {
     }
 }
 
+impl Part {
+    /// How many values there may be.
+    fn room(&self, stride: Stride) -> usize {
+        self.region.bytes() / stride.in_region(self.region.bytes())
+    }
+}
+
 impl Places {
     /// A place that nobody has.
     fn place(&mut self, stride: Stride) -> Option<NonNull<u8>> {
-        if let Some(place) = self.free.pop() {
-            return Some(place);
+        let start = match self.with_room.first() {
+            Some(start) => *start,
+            None => self.add_region()?,
+        };
+        let part = self.regions.get_mut(&start)?;
+        let number = part.free.pop().unwrap_or(part.taken as u32);
+        part.taken = part.taken.max(number as usize + 1);
+        part.values += 1;
+        self.values += 1;
+        if part.values == part.room(stride) {
+            self.with_room.remove(&start);
         }
-        let bytes = self.regions.last().map_or(0, Region::bytes);
-        if (self.taken + 1) * stride.in_region(bytes) > bytes {
-            self.regions.push(Region::new((2 * bytes).clamp(FIRST, MOST))?);
-            self.taken = 0;
+        let apart = stride.in_region(part.region.bytes());
+        NonNull::new(part.region.at(number as usize * apart))
+    }
+
+    fn add_region(&mut self) -> Option<usize> {
+        let region = Region::new((2 * self.last).clamp(FIRST, MOST))?;
+        self.last = region.bytes();
+        let start = region.at(0).addr();
+        self.regions.insert(start, Part { region, values: 0, taken: 0, free: Vec::new() });
+        self.with_room.insert(start);
+        Some(start)
+    }
+
+    /// Takes a place back. The memory of a region without values is given back, unless the next value would need it.
+    fn vacate(&mut self, place: NonNull<u8>, stride: Stride) {
+        self.values -= 1;
+        if self.values == 0 {
+            *self = Self::default();
+            return;
         }
-        let region = self.regions.last()?;
-        let place = region.at(self.taken * stride.in_region(region.bytes()));
-        self.taken += 1;
-        NonNull::new(place)
+        let address = place.addr().get();
+        let Some((&start, part)) = self.regions.range_mut(..=address).next_back() else { return };
+        part.values -= 1;
+        let apart = stride.in_region(part.region.bytes());
+        part.free.push(((address - start) / apart) as u32);
+        if part.values == 0 && self.with_room.iter().any(|other| *other != start) {
+            self.regions.remove(&start);
+            self.with_room.remove(&start);
+            self.last = self.regions.values().map(|part| part.region.bytes()).max().unwrap_or(0);
+        } else {
+            self.with_room.insert(start);
+        }
     }
 }
 
@@ -134,7 +189,7 @@ impl<T> Drop for Kept<T> {
     fn drop(&mut self) {
         // SAFETY: the value is there, and nobody has a reference to it any more.
         unsafe { self.place.drop_in_place() };
-        lock(&self.slab.places).free.push(self.place.cast());
+        lock(&self.slab.places).vacate(self.place.cast(), Slab::<T>::STRIDE);
     }
 }
 
@@ -167,8 +222,41 @@ mod tests {
         assert!(places.is_sorted_by(|one, next| next - one >= size_of::<[usize; 9]>()));
         let bytes = slab.bytes();
         drop(kept);
+        assert_eq!(slab.bytes(), 0, "no value is there");
         let again: Vec<_> = (0..count).map(|number| slab.keep([number; 9])).collect();
         assert!(slab.bytes() == bytes && again.len() == count);
+    }
+
+    /// Values come and go; each has its place, no two of them one, and memory goes with the last value of a region.
+    #[test]
+    fn memory_of_values_that_are_gone_is_used_again_or_given_back() {
+        let slab = Slab::new();
+        let most = if cfg!(miri) { 100 } else { 60_000 };
+        let seed = 0x5ab_u64;
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut kept: Vec<(u64, Kept<[u64; 9]>)> = Vec::new();
+        let mut number = 0_u64;
+        let mut largest = 0;
+        for round in 0..4 {
+            while kept.len() < most {
+                number += 1;
+                kept.push((number, slab.keep([number; 9])));
+                if kept.len() % 3 == 0 {
+                    kept.swap_remove(random.usize(..kept.len()));
+                }
+            }
+            let right = kept.iter().all(|(number, value)| **value == [*number; 9]);
+            assert!(right, "seed {seed:#x}, round {round}");
+            let bytes = slab.bytes();
+            largest = bytes.max(largest);
+            // Nothing is added to what there was: places are used again.
+            assert!(round == 0 || bytes <= largest + MOST, "{bytes} of {largest}");
+            kept.sort_by_key(|(_, value)| value.as_ptr());
+            kept.truncate(most / 20);
+            if !cfg!(miri) {
+                assert!(slab.bytes() < bytes / 4, "{} of {bytes}", slab.bytes());
+            }
+        }
     }
 
     #[test]

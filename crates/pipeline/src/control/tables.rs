@@ -133,6 +133,15 @@ impl Core {
         Ok(self.table(table)?.iter().map(|stored| (stored.handle, stored.shown())))
     }
 
+    /// The bytes of memory that a table has for its entries beside the heap: what packets touch of them, and the entries as
+    /// machine code has them.
+    ///
+    /// # Errors
+    /// If there is no such table.
+    pub fn table_bytes(&self, table: TableId) -> Result<usize, ControlError> {
+        Ok(self.table(table)?.bytes())
+    }
+
     /// The entry with this match and priority.
     ///
     /// # Errors

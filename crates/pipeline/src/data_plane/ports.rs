@@ -198,8 +198,11 @@ impl Ports {
         let before = lock(&self.0.runs).replace(shared);
         self.0.version.fetch_add(1, Ordering::Release);
         drop((workers, settings));
-        // Its entries may take a while to go.
-        drop(before);
+        if let Some(before) = before {
+            // Its entries may take a while to go.
+            drop(before);
+            tables::trim_heap();
+        }
     }
 
     fn running(&self) -> Option<Arc<Shared>> {
@@ -381,8 +384,10 @@ impl Worker {
     fn take_pipeline(&mut self) {
         if let Some(before) = self.leave_pipeline() {
             // Where there can be no other thread, it is dropped here, with the closure.
-            let _ =
-                thread::Builder::new().name("drop-pipeline".to_owned()).spawn(move || drop(before));
+            let _ = thread::Builder::new().name("drop-pipeline".to_owned()).spawn(move || {
+                drop(before);
+                tables::trim_heap();
+            });
         }
         let runs = lock(&self.ports.0.runs);
         self.version = self.ports.0.version.load(Ordering::Acquire);

@@ -160,7 +160,7 @@ struct Changing {
 }
 
 /// Entries that are taken out before it is seen to that memory is given back, unless they were the last ones.
-const TAKEN_AT_ONCE: usize = 1024;
+const TAKEN_AT_ONCE: usize = 256;
 
 /// How a table was reached when a worker looked at it; another one says that it has to look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -336,6 +336,12 @@ impl NativeTable {
         entries.workers.iter().fold(entries.gone, |sum, (_, lookups)| lookups.add_to(sum))
     }
 
+    /// The bytes that entries take here, and the search for them.
+    pub(super) fn bytes(&self) -> usize {
+        let finder = lock(&self.changing).finder.as_ref().map_or(0, Finder::bytes);
+        finder + read(&self.entries).table.bytes()
+    }
+
     /// See [`Replicas::divided`].
     pub(super) fn divided(&self) -> u64 {
         read(&self.entries).table.divided()
@@ -419,7 +425,6 @@ impl NativeTable {
             _before = finder.adopt(rebuilt);
             entries.searcher = Some(finder.source());
         }
-        finder.shrink();
     }
 
     /// Gives memory back if many entries have gone.
@@ -431,6 +436,7 @@ impl NativeTable {
         }
         changing.taken = 0;
         self.outgrow(changing);
+        changing.finder.iter_mut().for_each(Finder::shrink);
         // Few are left, so packets do not wait for long where their entries are copied with the gate closed.
         let closed = self.in_place.then(|| self.close_for_change());
         let remade = read(&self.entries).table.shrunk();

@@ -163,7 +163,9 @@ impl Search {
         take(&mut group.buckets, hash, entry.handle);
         if group.has_ranges {
             take(&mut self.ranges, of_all, entry.handle);
+            shrink(&mut self.ranges);
         }
+        shrink(&mut group.buckets);
         let best = group.best_rank();
         if let Some(count) = group.ranks.get_mut(&rank) {
             *count -= 1;
@@ -292,6 +294,14 @@ fn put<K: Ord>(
             entries.insert(place, Arc::clone(entry));
             *bucket = Bucket::Several(entries);
         }
+    }
+}
+
+/// Gives memory back where so few buckets are left that this is worth its time.
+fn shrink(buckets: &mut HashMap<u64, Bucket, Passed>) {
+    const SMALLEST: usize = 512;
+    if buckets.capacity() > SMALLEST && buckets.len() < buckets.capacity() / 8 {
+        buckets.shrink_to(2 * buckets.len());
     }
 }
 

@@ -345,6 +345,14 @@ impl Accounts {
         if has_directs { Self::Direct(Slab::new()) } else { Self::Plain(Slab::new()) }
     }
 
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Plain(slab) => slab.bytes(),
+            Self::Direct(slab) => slab.bytes(),
+        }
+    }
+
     pub(super) fn open(&self, timer: Timer) -> KeptAccount {
         let account = Account::new(timer);
         match self {

@@ -217,6 +217,11 @@ impl Replicas {
         Remade { tables }
     }
 
+    /// The bytes that all of them take.
+    pub(super) fn bytes(&self) -> usize {
+        self.all_now().map(ExactTable::bytes).sum()
+    }
+
     /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.home.len()
