@@ -11,7 +11,10 @@
 
 mod discipline;
 pub(crate) mod ring;
+mod share;
 mod sockets;
+
+pub use share::RingMemory;
 
 use crate::interface::Interface;
 use crate::link::Link;
@@ -30,11 +33,19 @@ const UPKEEP: u32 = 128;
 /// The longest packet that may lie beside the ring: the kernel's greatest super-frame.
 const LONGEST: usize = (512 << 10) + 256;
 
-/// Opens an interface for a number of workers. One that is down opens, and is down.
+/// Opens an interface for a number of workers, one of few ports of this machine. One that is down opens, and is down.
 ///
 /// # Errors
 /// If there is no such Ethernet interface, or this program may not open it.
 pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
+    open_with(interface, queues, RingMemory::here(queues))
+}
+
+/// As [`open`], each queue with a receive ring of that memory.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<Port, OpenError> {
     let fail = |source| OpenError::System { interface: interface.to_owned(), source };
     let found = Interface::named(interface).map_err(|source| match source.raw_os_error() {
         Some(libc::ENODEV) => OpenError::NoInterface { interface: interface.to_owned() },
@@ -47,7 +58,7 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
     let group = (queues > 1).then(Group::default);
     let queue = || {
         let opened = match found.up {
-            true => Sockets::open(&found, group.as_ref()).map(Some),
+            true => Sockets::open(&found, group.as_ref(), memory).map(Some),
             // Its sockets would be of no use; whether they may be opened is to be known now.
             false => sys::socket(libc::AF_PACKET, libc::SOCK_RAW).map(|_| None),
         };
@@ -61,6 +72,7 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
             link: Link::on(&found, &counters),
             sockets,
             group: group.clone(),
+            memory,
             restorer: Restorer::default(),
             beside: Vec::new(),
             batch: Batch::default(),
@@ -79,6 +91,8 @@ struct PacketQueue {
     /// None if it was down when it was opened, and since.
     sockets: Option<Sockets>,
     group: Option<Group>,
+    /// Of the ring, whenever the interface is opened.
+    memory: RingMemory,
     restorer: Restorer,
     /// A packet that lay beside the ring.
     beside: Vec<u8>,
@@ -203,7 +217,8 @@ impl Queue for PacketQueue {
             self.link.down = None;
             return true;
         }
-        let Ok(sockets) = Sockets::open(&interface, self.group.as_ref()) else { return false };
+        let opened = Sockets::open(&interface, self.group.as_ref(), self.memory);
+        let Ok(sockets) = opened else { return false };
         self.read_drops();
         self.sockets = Some(sockets);
         self.discipline = None;

@@ -1,5 +1,6 @@
 //! What users write for a port, and what opens it.
 
+use crate::af_packet::RingMemory;
 use crate::{Port, af_packet, pcap, xdp};
 use std::io;
 use std::path::PathBuf;
@@ -101,13 +102,13 @@ pub enum SpecError {
 
 const KINDS: &str = "af_packet:INTERFACE, xdp:INTERFACE[,generic], dpdk:DEVICE[,ARGUMENT]... or pcap:IN,OUT[,repeat]";
 
-/// Opens a port for a number of workers.
+/// Opens a port for a number of workers. If it is a packet socket, each has a receive ring of that memory.
 ///
 /// # Errors
 /// If it is not there, or this program may not open it.
-pub fn open(spec: &PortSpec, queues: usize) -> Result<Port, OpenError> {
+pub fn open(spec: &PortSpec, queues: usize, memory: RingMemory) -> Result<Port, OpenError> {
     match &spec.source {
-        Source::AfPacket { interface } => af_packet::open(interface, queues),
+        Source::AfPacket { interface } => af_packet::open_with(interface, queues, memory),
         Source::Xdp { interface, generic } => xdp::open(interface, *generic, queues),
         #[cfg(feature = "dpdk")]
         Source::Dpdk { device } => crate::dpdk::open(device, queues),

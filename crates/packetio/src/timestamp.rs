@@ -6,6 +6,7 @@
 //! stamps what it receives itself, at the wire; what it sends is not stamped that way here, so that two clocks are never
 //! mixed: for both edges of a device by hardware, two taps receive copies (as optical taps give).
 
+use crate::af_packet::RingMemory;
 use crate::af_packet::ring::Ring;
 use crate::af_packet::tag;
 use crate::interface::Interface;
@@ -103,7 +104,7 @@ impl Timestamper {
             let kinds = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
             option(SOL_PACKET, libc::PACKET_TIMESTAMP, kinds)?;
         }
-        let ring = Ring::new(&socket, interface.mtu as usize + 18)?;
+        let ring = Ring::new(&socket, interface.mtu as usize + 18, RingMemory::default())?;
         sys::refuse_all(&socket)?;
         sys::bind_packet(&socket, libc::ETH_P_ALL as u16, interface.index)?;
         set_option(&socket, SOL_SOCKET, libc::SO_DETACH_FILTER, 0)?;

@@ -38,7 +38,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Before the ports are opened, so that no change goes unseen.
     let watch = LinkWatch::new().ok();
     let how = (arguments::path(matches), arguments::v1model(matches));
-    let configs = devices::open(&planned, workers, how, captures(matches)?.as_deref())?;
+    let asked = matches.get_one::<u32>("ring-memory").copied();
+    let memory = devices::ring_memory(&planned, workers, asked);
+    let captures = captures(matches)?;
+    let configs = devices::open(&planned, workers, memory, how, captures.as_deref())?;
     let options = Options {
         address: *matches
             .get_one("grpc-server-addr")

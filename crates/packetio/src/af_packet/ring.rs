@@ -6,6 +6,7 @@
 //! has figures).
 #![allow(unsafe_code, reason = "memory that is shared with the kernel")]
 
+use super::share::RingMemory;
 use crate::sys;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
@@ -39,13 +40,11 @@ pub(crate) struct Entry<'a> {
 
 impl Ring {
     /// Gives the socket a ring with slots for packets of so many bytes, if they are not huge.
-    pub(crate) fn new(socket: &OwnedFd, packet: usize) -> io::Result<Self> {
+    pub(crate) fn new(socket: &OwnedFd, packet: usize, memory: RingMemory) -> io::Result<Self> {
         /// What the kernel and virtio's header take in front of the packet, and a tag, amply.
         const FRONT: usize = 128;
-        const BYTES: usize = 8 << 20;
         let slot = (packet + FRONT).next_power_of_two().clamp(2 << 10, 16 << 10);
-        // Bursts of small frames must find slots even where frames may be long.
-        let bytes = if slot > 2 << 10 { 2 * BYTES } else { BYTES };
+        let bytes = memory.ring_bytes(slot);
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
             tp_block_nr: (bytes / BLOCK) as u32,

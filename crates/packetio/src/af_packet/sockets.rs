@@ -1,6 +1,7 @@
 //! The two packet sockets of a queue.
 
 use super::ring::Ring;
+use super::share::RingMemory;
 use crate::interface::Interface;
 use crate::sys::{self, set_option};
 use libc::{SOL_PACKET, SOL_SOCKET};
@@ -32,7 +33,11 @@ pub(super) struct Sockets {
 impl Sockets {
     /// Opens an interface that is up. In a group, a packet of a flow comes to one queue of it
     /// only, always the same.
-    pub(super) fn open(interface: &Interface, group: Option<&Group>) -> io::Result<Self> {
+    pub(super) fn open(
+        interface: &Interface,
+        group: Option<&Group>,
+        memory: RingMemory,
+    ) -> io::Result<Self> {
         let receiving = sys::socket(libc::AF_PACKET, libc::SOCK_RAW)?;
         let option = |name, value: libc::c_int| set_option(&receiving, SOL_PACKET, name, value);
         option(libc::PACKET_IGNORE_OUTGOING, 1)?;
@@ -41,7 +46,7 @@ impl Sockets {
         option(libc::PACKET_AUXDATA, 1)?;
         option(libc::PACKET_COPY_THRESH, 1)?;
         set_option(&receiving, SOL_SOCKET, libc::SO_RCVBUFFORCE, 16 << 20)?;
-        let ring = Ring::new(&receiving, interface.mtu as usize + 18)?;
+        let ring = Ring::new(&receiving, interface.mtu as usize + 18, memory)?;
         // Until it is in its group, a socket would get what others of the group get.
         sys::refuse_all(&receiving)?;
         sys::bind_packet(&receiving, libc::ETH_P_ALL as u16, interface.index)?;

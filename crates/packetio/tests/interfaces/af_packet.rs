@@ -3,7 +3,7 @@
 use super::hosts::{transfer, with_hosts};
 use super::namespace::Namespace;
 use super::{exchange, frame, receive, send, udp, wait_until};
-use packetio::af_packet::open;
+use packetio::af_packet::{RingMemory, open, open_with};
 use packetio::interface::{Interface, LinkWatch};
 use packetio::{Burst, OpenError, Port, Transmitted};
 
@@ -208,6 +208,38 @@ fn a_full_ring_and_a_full_queue_are_counted() {
         wait_until("that everything leaves", || left.queues[0].flush());
         let after = left.counters.values();
         assert_eq!(after.transmitted_packets - before.transmitted_packets, sent);
+    });
+}
+
+#[test]
+fn a_ring_has_the_memory_that_is_asked_for_also_when_the_port_comes_back() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.link("left", &namespace, "right", 1500);
+    namespace.run(|| {
+        let mut left = open("left", 1).expect("an interface");
+        for kibibytes in [256, 1024] {
+            let memory = RingMemory::of_bytes(kibibytes << 10);
+            let mut right = open_with("right", 1, memory).expect("an interface");
+            let slots = kibibytes / 2;
+            for round in 1..=2 {
+                for index in 0..slots + 100 {
+                    send(&mut left, &frame(60, index as u8));
+                }
+                assert_eq!(receive(&mut right, slots).len(), slots, "{kibibytes} KiB");
+                wait_until("that drops are counted", || {
+                    right.queues[0].receive(&mut Burst::new(1)).expect("it is up");
+                    right.counters.values().receive_dropped == round * 100
+                });
+                namespace.ip("link set right down");
+                wait_until("that it is down", || {
+                    right.queues[0].receive(&mut Burst::new(1)).is_err()
+                });
+                namespace.ip("link set right up");
+                wait_until("that both are up", || {
+                    [&mut left, &mut right].iter_mut().all(|port| port.queues[0].reopen())
+                });
+            }
+        }
     });
 }
 

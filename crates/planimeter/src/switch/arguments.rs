@@ -165,7 +165,7 @@ pub(crate) fn command() -> Command {
         )
 }
 
-fn device_arguments() -> [Arg; 10] {
+fn device_arguments() -> [Arg; 11] {
     [
         Arg::new("path")
             .long("path")
@@ -225,6 +225,17 @@ fn device_arguments() -> [Arg; 10] {
             .default_value("1")
             .value_parser(value_parser!(u16).range(1..=256))
             .help("Threads that process packets; flows stay on their thread"),
+        Arg::new("ring-memory")
+            .long("ring-memory")
+            .value_name("KIB")
+            .value_parser(value_parser!(u32).range(256..=8192))
+            .help("Memory of the receive ring of each packet socket; without it, what fits this machine")
+            .long_help(
+                "Memory in KiB of the receive ring of each packet socket, of which a port has one for \
+                 each worker; rounded down to a power of two, and twice as much for an MTU above \
+                 about 1,900. Without it, a ring has 8192, or less where all rings together would \
+                 take more than an eighth of the memory that is available.",
+            ),
         Arg::new("runtime-json")
             .long("runtime-json")
             .value_name("FILE")

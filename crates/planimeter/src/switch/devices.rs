@@ -9,6 +9,7 @@ use p4lang::device_config::to_pipeline_config;
 use p4runtime::p4info::text;
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
+use packetio::af_packet::RingMemory;
 use packetio::tap::record;
 use packetio::{PortSpec, Source, SpecError};
 use prost::Message;
@@ -230,10 +231,21 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
     }
 }
 
+/// The memory of each packet socket's receive ring: as many KiB as were asked for, or what fits this machine.
+pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32>) -> RingMemory {
+    let ports = planned.iter().flat_map(|device| &device.ports);
+    let sockets = ports.filter(|port| matches!(port.spec.source, Source::AfPacket { .. })).count();
+    match asked {
+        Some(kibibytes) => RingMemory::of_bytes(kibibytes as usize * 1024),
+        None => RingMemory::here(sockets * workers),
+    }
+}
+
 /// Opens the ports; what passes them is recorded in a directory, if one is given.
 pub(crate) fn open(
     planned: &[Planned],
     workers: usize,
+    memory: RingMemory,
     (path, v1model): (softswitch::Path, V1ModelSettings),
     captures: Option<&Path>,
 ) -> Result<Vec<DeviceConfig>, Failure> {
@@ -243,7 +255,7 @@ pub(crate) fn open(
                 Failure::input(format!("port {} of device {}: {error}", port.written, device.id))
             };
             let mut opened =
-                packetio::open(&port.spec, workers).map_err(|error| failure(&error))?;
+                packetio::open(&port.spec, workers, memory).map_err(|error| failure(&error))?;
             if let Some(directory) = captures {
                 opened = record(opened, directory).map_err(|error| {
                     failure(&format_args!("cannot record in {}: {error}", directory.display()))

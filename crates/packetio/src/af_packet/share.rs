@@ -1,0 +1,155 @@
+//! How much memory the receive rings of packet sockets take.
+//!
+//! A ring takes all of its memory when it is made, and each queue of each port has one. Few ports have rings that hold bursts
+//! of thousands of packets; many of them share an eighth of the memory that the machine has available.
+
+use std::fs;
+
+/// The memory of the receive ring of one packet socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingMemory {
+    bytes: usize,
+}
+
+impl RingMemory {
+    /// Most bytes of a ring, unless frames are longer than a page can hold: then it may be twice that.
+    pub const MOST: usize = 8 << 20;
+    /// Fewest bytes of a ring.
+    pub const LEAST: usize = 256 << 10;
+    /// Of the memory that is available, all rings together take one part in so many.
+    const PART: u64 = 8;
+    /// Fewest slots of a ring: a burst must find room, however long frames are.
+    const SLOTS: usize = 64;
+    /// Bytes of a slot for frames of ordinary length.
+    const ORDINARY_SLOT: usize = 2 << 10;
+
+    /// Memory of as many bytes, or the nearest that a ring may have.
+    #[must_use]
+    pub fn of_bytes(bytes: usize) -> Self {
+        let bytes = bytes.clamp(Self::LEAST, Self::MOST);
+        Self { bytes: 1 << bytes.ilog2() }
+    }
+
+    /// What each of so many sockets gets where so many bytes of memory are available.
+    #[must_use]
+    pub fn shared(available: u64, sockets: usize) -> Self {
+        let each = available / Self::PART / sockets.max(1) as u64;
+        Self::of_bytes(usize::try_from(each).unwrap_or(Self::MOST))
+    }
+
+    /// What each of so many sockets gets on this machine now.
+    #[must_use]
+    pub fn here(sockets: usize) -> Self {
+        available().map_or_else(Self::default, |available| Self::shared(available, sockets))
+    }
+
+    /// Bytes of a ring with slots of this size, a power of two.
+    pub(crate) fn ring_bytes(self, slot: usize) -> usize {
+        // Bursts of small frames must find slots even where frames may be long.
+        let bytes = if slot > Self::ORDINARY_SLOT { 2 * self.bytes } else { self.bytes };
+        bytes.max(Self::SLOTS * slot)
+    }
+}
+
+impl Default for RingMemory {
+    fn default() -> Self {
+        Self { bytes: Self::MOST }
+    }
+}
+
+/// Bytes of memory that this process may still take, if the system tells: what the machine has available, or what is left of
+/// the limit of its control group.
+fn available() -> Option<u64> {
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| mem_available(&text));
+    let group = fs::read_to_string("/proc/self/cgroup").ok();
+    let group = group.and_then(|text| left_in_group(group_path(&text)?));
+    [machine, group].into_iter().flatten().min()
+}
+
+/// `MemAvailable` of /proc/meminfo.
+fn mem_available(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+/// The control group of version 2, as /proc/self/cgroup has it.
+fn group_path(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("0::"))
+}
+
+fn left_in_group(path: &str) -> Option<u64> {
+    let number = |file: &str| {
+        let text = fs::read_to_string(format!("/sys/fs/cgroup{path}/{file}")).ok()?;
+        // "max" is no limit.
+        text.trim().parse::<u64>().ok()
+    };
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn few_ports_have_large_rings_and_many_ports_share_an_eighth_of_the_memory() {
+        let bytes = |available, sockets| RingMemory::shared(available, sockets).bytes;
+        for sockets in [1, 2, 8, 16] {
+            assert_eq!(bytes(2 * GIB, sockets), RingMemory::MOST, "{sockets}");
+        }
+        // 64 ports with one, two and four workers on a small machine.
+        assert_eq!(
+            [64, 128, 256].map(|sockets| bytes(2 * GIB, sockets)),
+            [4 << 20, 2 << 20, 1 << 20]
+        );
+        assert_eq!([64, 256].map(|sockets| bytes(24 * GIB, sockets)), [8 << 20, 8 << 20]);
+        for available in [GIB / 2, GIB, 2 * GIB, 7 * GIB, 64 * GIB, u64::MAX] {
+            let mut before = usize::MAX;
+            for sockets in 1..600 {
+                let each = bytes(available, sockets);
+                assert!(each.is_power_of_two() && each <= before);
+                assert!((RingMemory::LEAST..=RingMemory::MOST).contains(&each));
+                let all = each as u64 * sockets as u64;
+                let is_least = each == RingMemory::LEAST;
+                assert!(all <= available / 8 || is_least, "{sockets} of {available}: {all}");
+                before = each;
+            }
+        }
+        assert_eq!((bytes(0, 0), bytes(GIB, usize::MAX)), (RingMemory::LEAST, RingMemory::LEAST));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_brought_to_what_a_ring_may_have() {
+        let bytes = |asked| RingMemory::of_bytes(asked).bytes;
+        assert_eq!(
+            [0, 1 << 20, (1 << 20) + 5, usize::MAX].map(bytes),
+            [256 << 10, 1 << 20, 1 << 20, 8 << 20]
+        );
+    }
+
+    #[test]
+    fn a_ring_has_whole_slots_and_room_for_a_burst() {
+        for bytes in [256 << 10, 1 << 20, 8 << 20] {
+            let memory = RingMemory::of_bytes(bytes);
+            assert_eq!(memory.ring_bytes(2 << 10), bytes);
+            for slot in [2 << 10, 4 << 10, 8 << 10, 16 << 10] {
+                let ring = memory.ring_bytes(slot);
+                assert!(ring.is_multiple_of(64 << 10) && (ring / slot).is_power_of_two());
+                assert!(ring / slot >= 64 && ring <= (2 * bytes).max(1 << 20));
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_system_tells_is_understood() {
+        let meminfo = "MemTotal:       24683456 kB\nMemFree: 1 kB\nMemAvailable:   2097152 kB\n";
+        assert_eq!(mem_available(meminfo), Some(2 * GIB));
+        assert_eq!(mem_available("MemTotal: 5 kB\n"), None);
+        assert_eq!(mem_available("MemAvailable: many kB\n"), None);
+        assert_eq!(group_path("1:name=systemd:/old\n0::/user.slice/a\n"), Some("/user.slice/a"));
+        assert_eq!(group_path("1:memory:/old\n"), None);
+        assert!(available().is_some_and(|bytes| bytes > 0));
+    }
+}
