@@ -256,8 +256,8 @@ impl Case {
         match self.kind.as_str() {
             // Half of the prefixes have 24 bits, the others 28 in the other half of all addresses.
             "lpm" if number == u32::MAX => u32::MAX,
-            "lpm" if number % 2 == 0 => number / 2 << 8 | 7,
-            "lpm" => 1 << 31 | number / 2 << 4 | 7,
+            "lpm" if number.is_multiple_of(2) => ((number / 2) << 8) | 7,
+            "lpm" => 1 << 31 | ((number / 2) << 4) | 7,
             "ternary" | "range" if number == u32::MAX => u32::MAX,
             "ternary" | "range" => number << 4 | 7,
             _ => number,
@@ -273,7 +273,7 @@ impl Case {
         let key = self.key(number);
         let found = match self.kind.as_str() {
             "lpm" => {
-                let length = if number % 2 == 0 { 24 } else { 28 };
+                let length = if number.is_multiple_of(2) { 24 } else { 28 };
                 let value = bytes(key & u32::MAX << (32 - length));
                 FieldMatchType::Lpm(v1::field_match::Lpm { value, prefix_len: length })
             }

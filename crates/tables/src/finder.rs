@@ -715,7 +715,7 @@ mod tests {
         let (low, high) =
             (bytes(u64::from(number) << 4, 32), bytes(u64::from(number) << 4 | 15, 32));
         match kind {
-            MatchKind::Lpm => FieldMatch::Lpm(low, if number % 2 == 0 { 28 } else { 30 }),
+            MatchKind::Lpm => FieldMatch::Lpm(low, if number.is_multiple_of(2) { 28 } else { 30 }),
             MatchKind::Ternary => FieldMatch::Ternary(low, bytes(!15, 64)[4..].to_vec()),
             MatchKind::Range => FieldMatch::Range(low, high),
             MatchKind::Exact | MatchKind::Optional => FieldMatch::Exact(low),
