@@ -54,6 +54,7 @@ mod operations;
 mod pmoo;
 pub mod port;
 mod prolong;
+mod regulators;
 mod sets;
 mod settings;
 mod simple;

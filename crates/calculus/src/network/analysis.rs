@@ -137,12 +137,36 @@ pub enum AnalysisError {
     /// Regulators, multicast and replicated flows are known to analyses by delays only.
     #[error("{0} does not know regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
-    /// An interleaved regulator is behind a server that does not keep the order of arrival.
+    /// Something between an interleaved regulator and the last regulation does not keep the order of arrival.
     #[error(
-        "the interleaved regulator behind server '{0}' needs FIFO service before it; serve in the order of arrival, or regulate \
-         each flow by itself"
+        "the interleaved regulator behind server '{regulator}' needs FIFO service since the last regulation of its flows, and \
+         server '{server}' serves in any order; serve in the order of arrival there, or regulate each flow by itself \
+         (per-flow)"
     )]
-    NotInOrder(String),
+    NotInOrder {
+        /// The server in front of the regulator.
+        regulator: String,
+        /// The server that serves in any order.
+        server: String,
+    },
+    /// Flows that share an interleaved regulator were not regulated, and did not begin, at one place.
+    #[error(
+        "the interleaved regulator behind server '{regulator}' has no bound: flow '{first}' was regulated last (or begins) \
+         before server '{first_entry}', flow '{second}' before server '{second_entry}', and what is late of one \
+         blocks the other; put regulators behind all servers (and ports) before it, or regulate each flow by itself (per-flow)"
+    )]
+    OvertakesRegulated {
+        /// The server in front of the regulator.
+        regulator: String,
+        /// A flow of the regulator.
+        first: String,
+        /// The server to which it comes regulated.
+        first_entry: String,
+        /// Another flow of it.
+        second: String,
+        /// The server to which that one comes regulated.
+        second_entry: String,
+    },
     /// No more bounds were wanted ([`Analyser::stopped_by`]).
     #[error("it was stopped before its end")]
     Stopped,

@@ -14,7 +14,7 @@ use super::copies::Copies;
 use super::operations;
 use super::port::{Port, PortError, Ports};
 use crate::excerpt::excerpt;
-use crate::{Curve, Rational};
+use crate::{Curve, Extended, Rational};
 
 /// Servers of a path in which a place is looked for rather than remembered.
 const SHORT: usize = 16;
@@ -84,16 +84,17 @@ impl fmt::Display for Multiplexing {
 /// What delays packets until the flows behind a server keep the arrival curves of their sources again,
 /// as the asynchronous traffic shaping of IEEE 802.1Qcr does.
 ///
-/// Behind a server that is FIFO for the traffic of a regulator, the regulator comes for free: nothing
-/// takes longer through both than it may take through the server alone (Le Boudec, "A theory of
+/// A regulator comes for free where all that lies between the last regulation of its flows and itself keeps the order
+/// of its packets: nothing takes longer through both than it may take without the regulator (Le Boudec, "A theory of
 /// traffic regulators for deterministic networks with application to interleaved regulators",
-/// IEEE/ACM Transactions on Networking 26, 2018, theorems 4 and 5).
+/// IEEE/ACM Transactions on Networking 26, 2018, theorems 4 and 5). Elsewhere there is no bound, and analyses say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Regulator {
     /// A queue for each flow, whose data are in order in front of it in any case.
     PerFlow,
     /// One queue for all flows of a priority that go on to the same server; only its first packet
-    /// is looked at. The server must serve them in the order of arrival.
+    /// is looked at. They must have come the same way since they were regulated last, or since their sources, over servers
+    /// that serve in the order of arrival.
     Interleaved,
 }
 
@@ -309,6 +310,19 @@ pub enum ModelError {
         /// What is wrong and what to do.
         fault: &'static str,
     },
+    /// A regulator would hold back the packets of a flow for ever.
+    #[error(
+        "the regulator behind server '{}' never lets the largest packet of flow '{}' pass, since its arrival curve has a \
+         smaller burst; raise the burst to the maximum packet",
+        excerpt(.server),
+        excerpt(.flow)
+    )]
+    Unregulable {
+        /// The flow.
+        flow: String,
+        /// The server in front of the regulator.
+        server: String,
+    },
     /// A packet size is negative.
     #[error("the maximum packet size of flow '{}' is negative", excerpt(.0))]
     Packet(String),
@@ -399,6 +413,13 @@ impl NetworkBuilder {
         Ok(placed)
     }
 
+    /// Puts a regulator behind a server that was added, or takes it away; for the queues of ports.
+    pub fn regulate(&mut self, server: ServerId, regulator: Option<Regulator>) {
+        if let Some(server) = self.servers.get_mut(server.index()) {
+            server.regulator = regulator;
+        }
+    }
+
     /// Adds a flow.
     pub fn flow(&mut self, flow: Flow) -> FlowId {
         self.flows.push(flow);
@@ -448,6 +469,9 @@ impl NetworkBuilder {
             check_flow(flow, FlowId::new(index), &self.servers, &mut last_visits)?;
         }
         self.ports.check(&self.flows)?;
+        for flow in &self.flows {
+            check_regulable(flow, &self.servers)?;
+        }
         let firsts = check_multicast(&self.flows)?;
         let copies = Copies::of(&self.flows, &self.servers)?;
         let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
@@ -589,6 +613,23 @@ fn check_flow(
         return Err(ModelError::Packet(flow.name.clone()));
     }
     check_curve("arrival curve", &flow.arrival, || format!("flow '{}'", excerpt(&flow.name)))
+}
+
+/// Checks that the packets of a flow may pass the regulators on its path.
+fn check_regulable(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
+    let Some((_, passed)) = flow.path.split_last() else { return Ok(()) };
+    let burst = flow.arrival.right_limit_at(&Rational::ZERO);
+    if burst >= Extended::from(&flow.maximum_packet) {
+        return Ok(());
+    }
+    let mut passed = passed.iter().filter_map(|id| servers.get(id.index()));
+    match passed.find(|server| server.regulator.is_some()) {
+        Some(server) => {
+            let (flow, server) = (flow.name.clone(), server.name.clone());
+            Err(ModelError::Unregulable { flow, server })
+        }
+        None => Ok(()),
+    }
 }
 
 /// The first flow of each multicast group.

@@ -67,6 +67,105 @@ fn a_regulator_forgets_the_delays_before_it() {
     }
 }
 
+/// Servers a and b, and c behind a regulator of b; flow f over all three, flow g from `joins` on.
+fn joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Network {
+    let mut builder = NetworkBuilder::new("joining");
+    let path = [
+        builder.server(Server { regulator: before, ..Server::new("a", rl("10", "1")) }),
+        builder.server(Server::new("b", rl("10", "1")).regulated(regulator)),
+        builder.server(Server::new("c", rl("10", "1"))),
+    ];
+    builder.flow(Flow::new("f", path.to_vec(), tb("10", "5")));
+    builder.flow(Flow::new("g", path[joins..].to_vec(), tb("1", "1")));
+    builder.build().expect("a network")
+}
+
+#[test]
+fn what_is_late_already_shares_no_regulator_with_what_is_not() {
+    use Regulator::{Interleaved, PerFlow};
+    let bounds = |network: &Network| analyser(network).bounds(Analysis::TfaPlusPlus);
+    // Flow f is regulated last at its source, up to the delay of server a before flow g is.
+    let found = bounds(&joining(None, Interleaved, 1));
+    let Err(AnalysisError::OvertakesRegulated { regulator, first_entry, second_entry, .. }) = found
+    else {
+        panic!("{found:?}");
+    };
+    assert_eq!([regulator, first_entry, second_entry], ["b", "a", "b"]);
+    // Each flow by itself, or both regulated before b, or both over a and b: nothing is overtaken.
+    for (before, regulator, joins, exact) in [
+        // a: 1 + 10/10, b: 1 + (10 + 5 2 + 1)/10, c: 1 + 11/10.
+        (None, PerFlow, 1, "7.2"),
+        // The same, but b: 1 + 11/10.
+        (Some(Interleaved), Interleaved, 1, "6.2"),
+        (Some(PerFlow), Interleaved, 1, "6.2"),
+        // a: 1 + 11/10, b: 1 + (11 + 6 2.1)/10, c: 1 + 11/10.
+        (None, Interleaved, 0, "7.56"),
+    ] {
+        let network = joining(before, regulator, joins);
+        let found = bounds(&network).expect("bounds");
+        assert_eq!(found[0].delay, number(exact), "{before:?} {regulator:?} {joins}");
+    }
+}
+
+#[test]
+fn a_port_is_a_hop_without_a_regulator_unless_it_has_one() {
+    let text = r#"
+        regulator = "interleaved"
+        [[port]]
+        name = "p"
+        rate = 10
+        regulator = "none"
+        scheduler = "weighted-round-robin"
+        minimum-packet = 1
+        maximum-packet = 1
+        class = [{ priority = 0, weight = 1 }, { priority = 1, weight = 1 }]
+        [[server]]
+        name = "b"
+        service = { rate-latency = { rate = 10, latency = 1 } }
+        [[server]]
+        name = "c"
+        service = { rate-latency = { rate = 10, latency = 1 } }
+        [[flow]]
+        name = "f"
+        path = ["p", "b", "c"]
+        arrival = { token-bucket = { burst = 3, rate = 1 } }
+        maximum-packet = 1
+        [[flow]]
+        name = "g"
+        path = ["b", "c"]
+        arrival = { token-bucket = { burst = 3, rate = 1 } }
+        maximum-packet = 1
+    "#;
+    let read = |text: &str| format::read(text, Format::Toml).expect("a network");
+    let found = analyser(&read(text)).bounds(Analysis::TfaPlusPlus);
+    assert!(matches!(found, Err(AnalysisError::OvertakesRegulated { .. })), "{found:?}");
+    // What holds for the whole file holds for ports.
+    let network = read(&text.replace("regulator = \"none\"", ""));
+    let all = network.servers().all(|(_, s)| s.regulator == Some(Regulator::Interleaved));
+    assert!(all, "{network:?}");
+    // p: (3 + 1)/10 and a packet of the other class, b and c: 1 + 6/10.
+    let found = analyser(&network).bounds(Analysis::TfaPlusPlus).expect("bounds");
+    assert_eq!(found[0].delay, number("3.9"));
+}
+
+#[test]
+fn packets_that_their_flow_may_never_send_pass_no_regulator() {
+    let build = |burst: &str, regulator: Option<Regulator>| {
+        let mut builder = NetworkBuilder::new("packets");
+        let path = ["a", "b"]
+            .map(|name| builder.server(Server { regulator, ..Server::new(name, rl("10", "1")) }));
+        let flow = Flow::new("f", path.to_vec(), tb(burst, "1"));
+        builder.flow(Flow { maximum_packet: 4.into(), ..flow });
+        builder.build()
+    };
+    for regulator in [Regulator::PerFlow, Regulator::Interleaved] {
+        let found = build("3", Some(regulator));
+        assert!(matches!(found, Err(ModelError::Unregulable { .. })), "{found:?}");
+        assert!(build("4", Some(regulator)).is_ok());
+    }
+    assert!(build("3", None).is_ok());
+}
+
 #[test]
 fn what_does_not_know_regulators_says_so() {
     let ring = ring(3, 2, Rational::ONE, Regulator::Interleaved);
@@ -81,7 +180,7 @@ fn what_does_not_know_regulators_says_so() {
     assert_eq!(simulate(&ring, id, &Settings::default()), None);
     let any = Settings::default().multiplexed(Multiplexing::Arbitrary);
     let found = Analyser::new(&ring, any).bound(id, Analysis::TfaPlusPlus);
-    assert!(matches!(found, Err(AnalysisError::NotInOrder(_))), "{found:?}");
+    assert!(matches!(found, Err(AnalysisError::NotInOrder { .. })), "{found:?}");
 }
 
 /// Packets that go round through interleaved regulators; the largest delay of each flow.

@@ -5,8 +5,8 @@
 //! flows that come over one link are together also bounded by what shapes the link (Mifdaoui,
 //! Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network
 //! calculus for complex networks", 2017). All that is unknown is one delay per server (and
-//! priority). Behind a regulator a flow keeps the arrival curve of its source again, and the delay of
-//! the server before is that of both ([`Regulator`]); flows of one multicast group count once where
+//! priority). Behind a regulator a flow keeps the arrival curve of its source again, and delays since the
+//! last regulation are those of the regulator, too (`regulators`); flows of one multicast group count once where
 //! they have gone the same way, and copies of replicated flows once from where all but one are
 //! eliminated (`copies`). In a feed-forward network these follow in order. In a cyclic one they are a fixed
 //! point of a function F (Thomas, Le Boudec, Mifdaoui, "On cyclic dependencies and regulators in
@@ -29,8 +29,8 @@ use std::sync::Arc;
 use super::{Analysis, AnalysisError, ClassBound, FlowBound, ServerBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::{FlowId, Multiplexing, Priority, Regulator, ServerId};
-use crate::network::{operations, pmoo};
+use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::{operations, pmoo, regulators};
 use crate::{Curve, Extended, Rational};
 
 /// Rounds of iteration after which a cyclic network counts as unbounded.
@@ -56,6 +56,7 @@ struct Class {
 
 impl Delays {
     pub(crate) fn of(common: &Common<'_>) -> Result<Self, AnalysisError> {
+        regulators::check(common.network, &common.settings)?;
         match common.network.order() {
             Ok(order) => {
                 let mut delays = Self { classes: HashMap::new() };
@@ -207,7 +208,7 @@ impl Delays {
                 continue;
             };
             // Behind a regulator it is as it was at its source, and what shaped it before is past.
-            if is_regulated(common, before)? {
+            if is_regulated(common, before) {
                 total = operations::sum(&total, &arrival)?;
                 continue;
             }
@@ -215,7 +216,7 @@ impl Delays {
             for earlier in flow.path.iter().take_while(|earlier| **earlier != server) {
                 let class = self.class(common, *earlier, *id).map_or(&Extended::ZERO, |c| &c.delay);
                 delay = delay.checked_add(class).unwrap_or(Extended::PositiveInfinity);
-                if is_regulated(common, *earlier)? {
+                if is_regulated(common, *earlier) {
                     delay = Extended::ZERO;
                 }
             }
@@ -334,15 +335,8 @@ impl Delays {
 }
 
 /// Whether flows keep the arrival curves of their sources behind a server.
-fn is_regulated(common: &Common<'_>, server: ServerId) -> Result<bool, AnalysisError> {
-    let model = common.network.server(server);
-    let in_order = common.multiplexing(server) != Multiplexing::Arbitrary;
-    match model.regulator {
-        Some(Regulator::Interleaved) if !in_order => {
-            Err(AnalysisError::NotInOrder(model.name.clone()))
-        }
-        regulator => Ok(regulator.is_some()),
-    }
+fn is_regulated(common: &Common<'_>, server: ServerId) -> bool {
+    common.network.server(server).regulator.is_some()
 }
 
 /// A power of two that is at most the number and more than half of it.

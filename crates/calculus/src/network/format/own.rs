@@ -58,12 +58,16 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     }
     let mut placed = Vec::new();
     for node in fields.get("port").map_or(Ok(&[][..]), Node::list)? {
-        let port = ports::port(node, &units)?;
+        let (port, regulated) = ports::port(node, &units)?;
         let name = port.name.clone();
         if ids.contains_key(&name) || placed.iter().any(|other: &Named| other.name == name) {
             return Err(ModelError::Duplicate { kind: "server or port", name }.into());
         }
         let queues = builder.port(port).map_err(|error| node.fault(format!("is none: {error}")))?;
+        let regulator = regulated.map_or(Ok(common.regulator), regulator)?;
+        for (id, _) in &queues {
+            builder.regulate(*id, regulator);
+        }
         placed.push(Named { name, queues });
     }
     // Queues go by their own names where no flow is near, as in links.

@@ -34,8 +34,11 @@ impl Named {
     }
 }
 
-/// Reads a port.
-pub(super) fn port(node: &Node<'_>, units: &Units) -> Result<Port, FormatError> {
+/// Reads a port, and finds what it says of the regulators behind its queues, if it does.
+pub(super) fn port<'a>(
+    node: &'a Node<'_>,
+    units: &Units,
+) -> Result<(Port, Option<&'a Node<'a>>), FormatError> {
     let known = [
         "name",
         "rate",
@@ -44,6 +47,7 @@ pub(super) fn port(node: &Node<'_>, units: &Units) -> Result<Port, FormatError> 
         "cycle",
         "minimum-packet",
         "maximum-packet",
+        "regulator",
         "class",
     ];
     let fields = node.fields(&known)?;
@@ -77,12 +81,13 @@ pub(super) fn port(node: &Node<'_>, units: &Units) -> Result<Port, FormatError> 
         }
     };
     let latency = fields.get("latency").map(|node| units.read(node, Dimension::Time));
-    Ok(Port {
+    let port = Port {
         name: fields.need("name")?.text()?.to_owned(),
         rate: units.read(fields.need("rate")?, Dimension::Rate)?,
         latency: latency.transpose()?.unwrap_or(Rational::ZERO),
         scheduler,
-    })
+    };
+    Ok((port, fields.get("regulator")))
 }
 
 fn weight(class: &Fields<'_>) -> Result<u32, FormatError> {
