@@ -74,6 +74,6 @@ pub use model::{
 };
 pub use port::{Port, PortError};
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
-pub use simulation::{Trajectory, simulate};
+pub use simulation::{Observation, ServerObservation, Trajectory, observe, simulate};
 pub use stability::Load;
 pub use unbounded::Reason;

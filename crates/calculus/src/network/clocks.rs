@@ -76,7 +76,8 @@ impl Network {
         let flows: Result<Vec<Flow>, ClocksError> = self.flows().map(|(_, f)| flow(f)).collect();
         let links: Result<Vec<Curve>, ClocksError> =
             self.link_shapes().map(|curve| clocks.above(curve)).collect();
-        Ok(self.with_curves(servers, flows?, links?))
+        let in_true_time = self.with_curves(servers, flows?, links?);
+        Ok(in_true_time.clocked(self.clone(), clocks.clone()))
     }
 }
 

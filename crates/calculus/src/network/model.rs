@@ -8,8 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use super::clocks::Clocks;
 use super::copies::Copies;
 use super::operations;
 use super::port::{Port, PortError, Ports};
@@ -540,6 +541,7 @@ impl NetworkBuilder {
             outline: OnceLock::new(),
             is_outline: false,
             is_arrival_aware: false,
+            clocked: None,
         })
     }
 }
@@ -701,6 +703,8 @@ pub struct Network {
     is_outline: bool,
     /// Whether services count what other classes send.
     is_arrival_aware: bool,
+    /// If its curves are in true time: the network by its own clocks, and these.
+    clocked: Option<Arc<(Self, Clocks)>>,
 }
 
 impl Network {
@@ -790,6 +794,19 @@ impl Network {
         }
         network.outline = OnceLock::new();
         network
+    }
+
+    /// The same, whose curves are in true time, while `own` is the network by its clocks.
+    pub(super) fn clocked(self, own: Self, clocks: Clocks) -> Self {
+        Self { clocked: Some(Arc::new((own, clocks))), ..self }
+    }
+
+    /// The network with the curves that hold by its clocks, and these clocks; the network itself if they are perfect.
+    pub(super) fn by_its_clocks(&self) -> (&Self, Option<&Clocks>) {
+        match self.clocked.as_deref() {
+            None => (self, None),
+            Some((own, clocks)) => (own, Some(clocks)),
+        }
     }
 
     /// What shapes links, in the order of their servers.

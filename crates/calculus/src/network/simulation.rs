@@ -16,14 +16,16 @@
 //! Curves that stand in for longer ones ([`Part`]) allow what the exact ones do not: flows that have one send nothing, and
 //! nothing runs over servers and links that do.
 //!
-//! Networks with ports run packet by packet, with the schedulers of the ports (`packets`).
+//! Networks with packets, ports, regulators, multicast or replicated flows, or cycles, run packet by packet (`packets`).
 //!
-//! Networks with packetizers run twice: with packets so small that nothing is held back, and, if
+//! As fluids, networks with packetizers run twice: with packets so small that nothing is held back, and, if
 //! all servers are FIFO and packetize, with packets as large as they may be.
 
 mod packets;
 mod process;
 mod server;
+
+pub use packets::{Observation, ServerObservation, observe};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -64,17 +66,32 @@ enum Strategy {
     WithTheLast,
 }
 
-/// Looks for a bad run for a flow. None if the network is beyond what is simulated: infinite
-/// bursts, overload, maximum service curves, very long paths, curves that stand in for longer ones,
-/// regulators, multicast and replicated flows.
+impl Trajectory {
+    /// The one of two runs of a flow with the longer delay, with the larger backlog of both.
+    fn or_worse(self, other: Self) -> Self {
+        let backlog = self.backlog.clone().max(other.backlog.clone());
+        Self { backlog, ..if other.delay > self.delay { other } else { self } }
+    }
+}
+
+/// Looks for a bad run for a flow: as a fluid where that is possible, and packet by packet where there are packets or anything
+/// that only these know, such as ports, regulators, multicast and replicated flows, clocks. None if neither is possible.
 #[must_use]
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
-    if network.needs_delays() {
-        return None;
+    let as_fluid = !network.needs_delays() && network.ports().is_empty();
+    let fluid = as_fluid.then(|| simulate_fluid(network, flow, settings)).flatten();
+    let sends_packets = || network.flows().any(|(_, flow)| flow.maximum_packet.is_positive());
+    let by_packets = fluid.is_none() || sends_packets();
+    let packets = by_packets.then(|| packets::simulate(network, flow, settings)).flatten();
+    match (fluid, packets) {
+        (Some(fluid), Some(packets)) => Some(fluid.or_worse(packets)),
+        (fluid, packets) => fluid.or(packets),
     }
-    if !network.ports().is_empty() {
-        return packets::simulate(network, flow, settings);
-    }
+}
+
+/// Looks for a bad run of a fluid. None if the network is beyond that: infinite bursts, overload, maximum service curves, very
+/// long paths, curves that stand in for longer ones.
+fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let scene = Scene::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;
     let strategies = [Strategy::Together, Strategy::WithTheFirst, Strategy::WithTheLast];
@@ -84,10 +101,7 @@ pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<
             let Some(found) = scene.run(*strategy, reversed, *packets) else { continue };
             worst = Some(match worst {
                 None => found,
-                Some(worst) => Trajectory {
-                    backlog: worst.backlog.clone().max(found.backlog.clone()),
-                    ..if found.delay > worst.delay { found } else { worst }
-                },
+                Some(worst) => worst.or_worse(found),
             });
         }
     }

@@ -1,15 +1,12 @@
 //! Regulators, multicast flows and clocks: exact bounds, and packets that are really held back.
 
-use std::collections::HashMap;
-
 use calculus::network::{
-    Analyser, Analysis, AnalysisError, Flow, Format, ModelError, Multiplexing, Network,
-    NetworkBuilder, Regulator, Server, Settings, format, simulate,
+    Analyser, Analysis, AnalysisError, Flow, FlowId, Format, ModelError, Multiplexing, Network,
+    NetworkBuilder, Regulator, Server, Settings, format, observe, simulate,
 };
 use calculus::{Curve, Extended, Rational};
 use proptest::prelude::*;
 
-use crate::packets::{Sent, go_round};
 use crate::soundness::config;
 use crate::support::{number, rl, tb};
 
@@ -177,32 +174,10 @@ fn what_does_not_know_regulators_says_so() {
             _ => assert!(matches!(found, Err(AnalysisError::NeedsDelays(_))), "{analysis}"),
         }
     }
-    assert_eq!(simulate(&ring, id, &Settings::default()), None);
+    assert!(simulate(&ring, id, &Settings::default()).is_some());
     let any = Settings::default().multiplexed(Multiplexing::Arbitrary);
     let found = Analyser::new(&ring, any).bound(id, Analysis::TfaPlusPlus);
     assert!(matches!(found, Err(AnalysisError::NotInOrder { .. })), "{found:?}");
-}
-
-/// Packets that go round through interleaved regulators; the largest delay of each flow.
-fn packets(ring: &Network, rate: &Rational, offsets: &[u32], each: usize) -> Vec<Rational> {
-    let mut released = vec![Rational::ZERO; ring.servers().len()];
-    // Of a flow behind a server: tokens, and when there were so many.
-    let mut tokens = HashMap::<(usize, usize), (Rational, Rational)>::new();
-    go_round(ring, offsets, each, |Sent { flow, server, is_last, size, at, .. }| {
-        if is_last {
-            return Some(at);
-        }
-        // Not before the packet in front of it, and not before its flow may.
-        let (level, since) =
-            tokens.get(&(flow, server)).cloned().unwrap_or((Rational::ONE, Rational::ZERO));
-        let head = at.max(released[server].clone());
-        let level = (level + rate * (&head - &since)).min(Rational::ONE);
-        let missing = (&size - &level).max(Rational::ZERO);
-        let out = &head + &(&missing / rate);
-        tokens.insert((flow, server), (level + missing - &size, out.clone()));
-        released[server] = out.clone();
-        Some(out)
-    })
 }
 
 proptest! {
@@ -212,13 +187,19 @@ proptest! {
     fn regulated_packets_keep_their_bounds(
         (servers, length) in (3_usize..6).prop_flat_map(|n| (Just(n), 2..=n)),
         percent in 50_i64..100,
-        offsets in prop::collection::vec(0_u32..40, 6),
+        seed in any::<u64>(),
     ) {
         let rate = Rational::ratio(percent, 10 * length as i64);
         let ring = ring(servers, length, rate.clone(), Regulator::Interleaved);
+        // Flows that share a regulator have come regulated to the server in front of it.
         let bounds = analyser(&ring).bounds(Analysis::TfaPlusPlus).expect("bounds");
-        for (bound, worst) in bounds.iter().zip(packets(&ring, &rate, &offsets, 50)) {
-            prop_assert!(bound.delay >= Extended::Finite(worst.clone()), "{} {worst}", bound.delay);
+        for run in 0..4 {
+            let seen = observe(&ring, &Settings::default(), seed.wrapping_add(run)).expect("a run");
+            prop_assert_eq!(seen.flows.len(), servers);
+            for run in seen.flows {
+                let (bound, worst) = (&bounds[run.flow.index()].delay, Extended::Finite(run.delay));
+                prop_assert!(*bound >= worst, "{bound} < {worst}");
+            }
         }
     }
 }
@@ -291,4 +272,52 @@ fn files_have_words_for_all_of_it() {
     assert!(
         format::read(&wrong, Format::Toml).expect_err("slow").to_string().contains("stability")
     );
+}
+
+/// Flows of packets of 1 from a and from b, which is in front of a regulator, to c.
+fn packets_joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Network {
+    let mut builder = NetworkBuilder::new("packets joining");
+    let server = |name: &str| Server { packetizer: true, ..Server::new(name, rl("10", "1")) };
+    let path = [
+        builder.server(Server { regulator: before, ..server("a") }),
+        builder.server(server("b").regulated(regulator)),
+        builder.server(server("c")),
+    ];
+    for (name, first) in [("f0", 0), ("g0", joins), ("f1", 0), ("g1", joins)] {
+        let flow = Flow::new(name, path[first..].to_vec(), tb("1", "2"));
+        builder.flow(Flow { maximum_packet: Rational::ONE, ..flow });
+    }
+    builder.build().expect("a network")
+}
+
+#[test]
+fn packets_that_were_overtaken_hold_others_back() {
+    use Regulator::{Interleaved, PerFlow};
+    let run = |network: &Network, flow: FlowId| {
+        let run = simulate(network, flow, &Settings::default()).expect("a run");
+        Extended::Finite(run.delay)
+    };
+    let bounds = |network: &Network| analyser(network).bounds(Analysis::TfaPlusPlus);
+    // What servers take is no bound: flows that join are held back several times as long.
+    let refused = packets_joining(None, Interleaved, 1);
+    assert!(matches!(bounds(&refused), Err(AnalysisError::OvertakesRegulated { .. })));
+    let servers = bounds(&packets_joining(None, PerFlow, 1)).expect("bounds");
+    for bound in &servers {
+        let seen = run(&refused, bound.flow);
+        assert!(seen > bound.delay, "{seen} {}", bound.delay);
+    }
+    assert!(run(&refused, servers[1].flow) > number("7"), "twice the bound of 3.28");
+    // Where nothing is overtaken, servers are all that counts.
+    for (before, regulator, joins) in [
+        (None, PerFlow, 1),
+        (Some(Interleaved), Interleaved, 1),
+        (Some(PerFlow), Interleaved, 1),
+        (None, Interleaved, 0),
+    ] {
+        let network = packets_joining(before, regulator, joins);
+        for bound in bounds(&network).expect("bounds") {
+            let seen = run(&network, bound.flow);
+            assert!(seen <= bound.delay && seen > number("2"), "{seen} {}", bound.delay);
+        }
+    }
 }

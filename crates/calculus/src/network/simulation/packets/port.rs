@@ -1,4 +1,4 @@
-//! What a port does, packet by packet.
+//! What a port does, packet by packet. All times are by its clock.
 
 use std::collections::VecDeque;
 
@@ -20,22 +20,30 @@ pub(super) enum Pick {
 pub(super) struct State<'n> {
     port: &'n Port,
     queues: Vec<Queue<'n>>,
-    /// What is being sent: class, packet.
-    sending: Option<(usize, Option<usize>)>,
+    /// What is being sent.
+    sending: Option<Sending>,
     order: Order<'n>,
+}
+
+/// A packet on its way to the link.
+struct Sending {
+    class: usize,
+    /// None for one of traffic that no flow stands for.
+    packet: Option<usize>,
+    until: Rational,
 }
 
 struct Queue<'n> {
     priority: Priority,
     /// Packets with their sizes.
-    packets: VecDeque<(usize, &'n Rational)>,
+    packets: VecDeque<(usize, Rational)>,
     /// The size of packets of which one always waits, if no flow has this class.
     always: Option<&'n Rational>,
 }
 
 impl<'n> Queue<'n> {
-    fn head(&self) -> Option<&'n Rational> {
-        self.packets.front().map(|(_, size)| *size).or(self.always)
+    fn head(&self) -> Option<&Rational> {
+        self.packets.front().map(|(_, size)| size).or(self.always)
     }
 }
 
@@ -131,7 +139,7 @@ impl<'n> State<'n> {
         now: &Rational,
         priority: Priority,
         packet: usize,
-        size: &'n Rational,
+        size: Rational,
     ) {
         self.pass_time(now);
         if let Some(queue) = self.queues.iter_mut().find(|queue| queue.priority == priority) {
@@ -140,9 +148,10 @@ impl<'n> State<'n> {
     }
 
     /// The packet that was being sent has left.
-    pub(super) fn done(&mut self, now: &Rational) -> Option<usize> {
-        self.pass_time(now);
-        let (_, packet) = self.sending.take()?;
+    pub(super) fn done(&mut self) -> Option<usize> {
+        let until = self.sending.as_ref()?.until.clone();
+        self.pass_time(&until);
+        let Sending { packet, .. } = self.sending.take()?;
         if let Order::Urgency { credits, .. } = &mut self.order {
             for (credit, queue) in credits.iter_mut().zip(&self.queues) {
                 if queue.head().is_none() && credit.is_positive() {
@@ -158,7 +167,9 @@ impl<'n> State<'n> {
             return Pick::Nothing;
         }
         self.pass_time(now);
-        let heads: Vec<Option<&Rational>> = self.queues.iter().map(Queue::head).collect();
+        let heads: Vec<Option<Rational>> =
+            self.queues.iter().map(|queue| queue.head().cloned()).collect();
+        let heads: Vec<Option<&Rational>> = heads.iter().map(Option::as_ref).collect();
         let class = match self.order.pick(now, &heads, &self.port.rate) {
             Ok(class) => class,
             Err(Some(time)) => return Pick::Later(time),
@@ -169,7 +180,7 @@ impl<'n> State<'n> {
         };
         let until = now + &(*size / &self.port.rate);
         let packet = queue.packets.pop_front().map(|(packet, _)| packet);
-        self.sending = Some((class, packet));
+        self.sending = Some(Sending { class, packet, until: until.clone() });
         Pick::Sends { packet, until }
     }
 
@@ -185,7 +196,7 @@ impl<'n> State<'n> {
                 None => now - &from,
                 Some(gates) => gates.open(class, now) - gates.open(class, &from),
             };
-            if self.sending.is_some_and(|(sending, _)| sending == class) {
+            if self.sending.as_ref().is_some_and(|sending| sending.class == class) {
                 *credit -= &((&self.port.rate - slope) * &passed);
             } else if queue.head().is_some() {
                 *credit += &(slope * &passed);

@@ -1,0 +1,272 @@
+//! Who takes part in runs: flows that may send whole packets over servers that are simulated.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use super::conformance::Conformance;
+use super::line::Spec;
+use crate::network::clocks::Clocks;
+use crate::network::model::{Flow, FlowId, Multiplexing, Network, Part, Priority, ServerId};
+use crate::network::settings::Settings;
+use crate::network::simple;
+use crate::{Curve, Extended, Rational};
+
+/// Flows, besides the one of interest, that take part.
+const FLOWS: usize = 24;
+/// Packets that stand for the burst of a fluid.
+const PARTS: i64 = 5;
+
+/// A flow that takes part.
+#[derive(Debug)]
+pub(super) struct Actor<'n> {
+    pub(super) id: FlowId,
+    pub(super) path: &'n [ServerId],
+    pub(super) priority: Priority,
+    /// Whether it is a fluid, whose packets stand for any of its data.
+    pub(super) fluid: bool,
+    pub(super) stream: usize,
+}
+
+/// Flows that have one source: one flow, the flows of a multicast group, or the copies of a replicated flow.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// Places among the actors.
+    pub(super) members: Vec<usize>,
+    pub(super) is_replicated: bool,
+    pub(super) conformance: Conformance,
+    pub(super) rate: Rational,
+    /// Its largest and smallest packets.
+    pub(super) size: Rational,
+    pub(super) least: Rational,
+}
+
+/// Who takes part.
+#[derive(Debug)]
+pub(super) struct Cast<'n> {
+    pub(super) network: &'n Network,
+    pub(super) clocks: Option<&'n Clocks>,
+    pub(super) actors: Vec<Actor<'n>>,
+    pub(super) streams: Vec<Stream>,
+    /// Servers that are no ports.
+    pub(super) lines: HashMap<ServerId, Spec>,
+}
+
+impl<'n> Cast<'n> {
+    /// Returns those that matter for a flow of interest, whose place among the actors is 0, or all if there is none. None if no flow
+    /// takes part, or the one of interest does not.
+    pub(super) fn of(
+        network: &'n Network,
+        settings: &Settings,
+        flow: Option<FlowId>,
+    ) -> Option<Self> {
+        // Ports have an order of service of their own.
+        if settings.multiplexing.is_some() && !network.ports().is_empty() {
+            return None;
+        }
+        let (network, clocks) = network.by_its_clocks();
+        let mut cast = Self {
+            network,
+            clocks,
+            actors: Vec::new(),
+            streams: Vec::new(),
+            lines: HashMap::new(),
+        };
+        let ids = match flow {
+            None => network.flows().map(|(id, _)| id).collect(),
+            Some(flow) => around(network, flow),
+        };
+        let mut groups = HashMap::<(bool, &str), usize>::new();
+        for id in ids {
+            let Some(size) = cast.fits(settings, id) else {
+                if Some(id) == flow {
+                    return None;
+                }
+                continue;
+            };
+            cast.add(id, size, &mut groups);
+        }
+        (!cast.actors.is_empty()).then_some(cast)
+    }
+
+    fn add(&mut self, id: FlowId, size: Rational, groups: &mut HashMap<(bool, &'n str), usize>) {
+        let flow = self.network.flow(id);
+        let actor = self.actors.len();
+        let group = match (&flow.replicated, &flow.multicast) {
+            (Some(group), _) => Some((true, group.as_str())),
+            (None, Some(group)) => Some((false, group.as_str())),
+            (None, None) => None,
+        };
+        let known = group.and_then(|group| groups.get(&group).copied());
+        let stream = match known.and_then(|stream| self.streams.get_mut(stream)) {
+            Some(stream) if stream.size == size => {
+                stream.members.push(actor);
+                known.unwrap_or_default()
+            }
+            // The same packets do not fit on this way.
+            Some(_) => return,
+            None => {
+                let Some(conformance) = Conformance::of(&flow.arrival) else { return };
+                let Some(rate) = flow.arrival.ultimate_rate().into_finite() else { return };
+                self.streams.push(Stream {
+                    members: vec![actor],
+                    is_replicated: flow.replicated.is_some(),
+                    conformance,
+                    rate,
+                    least: self.least_packet(flow, &size),
+                    size,
+                });
+                let stream = self.streams.len() - 1;
+                if let Some(group) = group {
+                    groups.insert(group, stream);
+                }
+                stream
+            }
+        };
+        self.actors.push(Actor {
+            id,
+            path: &flow.path,
+            priority: flow.priority,
+            fluid: !flow.maximum_packet.is_positive(),
+            stream,
+        });
+    }
+
+    /// The size of the smallest packets that a flow sends: those that its ports allow, else some part of the largest.
+    fn least_packet(&self, flow: &Flow, size: &Rational) -> Rational {
+        let mut least: Option<Rational> = None;
+        for (port, _) in flow.path.iter().filter_map(|server| self.network.port_at(*server)) {
+            let packets = port.scheduler.packets();
+            let own = packets.iter().find(|(priority, ..)| *priority == flow.priority);
+            if let Some((_, smallest, _)) = own {
+                let smallest = smallest.ceil();
+                least = Some(least.map_or(smallest.clone(), |least| least.max(smallest)));
+            }
+        }
+        least.unwrap_or_else(|| size / &Rational::from(4)).min(size.clone())
+    }
+
+    /// The size of the packets of a flow, if it takes part.
+    fn fits(&mut self, settings: &Settings, id: FlowId) -> Option<Rational> {
+        let network = self.network;
+        let flow = network.flow(id);
+        let outlined = |part| network.is_outlined(part);
+        let burst = flow.arrival.right_limit_at(&Rational::ZERO).into_finite()?;
+        if outlined(Part::Flow(id)) || !burst.is_positive() {
+            return None;
+        }
+        flow.arrival.ultimate_rate().into_finite()?;
+        let fluid = !flow.maximum_packet.is_positive();
+        let mut size = match fluid {
+            true => burst / Rational::from(PARTS),
+            false => flow.maximum_packet.clone().min(burst),
+        };
+        let mut passes_port = false;
+        for (hop, server) in flow.path.iter().enumerate() {
+            let next = flow.path.get(hop + 1);
+            let link = next.and_then(|next| network.link(*server, *next));
+            if outlined(Part::Server(*server))
+                || next.is_some_and(|next| outlined(Part::Link(*server, *next)))
+            {
+                return None;
+            }
+            if let Some((port, _)) = network.port_at(*server) {
+                if fluid || link.is_some_and(|link| !lets_through(link, &port.rate)) {
+                    return None;
+                }
+                passes_port = true;
+                continue;
+            }
+            self.fits_line(settings, flow, *server, link)?;
+            let spec = self.lines.get(server)?;
+            let early = fluid || !spec.packetizer;
+            if early && spec.order != Multiplexing::Fifo {
+                // What leaves before it is served must be within the latency.
+                let (rate, latency) = simple::rate_latency(&network.server(*server).service)?;
+                size = size.min(rate * latency);
+            }
+        }
+        let packets = size.is_positive() && (!passes_port || size == flow.maximum_packet);
+        packets.then_some(size)
+    }
+
+    /// Whether a flow may pass a server that is no port.
+    fn fits_line(
+        &mut self,
+        settings: &Settings,
+        flow: &Flow,
+        server: ServerId,
+        link: Option<&Curve>,
+    ) -> Option<()> {
+        let network = self.network;
+        let model = network.server(server);
+        let order = settings.multiplexing_at(model);
+        if order != Multiplexing::Fifo && !model.strict {
+            return None;
+        }
+        let fluid = !flow.maximum_packet.is_positive();
+        let waits_for_nothing = |other: &FlowId| network.flow(*other).priority >= flow.priority;
+        if fluid
+            && order == Multiplexing::StaticPriority
+            && !network.flows_at(server).iter().all(waits_for_nothing)
+        {
+            // A fluid stops for what is more urgent.
+            return None;
+        }
+        let limits = model.shaping.iter().chain(&model.maximum_service).chain(link);
+        let limits: Vec<&Curve> = limits.collect();
+        if !limits.is_empty() {
+            let rate = model.service.ultimate_rate().into_finite()?;
+            let early = fluid || !model.packetizer;
+            let held = |limit: &&Curve| !lets_through(limit, &rate);
+            if early || !model.service.is_convex() || limits.iter().any(held) {
+                return None;
+            }
+        }
+        if !self.lines.contains_key(&server) {
+            if model.service.ultimate_rate() <= Extended::ZERO {
+                return None;
+            }
+            let limited = !limits.is_empty()
+                || network
+                    .turns()
+                    .any(|(from, to)| from == server && network.link(from, to).is_some());
+            let spec = Spec {
+                order,
+                strict: model.strict,
+                packetizer: model.packetizer,
+                limited,
+                served: model.service.lower_pseudo_inverse().ok()?,
+                serves: model.service.upper_pseudo_inverse().ok()?,
+            };
+            self.lines.insert(server, spec);
+        }
+        Some(())
+    }
+}
+
+/// A flow and those that meet it, the ones that share most servers first; with all flows of its group.
+fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
+    let own = network.flow(flow);
+    let is_same = |other: &Flow| {
+        (own.multicast.is_some() && own.multicast == other.multicast)
+            || (own.replicated.is_some() && own.replicated == other.replicated)
+    };
+    let group = network.flows().filter(|(id, other)| *id != flow && is_same(other));
+    let mut ids = vec![flow];
+    ids.extend(group.map(|(id, _)| id));
+    let mut shared = BTreeMap::<FlowId, usize>::new();
+    for server in ids.iter().flat_map(|id| &network.flow(*id).path) {
+        for other in network.flows_at(*server).iter().filter(|other| !ids.contains(other)) {
+            *shared.entry(*other).or_default() += 1;
+        }
+    }
+    let mut others: Vec<(FlowId, usize)> = shared.into_iter().collect();
+    others.sort_by_key(|(id, shared)| (Reverse(*shared), *id));
+    ids.extend(others.into_iter().map(|(id, _)| id).take(FLOWS));
+    ids
+}
+
+/// Whether a limit never holds back what comes at a rate.
+fn lets_through(limit: &Curve, rate: &Rational) -> bool {
+    Curve::line(Rational::ZERO, rate.clone()).is_at_most(limit).unwrap_or(false)
+}

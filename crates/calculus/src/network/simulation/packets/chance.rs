@@ -1,0 +1,43 @@
+//! Chance with a seed: the same runs on every machine.
+
+use crate::Rational;
+
+/// A generator of pseudo-random numbers (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub(super) struct Chance(u64);
+
+impl Chance {
+    pub(super) fn of(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Returns a number from 0 up to, and without, `end`; 0 if that is 0.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        let end = end.max(1) as u64;
+        usize::try_from(self.next() % end).unwrap_or(0)
+    }
+
+    /// Returns true once in so many times.
+    pub(super) fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// Returns a moment within a time, behind its beginning by a multiple of 1/64.
+    pub(super) fn moment_within(&mut self, time: &Rational) -> Rational {
+        time * &Rational::ratio(i64::try_from(self.below(64)).unwrap_or(0), 64)
+    }
+
+    /// Returns a multiple of 1/16 of `whole`, from 0 up to `whole`.
+    pub(super) fn part_of(&mut self, whole: &Rational) -> Rational {
+        let sixteenths = i64::try_from(self.below(17)).unwrap_or(0);
+        whole * &Rational::ratio(sixteenths, 16)
+    }
+}

@@ -1,0 +1,123 @@
+//! When packets of a flow may be sent, so that the flow keeps its arrival curve.
+//!
+//! Sources and regulators do the same: a packet of size L is sent at the first time t at which, for every packet
+//! that was sent before, at s, the curve allows within t - s all that was sent from that one on (the minimal regulator of Le
+//! Boudec, 2018).
+
+use crate::network::pmoo;
+use crate::{Curve, Extended, Rational};
+
+/// What a flow has sent at a place, as far as that limits what it may send.
+#[derive(Clone, Debug)]
+pub(super) enum Conformance {
+    /// All of these token buckets hold.
+    Buckets(Vec<Bucket>),
+    /// Packets that were sent: when, and how large they were.
+    Curve {
+        /// The lower pseudo-inverse of the arrival curve.
+        inverse: Curve,
+        sent: Vec<(Rational, Rational)>,
+    },
+}
+
+/// A token bucket and what is in it.
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    burst: Rational,
+    rate: Rational,
+    level: Rational,
+    since: Rational,
+}
+
+impl Conformance {
+    /// Returns that of a flow that has sent nothing; none if the curve has no inverse.
+    pub(super) fn of(arrival: &Curve) -> Option<Self> {
+        if arrival.is_concave() {
+            let buckets = pmoo::token_buckets(arrival);
+            if buckets.is_empty() {
+                return None;
+            }
+            let full = |bucket: pmoo::TokenBucket| Bucket {
+                level: bucket.burst.clone(),
+                burst: bucket.burst,
+                rate: bucket.rate,
+                since: Rational::ZERO,
+            };
+            return Some(Self::Buckets(buckets.into_iter().map(full).collect()));
+        }
+        let inverse = arrival.lower_pseudo_inverse().ok()?;
+        Some(Self::Curve { inverse, sent: Vec::new() })
+    }
+
+    /// Sends a packet that is ready at a time, as soon as the flow may, and returns that time. Times never fall from call to call.
+    /// None if the flow may never send it.
+    pub(super) fn send(&mut self, ready: &Rational, size: &Rational) -> Option<Rational> {
+        match self {
+            Self::Buckets(buckets) => {
+                let mut time = ready.clone();
+                for bucket in buckets.iter() {
+                    time = time.max(bucket.holds(size)?);
+                }
+                for bucket in buckets.iter_mut() {
+                    let level = &bucket.level + &(&bucket.rate * &(&time - &bucket.since));
+                    bucket.level = level.min(bucket.burst.clone()) - size;
+                    bucket.since = time.clone();
+                }
+                Some(time)
+            }
+            Self::Curve { inverse, sent } => {
+                let mut time = ready.clone();
+                let mut together = size.clone();
+                // It is sent at once, so the curve must allow it at once.
+                if inverse.value_at(&together) > Extended::ZERO {
+                    return None;
+                }
+                for (at, size) in sent.iter().rev() {
+                    together += size;
+                    time = time.max(at + &inverse.value_at(&together).into_finite()?);
+                }
+                sent.push((time.clone(), size.clone()));
+                Some(time)
+            }
+        }
+    }
+}
+
+impl Bucket {
+    /// Returns the time from which on so much is in it.
+    fn holds(&self, size: &Rational) -> Option<Rational> {
+        if *size > self.burst {
+            return None;
+        }
+        let missing = size - &self.level;
+        if !missing.is_positive() {
+            return Some(self.since.clone());
+        }
+        Some(&self.since + &missing.checked_div(&self.rate)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_wait_for_tokens_or_for_the_period() {
+        let times = |arrival: &Curve, ready: &[i64], size: i64| -> Vec<String> {
+            let mut flow = Conformance::of(arrival).expect("an arrival curve");
+            let send = |ready: &i64| flow.send(&Rational::from(*ready), &Rational::from(size));
+            ready
+                .iter()
+                .map(send)
+                .map(|time| time.map_or("never".into(), |t| t.to_string()))
+                .collect()
+        };
+        let bucket = Curve::token_bucket(4, 2).expect("a curve");
+        assert_eq!(times(&bucket, &[0, 0, 0, 0, 9, 9, 9], 2), ["0", "0", "1", "2", "9", "9", "10"]);
+        assert_eq!(times(&bucket, &[0], 5), ["never"]);
+        let both = Curve::token_buckets([(4, 2), (2, 4)]).expect("a curve");
+        assert_eq!(times(&both, &[0, 0, 0], 2), ["0", "1/2", "1"]);
+        let stairs = Curve::staircase(3, 5).expect("a curve");
+        assert_eq!(times(&stairs, &[0, 0, 0, 20, 20], 3), ["0", "5", "10", "20", "25"]);
+    }
+}
