@@ -192,6 +192,7 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
                     whole milliseconds, give exact ones.";
         notes.push(Note::warning(text));
     }
+    notes.extend(bounds.network.notes().iter().map(|note| Note::warning(printable(note))));
     let sources = bounds.flows.iter().flatten().map(|assessed| &assessed.bound.delay_by);
     let unproven = sources.filter(|source| !source.proven).count();
     if unproven > 0 {

@@ -383,6 +383,7 @@ pub struct NetworkBuilder {
     links: Vec<Link>,
     ports: Ports,
     outlined: Vec<Part>,
+    notes: Vec<String>,
     time_unit: Option<Unit>,
     data_unit: Option<Unit>,
 }
@@ -436,6 +437,11 @@ impl NetworkBuilder {
     /// what bounds from above, below it for a service. Bounds hold; no run is built on such a curve.
     pub fn outlined(&mut self, part: Part) {
         self.outlined.push(part);
+    }
+
+    /// Notes what a reader of the bounds must know of how the network came about.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
     }
 
     /// Sets the unit in which times are best read; seconds if it is never called.
@@ -532,6 +538,7 @@ impl NetworkBuilder {
             ports: self.ports,
             copies,
             outlined: self.outlined.into_iter().collect(),
+            notes: self.notes,
             turns,
             successors,
             crossing,
@@ -689,6 +696,8 @@ pub struct Network {
     copies: Copies,
     /// What has curves that stand in for longer ones.
     outlined: BTreeSet<Part>,
+    /// What its bounds must be read with.
+    notes: Vec<String>,
     turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
     /// Servers to which flows go on from each server, in ascending order.
     successors: Vec<Vec<ServerId>>,
@@ -766,6 +775,11 @@ impl Network {
     /// What has curves that stand in for longer ones, in ascending order; see [`NetworkBuilder::outlined`].
     pub fn outlined(&self) -> impl Iterator<Item = Part> {
         self.outlined.iter().copied()
+    }
+
+    /// What a reader of its bounds must know of how it came about, as sentences; see [`NetworkBuilder::note`].
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Whether this has such a curve.

@@ -78,6 +78,7 @@ pub fn to_json(run: &Run<'_>) -> String {
         "contradictions": bounds.contradictions(),
         "unbounded": bounds.unbounded(),
         "stand-ins": bounds.stand_ins(),
+        "file-notes": bounds.network.notes(),
     });
     result(run.provenance, value)
 }

@@ -4,10 +4,12 @@
 //! Token buckets in `bursts` and `rates`, rate-latency curves in `latencies` and `rates`. Units
 //! come from the number itself, else from its flow or server, else from the network, else they are
 //! seconds, bits and bits per second. The `capacity` of a server shapes its output, unless
-//! `analysis_option` is there and does not list `IS` (input shaping).
+//! `analysis_option` is there and does not list `IS` (input shaping); a service above it is served at the capacity. A flow
+//! with `multicast` is several flows, named `flow_path`, which are the same data until they part.
 
 use std::collections::HashMap;
 
+use super::foreign::{self, Options, Way};
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
 use super::{FormatError, path};
@@ -15,32 +17,65 @@ use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
+/// Fields of a network; those of curves, capacity and packets are for flows and servers that have none of their own.
+const OF_NETWORK: [&str; 12] = [
+    "name",
+    "multiplexing",
+    "packetizer",
+    "analysis_option",
+    "time_unit",
+    "data_unit",
+    "rate_unit",
+    "arrival_curve",
+    "service_curve",
+    "capacity",
+    "max_packet_length",
+    "min_packet_length",
+];
+/// Fields of a server and of a flow; Saihu writes an `id` of its own.
+const OF_SERVER: [&str; 7] =
+    ["name", "service_curve", "capacity", "time_unit", "data_unit", "rate_unit", "id"];
+const OF_FLOW: [&str; 11] = [
+    "name",
+    "path",
+    "path_name",
+    "multicast",
+    "arrival_curve",
+    "max_packet_length",
+    "min_packet_length",
+    "time_unit",
+    "data_unit",
+    "rate_unit",
+    "id",
+];
+
 /// Reads a network.
 pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
-    let fields = root.any_fields()?;
+    // The matrix follows from the paths.
+    let fields = root.fields(&["network", "flows", "servers", "adjacency_matrix"])?;
     let nothing = Node::empty();
     let common = fields.get("network").unwrap_or(&nothing);
-    let common = common.any_fields()?;
+    let common = common.fields(&OF_NETWORK)?;
     let units = units(&common, &Units::default())?;
     let name = common.get("name").map_or(Ok(""), Node::text)?;
-    let mut options = Vec::new();
+    let mut builder = NetworkBuilder::new(name);
+    let mut options = Options::default();
+    if let Some(node) = common.get("multiplexing") {
+        multiplexing(node, &mut options)?;
+    }
     if let Some(node) = common.get("analysis_option") {
         for option in node.list()? {
-            options.push(option.text()?.to_ascii_uppercase());
+            options.add(option.text()?).map_err(|message| option.fault(message))?;
         }
     }
-    let has = |option: &str| options.iter().any(|other| other == option);
+    options.note(&mut builder);
     let general = General {
-        multiplexing: match common.get("multiplexing") {
-            Some(node) => multiplexing(node)?,
-            None => Multiplexing::Fifo,
-        },
-        packetizer: common.get("packetizer").map_or(Ok(false), Node::flag)? || has("PK"),
-        shaping: common.get("analysis_option").is_none() || has("IS"),
+        multiplexing: options.order.unwrap_or(Multiplexing::Fifo),
+        packetizer: common.get("packetizer").map_or(Ok(false), Node::flag)? || options.packetizer,
+        shaping: common.get("analysis_option").is_none() || options.shaping,
         units: units.clone(),
         fields: common,
     };
-    let mut builder = NetworkBuilder::new(name);
     if let Some(node) = common.get("time_unit") {
         builder.time_unit(Unit { name: node.text()?.to_owned(), size: units.time.clone() });
     }
@@ -49,14 +84,19 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     }
     let mut ids = HashMap::new();
     for node in fields.need("servers")?.list()? {
-        let server = server(node, &general)?;
+        let server = server(node, &general, &mut builder)?;
         let name = server.name.clone();
         let id = builder.server(server);
         ids.entry(name).or_insert(id);
     }
+    let mut fluids = Vec::new();
     for node in fields.need("flows")?.list()? {
-        builder.flow(flow(node, &general, &ids)?);
+        let like = flow(node, &general, &ids, &mut builder)?;
+        if general.packetizer && !like.maximum_packet.is_positive() {
+            fluids.push(like.name);
+        }
     }
+    foreign::note_fluids(&fluids, &mut builder);
     Ok(builder.build()?)
 }
 
@@ -70,10 +110,10 @@ struct General<'a> {
     fields: Fields<'a>,
 }
 
-fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
-    match node.text()?.to_ascii_uppercase().as_str() {
-        "FIFO" => Ok(Multiplexing::Fifo),
-        "ARBITRARY" => Ok(Multiplexing::Arbitrary),
+fn multiplexing(node: &Node<'_>, options: &mut Options) -> Result<(), FormatError> {
+    let word = node.text()?;
+    match word.to_ascii_uppercase().as_str() {
+        "FIFO" | "ARBITRARY" => options.add(word).map_err(|message| node.fault(message)),
         _ => Err(node.fault("must be FIFO or ARBITRARY")),
     }
 }
@@ -99,7 +139,7 @@ fn pairs(
     (first, of_first): (&str, Dimension),
     units: &Units,
 ) -> Result<Vec<(Rational, Rational)>, FormatError> {
-    let fields = node.any_fields()?;
+    let fields = node.fields(&[first, "rates"])?;
     let (firsts, rates) = (fields.need(first)?.list()?, fields.need("rates")?.list()?);
     if firsts.len() != rates.len() || firsts.is_empty() {
         let (a, b) = (firsts.len(), rates.len());
@@ -122,8 +162,12 @@ fn field<'a>(
     own.or_else(|| general.fields.get(name).map(|node| (node, false)))
 }
 
-fn server(node: &Node<'_>, general: &General<'_>) -> Result<Server, FormatError> {
-    let fields = node.any_fields()?;
+fn server(
+    node: &Node<'_>,
+    general: &General<'_>,
+    builder: &mut NetworkBuilder,
+) -> Result<Server, FormatError> {
+    let fields = node.fields(&OF_SERVER)?;
     let own = units(&fields, &general.units)?;
     let chosen = |is_own: bool| if is_own { &own } else { &general.units };
     let name = fields.need("name")?.text()?;
@@ -135,35 +179,65 @@ fn server(node: &Node<'_>, general: &General<'_>) -> Result<Server, FormatError>
         .map_err(|error| service.fault(format!("is no curve: {error}")))?;
     let mut server = Server::new(name, curve).multiplexed(general.multiplexing);
     server.packetizer = general.packetizer;
-    if let Some((capacity, is_own)) =
-        field(&fields, general, "capacity").filter(|_| general.shaping)
-    {
-        let rate = chosen(is_own).read(capacity, Dimension::Rate)?;
-        let shaping = Curve::token_bucket(Rational::ZERO, rate)
-            .map_err(|error| capacity.fault(format!("is no capacity: {error}")))?;
-        server = server.shaped(shaping);
-    }
-    Ok(server)
+    let Some((capacity, is_own)) = field(&fields, general, "capacity") else { return Ok(server) };
+    let rate = chosen(is_own).read(capacity, Dimension::Rate)?;
+    foreign::limited(server, rate, general.shaping, builder)
+        .map_err(|error| capacity.fault(format!("is no capacity: {error}")))
 }
 
+/// Adds the flows of a node, and returns what they have in common.
 fn flow(
     node: &Node<'_>,
     general: &General<'_>,
     servers: &HashMap<String, ServerId>,
+    builder: &mut NetworkBuilder,
 ) -> Result<Flow, FormatError> {
-    let fields = node.any_fields()?;
+    let fields = node.fields(&OF_FLOW)?;
     let own = units(&fields, &general.units)?;
     let chosen = |is_own: bool| if is_own { &own } else { &general.units };
     let name = fields.need("name")?.text()?;
-    let path = path(name, fields.need("path")?, |_, name| Ok(servers.get(name).copied()))?;
     let (arrival, is_own) = field(&fields, general, "arrival_curve")
         .ok_or_else(|| node.fault("has no 'arrival_curve'"))?;
     let buckets = pairs(arrival, ("bursts", Dimension::Data), chosen(is_own))?;
     let curve = Curve::token_buckets(buckets)
         .map_err(|error| arrival.fault(format!("is no curve: {error}")))?;
-    let mut flow = Flow::new(name, path, curve);
+    let mut like = Flow::new(name, Vec::new(), curve);
     if let Some((packet, is_own)) = field(&fields, general, "max_packet_length") {
-        flow.maximum_packet = chosen(is_own).read(packet, Dimension::Data)?;
+        like.maximum_packet = chosen(is_own).read(packet, Dimension::Data)?;
     }
-    Ok(flow)
+    if let Some((packet, is_own)) = field(&fields, general, "min_packet_length") {
+        // Bounds here do not depend on it, but what is no size is a fault.
+        chosen(is_own).read(packet, Dimension::Data)?;
+    }
+    let further = fields.get("multicast").map_or(Ok(&[][..]), Node::list)?;
+    let own_path = fields.need("path")?;
+    let own_name = fields.get("path_name");
+    let mut ways = vec![way(name, own_path, servers)?];
+    for node in further {
+        let fields = node.fields(&["name", "path"])?;
+        ways.push(way(name, fields.need("path")?, servers)?);
+    }
+    if ways.len() > 1 {
+        let names = further.iter().map(|node| Ok(node.any_fields()?.get("name")));
+        let names: Result<Vec<_>, FormatError> = [Ok(own_name)].into_iter().chain(names).collect();
+        for (index, (way, given)) in ways.iter_mut().zip(names?).enumerate() {
+            way.name = match given {
+                Some(given) => format!("{name}_{}", given.text()?),
+                None => format!("{name}_p{index}"),
+            };
+        }
+    }
+    foreign::add_ways(builder, name, ways, &like);
+    Ok(like)
+}
+
+/// One path of a flow. Servers are all that is known of it.
+fn way<'a>(
+    flow: &str,
+    node: &'a Node<'_>,
+    servers: &HashMap<String, ServerId>,
+) -> Result<Way<'a>, FormatError> {
+    let path = path(flow, node, |_, name| Ok(servers.get(name).copied()))?;
+    let nodes = node.list()?.iter().map(Node::text).collect::<Result<Vec<&str>, FormatError>>()?;
+    Ok(Way { name: flow.to_owned(), places: (0..path.len()).collect(), path, nodes })
 }

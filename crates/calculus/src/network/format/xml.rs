@@ -1,4 +1,4 @@
-//! XML as a tree of elements with attributes; text is ignored.
+//! XML as a tree of elements with attributes; there is no text between them.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -46,6 +46,16 @@ impl Element {
                 }
                 Event::Empty(start) => Some(Self::new(&start, line)?),
                 Event::End(_) => open.pop(),
+                Event::Text(text) if !text.trim_ascii().is_empty() => {
+                    return Err(fault(
+                        "there is text between elements; values are attributes".into(),
+                    ));
+                }
+                Event::CData(_) | Event::GeneralRef(_) => {
+                    return Err(fault(
+                        "there is text between elements; values are attributes".into(),
+                    ));
+                }
                 Event::Eof => {
                     return Err(fault("the file ends before its element does".to_owned()));
                 }
@@ -68,6 +78,11 @@ impl Element {
                 FormatError::Syntax { line, message }
             };
             let attribute = attribute.map_err(|error| fault(error.to_string()))?;
+            // Namespaces and schemas say nothing of the network.
+            let qualified = attribute.key.as_ref();
+            if ["xmlns", "xsi:"].iter().any(|prefix| qualified.starts_with(*prefix)) {
+                continue;
+            }
             let value = attribute
                 .normalized_value(XmlVersion::Implicit1_0)
                 .map_err(|error| fault(error.to_string()))?;
@@ -94,6 +109,29 @@ impl Element {
     pub(super) fn each(&self, name: &str) -> impl Iterator<Item = &Self> {
         work::count(self.children.len());
         self.children.iter().filter(move |child| child.name == name)
+    }
+
+    /// Checks that the element has no attributes and no elements in it but these.
+    pub(super) fn check(&self, attributes: &[&str], children: &[&str]) -> Result<(), FormatError> {
+        work::count(self.attributes.len() + self.children.len());
+        if let Some((name, _)) =
+            self.attributes.iter().find(|(name, _)| !attributes.contains(&name.as_str()))
+        {
+            let known = attributes.join(", ");
+            return Err(self.fault(format!(
+                "has an attribute {} that is not known here; known are {known}",
+                excerpt(name)
+            )));
+        }
+        match self.children.iter().find(|child| !children.contains(&child.name.as_str())) {
+            None => Ok(()),
+            Some(child) if children.is_empty() => {
+                Err(child.fault("is in an element that has none"))
+            }
+            Some(child) => {
+                Err(child.fault(format!("is not known here; known are {}", children.join(", "))))
+            }
+        }
     }
 
     /// A fault of this element.

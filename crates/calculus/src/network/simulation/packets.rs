@@ -35,8 +35,9 @@ use crate::network::settings::Settings;
 /// Packets of each flow in runs for a flow of interest, and in runs for all.
 const PACKETS: usize = 40;
 const PACKETS_OF_ALL: usize = 24;
-/// Runs by chance.
-const BY_CHANCE: u64 = 8;
+/// Runs in which all begin together at different times, where ports do what depends on the time, and runs by chance.
+const PHASES: i64 = 12;
+const BY_CHANCE: u64 = 6;
 
 /// What happened in a run of a whole network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,17 +108,19 @@ pub(super) fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> 
     for offset in &moments {
         search.run(cast.greedy(offset), None);
     }
-    let little = moments.into_iter().next().unwrap_or(Rational::ZERO);
     let span = cast.span();
+    let little = moments.into_iter().next();
+    if let Some(little) = &little {
+        for phase in 1..PHASES {
+            search.run(cast.greedy(&(&span * &Rational::ratio(phase, PHASES) + little)), None);
+        }
+    }
     for number in 0..BY_CHANCE {
         let mut chance = Chance::of((flow.index() as u64) << 8 | number);
-        let mut moment = || chance.moment_within(&span) + &little;
-        let sources = match number % 2 {
-            0 => cast.greedy(&moment()),
-            _ => cast.streams.iter().map(|_| (moment(), Pattern::Greedy)).collect(),
-        };
+        let mut begin = || chance.moment_within(&span) + little.as_ref().unwrap_or(&Rational::ZERO);
+        let sources = cast.streams.iter().map(|_| (begin(), Pattern::Greedy)).collect();
         // Half of them with servers that hurry, and clocks and orders of service by chance.
-        search.run(sources, (number % 4 >= 2).then_some(number));
+        search.run(sources, (number % 2 == 1).then_some(number));
     }
     search.worst
 }
@@ -165,7 +168,7 @@ impl Cast<'_> {
         offsets
     }
 
-    /// A time within which things happen: what the bursts of all streams take at the slowest place.
+    /// A time within which things happen: what some packets of all streams, or of all classes, take at the slowest place.
     fn span(&self) -> Rational {
         let all: Rational = self.streams.iter().map(|stream| stream.size.clone()).sum();
         let all = all * Rational::from(4);
@@ -176,7 +179,11 @@ impl Cast<'_> {
         }
         for server in self.actors.iter().flat_map(|actor| actor.path) {
             let Some((port, _)) = self.network.port_at(*server) else { continue };
-            span = span.max(&all / &port.rate);
+            // What all classes send together, some packets each.
+            let packets = port.scheduler.packets();
+            let round = packets.iter().map(|(_, _, most)| *most).sum::<Rational>();
+            let round = round * Rational::from(4);
+            span = span.max(round.max(all.clone()) / &port.rate);
             if let Scheduler::Gated { cycle, .. } = &port.scheduler {
                 span = span.max(cycle.clone());
             }

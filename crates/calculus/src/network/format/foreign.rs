@@ -1,0 +1,168 @@
+//! What the formats of other tools have in common: options, flows with several ends, limits of servers.
+
+use std::collections::BTreeSet;
+
+use crate::network::{Flow, Multiplexing, NetworkBuilder, Server, ServerId};
+use crate::{Curve, CurveError, Rational};
+
+/// Options that choose how other tools compute. They say nothing of the network.
+const OF_OTHER_TOOLS: [&str; 3] = ["CEIL", "MOH", "TDMI"];
+
+/// Names in one note, at most.
+const NAMED: usize = 5;
+
+/// What the options of a network say: words of Saihu's `analysis_option` and of WOPANets' `technology`.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    /// `FIFO` or `ARBITRARY`.
+    pub(super) order: Option<Multiplexing>,
+    /// `IS`: capacities shape.
+    pub(super) shaping: bool,
+    /// `PK`: data leave in packets.
+    pub(super) packetizer: bool,
+    /// Options that say nothing here.
+    without_effect: BTreeSet<String>,
+}
+
+impl Options {
+    /// Adds a word.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as a sentence.
+    pub(super) fn add(&mut self, word: &str) -> Result<(), String> {
+        let order = match word.to_ascii_uppercase().as_str() {
+            "FIFO" => Multiplexing::Fifo,
+            "ARBITRARY" => Multiplexing::Arbitrary,
+            "IS" => {
+                self.shaping = true;
+                return Ok(());
+            }
+            "PK" => {
+                self.packetizer = true;
+                return Ok(());
+            }
+            other if OF_OTHER_TOOLS.contains(&other) => {
+                self.without_effect.insert(other.to_owned());
+                return Ok(());
+            }
+            _ => {
+                let known = OF_OTHER_TOOLS.join(", ");
+                return Err(format!(
+                    "is not known here; known are FIFO, ARBITRARY, IS, PK, {known}"
+                ));
+            }
+        };
+        match self.order.replace(order) {
+            Some(other) if other != order => {
+                Err("says both FIFO and ARBITRARY; servers have one order of service".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes what has no effect.
+    pub(super) fn note(&self, builder: &mut NetworkBuilder) {
+        if !self.without_effect.is_empty() {
+            let words: Vec<&str> = self.without_effect.iter().map(String::as_str).collect();
+            builder.note(format!(
+                "the options {} choose how other tools compute; they have no effect here",
+                words.join(", ")
+            ));
+        }
+    }
+}
+
+/// A server whose output has a capacity: it shapes if `shapes`, and limits the service in any case, which is noted where it counts.
+pub(super) fn limited(
+    server: Server,
+    capacity: Rational,
+    shapes: bool,
+    builder: &mut NetworkBuilder,
+) -> Result<Server, CurveError> {
+    let line = Curve::token_bucket(Rational::ZERO, capacity)?;
+    let mut server = server;
+    if !server.service.is_at_most(&line).unwrap_or(true) {
+        // Behind a link of that rate no more is promised (service curves of servers one behind the other are convolved).
+        if let Ok(service) = server.service.convolution(&line) {
+            builder.note(format!(
+                "the capacity of server '{}' is below the rate of its service, so it is served at the rate of the capacity",
+                crate::excerpt::excerpt(&server.name)
+            ));
+            server.service = service;
+        }
+    }
+    Ok(if shapes { server.shaped(line) } else { server })
+}
+
+/// Notes flows that packetizers do not hold back, since their packets have no size.
+pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
+    if !flows.is_empty() {
+        builder.note(format!(
+            "data leave in packets, but flows {} have no size of packets: they are taken for fluids, which nothing holds back",
+            listed(flows)
+        ));
+    }
+}
+
+/// The first few of some names in a sentence.
+pub(super) fn listed(names: &[String]) -> String {
+    let first: Vec<String> = names
+        .iter()
+        .take(NAMED)
+        .map(|name| format!("'{}'", crate::excerpt::excerpt(name)))
+        .collect();
+    match names.len().saturating_sub(NAMED) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// One way of a flow from its source to an end.
+#[derive(Clone, Debug)]
+pub(super) struct Way<'t> {
+    /// The name of the flow that goes this way.
+    pub(super) name: String,
+    pub(super) path: Vec<ServerId>,
+    /// The nodes on the way, and the place among them of each server of the path.
+    pub(super) nodes: Vec<&'t str>,
+    pub(super) places: Vec<usize>,
+}
+
+impl Way<'_> {
+    /// Whether both ways have the first servers in common, and are the same up to the last of those.
+    fn begins_as(&self, other: &Self) -> bool {
+        let common = self.path.iter().zip(&other.path).take_while(|(a, b)| a == b).count();
+        let up_to =
+            |way: &Self| -> Option<usize> { way.places.get(common.checked_sub(1)?).copied() };
+        match (up_to(self), up_to(other)) {
+            (Some(own), Some(theirs)) => {
+                own == theirs && self.nodes.get(..=own) == other.nodes.get(..=theirs)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Adds the ways of a flow as flows that are the same data until they part. Ways that have no server in common at their
+/// beginnings are flows by themselves.
+pub(super) fn add_ways(builder: &mut NetworkBuilder, flow: &str, ways: Vec<Way<'_>>, like: &Flow) {
+    let mut groups = Vec::<Vec<Way<'_>>>::new();
+    for way in ways {
+        match groups.iter_mut().find(|group| group.iter().all(|other| way.begins_as(other))) {
+            Some(group) => group.push(way),
+            None => groups.push(vec![way]),
+        }
+    }
+    for (number, group) in groups.into_iter().enumerate() {
+        let name = if number == 0 { flow.to_owned() } else { format!("{flow}/{number}") };
+        let multicast = (group.len() > 1).then_some(name);
+        for way in group {
+            let multicast = multicast.clone();
+            builder.flow(Flow { name: way.name, path: way.path, multicast, ..like.clone() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
