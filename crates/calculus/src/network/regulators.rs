@@ -1,18 +1,21 @@
-//! Which regulators come for free.
+//! The conditions under which regulators add nothing to delay bounds.
 //!
-//! Let E be the time at which a packet was regulated last, or sent by its source, A the time at which it comes to a
-//! regulator, and D the time at which it leaves that. If what lies between E and A keeps the order of all packets that share
-//! the queue of the regulator, if A <= E + d for all of them, and if each flow keeps its curve at E, then D <= E + d: the
-//! regulator adds nothing to the largest delay since the last regulation (Le Boudec, "A theory of traffic regulators for
-//! deterministic networks with application to interleaved regulators", IEEE/ACM Transactions on Networking 26, 2018,
-//! theorem 5; theorem 4 is that of one flow). By induction in the order of the queue: a packet leaves when it has come, the
-//! one in front of it has left, and its flow may send it. The first is at E + d at the latest; the second, too, since E grows
-//! along the queue; and the third, since the flow keeps its curve at E + d.
+//! Let E be the time at which a packet was regulated last, or sent by its source, A the time at
+//! which it comes to a regulator, and D the time at which it leaves that. If what lies between E
+//! and A keeps the order of all packets that share the queue of the regulator, if A <= E + d for
+//! all of them, and if each flow keeps its curve at E, then D <= E + d: the regulator adds nothing
+//! to the largest delay since the last regulation (Le Boudec, "A theory of traffic regulators for
+//! deterministic networks with application to interleaved regulators", IEEE/ACM Transactions on
+//! Networking 26, 2018, theorem 5; theorem 4 is that of one flow). By induction in the order of the
+//! queue: a packet leaves when it has come, the one in front of it has left, and its flow may send
+//! it. The first is at E + d at the latest; the second, too, since E grows along the queue; and the
+//! third, since the flow keeps its curve at E + d.
 //!
-//! Servers that serve in the order of arrival keep the order of flows that come to the first of them and go the same way
-//! from there on. A flow that joins later, or one that was regulated later, breaks it: what it finds in front of it is late
-//! already and may be held back. Delays may then grow without bound (Thomas and Le Boudec, "Network-calculus service curves of
-//! the interleaved regulator", Performance Evaluation 166, 2024), so that is refused.
+//! Servers that serve in the order of arrival keep the order of flows that come to the first of
+//! them and go the same way from there on. A flow that joins later, or one that was regulated
+//! later, breaks it: what it finds in front of it is late already and may be held back. Delays may
+//! then grow without bound (Thomas and Le Boudec, "Network-calculus service curves of the
+//! interleaved regulator", Performance Evaluation 166, 2024), so that is refused.
 
 use std::collections::BTreeMap;
 

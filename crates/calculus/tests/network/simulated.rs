@@ -1,7 +1,8 @@
-//! Random networks of everything that a network may have: no bound is below what happens packet by packet.
+//! Random networks of everything that a network may have: no bound is below what happens packet by
+//! packet.
 //!
-//! A failure prints the smallest network that shows it (its stations, its flows, and the seed of the run), and the seed of all
-//! networks. `PLANIMETER_SEED=7` tries others.
+//! A failure prints the smallest network that shows it (its stations, its flows, and the seed of
+//! the run), and the seed of all networks. `PLANIMETER_SEED=7` tries others.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ struct Station {
     kind: Kind,
     /// Latency, in twentieths.
     latency: u8,
-    /// What classes have of a port, or the rate of a server beyond 60.
+    /// The shares of classes at a port; the first is the rate of a server beyond 60.
     shares: [u8; 3],
     /// The largest packets of classes at a port.
     packets: [u8; 3],
@@ -78,7 +79,7 @@ struct Shape {
     clocks: Option<(u8, u8, Option<u8>)>,
 }
 
-/// Where regulators are; nowhere if clocks are not perfect or flows are replicated.
+/// The places of regulators; none if clocks are not perfect or flows are replicated.
 #[derive(Clone, Copy, Debug)]
 enum Regulators {
     Nowhere,
@@ -287,7 +288,8 @@ fn visited(shape: &Shape, mask: u8, begin: u8) -> Vec<usize> {
     visited
 }
 
-/// The arrival curve of one of so many flows, which together seldom are too much for a server.
+/// Returns the arrival curve of a flow of a network of `flows`, which together seldom overload a
+/// server.
 fn arrival(way: &Way, packet: &Rational, flows: usize) -> Curve {
     let most = Rational::from(56) / Rational::from(flows as u32);
     let rate = (most * Rational::ratio(i64::from(way.rate) + 1, 8)).ceil();
@@ -383,7 +385,7 @@ fn settings() -> Settings {
     settings.with_flow_of_interest(FlowOfInterest::Interferes)
 }
 
-/// What some networks have, for what the others were not tried in vain.
+/// Counts of the networks that have each feature.
 #[derive(Debug, Default)]
 struct Tried(BTreeMap<&'static str, usize>);
 

@@ -1,4 +1,4 @@
-//! What the formats of other tools have in common: options, flows with several ends, limits of servers.
+//! Common parts of the formats of other tools: options, flows with several ends, limits of servers.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const OF_OTHER_TOOLS: [&str; 3] = ["CEIL", "MOH", "TDMI"];
 /// Names in one note, at most.
 const NAMED: usize = 5;
 
-/// What the options of a network say: words of Saihu's `analysis_option` and of WOPANets' `technology`.
+/// The options of a network: words of Saihu's `analysis_option` and of WOPANets' `technology`.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     /// `FIFO` or `ARBITRARY`.
@@ -73,7 +73,8 @@ impl Options {
     }
 }
 
-/// A server whose output has a capacity: it shapes if `shapes`, and limits the service in any case, which is noted where it counts.
+/// A server whose output has a capacity: it shapes if `shapes`, and limits the service in any case,
+/// which is noted where it counts.
 pub(super) fn limited(
     server: Server,
     capacity: Rational,
@@ -83,7 +84,7 @@ pub(super) fn limited(
     let line = Curve::token_bucket(Rational::ZERO, capacity)?;
     let mut server = server;
     if !server.service.is_at_most(&line).unwrap_or(true) {
-        // Behind a link of that rate no more is promised (service curves of servers one behind the other are convolved).
+        // Service curves of a server and the link behind it are convolved.
         if let Ok(service) = server.service.convolution(&line) {
             builder.note(format!(
                 "the capacity of server '{}' is below the rate of its service, so it is served at the rate of the capacity",
@@ -130,7 +131,8 @@ pub(super) struct Way<'t> {
 }
 
 impl Way<'_> {
-    /// Whether both ways have the first servers in common, and are the same up to the last of those.
+    /// Whether both ways have the first servers in common, and are the same up to the last of
+    /// those.
     fn begins_as(&self, other: &Self) -> bool {
         let common = self.path.iter().zip(&other.path).take_while(|(a, b)| a == b).count();
         let up_to =
@@ -144,8 +146,8 @@ impl Way<'_> {
     }
 }
 
-/// Adds the ways of a flow as flows that are the same data until they part. Ways that have no server in common at their
-/// beginnings are flows by themselves.
+/// Adds the ways of a flow as flows that are the same data until they part. Ways that have no
+/// server in common at their beginnings are flows by themselves.
 pub(super) fn add_ways(builder: &mut NetworkBuilder, flow: &str, ways: Vec<Way<'_>>, like: &Flow) {
     let mut groups = Vec::<Vec<Way<'_>>>::new();
     for way in ways {

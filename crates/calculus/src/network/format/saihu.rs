@@ -4,8 +4,9 @@
 //! Token buckets in `bursts` and `rates`, rate-latency curves in `latencies` and `rates`. Units
 //! come from the number itself, else from its flow or server, else from the network, else they are
 //! seconds, bits and bits per second. The `capacity` of a server shapes its output, unless
-//! `analysis_option` is there and does not list `IS` (input shaping); a service above it is served at the capacity. A flow
-//! with `multicast` is several flows, named `flow_path`, which are the same data until they part.
+//! `analysis_option` is there and does not list `IS` (input shaping); a service above it is served
+//! at the capacity. A flow with `multicast` is several flows, named `flow_path`, which are the same
+//! data until they part.
 
 use std::collections::HashMap;
 
@@ -17,7 +18,8 @@ use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
-/// Fields of a network; those of curves, capacity and packets are for flows and servers that have none of their own.
+/// Fields of a network; those of curves, capacity and packets are for flows and servers that have
+/// none of their own.
 const OF_NETWORK: [&str; 12] = [
     "name",
     "multiplexing",

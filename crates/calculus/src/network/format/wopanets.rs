@@ -3,9 +3,10 @@
 //! Stations and switches have a service (`service-rate`, `service-latency`) at each output port
 //! that a link leaves; a link may have its own. Each such port is a server, named `node-port`.
 //! Ports without a service are no servers: data pass them at once. The attribute `technology` of
-//! the network lists, joined by `+`, `FIFO` or `ARBITRARY`, `IS` (the `transmission-capacity` of a link shapes
-//! what flows over it) and `PK` (packets). A flow with several targets is several flows, named
-//! `flow_target`, which are the same data until they part. Data are in bytes, rates in bits per second where no unit says otherwise.
+//! the network lists, joined by `+`, `FIFO` or `ARBITRARY`, `IS` (the `transmission-capacity` of a
+//! link shapes what flows over it) and `PK` (packets). A flow with several targets is several
+//! flows, named `flow_target`, which are the same data until they part. Data are in bytes, rates in
+//! bits per second where no unit says otherwise.
 
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
-/// Attributes that the network gives for all elements that have none of their own.
+/// Attributes that hold for the whole network, or for an element that has its own.
 const SERVICE: [&str; 3] = ["service-rate", "service-latency", "transmission-capacity"];
 const TRAFFIC: [&str; 7] = [
     "arrival-curve",
@@ -93,7 +94,7 @@ struct Link<'a> {
     other: Option<(&'a Element, &'a str)>,
 }
 
-/// What a link and its node say of an output port.
+/// The service and the capacity of an output port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Output {
     service: Option<Curve>,
@@ -168,7 +169,8 @@ impl Reader<'_> {
         Ok(ports)
     }
 
-    /// What holds for the output port that a link leaves: what the link says, else its node, else the network.
+    /// Returns the service and capacity of the output port that a link leaves, from the link, else
+    /// its node, else the network.
     fn output(&self, node: &Element, link: &Element) -> Result<Output, FormatError> {
         let from = |name: &str| {
             let own = link.get(name).map(|text| (link, text));

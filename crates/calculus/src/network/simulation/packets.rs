@@ -1,17 +1,19 @@
 //! Runs packet by packet, of all that a network may have.
 //!
-//! Servers are lazy or in a hurry (`line`), ports do what their schedulers say (`port`), and classes of ports that no flow has always have a packet
-//! to send. Regulators hold packets back (`conformance`), packets of multicast groups and of replicated flows part, and all copies but
-//! the first are eliminated (`run`). Clocks are as far from true time as they may be (`clock`). All arithmetic is exact, so what
-//! comes out is compared with bounds as it is.
+//! Servers are lazy or in a hurry (`line`), ports do what their schedulers say (`port`), and
+//! classes of ports that no flow has always have a packet to send. Regulators hold packets back
+//! (`conformance`), packets of multicast groups and of replicated flows part, and all copies but
+//! the first are eliminated (`run`). Clocks are as far from true time as they may be (`clock`). All
+//! arithmetic is exact, so what comes out is compared with bounds as it is.
 //!
-//! A flow takes part if it may send a packet at once; a fluid sends packets that stand for any of its data, and are never held
-//! back until they are whole. Servers whose output is limited must packetize, and no limit may hold back what they serve; those
-//! that serve in any order, or by priority, must packetize or have a latency (`cast`).
+//! A flow takes part if it may send a packet at once; a fluid sends packets that stand for any of
+//! its data, and are never held back until they are whole. Servers whose output is limited must
+//! packetize, and no limit may hold back what they serve; those that serve in any order, or by
+//! priority, must packetize or have a latency (`cast`).
 //!
-//! Runs for a flow of interest are greedy, and begin when it hurts: all together, when the first or the last packets of the flow come
-//! to where others join, just behind what may be in the way, when a gate has just become too narrow. Others are chosen by
-//! chance, always the same one.
+//! Runs for a flow of interest are greedy, and begin when it hurts: all together, when the first or
+//! the last packets of the flow come to where others join, just behind what may be in the way, when
+//! a gate has just become too narrow. Others are chosen by chance, always the same one.
 
 mod cast;
 mod chance;
@@ -35,25 +37,26 @@ use crate::network::settings::Settings;
 /// Packets of each flow in runs for a flow of interest, and in runs for all.
 const PACKETS: usize = 40;
 const PACKETS_OF_ALL: usize = 24;
-/// Runs in which all begin together at different times, where ports do what depends on the time, and runs by chance.
+/// Runs in which all begin together at different times, where ports do what depends on the time,
+/// and runs by chance.
 const PHASES: i64 = 12;
 const BY_CHANCE: u64 = 6;
 
-/// What happened in a run of a whole network.
+/// The delays and backlogs that one run of a whole network showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// Of each flow of which a packet arrived, the largest delay and the most data in the network.
+    /// The largest delay and backlog of each flow of which a packet arrived.
     pub flows: Vec<Trajectory>,
-    /// The same of servers.
+    /// The largest delay and backlog of each server.
     pub servers: Vec<ServerObservation>,
 }
 
-/// What happened at a server.
+/// The largest delay and backlog of a server in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerObservation {
     /// The server.
     pub server: ServerId,
-    /// For flows of a priority, at a server that serves by priority; none for all.
+    /// The priority of the flows, at a server that serves by priority; none for all flows.
     pub priority: Option<Priority>,
     /// The longest time that a packet was there, without regulators.
     pub delay: Rational,
@@ -61,8 +64,8 @@ pub struct ServerObservation {
     pub backlog: Rational,
 }
 
-/// Runs a network once, with all flows that packets can stand for, as chance has it: sources, paces of servers, clocks, ties,
-/// lost copies. None if no flow takes part.
+/// Runs a network once, with all flows that packets can stand for, as chance has it: sources, paces
+/// of servers, clocks, ties, lost copies. None if no flow takes part.
 #[must_use]
 pub fn observe(network: &Network, settings: &Settings, seed: u64) -> Option<Observation> {
     let cast = Cast::of(network, settings, None)?;
@@ -168,7 +171,8 @@ impl Cast<'_> {
         offsets
     }
 
-    /// A time within which things happen: what some packets of all streams, or of all classes, take at the slowest place.
+    /// A time within which things happen: what some packets of all streams, or of all classes, take
+    /// at the slowest place.
     fn span(&self) -> Rational {
         let all: Rational = self.streams.iter().map(|stream| stream.size.clone()).sum();
         let all = all * Rational::from(4);
@@ -191,8 +195,8 @@ impl Cast<'_> {
         span
     }
 
-    /// Sources that begin so that each comes to where it meets the flow of interest when that does: its first packet, or the
-    /// last one of its burst.
+    /// Sources that begin so that each comes to where it meets the flow of interest when that does:
+    /// its first packet, or the last one of its burst.
     fn meeting(
         &self,
         came: &Came,
@@ -222,8 +226,9 @@ impl Cast<'_> {
         begins.into_iter().map(|begin| (begin - &first, Pattern::Greedy)).collect()
     }
 
-    /// Times at which something may be in the way of all that begins then, at the first port of the flow of interest: a packet
-    /// of traffic that no flow stands for, or a gate that has just become too narrow.
+    /// Times at which something may be in the way of all that begins then, at the first port of the
+    /// flow of interest: a packet of traffic that no flow stands for, or a gate that has just
+    /// become too narrow.
     fn bad_moments(&self) -> Vec<Rational> {
         let Some(own) = self.actors.first() else { return Vec::new() };
         let mut ports = own.path.iter().filter_map(|server| self.network.port_at(*server));

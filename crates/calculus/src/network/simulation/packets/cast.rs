@@ -1,6 +1,7 @@
-//! Who takes part in runs: flows that may send whole packets over servers that are simulated.
+//! The flows and servers of a run.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use super::conformance::Conformance;
@@ -27,7 +28,8 @@ pub(super) struct Actor<'n> {
     pub(super) stream: usize,
 }
 
-/// Flows that have one source: one flow, the flows of a multicast group, or the copies of a replicated flow.
+/// Flows that have one source: one flow, the flows of a multicast group, or the copies of a
+/// replicated flow.
 #[derive(Debug)]
 pub(super) struct Stream {
     /// Places among the actors.
@@ -40,7 +42,7 @@ pub(super) struct Stream {
     pub(super) least: Rational,
 }
 
-/// Who takes part.
+/// The flows and servers of a run.
 #[derive(Debug)]
 pub(super) struct Cast<'n> {
     pub(super) network: &'n Network,
@@ -52,8 +54,8 @@ pub(super) struct Cast<'n> {
 }
 
 impl<'n> Cast<'n> {
-    /// Returns those that matter for a flow of interest, whose place among the actors is 0, or all if there is none. None if no flow
-    /// takes part, or the one of interest does not.
+    /// Returns those that matter for a flow of interest, whose place among the actors is 0, or all
+    /// if there is none. None if no flow takes part, or the one of interest does not.
     pub(super) fn of(
         network: &'n Network,
         settings: &Settings,
@@ -131,7 +133,8 @@ impl<'n> Cast<'n> {
         });
     }
 
-    /// The size of the smallest packets that a flow sends: those that its ports allow, else some part of the largest.
+    /// The size of the smallest packets that a flow sends: those that its ports allow, else some
+    /// part of the largest.
     fn least_packet(&self, flow: &Flow, size: &Rational) -> Rational {
         let mut least: Option<Rational> = None;
         for (port, _) in flow.path.iter().filter_map(|server| self.network.port_at(*server)) {
@@ -222,29 +225,29 @@ impl<'n> Cast<'n> {
                 return None;
             }
         }
-        if !self.lines.contains_key(&server) {
-            if model.service.ultimate_rate() <= Extended::ZERO {
-                return None;
-            }
+        if model.service.ultimate_rate() <= Extended::ZERO {
+            return None;
+        }
+        if let Entry::Vacant(place) = self.lines.entry(server) {
             let limited = !limits.is_empty()
                 || network
                     .turns()
                     .any(|(from, to)| from == server && network.link(from, to).is_some());
-            let spec = Spec {
+            place.insert(Spec {
                 order,
                 strict: model.strict,
                 packetizer: model.packetizer,
                 limited,
                 served: model.service.lower_pseudo_inverse().ok()?,
                 serves: model.service.upper_pseudo_inverse().ok()?,
-            };
-            self.lines.insert(server, spec);
+            });
         }
         Some(())
     }
 }
 
-/// A flow and those that meet it, the ones that share most servers first; with all flows of its group.
+/// A flow and those that meet it, the ones that share most servers first; with all flows of its
+/// group.
 fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     let own = network.flow(flow);
     let is_same = |other: &Flow| {

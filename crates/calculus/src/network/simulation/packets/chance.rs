@@ -2,8 +2,8 @@
 
 use crate::Rational;
 
-/// A generator of pseudo-random numbers (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014).
+/// A generator of pseudo-random numbers (SplitMix64: Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Chance(u64);
 
@@ -25,7 +25,7 @@ impl Chance {
         usize::try_from(self.next() % end).unwrap_or(0)
     }
 
-    /// Returns true once in so many times.
+    /// Returns true with a probability of 1 / `times`.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

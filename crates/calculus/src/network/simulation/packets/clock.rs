@@ -1,8 +1,10 @@
 //! Clocks of sources and servers that are as far from true time as [`Clocks`] lets them be.
 //!
-//! A fast clock runs at the rate rho and leaps ahead by eta once; a slow one runs at 1 / rho and stands still for eta once.
-//! Synchronised ones do so from an error of Delta on one side to an error of Delta on the other. Only spans of time count, so all begin at 0. Between any two events
-//! one sees at most rho d + eta and at most d + 2 Delta, and at least (d - eta) / rho and d - 2 Delta.
+//! A fast clock runs at the rate rho and leaps ahead by eta once; a slow one runs at 1 / rho and
+//! stands still for eta once. Synchronised ones do so from an error of Delta on one side to an
+//! error of Delta on the other. Only spans of time count, so all begin at 0. Between any two events
+//! one sees at most rho d + eta and at most d + 2 Delta, and at least (d - eta) / rho and d - 2
+//! Delta.
 
 use super::chance::Chance;
 use crate::Rational;
@@ -11,11 +13,11 @@ use crate::network::clocks::Clocks;
 /// A clock: what it shows at each time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// In the order of time; none for a perfect clock.
+    /// The knots in the order of time; none for a perfect clock.
     knots: Vec<Knot>,
 }
 
-/// From here on a clock shows `local`, and advances by `rate` with time.
+/// A point from which on a clock advances by `rate` with time.
 #[derive(Clone, Debug)]
 struct Knot {
     time: Rational,
@@ -24,7 +26,8 @@ struct Knot {
 }
 
 impl Clock {
-    /// Returns a clock of a source or of a server; the faster the one and the slower the other, the worse.
+    /// Returns a clock of a source or of a server; the faster the one and the slower the other, the
+    /// worse.
     pub(super) fn by_chance(
         clocks: Option<&Clocks>,
         of_server: bool,

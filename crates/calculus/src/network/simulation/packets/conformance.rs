@@ -1,13 +1,13 @@
 //! When packets of a flow may be sent, so that the flow keeps its arrival curve.
 //!
-//! Sources and regulators do the same: a packet of size L is sent at the first time t at which, for every packet
-//! that was sent before, at s, the curve allows within t - s all that was sent from that one on (the minimal regulator of Le
-//! Boudec, 2018).
+//! Sources and regulators do the same: a packet of size L is sent at the first time t at which, for
+//! every packet that was sent before, at s, the curve allows within t - s all that was sent from
+//! that one on (the minimal regulator of Le Boudec, 2018).
 
 use crate::network::pmoo;
 use crate::{Curve, Extended, Rational};
 
-/// What a flow has sent at a place, as far as that limits what it may send.
+/// The packets that a flow has sent at one place, as far as they limit the next.
 #[derive(Clone, Debug)]
 pub(super) enum Conformance {
     /// All of these token buckets hold.
@@ -49,8 +49,8 @@ impl Conformance {
         Some(Self::Curve { inverse, sent: Vec::new() })
     }
 
-    /// Sends a packet that is ready at a time, as soon as the flow may, and returns that time. Times never fall from call to call.
-    /// None if the flow may never send it.
+    /// Sends a packet that is ready at a time, as soon as the flow may, and returns that time.
+    /// Times never fall from call to call. None if the flow may never send it.
     pub(super) fn send(&mut self, ready: &Rational, size: &Rational) -> Option<Rational> {
         match self {
             Self::Buckets(buckets) => {

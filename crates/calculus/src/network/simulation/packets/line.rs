@@ -1,10 +1,12 @@
-//! What a server that is no port does, packet by packet.
+//! A server that is no port, packet by packet.
 //!
-//! A lazy server serves no more than its curve promises: from the beginning of a backlogged period on where that is strict,
-//! else from the arrival of any packet so far. It may also be lazy until the first packet of a period has left and then send all that
-//! waits at once, or send everything at once, where nothing limits what leaves it.
+//! A lazy server serves no more than its curve promises: from the beginning of a backlogged period
+//! on where that is strict, else from the arrival of any packet so far. It may also be lazy until
+//! the first packet of a period has left and then send all that waits at once, or send everything
+//! at once, where nothing limits what leaves it.
 //!
-//! What is not held back until it is whole leaves when its first bit would: the server is never behind its curve by that.
+//! What is not held back until it is whole leaves when its first bit would: the server is never
+//! behind its curve by that.
 
 use std::collections::VecDeque;
 
@@ -16,7 +18,7 @@ use crate::{Curve, Rational};
 /// Arrivals that a server whose curve is not strict remembers; it is less lazy for what it forgets.
 const REMEMBERED: usize = 64;
 
-/// What is the same for a server in all runs.
+/// The properties of a server that all runs share.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) order: Multiplexing,
@@ -24,12 +26,12 @@ pub(super) struct Spec {
     pub(super) packetizer: bool,
     /// Whether what leaves is limited, by shapers, links or a maximum service curve.
     pub(super) limited: bool,
-    /// When so much is served, and until when no more than that is.
+    /// The lower and the upper pseudo-inverse of the service curve.
     pub(super) served: Curve,
     pub(super) serves: Curve,
 }
 
-/// How fast a server is.
+/// The speed of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
     /// No faster than it must.
@@ -67,9 +69,10 @@ pub(super) struct Line<'s> {
     clock: Clock,
     pace: Pace,
     queue: VecDeque<Waiting>,
-    /// From when on the curve promises service, by the server's clock, and what had come before.
+    /// The times from which on the curve promises service, by the server's clock, with the data
+    /// that had come before.
     origins: VecDeque<(Rational, Rational)>,
-    /// What has come, and what has been served, since the first of these.
+    /// The data that have come, and that have been served, since the first of these times.
     came: Rational,
     served: Rational,
     is_busy: bool,
@@ -137,7 +140,8 @@ impl<'s> Line<'s> {
         Some(Service { packet: waiting.packet, starts, done })
     }
 
-    /// Returns the latest time at which a curve lets so much be served, of what has come up to and with the packet behind `before`.
+    /// Returns the latest time at which a curve lets so much be served, of what has come up to and
+    /// with the packet behind `before`.
     fn when(&self, inverse: &Curve, amount: &Rational, before: &Rational) -> Option<Rational> {
         let mut latest: Option<Rational> = None;
         for (from, earlier) in self.origins.iter().filter(|(_, earlier)| earlier <= before) {

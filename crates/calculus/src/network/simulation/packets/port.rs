@@ -1,4 +1,4 @@
-//! What a port does, packet by packet. All times are by its clock.
+//! A port, packet by packet. All times are by its clock.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ pub(super) enum Pick {
 pub(super) struct State<'n> {
     port: &'n Port,
     queues: Vec<Queue<'n>>,
-    /// What is being sent.
+    /// The packet that is being sent.
     sending: Option<Sending>,
     order: Order<'n>,
 }

@@ -1,7 +1,8 @@
 //! One run: packets from sources over servers, ports and regulators to their ends.
 //!
-//! A packet of a multicast group, or of a replicated flow, is one packet as long as its ways are the same, and one for each
-//! way from where they part. A server that eliminates takes the first of each that comes to it.
+//! A packet of a multicast group, or of a replicated flow, is one packet as long as its ways are
+//! the same, and one for each way from where they part. A server that eliminates takes the first of
+//! each that comes to it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
@@ -19,34 +20,35 @@ use crate::network::model::{Multiplexing, Priority, Regulator, ServerId};
 /// Events of one run, at most.
 const EVENTS: usize = 60_000;
 
-/// What is chosen for a run.
+/// The choices of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
-    /// When each stream begins, and how it sends.
+    /// The begin and the pattern of each stream.
     pub(super) sources: Vec<(Rational, Pattern)>,
     /// Packets of each stream, at most.
     pub(super) packets: usize,
     /// Whether actor 0 is the flow of interest: it is last of those that come together.
     pub(super) has_interest: bool,
-    /// By chance: paces, clocks, ties, the order of service where any is allowed, and which copies are lost. Else all is as bad
-    /// as it may be for the flow of interest.
+    /// The seed of paces, clocks, ties, orders of service where any is allowed, and lost copies.
+    /// Without one, all is as bad as it may be for the flow of interest.
     pub(super) seed: Option<u64>,
     /// The time over which clocks go wrong.
     pub(super) span: Rational,
 }
 
-/// What was seen of a flow.
+/// The observations of a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// None if no packet of it arrived.
     pub(super) delay: Option<Rational>,
     pub(super) backlog: Rational,
     waiting: Rational,
-    /// At each server of its path, when its first packet came, and when the last one of its first burst did.
+    /// The arrivals of its first packet, and of the last one of its first burst, at each server of
+    /// its path.
     pub(super) came: Vec<[Option<Rational>; 2]>,
 }
 
-/// What was seen of a server, or of a priority at one.
+/// The observations of a server, or of a priority at one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenServer {
     pub(super) delay: Rational,
@@ -68,7 +70,8 @@ struct Packet {
     came: Rational,
 }
 
-/// A queue of a regulator: between which servers, of a priority and, for regulators of flows, of an actor.
+/// A queue of a regulator: between which servers, of a priority and, for regulators of flows, of an
+/// actor.
 type QueueKey = (ServerId, ServerId, Priority, Option<usize>);
 
 #[derive(Debug)]
@@ -235,8 +238,8 @@ impl<'c, 'n> Run<'c, 'n> {
             && self.packets.get(packet).is_some_and(|packet| packet.members.contains(&0))
     }
 
-    /// The rank of a packet among those that come at one time: the flow of interest is the last. Packets that come from one server
-    /// keep their order.
+    /// The rank of a packet among those that come at one time: the flow of interest is the last.
+    /// Packets that come from one server keep their order.
     fn rank(&self, index: usize) -> u8 {
         let Some(packet) = self.packets.get(index) else { return 2 };
         let before = |actor: usize, hop: usize| {
@@ -353,7 +356,7 @@ impl<'c, 'n> Run<'c, 'n> {
         self.serves(service);
     }
 
-    /// What is seen of a server as a whole, and of a priority there if it serves by priority.
+    /// Returns the observations of a server, and of a priority there if it serves by priority.
     fn seen_at(&mut self, server: ServerId, priority: Priority) -> Vec<&mut SeenServer> {
         let by_priority = match self.cast.lines.get(&server) {
             Some(spec) => spec.order == Multiplexing::StaticPriority,
@@ -546,7 +549,8 @@ impl Cast<'_> {
         self.actors.get(actor).is_some_and(|actor| actor.path.len() == hop + 1)
     }
 
-    /// Actors by the server that is a hop of their paths; those whose paths have ended before are left out.
+    /// Actors by the server that is a hop of their paths; those whose paths have ended before are
+    /// left out.
     fn ways(&self, members: &[usize], hop: usize) -> Vec<Vec<usize>> {
         let mut ways = BTreeMap::<ServerId, Vec<usize>>::new();
         for member in members {
@@ -558,7 +562,8 @@ impl Cast<'_> {
         ways.into_values().collect()
     }
 
-    /// Whether flows of a priority pass a port, or may: classes that share a queue have what flows are given.
+    /// Whether flows of a priority pass a port, or may: classes that share a queue have what flows
+    /// are given.
     fn is_used(&self, place: usize, priority: Priority) -> bool {
         self.network.servers().any(|(id, _)| {
             self.network.ports().at(id).is_some_and(|(other, _, classes)| {

@@ -1,17 +1,17 @@
-//! When sources send.
+//! The times at which sources send.
 
 use super::cast::Stream;
 use super::chance::Chance;
 use crate::Rational;
 
-/// How a source sends, as far as its arrival curve lets it.
+/// A pattern in which a source sends, as far as its arrival curve allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
     /// All it may, as early as it may, in the largest packets.
     Greedy,
     /// Packets at its rate.
     Spaced,
-    /// Bursts of so many packets, and silence until tokens are there again.
+    /// Bursts of that many packets, each followed by silence until the tokens are back.
     OnOff(usize),
     /// Now and then, in packets of all sizes.
     Random,
