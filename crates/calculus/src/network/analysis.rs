@@ -137,7 +137,8 @@ pub enum AnalysisError {
     /// Regulators, multicast and replicated flows are known to analyses by delays only.
     #[error("{0} does not know regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
-    /// Something between an interleaved regulator and the last regulation does not keep the order of arrival.
+    /// Something between an interleaved regulator and the last regulation does not keep the order
+    /// of arrival.
     #[error(
         "the interleaved regulator behind server '{regulator}' needs FIFO service since the last regulation of its flows, and \
          server '{server}' serves in any order; serve in the order of arrival there, or regulate each flow by itself \
@@ -149,7 +150,8 @@ pub enum AnalysisError {
         /// The server that serves in any order.
         server: String,
     },
-    /// Flows that share an interleaved regulator were not regulated, and did not begin, at one place.
+    /// Flows that share an interleaved regulator were not regulated, and did not begin, at one
+    /// place.
     #[error(
         "the interleaved regulator behind server '{regulator}' has no bound: flow '{first}' was regulated last (or begins) \
          before server '{first_entry}', flow '{second}' before server '{second_entry}', and what is late of one \

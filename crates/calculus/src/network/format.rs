@@ -6,8 +6,9 @@
 //! | Saihu's output-port network, JSON | `saihu` |
 //! | WOPANets' physical network, XML, as Saihu and xTFA read it | `wopanets` |
 //!
-//! All numbers are exact: they stay text until their unit is known. All faults name their place. What a file says and nobody
-//! knows here is refused; what is known and has no effect here is noted ([`Network::notes`]).
+//! All numbers are exact: they stay text until their unit is known. All faults name their place.
+//! What a file says and nobody knows here is refused; what is known and has no effect here is noted
+//! ([`Network::notes`]).
 
 mod curves;
 mod foreign;

@@ -85,17 +85,18 @@ impl fmt::Display for Multiplexing {
 /// What delays packets until the flows behind a server keep the arrival curves of their sources again,
 /// as the asynchronous traffic shaping of IEEE 802.1Qcr does.
 ///
-/// A regulator comes for free where all that lies between the last regulation of its flows and itself keeps the order
-/// of its packets: nothing takes longer through both than it may take without the regulator (Le Boudec, "A theory of
-/// traffic regulators for deterministic networks with application to interleaved regulators",
-/// IEEE/ACM Transactions on Networking 26, 2018, theorems 4 and 5). Elsewhere there is no bound, and analyses say so.
+/// A regulator comes for free where all that lies between the last regulation of its flows and
+/// itself keeps the order of its packets: nothing takes longer through both than it may take
+/// without the regulator (Le Boudec, "A theory of traffic regulators for deterministic networks
+/// with application to interleaved regulators", IEEE/ACM Transactions on Networking 26, 2018,
+/// theorems 4 and 5). Elsewhere there is no bound, and analyses say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Regulator {
     /// A queue for each flow, whose data are in order in front of it in any case.
     PerFlow,
     /// One queue for all flows of a priority that go on to the same server; only its first packet
-    /// is looked at. They must have come the same way since they were regulated last, or since their sources, over servers
-    /// that serve in the order of arrival.
+    /// is looked at. They must have come the same way since they were regulated last, or since
+    /// their sources, over servers that serve in the order of arrival.
     Interleaved,
 }
 
@@ -777,7 +778,8 @@ impl Network {
         self.outlined.iter().copied()
     }
 
-    /// What a reader of its bounds must know of how it came about, as sentences; see [`NetworkBuilder::note`].
+    /// What a reader of its bounds must know of how it came about, as sentences; see
+    /// [`NetworkBuilder::note`].
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -815,7 +817,8 @@ impl Network {
         Self { clocked: Some(Arc::new((own, clocks))), ..self }
     }
 
-    /// The network with the curves that hold by its clocks, and these clocks; the network itself if they are perfect.
+    /// The network with the curves that hold by its clocks, and these clocks; the network itself if
+    /// they are perfect.
     pub(super) fn by_its_clocks(&self) -> (&Self, Option<&Clocks>) {
         match self.clocked.as_deref() {
             None => (self, None),

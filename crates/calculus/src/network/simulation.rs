@@ -16,10 +16,11 @@
 //! Curves that stand in for longer ones ([`Part`]) allow what the exact ones do not: flows that have one send nothing, and
 //! nothing runs over servers and links that do.
 //!
-//! Networks with packets, ports, regulators, multicast or replicated flows, or cycles, run packet by packet (`packets`).
+//! Networks with packets, ports, regulators, multicast or replicated flows, or cycles, run packet
+//! by packet (`packets`).
 //!
-//! As fluids, networks with packetizers run twice: with packets so small that nothing is held back, and, if
-//! all servers are FIFO and packetize, with packets as large as they may be.
+//! As fluids, networks with packetizers run twice: with packets so small that nothing is held back,
+//! and, if all servers are FIFO and packetize, with packets as large as they may be.
 
 mod packets;
 mod process;
@@ -74,8 +75,9 @@ impl Trajectory {
     }
 }
 
-/// Looks for a bad run for a flow: as a fluid where that is possible, and packet by packet where there are packets or anything
-/// that only these know, such as ports, regulators, multicast and replicated flows, clocks. None if neither is possible.
+/// Looks for a bad run for a flow: as a fluid where that is possible, and packet by packet where
+/// there are packets or anything that only these know, such as ports, regulators, multicast and
+/// replicated flows, clocks. None if neither is possible.
 #[must_use]
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let as_fluid = !network.needs_delays() && network.ports().is_empty();
@@ -89,8 +91,8 @@ pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<
     }
 }
 
-/// Looks for a bad run of a fluid. None if the network is beyond that: infinite bursts, overload, maximum service curves, very
-/// long paths, curves that stand in for longer ones.
+/// Looks for a bad run of a fluid. None if the network is beyond that: infinite bursts, overload,
+/// maximum service curves, very long paths, curves that stand in for longer ones.
 fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let scene = Scene::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;

@@ -125,6 +125,35 @@ fn network(ways: &[usize], cross: &[(usize, usize)], rate: i64) -> Network {
     builder.build().expect("a network")
 }
 
+#[test]
+fn what_was_lost_on_the_short_way_comes_late_and_all_at_once() {
+    // The long way takes 10 more than the short one. Packets that the short way lost come by the
+    // long one together with those that were sent up to 10 later and came by the short way.
+    let mut builder = NetworkBuilder::new("ways");
+    let mut server = |name: &str, service: Curve, eliminates| {
+        builder.server(Server { packetizer: true, eliminates, ..Server::new(name, service) })
+    };
+    let short = server("short", rl("100", "0"), false);
+    let long = server("long", rl("100", "10"), false);
+    let end = server("end", rl("2", "0"), true);
+    for (name, way) in [("by the short way", short), ("by the long way", long)] {
+        let flow = Flow::new(name, vec![way, end], tb("2", "1")).replicated("g");
+        builder.flow(Flow { maximum_packet: Rational::ONE, ..flow });
+    }
+    let network = builder.build().expect("a network");
+    let servers = analyser(&network).servers(Analysis::TfaPlusPlus).expect("bounds");
+    let bound = servers[end.index()].delay.clone();
+    // If all copies came by the short way, the burst of 2 would take 1 at the end.
+    let mut most = Rational::ZERO;
+    for seed in 0..40 {
+        let seen = observe(&network, &Settings::default(), seed).expect("a run");
+        let at_end = seen.servers.iter().filter(|seen| seen.server == end);
+        most = at_end.map(|seen| seen.delay.clone()).chain([most.clone()]).max().expect("a delay");
+    }
+    assert!(most > Rational::from(4), "{most}");
+    assert!(bound >= Extended::Finite(most.clone()), "{bound} {most}");
+}
+
 proptest! {
     #![proptest_config(config(40))]
 
@@ -146,7 +175,8 @@ proptest! {
                 prop_assert!(*bound >= worst, "{bound} < {worst}");
             }
         }
-        // Some copies are lost, and of others the first ones go on, so that those of some way may never arrive.
+        // Some copies are lost, and of others the first ones go on, so that those of some way may
+        // never arrive.
         prop_assert!(arrived[..ways.len()].contains(&true));
         prop_assert!(arrived[ways.len()..].iter().all(|arrived| *arrived));
     }

@@ -5,12 +5,12 @@
 //! flows that come over one link are together also bounded by what shapes the link (Mifdaoui,
 //! Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network
 //! calculus for complex networks", 2017). All that is unknown is one delay per server (and
-//! priority). Behind a regulator a flow keeps the arrival curve of its source again, and delays since the
-//! last regulation are those of the regulator, too (`regulators`); flows of one multicast group count once where
-//! they have gone the same way, and copies of replicated flows once from where all but one are
-//! eliminated (`copies`). In a feed-forward network these follow in order. In a cyclic one they are a fixed
-//! point of a function F (Thomas, Le Boudec, Mifdaoui, "On cyclic dependencies and regulators in
-//! time-sensitive networks", RTSS 2019).
+//! priority). Behind a regulator a flow keeps the arrival curve of its source again, and delays
+//! since the last regulation are those of the regulator, too (`regulators`); flows of one multicast
+//! group count once where they have gone the same way, and copies of replicated flows once from
+//! where all but one are eliminated (`copies`). In a feed-forward network these follow in order. In
+//! a cyclic one they are a fixed point of a function F (Thomas, Le Boudec, Mifdaoui, "On cyclic
+//! dependencies and regulators in time-sensitive networks", RTSS 2019).
 //!
 //! Iteration from zero reaches it only in the limit, so here delays are rounded up to a grid and
 //! raised by one step of it, and the iteration ends when it finds delays x that lie above F(x). Close to the load at

@@ -72,8 +72,8 @@ fn multicast_of_saihu_counts_once_until_it_parts() {
     assert_eq!(found, [("f_left", own), ("f_right", own), ("f_p2", None), ("g", None)]);
     let ratios: Vec<f64> = network.loads().iter().map(|load| load.ratio()).collect();
     assert_eq!(ratios, [0.25, 0.375, 0.125]);
-    // At a 10 us and 150 B at 8 Mbit/s, at c 800 b and what came at 1 Mbit/s meanwhile, over a line of 100 Mbit/s: all
-    // of that has come within 960 b / 99 Mbit/s.
+    // At a 10 us and 150 B at 8 Mbit/s, at c 800 b and what came at 1 Mbit/s meanwhile, over a line
+    // of 100 Mbit/s: all of that has come within 960 b / 99 Mbit/s.
     let at_a = Rational::ratio(160, 1_000_000);
     let within = Rational::ratio(960, 99_000_000);
     let at_c = Rational::ratio(10, 1_000_000) + within * Rational::ratio(23, 2);
@@ -266,7 +266,8 @@ fn capacities_below_a_service_limit_it() {
     assert_eq!(last.shaping, Some(Curve::token_bucket(0, 10).expect("a curve")));
     let [note] = network.notes() else { panic!("{:?}", network.notes()) };
     assert!(note.contains("'s_2'"), "{note}");
-    // 1 + 10/10, then 1 + (2 (10 + 2 2))/10, since lines shape what comes over each by no more than 10 t.
+    // 1 + 10/10, then 1 + (2 (10 + 2 2))/10, since lines shape what comes over each by no more than
+    // 10 t.
     assert!(delay(&network, "fl_0") <= Extended::Finite(Rational::ratio(58, 10)));
     let wide = mesh("20");
     assert!(wide.notes().is_empty());

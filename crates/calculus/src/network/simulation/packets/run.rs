@@ -6,8 +6,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::ops::Range;
 
-use super::cast::Cast;
+use super::cast::{Cast, Stream};
 use super::chance::Chance;
 use super::clock::Clock;
 use super::conformance::Conformance;
@@ -203,9 +204,11 @@ impl<'c, 'n> Run<'c, 'n> {
             let sent = sources::packets(stream, *pattern, begins, scenario.packets, &mut own);
             let first = sent.first().map(|(time, _)| time.clone());
             self.bursts.push(sent.iter().filter(|(time, _)| Some(time) == first.as_ref()).count());
+            let losses = self.losses(stream, sent.len());
             for (number, (local, size)) in sent.into_iter().enumerate() {
                 let time = clock.time_of(&local);
-                for members in cast.ways(&self.copies_sent(index), 0) {
+                let copies = self.copies_sent(index, number, &losses);
+                for members in cast.ways(&copies, 0) {
                     let packet = Packet {
                         stream: index,
                         hop: 0,
@@ -222,15 +225,29 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// The copies of a packet that are not lost, or all flows of a stream that has no copies.
-    fn copies_sent(&mut self, stream: usize) -> Vec<usize> {
+    /// Returns the copies of a packet that are not lost, or all flows of a stream without copies.
+    fn copies_sent(&mut self, stream: usize, number: usize, losses: &[Range<usize>]) -> Vec<usize> {
         let Some(stream) = self.cast.streams.get(stream) else { return Vec::new() };
         match &mut self.chance {
             Some(chance) if stream.is_replicated => {
-                stream.members.iter().copied().filter(|_| !chance.once_in(4)).collect()
+                let members = stream.members.iter().zip(losses);
+                let arrives =
+                    members.filter(|(_, lost)| !lost.contains(&number) && !chance.once_in(8));
+                arrives.map(|(member, _)| *member).collect()
             }
             _ => stream.members.clone(),
         }
+    }
+
+    /// Returns the packets whose copies are lost on each way: all of some span, as when a link
+    /// fails.
+    fn losses(&mut self, stream: &Stream, packets: usize) -> Vec<Range<usize>> {
+        let lost = |_: &usize| {
+            let Some(chance) = &mut self.chance else { return 0..0 };
+            let from = if chance.once_in(2) { 0 } else { chance.below(packets) };
+            from..from + chance.below(packets)
+        };
+        stream.members.iter().map(lost).collect()
     }
 
     fn is_of_interest(&self, packet: usize) -> bool {
