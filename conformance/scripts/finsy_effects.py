@@ -6,13 +6,16 @@ The interfaces are the far ends of ports 1 to 4. The program is pipelines/everyt
 that the switch takes. Whatever is not as it should be ends the script with an error.
 """
 import asyncio
+import json
 import sys
 from pathlib import Path
 
 import finsy as fy
+import grpc
 from everything import ALL_PORTS, OTHER_TYPE, PROBE_TYPE, Hosts, Part, frame, result
 from finsy.gnmipath import GNMIPath
 from finsy.p4entity import P4ValueSetMember
+from finsy.proto import gnmi
 
 PATIENCE = 20
 hosts = Hosts(sys.argv[5:])
@@ -396,6 +399,54 @@ async def ports(switch):
         (4, "out-unicast-pkts"): 1,
         (4, "out-octets"): 25,
     }, grown
+    await samples(client, after)
+    await containers(client, switch.ports["s1"].name)
+
+
+async def samples(client, counts):
+    """As often as finsy's clients ask, which is every 10 us, is as often as can be."""
+    sampled = client.subscribe()
+    sampled.sample(
+        GNMIPath("interfaces/interface[name=*]/state/counters/in-octets"), sample_interval=10_000
+    )
+    at_first = {update.path["interface", "name"]: update.value async for update in sampled.synchronize()}
+    assert at_first["s1"] == counts[1, "in-octets"], at_first
+    many = 100
+    async for update in sampled.updates():
+        assert update.value == at_first[update.path["interface", "name"]], update
+        many -= 1
+        if many == 0:
+            break
+    sampled.cancel()
+
+
+async def containers(client, name):
+    """The configuration as one value, in the encodings that clients of other models use."""
+    path = GNMIPath("interfaces/interface/config").set("interface", name=name).path
+
+    async def config(encoding):
+        request = gnmi.GetRequest(path=[path], encoding=encoding)
+        (notification,) = (await client._stub.Get(request)).notification
+        (update,) = notification.update
+        assert update.path == path, update
+        return update.val
+
+    plain = await config(gnmi.JSON)
+    assert json.loads(plain.json_val) == {"name": name, "id": 1, "enabled": True}, plain
+    ietf = await config(gnmi.JSON_IETF)
+    assert json.loads(ietf.json_ietf_val) == {
+        "openconfig-interfaces:name": name,
+        "openconfig-interfaces:enabled": True,
+        "openconfig-p4rt:id": 1,
+    }, ietf
+    for encoding in (gnmi.BYTES, gnmi.ASCII):
+        try:
+            await config(encoding)
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.UNIMPLEMENTED, error
+        else:
+            raise AssertionError("an encoding that is not served is answered")
+    await client._stub.Set(gnmi.SetRequest(replace=[gnmi.Update(path=path, val=ietf)]))
 
 
 async def groups(switch):

@@ -3,9 +3,9 @@
 //! P4Runtime itself knows no list of ports: finsy and Stratum's ONOS drivers ask the same server
 //! for `interfaces/interface[name=*]/state/ifindex` and subscribe to `oper-status`. This is that
 //! part of gNMI 0.7 (openconfig/reference, rpc/gnmi/gnmi-specification.md): Get, Subscribe in all
-//! three modes, over the leaves of `state` and `config`, and Set of `config/enabled`. Values are
-//! typed scalars whatever encoding is asked for. What passed a port (`state/counters`) is read when
-//! it is asked for; a stream tells it once, and then as often as it is to be sampled.
+//! three modes, over `state` and `config`, and Set of `config`. Values are typed scalars or JSON,
+//! as the client requests (`form`). The counters of a port (`state/counters`) are read when they
+//! are requested; a stream sends them once, and then at its sample interval.
 //!
 //! Which ports there are, and whether they are up, is kept by whoever has them ([`PortSource`]), and
 //! not a second time here.
@@ -14,10 +14,15 @@
 //! in much that nothing here uses.
 
 mod client;
+mod form;
+mod json;
+mod leaf;
 mod messages;
+mod paths;
 mod sampling;
 mod service;
 mod setting;
+mod subscribing;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -26,7 +31,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use self::client::{PortChange, PortWatch};
-use self::messages::SubscribeResponse;
+use self::form::Form;
+use self::messages::{Path, SubscribeResponse};
 pub(crate) use self::service::GnmiServer;
 use crate::store::Nanos;
 use grpc::Outbox;
@@ -89,7 +95,34 @@ pub struct Watchers(Mutex<Vec<Watcher>>);
 #[derive(Debug)]
 struct Watcher {
     outbox: Weak<Outbox<SubscribeResponse>>,
-    paths: Vec<messages::Path>,
+    watch: Watch,
+}
+
+/// A client's subscription to changes.
+#[derive(Debug)]
+struct Watch {
+    /// Paths of leaves that are sent when they change.
+    paths: Vec<Path>,
+    /// Paths of leaves that are sent at intervals. Only the removal of a port is sent for them here.
+    sampled: Vec<Path>,
+    form: Form,
+}
+
+impl Watch {
+    fn notification(
+        &self,
+        before: Option<&Port>,
+        after: Option<&Port>,
+        timestamp: i64,
+    ) -> Option<messages::Notification> {
+        match after {
+            Some(after) => tree::changed(before, after, &self.paths, &self.form, timestamp),
+            None => {
+                let paths = self.paths.iter().chain(&self.sampled);
+                tree::deleted(before?, paths, &self.form, timestamp)
+            }
+        }
+    }
 }
 
 impl Watchers {
@@ -100,7 +133,7 @@ impl Watchers {
         let mut count = 0;
         self.lock().retain(|watcher| {
             let Some(outbox) = watcher.outbox.upgrade() else { return false };
-            if let Some(told) = tree::changed(before, after, &watcher.paths, timestamp) {
+            if let Some(told) = watcher.watch.notification(before, after, timestamp) {
                 outbox.push_always(SubscribeResponse::update(told));
                 count += 1;
             }
@@ -109,11 +142,11 @@ impl Watchers {
         count
     }
 
-    /// Has later changes of these paths sent to an outbox, for as long as it lives.
-    fn add(&self, outbox: &Arc<Outbox<SubscribeResponse>>, paths: Vec<messages::Path>) {
+    /// Sends later changes to an outbox for as long as it lives.
+    fn add(&self, outbox: &Arc<Outbox<SubscribeResponse>>, watch: Watch) {
         let mut watchers = self.lock();
         watchers.retain(|watcher| watcher.outbox.strong_count() > 0);
-        watchers.push(Watcher { outbox: Arc::downgrade(outbox), paths });
+        watchers.push(Watcher { outbox: Arc::downgrade(outbox), watch });
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Watcher>> {

@@ -31,7 +31,7 @@ pub use self::handle::{
     PacketInError, PacketInMetadata, PacketOutRefusal,
 };
 use self::{routes::Routes, service::Service};
-use crate::gnmi::{GnmiServer, PortSource};
+use crate::gnmi::GnmiServer;
 
 /// Why a server could not be run.
 #[derive(Debug, Error)]
@@ -56,13 +56,13 @@ impl Devices {
         })
     }
 
-    /// The ports of the device with this id, or without one of the device with the lowest id.
-    fn ports(&self, target: &str) -> Option<Arc<dyn PortSource>> {
+    /// The device with this id, or without one the device with the lowest id.
+    fn target(&self, target: &str) -> Option<DeviceHandle> {
         let id = match target {
             "" => *self.0.keys().min()?,
             target => target.parse().ok()?,
         };
-        self.0.get(&id).map(DeviceHandle::ports)
+        self.0.get(&id).cloned()
     }
 }
 
@@ -111,7 +111,7 @@ impl Server {
         let devices = Arc::clone(&self.service.devices);
         let routes = Routes {
             p4runtime: self.service,
-            gnmi: GnmiServer::new(Arc::new(move |target| devices.ports(target)), clock::timestamp),
+            gnmi: GnmiServer::new(Arc::new(move |target| devices.target(target)), clock::timestamp),
         };
         Ok(grpc::server::serve(listener, routes, self.options, shutdown).await?)
     }

@@ -22,6 +22,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use tables::DigestError;
 use tokio::sync::Notify;
 
@@ -359,5 +360,14 @@ impl DeviceObserver for Observer {
         self.0.tallies.packet_outs_dropped.add(count);
         let reason = reason.unwrap_or("it does not fit the pipeline");
         self.0.info(format_args!("a packet-out was refused: {reason}"));
+    }
+
+    fn sample_interval_raised(&self, _device: &DeviceHandle, asked: Duration, kept: Duration) {
+        let said = format_args!(
+            "device {}: a gNMI client asked for samples every {asked:?} and gets them every {kept:?}, which \
+             is the shortest interval",
+            self.0.id
+        );
+        self.0.log.line(Verbosity::Warn, said);
     }
 }

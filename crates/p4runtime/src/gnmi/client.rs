@@ -14,7 +14,7 @@ use tonic::{Request, Status, Streaming, client::Grpc, codegen::http::uri::PathAn
 use tonic_prost::ProstCodec;
 
 use super::messages::{
-    Mode, Notification, Path, PathElem, Request as Kind, Response, SubscribeRequest,
+    Encoding, Mode, Notification, Path, PathElem, Request as Kind, Response, SubscribeRequest,
     SubscribeResponse, Subscription, SubscriptionList, SubscriptionMode, Value,
 };
 
@@ -137,6 +137,7 @@ fn subscription(device_id: u64) -> SubscribeRequest {
         prefix: Some(Path { target: device_id.to_string(), ..Path::default() }),
         subscription: vec![state("ifindex"), state("oper-status")],
         mode: Mode::Stream as i32,
+        encoding: Encoding::Proto as i32,
         ..SubscriptionList::default()
     };
     SubscribeRequest { request: Some(Kind::Subscribe(list)) }

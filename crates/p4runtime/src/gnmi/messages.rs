@@ -22,6 +22,30 @@ pub(crate) struct Path {
     pub(crate) target: String,
 }
 
+/// The encoding of the values of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub(crate) enum Encoding {
+    Json = 0,
+    Bytes = 1,
+    Proto = 2,
+    Ascii = 3,
+    JsonIetf = 4,
+}
+
+impl Encoding {
+    /// Returns the name in the protobuf definition.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Bytes => "BYTES",
+            Self::Proto => "PROTO",
+            Self::Ascii => "ASCII",
+            Self::JsonIetf => "JSON_IETF",
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TypedValue {
     #[prost(oneof = "Value", tags = "1, 3, 4, 10, 11")]
@@ -54,10 +78,22 @@ pub(crate) struct Update {
 pub(crate) struct Notification {
     #[prost(int64, tag = "1")]
     pub(crate) timestamp: i64,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) prefix: Option<Path>,
     #[prost(message, repeated, tag = "4")]
     pub(crate) update: Vec<Update>,
     #[prost(message, repeated, tag = "5")]
     pub(crate) delete: Vec<Path>,
+}
+
+/// The kind of data that a Get asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub(crate) enum DataType {
+    All = 0,
+    Config = 1,
+    State = 2,
+    Operational = 3,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -66,6 +102,12 @@ pub(crate) struct GetRequest {
     pub(crate) prefix: Option<Path>,
     #[prost(message, repeated, tag = "2")]
     pub(crate) path: Vec<Path>,
+    #[prost(enumeration = "DataType", tag = "3")]
+    pub(crate) r#type: i32,
+    #[prost(enumeration = "Encoding", tag = "5")]
+    pub(crate) encoding: i32,
+    #[prost(message, repeated, tag = "6")]
+    pub(crate) use_models: Vec<ModelData>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -107,6 +149,10 @@ pub(crate) struct SubscriptionList {
     pub(crate) subscription: Vec<Subscription>,
     #[prost(enumeration = "Mode", tag = "5")]
     pub(crate) mode: i32,
+    #[prost(message, repeated, tag = "7")]
+    pub(crate) use_models: Vec<ModelData>,
+    #[prost(enumeration = "Encoding", tag = "8")]
+    pub(crate) encoding: i32,
     #[prost(bool, tag = "9")]
     pub(crate) updates_only: bool,
 }
@@ -169,6 +215,9 @@ pub(crate) struct SetRequest {
     pub(crate) replace: Vec<Update>,
     #[prost(message, repeated, tag = "4")]
     pub(crate) update: Vec<Update>,
+    /// A field of gNMI 0.10. It is declared so that it is refused and not ignored.
+    #[prost(message, repeated, tag = "6")]
+    pub(crate) union_replace: Vec<Update>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -205,8 +254,7 @@ pub(crate) struct CapabilityRequest {}
 pub(crate) struct CapabilityResponse {
     #[prost(message, repeated, tag = "1")]
     pub(crate) supported_models: Vec<ModelData>,
-    /// Values of `gnmi.Encoding`.
-    #[prost(int32, repeated, tag = "2")]
+    #[prost(enumeration = "Encoding", repeated, tag = "2")]
     pub(crate) supported_encodings: Vec<i32>,
     #[prost(string, tag = "3")]
     pub(crate) version: String,

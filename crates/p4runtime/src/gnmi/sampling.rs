@@ -1,127 +1,192 @@
-//! Subscriptions that are told again and again (gNMI 0.7, section 3.5.1.5.2): SAMPLE, and the
+//! Subscriptions that are sent at intervals (gNMI 0.7, section 3.5.1.5.2): SAMPLE, and the
 //! heartbeats of the others.
+//!
+//! By that section, a target refuses an interval that it cannot keep. Clients request 10 us to get
+//! as many samples as possible, so a shorter interval than [`SHORTEST`] is raised to it instead,
+//! and the owner of the device is notified. Samples are taken by the thread that serves
+//! controllers. Where they take long, as those of many ports, the next ones are delayed, so that
+//! all together use at most a tenth of the thread's time ([`Samples::rest`]).
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use super::{
     Seen,
+    form::Form,
+    leaf::Leaf,
     messages::{Notification, Path, Subscription, SubscriptionMode},
     tree,
 };
-use crate::status::EntityError;
 
-/// The shortest interval, which a subscription that leaves the choice to us gets.
-const SHORTEST: Duration = Duration::from_millis(100);
+/// The shortest interval, which is the resolution of the loop's timer. A subscription with an
+/// interval of 0 gets it.
+pub(super) const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Those of a stream.
+/// The pause after a sample, as a multiple of the time that it took and of the number of streams
+/// that are sampled.
+const REST: u32 = 9;
+
+/// The sampled subscriptions of a stream.
 #[derive(Debug, Default)]
-pub(super) struct Samples(Vec<Sampled>);
+pub(super) struct Samples {
+    sampled: Vec<Sampled>,
+    /// The time before which nothing is due.
+    rested: Option<Instant>,
+    /// The shortest interval that was requested and raised.
+    raised: Option<Duration>,
+}
 
 #[derive(Debug)]
 struct Sampled {
     path: Path,
     interval: Duration,
     due: Instant,
-    /// What has not changed since it was told is left out, until it has to be told anyway.
+    /// Leaves out what has not changed since it was sent, until the next heartbeat.
     redundancy: Option<Redundancy>,
 }
 
 #[derive(Debug)]
 struct Redundancy {
-    told: Vec<Notification>,
+    /// The ports as they were sent last, by their names.
+    sent: HashMap<String, Seen>,
     heartbeat: Option<(Duration, Instant)>,
 }
 
 impl Samples {
-    /// Of a list of subscriptions, whose paths are those with the prefix before them.
-    pub(super) fn of(
-        subscriptions: &[Subscription],
-        paths: &[Path],
-        now: Instant,
-    ) -> Result<Self, EntityError> {
-        let mut samples = Vec::new();
+    /// Returns those of a list of subscriptions; `paths` have the prefix before them.
+    pub(super) fn of(subscriptions: &[Subscription], paths: &[Path], now: Instant) -> Self {
+        let mut samples = Self::default();
         for (subscription, path) in subscriptions.iter().zip(paths) {
-            let heartbeat = interval(subscription.heartbeat_interval, "heartbeat_interval")?;
-            let is_sampled =
-                SubscriptionMode::try_from(subscription.mode) == Ok(SubscriptionMode::Sample);
-            let sample = interval(subscription.sample_interval, "sample_interval")?;
-            let every = if is_sampled { Some(sample.unwrap_or(SHORTEST)) } else { heartbeat };
+            let heartbeat = match subscription.heartbeat_interval {
+                0 => None,
+                nanoseconds => Some(samples.kept(nanoseconds)),
+            };
+            let every = match subscription.sample_interval {
+                _ if !is_sampled(subscription) => heartbeat,
+                0 => Some(SHORTEST),
+                nanoseconds => Some(samples.kept(nanoseconds)),
+            };
             let Some(interval) = every else { continue };
-            let suppresses = is_sampled && subscription.suppress_redundant;
+            let suppresses = is_sampled(subscription) && subscription.suppress_redundant;
             let redundancy = suppresses.then(|| Redundancy {
-                told: Vec::new(),
+                sent: HashMap::new(),
                 heartbeat: heartbeat.map(|heartbeat| (heartbeat, now + heartbeat)),
             });
-            samples.push(Sampled { path: path.clone(), interval, due: now + interval, redundancy });
+            let path = path.clone();
+            samples.sampled.push(Sampled { path, interval, due: now + interval, redundancy });
         }
-        Ok(Self(samples))
+        samples
     }
 
-    /// When there is something to tell next.
+    /// Returns the interval that is kept in place of a requested one.
+    fn kept(&mut self, nanoseconds: u64) -> Duration {
+        let asked = Duration::from_nanos(nanoseconds);
+        if asked < SHORTEST {
+            self.raised = Some(self.raised.map_or(asked, |raised| raised.min(asked)));
+        }
+        asked.max(SHORTEST)
+    }
+
+    /// Returns the shortest interval that was requested and is not kept, if there is one.
+    pub(super) fn raised(&self) -> Option<Duration> {
+        self.raised
+    }
+
+    /// Whether nothing is ever due.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sampled.is_empty()
+    }
+
+    /// Remembers that all values were sent as they are now, before the first sample.
+    pub(super) fn sent_all(&mut self, ports: &[Seen]) {
+        let redundancies = self.sampled.iter_mut().filter_map(|one| one.redundancy.as_mut());
+        redundancies.for_each(|redundancy| redundancy.keep(ports));
+    }
+
+    /// Returns the time of the next sample.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.0.iter().map(|sampled| sampled.due).min()
+        let due = self.sampled.iter().map(|sampled| sampled.due).min()?;
+        Some(self.rested.map_or(due, |rested| due.max(rested)))
     }
 
-    /// What is to be told by now. Intervals that were missed are not made up for.
+    /// Returns the samples that are due. Intervals that were missed are skipped.
     pub(super) fn take(
         &mut self,
         ports: &[Seen],
+        form: &Form,
         now: Instant,
         timestamp: i64,
     ) -> Vec<Notification> {
-        let due = self.0.iter_mut().filter(|sampled| sampled.due <= now);
-        due.flat_map(|sampled| sampled.take(ports, now, timestamp)).collect()
+        let due = self.sampled.iter_mut().filter(|sampled| sampled.due <= now);
+        due.flat_map(|sampled| sampled.take(ports, form, now, timestamp)).collect()
+    }
+
+    /// Delays the next samples in proportion to the time that the last ones took, which ended now,
+    /// and to the number of streams on the loop: all together use at most a tenth of its time.
+    pub(super) fn rest(&mut self, took: Duration, streams: usize, now: Instant) {
+        let streams = u32::try_from(streams.max(1)).unwrap_or(u32::MAX);
+        self.rested = Some(now + took.saturating_mul(REST.saturating_mul(streams)));
     }
 }
 
+/// Whether a subscription is sent at intervals and not when something changes.
+pub(super) fn is_sampled(subscription: &Subscription) -> bool {
+    SubscriptionMode::try_from(subscription.mode) == Ok(SubscriptionMode::Sample)
+}
+
 impl Sampled {
-    fn take(&mut self, ports: &[Seen], now: Instant, timestamp: i64) -> Vec<Notification> {
+    fn take(
+        &mut self,
+        ports: &[Seen],
+        form: &Form,
+        now: Instant,
+        timestamp: i64,
+    ) -> Vec<Notification> {
         self.due += self.interval;
         if self.due <= now {
             self.due = now + self.interval;
         }
         let path = std::slice::from_ref(&self.path);
-        let found = tree::select(ports, path, timestamp).unwrap_or_default();
-        match &mut self.redundancy {
-            Some(redundancy) => redundancy.left(found, now),
-            None => found,
-        }
-    }
-}
-
-impl Redundancy {
-    /// What is new of what was found.
-    fn left(&mut self, found: Vec<Notification>, now: Instant) -> Vec<Notification> {
-        let told = std::mem::replace(&mut self.told, found.clone());
-        if let Some((interval, due)) = &mut self.heartbeat
-            && *due <= now
-        {
-            *due = now + *interval;
-            return found;
-        }
-        let is_new = |update: &_| !told.iter().any(|earlier| earlier.update.contains(update));
-        let mut left = found;
-        left.iter_mut().for_each(|one| one.update.retain(is_new));
-        left.retain(|one| !one.update.is_empty());
+        let Some(redundancy) = &mut self.redundancy else {
+            return tree::select(ports, path, form, timestamp);
+        };
+        let is_all = redundancy.is_heartbeat(now);
+        let notification = |seen: &Seen| {
+            let sent = redundancy.sent.get(&seen.port.name).filter(|_| !is_all);
+            let is_other =
+                |leaf: &Leaf| sent.is_none_or(|sent| (leaf.value)(sent) != (leaf.value)(seen));
+            tree::notification(seen, path, form, timestamp, is_other)
+        };
+        let notifications = ports.iter().map(notification).filter(|one| !one.update.is_empty());
+        let left = notifications.collect();
+        redundancy.keep(ports);
         left
     }
 }
 
-fn interval(nanoseconds: u64, name: &str) -> Result<Option<Duration>, EntityError> {
-    let interval = Duration::from_nanos(nanoseconds);
-    match nanoseconds {
-        0 => Ok(None),
-        _ if interval < SHORTEST => Err(EntityError::invalid(format!(
-            "{name} is {nanoseconds} ns; {} ns is the shortest.",
-            SHORTEST.as_nanos()
-        ))),
-        _ => Ok(Some(interval)),
+impl Redundancy {
+    /// Whether a heartbeat is due, which sends everything again.
+    fn is_heartbeat(&mut self, now: Instant) -> bool {
+        match &mut self.heartbeat {
+            Some((interval, due)) if *due <= now => {
+                *due = now + *interval;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn keep(&mut self, ports: &[Seen]) {
+        self.sent = ports.iter().map(|seen| (seen.port.name.clone(), seen.clone())).collect();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Port, PortCounters, messages::PathElem};
+    use super::super::messages::{Encoding, PathElem, SubscriptionList};
+    use super::super::{Port, PortCounters};
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -139,8 +204,13 @@ mod tests {
     }
 
     fn samples(subscription: &Subscription, now: Instant) -> Samples {
-        let samples = Samples::of(std::slice::from_ref(subscription), &[path()], now);
-        samples.expect("it is right")
+        Samples::of(std::slice::from_ref(subscription), &[path()], now)
+    }
+
+    fn scalars() -> Form {
+        let encoding = Encoding::Proto as i32;
+        let list = SubscriptionList { encoding, ..SubscriptionList::default() };
+        Form::of_subscription(&list).expect("it is right")
     }
 
     fn sampled() -> Subscription {
@@ -154,10 +224,10 @@ mod tests {
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut samples = samples(&sampled(), begin);
         assert_eq!(samples.next_due(), Some(at(1)));
-        assert_eq!(samples.take(&port(1), begin, 0), []);
-        assert_eq!(samples.take(&port(1), at(1), 0)[0].update.len(), 7);
+        assert_eq!(samples.take(&port(1), &scalars(), begin, 0), []);
+        assert_eq!(samples.take(&port(1), &scalars(), at(1), 0)[0].update.len(), 7);
         assert_eq!(samples.next_due(), Some(at(2)));
-        assert_eq!(samples.take(&port(1), at(9), 0).len(), 1);
+        assert_eq!(samples.take(&port(1), &scalars(), at(9), 0).len(), 1);
         assert_eq!(samples.next_due(), Some(at(10)));
     }
 
@@ -169,20 +239,64 @@ mod tests {
             Subscription { suppress_redundant: true, heartbeat_interval: 4 * SECOND, ..sampled() };
         let mut samples = samples(&quiet, begin);
         let mut leaves = |packets, second| {
-            let told = samples.take(&port(packets), at(second), 0);
+            let told = samples.take(&port(packets), &scalars(), at(second), 0);
             told.iter().map(|one| one.update.len()).sum::<usize>()
         };
         assert_eq!([leaves(1, 1), leaves(1, 2), leaves(2, 3), leaves(2, 4)], [7, 0, 1, 7]);
     }
 
+    /// The values that were sent at first are not sent again while they are the same.
     #[test]
-    fn intervals_that_cannot_be_kept_are_refused() {
-        let hasty = Subscription { sample_interval: 1, ..sampled() };
-        let refused = Samples::of(&[hasty], &[path()], Instant::now()).expect_err("too short");
-        assert!(refused.message().contains("100000000 ns is the shortest"), "{refused}");
+    fn the_initial_values_are_redundant() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let quiet = Subscription { suppress_redundant: true, ..sampled() };
+        let mut samples = samples(&quiet, begin);
+        samples.sent_all(&port(1));
+        assert_eq!(samples.take(&port(1), &scalars(), at(1), 0), []);
+        assert_eq!(samples.take(&port(2), &scalars(), at(2), 0)[0].update.len(), 1);
+    }
+
+    #[test]
+    fn intervals_that_cannot_be_kept_are_raised() {
         let now = Instant::now();
-        let any = Subscription { sample_interval: 0, ..sampled() };
-        assert_eq!(samples(&any, now).next_due(), Some(now + SHORTEST));
+        let shortest = 1_000_000;
+        for (asked, kept, raised) in [
+            (0, shortest, None),
+            (1, shortest, Some(1)),
+            (10_000, shortest, Some(10_000)),
+            (shortest - 1, shortest, Some(shortest - 1)),
+            (shortest, shortest, None),
+            (99 * shortest, 99 * shortest, None),
+        ] {
+            let samples = samples(&Subscription { sample_interval: asked, ..sampled() }, now);
+            assert_eq!(samples.next_due(), Some(now + Duration::from_nanos(kept)), "{asked}");
+            assert_eq!(samples.raised(), raised.map(Duration::from_nanos), "{asked}");
+        }
         assert_eq!(samples(&Subscription::default(), now).next_due(), None);
+        let beats = Subscription { heartbeat_interval: 7, ..Subscription::default() };
+        let beats = [Subscription { sample_interval: 9, ..sampled() }, beats];
+        let samples = Samples::of(&beats, &[path(), path()], now);
+        assert_eq!(samples.raised(), Some(Duration::from_nanos(7)));
+    }
+
+    /// However short the interval, the samples of all streams use at most a tenth of the loop.
+    #[test]
+    fn samples_rest_as_long_as_they_are_a_burden() {
+        let begin = Instant::now();
+        let at = |micros| begin + Duration::from_micros(micros);
+        let took = Duration::from_micros;
+        let mut samples = samples(&Subscription { sample_interval: 1, ..sampled() }, begin);
+        assert_eq!(samples.take(&port(1), &scalars(), at(1000), 0).len(), 1);
+        samples.rest(took(10), 1, at(1010));
+        assert_eq!(samples.next_due(), Some(at(2000)));
+        assert_eq!(samples.take(&port(1), &scalars(), at(2000), 0).len(), 1);
+        samples.rest(took(1000), 1, at(3000));
+        assert_eq!(samples.next_due(), Some(at(12_000)));
+        assert_eq!(samples.take(&port(1), &scalars(), at(12_000), 0).len(), 1);
+        samples.rest(took(1000), 4, at(13_000));
+        assert_eq!(samples.next_due(), Some(at(49_000)));
+        assert_eq!(samples.take(&port(1), &scalars(), at(49_000), 0).len(), 1);
+        assert_eq!(Samples::default().next_due(), None);
     }
 }

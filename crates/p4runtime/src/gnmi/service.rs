@@ -1,109 +1,131 @@
 //! The RPCs of gNMI. They are few enough to be dispatched by hand.
 
 use std::{
+    collections::BTreeSet,
     convert::Infallible,
-    pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicUsize},
     task::{Context, Poll},
 };
 
-use futures_core::Stream;
-use grpc::{Method, Outbox, OutboxReader, QueueLimit, When};
+use grpc::Method;
 use prost::Message;
-use tokio::time::timeout_at;
 use tonic::{
-    Request, Response, Status, Streaming,
+    Status,
     body::Body,
     codegen::{BoxFuture, Service, http},
-    server::{Grpc, StreamingService},
+    server::Grpc,
 };
 use tonic_prost::ProstCodec;
 
 use super::{
-    PortSource, Seen,
-    messages::{self, Mode, Path, SubscribeRequest, SubscribeResponse},
-    sampling::Samples,
-    seen, setting, tree,
+    form::{ENCODINGS, Form, Written},
+    json,
+    leaf::Module,
+    messages::{self, Path},
+    paths, seen, setting,
+    subscribing::Subscribe,
+    tree,
 };
-use crate::status::{refusal, shortened};
+use crate::{
+    server::DeviceHandle,
+    status::{refusal, shortened},
+};
 
-/// What may wait for a subscriber, who is cut off at twice that.
-const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
-/// `gnmi.Encoding.PROTO`: scalars as typed values.
-const PROTO: i32 = 2;
 /// The largest request in bytes: an empty path of two bytes takes a hundred in memory.
 const REQUEST_LIMIT: usize = 256 << 10;
 /// The most paths of a request, each of which is kept with the prefix before it.
 const PATHS: usize = 4096;
 /// The longest prefix in bytes.
 const PREFIX_LIMIT: usize = 4096;
+/// The number of nodes in the answer to a Get from which no further path is answered.
+const ANSWER_LIMIT: usize = 1 << 16;
+/// The approximate length of a leaf in JSON. A value may be a whole tree.
+const NODE_BYTES: usize = 32;
 
-/// Which ports a request is about: those of the device that its target names by id, or of the
-/// first one.
-pub(crate) type FindPorts = dyn Fn(&str) -> Option<Arc<dyn PortSource>> + Send + Sync;
+/// Finds the device that a target names by its id; without a target the first one.
+pub(crate) type FindDevice = dyn Fn(&str) -> Option<DeviceHandle> + Send + Sync;
 
 /// The gNMI service of a server.
 #[derive(Clone)]
 pub(crate) struct GnmiServer {
-    ports: Arc<FindPorts>,
-    now: fn() -> i64,
+    devices: Arc<FindDevice>,
+    /// Returns the time in nanoseconds since the Unix epoch.
+    pub(super) now: fn() -> i64,
+    /// The number of streams that are sampled.
+    pub(super) sampled: Arc<AtomicUsize>,
 }
 
 impl GnmiServer {
     /// `now` is in nanoseconds since the Unix epoch.
-    pub(crate) fn new(ports: Arc<FindPorts>, now: fn() -> i64) -> Self {
-        Self { ports, now }
+    pub(crate) fn new(devices: Arc<FindDevice>, now: fn() -> i64) -> Self {
+        Self { devices, now, sampled: Arc::default() }
     }
 
-    fn find(&self, paths: &[Path]) -> Result<Arc<dyn PortSource>, Status> {
-        let target =
-            paths.iter().map(|path| path.target.as_str()).find(|target| !target.is_empty());
-        let target = target.unwrap_or_default();
-        (self.ports)(target)
+    /// Returns the device that the paths of a request name.
+    pub(super) fn find(&self, paths: &[Path]) -> Result<DeviceHandle, Status> {
+        let mut targets = paths.iter().map(|path| path.target.as_str());
+        let target = targets.find(|target| !target.is_empty()).unwrap_or_default();
+        if let Some(other) = targets.find(|other| !other.is_empty() && *other != target) {
+            let said =
+                format!("A request has one target, and this one has {target:?} and {other:?}.");
+            return Err(Status::invalid_argument(shortened(said)));
+        }
+        (self.devices)(target)
             .ok_or_else(|| Status::not_found(shortened(format!("There is no target {target:?}."))))
     }
 
-    fn select(
+    /// Returns the paths with the prefix before them, each of which leads somewhere.
+    pub(super) fn selecting<'a>(
         &self,
-        ports: &[Seen],
-        paths: &[Path],
-    ) -> Result<Vec<messages::Notification>, Status> {
-        tree::select(ports, paths, (self.now)()).ok_or_else(|| {
-            Status::invalid_argument("A path leads nowhere; interfaces/interface is what there is.")
-        })
+        prefix: Option<&Path>,
+        paths: impl ExactSizeIterator<Item = &'a Path>,
+    ) -> Result<Vec<Path>, Status> {
+        let paths = joined(prefix, paths)?;
+        paths.iter().try_for_each(paths::check).map_err(|error| refusal(&error))?;
+        Ok(paths)
     }
 
     fn get(&self, request: &messages::GetRequest) -> Result<messages::GetResponse, Status> {
-        let paths = joined(request.prefix.as_ref(), request.path.iter())?;
-        let ports = seen(&*self.find(&paths)?);
-        Ok(messages::GetResponse { notification: self.select(&ports, &paths)? })
+        let form = Form::of_get(request).map_err(|error| refusal(&error))?;
+        let paths = self.selecting(request.prefix.as_ref(), request.path.iter())?;
+        let ports = seen(&*self.find(&paths)?.ports());
+        let timestamp = (self.now)();
+        let mut seen_before = BTreeSet::new();
+        let mut nodes = 0;
+        let mut notification = Vec::new();
+        // Paths are a set; each has notifications of its own (section 3.3.2).
+        for path in paths.iter().filter(|path| seen_before.insert(path.encode_to_vec())) {
+            if nodes >= ANSWER_LIMIT {
+                let said = format!(
+                    "The answer has more than {ANSWER_LIMIT} nodes; ask for less, or use Subscribe with ONCE."
+                );
+                return Err(Status::resource_exhausted(said));
+            }
+            let found = match form.written {
+                Written::Scalars => {
+                    tree::select(&ports, std::slice::from_ref(path), &form, timestamp)
+                }
+                Written::Json | Written::JsonIetf => json::select(&ports, path, &form, timestamp),
+            };
+            nodes += match form.written {
+                Written::Scalars => found.iter().map(|one| one.update.len()).sum(),
+                Written::Json | Written::JsonIetf => {
+                    found.iter().map(Message::encoded_len).sum::<usize>() / NODE_BYTES
+                }
+            };
+            notification.extend(found);
+        }
+        Ok(messages::GetResponse { notification })
     }
 
     fn set(&self, request: &messages::SetRequest) -> Result<messages::SetResponse, Status> {
-        let prefix = request.prefix.as_ref();
         let whole = Path::default();
         let updates = request.replace.iter().chain(&request.update);
         let named: Vec<&Path> = updates.map(|one| one.path.as_ref().unwrap_or(&whole)).collect();
-        let paths = joined(prefix, named.into_iter())?;
-        setting::set(&*self.find(&paths)?, request, &paths, (self.now)())
-            .map_err(|error| refusal(&error))
-    }
-
-    /// Sends the current values and says that these were all.
-    fn synchronize(
-        &self,
-        ports: &dyn PortSource,
-        paths: &[Path],
-        updates_only: bool,
-        outbox: &Outbox<SubscribeResponse>,
-    ) -> Result<(), Status> {
-        if !updates_only {
-            for notification in self.select(&seen(ports), paths)? {
-                outbox.push_always(SubscribeResponse::update(notification));
-            }
-        }
-        outbox.push_always(SubscribeResponse::sync());
-        Ok(())
+        let paths = joined(request.prefix.as_ref(), named.into_iter())?;
+        paths.iter().try_for_each(paths::check_origin).map_err(|error| refusal(&error))?;
+        let ports = self.find(&paths)?.ports();
+        setting::set(&*ports, request, &paths, (self.now)()).map_err(|error| refusal(&error))
     }
 }
 
@@ -150,9 +172,9 @@ where
 /// The paths with the prefix before them.
 fn joined<'a>(
     prefix: Option<&Path>,
-    paths: impl ExactSizeIterator<Item = &'a Path>,
+    named: impl ExactSizeIterator<Item = &'a Path>,
 ) -> Result<Vec<Path>, Status> {
-    let count = paths.len();
+    let count = named.len();
     if count > PATHS {
         let said = format!("The request has {count} paths; {PATHS} are allowed.");
         return Err(Status::resource_exhausted(said));
@@ -162,122 +184,18 @@ fn joined<'a>(
         let said = format!("The prefix has {length} bytes; {PREFIX_LIMIT} are allowed.");
         return Err(Status::resource_exhausted(said));
     }
-    Ok(paths.map(|path| tree::join(prefix, path)).collect())
+    Ok(named.map(|path| paths::join(prefix, path)).collect())
 }
 
 fn capabilities() -> messages::CapabilityResponse {
-    let model = |name: &str, version: &str| messages::ModelData {
-        name: name.to_owned(),
+    let model = |module: Module| messages::ModelData {
+        name: module.name().to_owned(),
         organization: "OpenConfig working group".to_owned(),
-        version: version.to_owned(),
+        version: module.version().to_owned(),
     };
     messages::CapabilityResponse {
-        supported_models: vec![
-            model("openconfig-interfaces", "2.4.1"),
-            model("openconfig-p4rt", "0.1.0"),
-        ],
-        supported_encodings: vec![PROTO],
+        supported_models: Module::ALL.map(model).into(),
+        supported_encodings: ENCODINGS.map(i32::from).into(),
         version: "0.7.0".to_owned(),
-    }
-}
-
-struct Subscribe(GnmiServer);
-
-impl StreamingService<SubscribeRequest> for Subscribe {
-    type Response = SubscribeResponse;
-    type ResponseStream = OutboxReader<SubscribeResponse>;
-    type Future = BoxFuture<Response<Self::ResponseStream>, Status>;
-
-    fn call(&mut self, request: Request<Streaming<SubscribeRequest>>) -> Self::Future {
-        let (outbox, reader) = Outbox::new(QUEUE);
-        let server = self.0.clone();
-        tokio::spawn(async move {
-            let ended = subscribed(&server, request.into_inner(), &outbox).await;
-            outbox.end(ended.err());
-        });
-        Box::pin(std::future::ready(Ok(Response::new(reader))))
-    }
-}
-
-/// Reads what a subscriber sends until it leaves.
-async fn subscribed(
-    server: &GnmiServer,
-    requests: Streaming<SubscribeRequest>,
-    outbox: &Arc<Outbox<SubscribeResponse>>,
-) -> Result<(), Status> {
-    let mut requests = Requests { open: Some(requests), go_on_without: false };
-    let first = requests.next(outbox).await?.and_then(|request| request.request);
-    let Some(messages::Request::Subscribe(list)) = first else {
-        return Err(Status::invalid_argument("The first message must be a subscription list."));
-    };
-    let whole = Path::default();
-    let paths = list.subscription.iter().map(|one| one.path.as_ref().unwrap_or(&whole));
-    let paths = joined(list.prefix.as_ref(), paths)?;
-    let ports = server.find(&paths)?;
-    let mode = Mode::try_from(list.mode);
-    let mut samples = Samples::default();
-    if mode == Ok(Mode::Stream) {
-        requests.go_on_without = true;
-        samples = Samples::of(&list.subscription, &paths, tokio::time::Instant::now().into_std())
-            .map_err(|error| refusal(&error))?;
-        // First, so that no change is lost between the two.
-        ports.watchers().add(outbox, paths.clone());
-    }
-    server.synchronize(&*ports, &paths, list.updates_only, outbox)?;
-    if mode == Ok(Mode::Once) {
-        return Ok(());
-    }
-    loop {
-        let due = samples.next_due();
-        let request = match due {
-            None => requests.next(outbox).await?,
-            Some(due) => match timeout_at(due.into(), requests.next(outbox)).await {
-                Ok(request) => request?,
-                Err(_) => {
-                    let now = tokio::time::Instant::now().into_std();
-                    for notification in samples.take(&seen(&*ports), now, (server.now)()) {
-                        // What does not fit waits for the next sample: a reader is slow.
-                        outbox.push_all([SubscribeResponse::update(notification)], When::InTurn);
-                    }
-                    continue;
-                }
-            },
-        };
-        let Some(request) = request else { return Ok(()) };
-        match (request.request, mode) {
-            (Some(messages::Request::Poll(_)), Ok(Mode::Poll)) => {
-                server.synchronize(&*ports, &paths, list.updates_only, outbox)?;
-            }
-            _ => return Err(Status::invalid_argument("A second subscription is not possible.")),
-        }
-    }
-}
-
-/// What a subscriber sends.
-struct Requests {
-    /// Until it has said that no more comes.
-    open: Option<Streaming<SubscribeRequest>>,
-    /// Whether it is still to be told then: clients in Python hand over one request and no more.
-    go_on_without: bool,
-}
-
-impl Requests {
-    /// The next request, or `None` when either side of the stream has ended.
-    async fn next(
-        &mut self,
-        outbox: &Outbox<SubscribeResponse>,
-    ) -> Result<Option<SubscribeRequest>, Status> {
-        std::future::poll_fn(|context| {
-            if let Some(requests) = &mut self.open
-                && let Poll::Ready(request) = Pin::new(requests).poll_next(context)
-            {
-                match request.transpose() {
-                    Ok(None) if self.go_on_without => self.open = None,
-                    other => return Poll::Ready(other),
-                }
-            }
-            outbox.poll_closed(context).map(|()| Ok(None))
-        })
-        .await
     }
 }

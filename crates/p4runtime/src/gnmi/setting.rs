@@ -1,14 +1,23 @@
-//! Set, which is for `config/enabled` alone.
+//! Set of the configuration of a port: `config/enabled`, alone or in a container. Its name and id
+//! may be written as they are, since clients write whole containers.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as JsonValue;
 
 use super::{
-    PortSource,
+    Port, PortSource, form,
+    leaf::{CONFIG, ENABLED, ENTRY, ID, INTERFACE, INTERFACES, LEAVES, Module, NAME},
     messages::{Operation, Path, SetRequest, SetResponse, Update, UpdateResult, Value},
-    tree,
+    paths,
 };
 use crate::status::EntityError;
 
-/// Carries out a request, all of it or nothing. `paths` are those of what is replaced and updated, in
-/// this order, with the prefix before them.
+/// The default of `config/enabled` in openconfig-interfaces.
+const DEFAULT_ENABLED: bool = true;
+
+/// Carries out a request, all of it or nothing. `paths` are those of the replacements and updates,
+/// in this order, with the prefix before them.
 pub(super) fn set(
     source: &dyn PortSource,
     request: &SetRequest,
@@ -18,47 +27,159 @@ pub(super) fn set(
     if !request.delete.is_empty() {
         return Err(EntityError::unimplemented("Nothing can be deleted; update config/enabled."));
     }
-    let ports = source.ports();
-    let updates = request.replace.iter().chain(&request.update);
-    let mut wanted = Vec::with_capacity(paths.len());
-    for (update, path) in updates.zip(paths) {
-        let Some(name) = tree::enabled_of(path) else {
-            return Err(EntityError::unimplemented(
-                "Only interfaces/interface[name=NAME]/config/enabled can be set.",
-            ));
-        };
-        let Some(port) = ports.iter().find(|port| port.name == name) else {
-            return Err(EntityError::not_found(format!("There is no interface {name:?}.")));
-        };
-        let enabled =
-            flag(update).ok_or_else(|| EntityError::invalid("config/enabled is true or false."))?;
-        wanted.push((port, enabled));
+    if !request.union_replace.is_empty() {
+        return Err(EntityError::unimplemented(
+            "union_replace is not served; replace or update config/enabled.",
+        ));
     }
-    for (port, enabled) in wanted {
-        if port.enabled != enabled && !source.set_enabled(port.number, enabled) {
+    let operations = std::iter::repeat_n(Operation::Replace, request.replace.len())
+        .chain(std::iter::repeat(Operation::Update));
+    let updates = request.replace.iter().chain(&request.update);
+    let ports = source.ports();
+    // By the number of the port. The last operation on a port prevails.
+    let mut wanted = BTreeMap::new();
+    for ((update, path), operation) in updates.zip(paths).zip(operations.clone()) {
+        let (port, nodes) = target(&ports, path)?;
+        let mut enabled = (operation == Operation::Replace).then_some(DEFAULT_ENABLED);
+        let value = json(update)?;
+        let place = || paths::shown(path);
+        write(port, nodes, &value, &mut enabled).map_err(|error| error.within(place()))?;
+        if let Some(enabled) = enabled {
+            wanted.insert(port.number, enabled);
+        }
+    }
+    apply(source, &ports, &wanted)?;
+    let results = paths.iter().zip(operations).map(|(path, op)| UpdateResult {
+        path: Some(Path { elem: path.elem.clone(), ..Path::default() }),
+        op: op as i32,
+    });
+    let prefix = form::repeated(request.prefix.as_ref());
+    Ok(SetResponse { prefix, response: results.collect(), timestamp })
+}
+
+/// Finds the port that a path names and the nodes of its configuration behind that.
+fn target<'p>(ports: &'p [Port], path: &'p Path) -> Result<(&'p Port, Vec<&'p str>), EntityError> {
+    let refused = || {
+        EntityError::unimplemented(format!(
+            "{} cannot be set; interfaces/interface[name=NAME]/config, and enabled in it, can.",
+            paths::shown(path)
+        ))
+    };
+    let [interfaces, interface, below @ ..] = path.elem.as_slice() else { return Err(refused()) };
+    let has_keys = below.iter().chain([interfaces]).any(|elem| !elem.key.is_empty());
+    let nodes: Vec<&str> = below.iter().map(|elem| elem.name.as_str()).collect();
+    let is_settable = LEAVES
+        .iter()
+        .any(|leaf| leaf.nodes.starts_with(&nodes) && leaf.nodes.first() == Some(&CONFIG));
+    let names = [&interfaces.name, &interface.name];
+    let name = interface.key.get(NAME).filter(|_| interface.key.len() == 1);
+    let (Some(name), false, true, [INTERFACES, INTERFACE]) =
+        (name, has_keys, is_settable, names.map(String::as_str))
+    else {
+        return Err(refused());
+    };
+    let port = ports.iter().find(|port| port.name == *name);
+    let missing = || EntityError::not_found(format!("There is no interface {name:?}."));
+    Ok((port.ok_or_else(missing)?, nodes))
+}
+
+/// Returns the value of an update as JSON, whatever its encoding.
+fn json(update: &Update) -> Result<JsonValue, EntityError> {
+    match update.val.as_ref().and_then(|val| val.value.as_ref()) {
+        Some(Value::Flag(flag)) => Ok(JsonValue::from(*flag)),
+        Some(Value::Number(number)) => Ok(JsonValue::from(*number)),
+        Some(Value::Text(text)) => Ok(JsonValue::from(text.as_str())),
+        Some(Value::Json(json) | Value::JsonIetf(json)) => serde_json::from_slice(json)
+            .map_err(|error| EntityError::invalid(format!("The value is no JSON: {error}."))),
+        None => Err(EntityError::invalid(
+            "An update has no value, or one of another type than bool, uint, string, JSON and JSON_IETF.",
+        )),
+    }
+}
+
+/// Checks a value for a node of the configuration of a port and stores the value of `enabled`.
+fn write(
+    port: &Port,
+    nodes: Vec<&str>,
+    value: &JsonValue,
+    enabled: &mut Option<bool>,
+) -> Result<(), EntityError> {
+    match nodes.as_slice() {
+        [CONFIG, ENABLED] => match value {
+            JsonValue::Bool(flag) => *enabled = Some(*flag),
+            _ => return Err(EntityError::invalid("config/enabled is true or false.")),
+        },
+        [NAME] | [CONFIG, NAME] if value.as_str() == Some(&port.name) => {}
+        [NAME] | [CONFIG, NAME] => {
+            return Err(EntityError::invalid(format!(
+                "The name {value} is another than that of the interface, {:?}.",
+                port.name
+            )));
+        }
+        [CONFIG, ID] if value.as_u64() == Some(port.number.into()) => {}
+        [CONFIG, ID] => {
+            return Err(EntityError::unimplemented(format!(
+                "The id of {:?} is {} and cannot be changed to {value}.",
+                port.name, port.number
+            )));
+        }
+        _ => {
+            let JsonValue::Object(members) = value else {
+                return Err(EntityError::invalid(format!(
+                    "The node is a container; an object is needed, and {value} is none."
+                )));
+            };
+            for (name, value) in members {
+                let mut below = nodes.clone();
+                below.push(known(&nodes, name)?);
+                write(port, below, value, enabled)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the node that a member of an object names, with or without the name of its module.
+fn known(above: &[&str], member: &str) -> Result<&'static str, EntityError> {
+    let (module, name) =
+        member.rsplit_once(':').map_or((None, member), |(module, name)| (Some(module), name));
+    let depth = ENTRY + above.len();
+    let is_named = |module_name: Module| module.is_none_or(|module| module == module_name.name());
+    let found = LEAVES.iter().find(|leaf| {
+        let is_leaf = leaf.depth() == depth + 1;
+        let is_settable = leaf.nodes == [NAME] || leaf.nodes.first() == Some(&CONFIG);
+        is_settable
+            && leaf.nodes.starts_with(above)
+            && leaf.nodes.get(above.len()) == Some(&name)
+            && is_named(if is_leaf { leaf.module } else { Module::Interfaces })
+    });
+    found.map(|leaf| leaf.node(depth)).ok_or_else(|| {
+        EntityError::invalid(format!(
+            "{member:?} cannot be written; name, id and enabled of config can."
+        ))
+    })
+}
+
+/// Switches ports on and off. If one fails, those before it are switched back.
+fn apply(
+    source: &dyn PortSource,
+    ports: &[Port],
+    wanted: &BTreeMap<u32, bool>,
+) -> Result<(), EntityError> {
+    let changing: Vec<&Port> = ports
+        .iter()
+        .filter(|port| wanted.get(&port.number).is_some_and(|enabled| *enabled != port.enabled))
+        .collect();
+    for (position, port) in changing.iter().enumerate() {
+        if !source.set_enabled(port.number, !port.enabled) {
+            for earlier in &changing[..position] {
+                source.set_enabled(earlier.number, earlier.enabled);
+            }
             return Err(EntityError::in_use(format!(
                 "Interface {} of this device cannot be switched on or off.",
                 port.name
             )));
         }
     }
-    let operations = std::iter::repeat_n(Operation::Replace, request.replace.len())
-        .chain(std::iter::repeat(Operation::Update));
-    let results = paths
-        .iter()
-        .zip(operations)
-        .map(|(path, op)| UpdateResult { path: Some(path.clone()), op: op as i32 });
-    Ok(SetResponse { prefix: None, response: results.collect(), timestamp })
-}
-
-fn flag(update: &Update) -> Option<bool> {
-    match update.val.as_ref()?.value.as_ref()? {
-        Value::Flag(flag) => Some(*flag),
-        Value::Json(json) | Value::JsonIetf(json) => match json.trim_ascii() {
-            b"true" => Some(true),
-            b"false" => Some(false),
-            _ => None,
-        },
-        Value::Text(_) | Value::Number(_) => None,
-    }
+    Ok(())
 }

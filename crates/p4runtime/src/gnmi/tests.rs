@@ -1,5 +1,8 @@
 //! gNMI over loopback, with a client of raw messages.
 
+mod encodings;
+mod settings;
+
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
@@ -15,18 +18,21 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use super::{
-    Port, PortChange, PortSource, Watchers,
+    Port, PortChange, PortCounters, PortSource, Watchers,
     messages::{
-        CapabilityRequest, CapabilityResponse, GetRequest, GetResponse, Mode, Path, PathElem, Poll,
-        Request as Kind, Response, SetRequest, SetResponse, SubscribeRequest, SubscribeResponse,
-        Subscription, SubscriptionList, SubscriptionMode, TypedValue, Update, Value,
+        Encoding, GetRequest, GetResponse, Mode, Path, PathElem, Poll, Request as Kind, Response,
+        SetRequest, SetResponse, SubscribeRequest, SubscribeResponse, Subscription,
+        SubscriptionList, SubscriptionMode, TypedValue, Update, Value,
     },
 };
 use crate::{
-    server::{DeviceHandle, NoObserver, Server, ServerOptions},
+    server::{DeviceHandle, DeviceObserver, Server, ServerOptions},
     session::{Device, DeviceOptions},
     store::Nanos,
 };
+
+/// The number of a port that cannot be switched on or off.
+const STUCK: u32 = 3;
 
 /// Ports that change.
 #[derive(Debug)]
@@ -55,22 +61,40 @@ impl PortSource for Changing {
         &self.watchers
     }
 
+    fn counters(&self, port: u32) -> Option<PortCounters> {
+        // More than a number in JSON may be where it is read as a float.
+        let in_octets = u64::MAX - u64::from(port);
+        Some(PortCounters { in_octets, in_pkts: 7, ..PortCounters::default() })
+    }
+
     fn set_enabled(&self, port: u32, enabled: bool) -> bool {
-        self.set(port, |port| (port.up, port.enabled) = (enabled, enabled))
+        port != STUCK && self.set(port, |port| (port.up, port.enabled) = (enabled, enabled))
     }
 }
 
 struct Served {
     address: String,
     ports: Arc<Changing>,
+    raised: Arc<Raised>,
     grpc: Grpc<Channel>,
+}
+
+/// Records the intervals that were raised.
+#[derive(Debug, Default)]
+struct Raised(Mutex<Vec<(u64, Duration, Duration)>>);
+
+impl DeviceObserver for Raised {
+    fn sample_interval_raised(&self, device: &DeviceHandle, asked: Duration, kept: Duration) {
+        self.0.lock().expect("nobody panics").push((device.id(), asked, kept));
+    }
 }
 
 impl Served {
     async fn new() -> Self {
+        let raised = Arc::new(Raised::default());
         let device = |id: u64| {
             let device = Device::new(id, DeviceOptions::default(), Default::default());
-            let device = DeviceHandle::new(device, Arc::new(NoObserver));
+            let device = DeviceHandle::new(device, Arc::clone(&raised) as Arc<dyn DeviceObserver>);
             let name = move |number| format!("d{id}-eth{number}");
             let port = |number| Port { number, name: name(number), up: true, enabled: true };
             (device, (1..=2).map(port).collect())
@@ -85,7 +109,7 @@ impl Served {
         tokio::spawn(server.serve(listener, std::future::pending()));
         let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
         let grpc = Grpc::new(channel.connect().await.expect("connected"));
-        Self { address: address.to_string(), ports, grpc }
+        Self { address: address.to_string(), ports, raised, grpc }
     }
 
     async fn unary<Q, R>(&mut self, path: &'static str, request: Q) -> Result<R, Status>
@@ -100,7 +124,9 @@ impl Served {
     }
 
     async fn get(&mut self, target: &str, path: &str) -> Result<GetResponse, Status> {
-        let request = GetRequest { prefix: None, path: vec![parse(target, path)] };
+        let encoding = Encoding::Proto as i32;
+        let path = vec![parse(target, path)];
+        let request = GetRequest { path, encoding, ..GetRequest::default() };
         self.unary("/gnmi.gNMI/Get", request).await
     }
 
@@ -294,8 +320,9 @@ async fn a_subscription_that_makes_no_sense_is_refused() {
 async fn a_short_request_does_not_become_many_long_paths() {
     let mut served = Served::new().await;
     let mut get = async |prefix: &str, paths| {
-        let request =
-            GetRequest { prefix: Some(parse("", prefix)), path: vec![Path::default(); paths] };
+        let (prefix, path) = (Some(parse("", prefix)), vec![Path::default(); paths]);
+        let encoding = Encoding::Proto as i32;
+        let request = GetRequest { prefix, path, encoding, ..GetRequest::default() };
         served.unary::<_, GetResponse>("/gnmi.gNMI/Get", request).await
     };
     assert_eq!(get("interfaces", 4096).await.expect("many").notification.len(), 2);
@@ -322,6 +349,45 @@ async fn samples_are_told_until_the_stream_ends() {
     for expected in [&up, &up, &None, &up, &up, &up, &up] {
         assert_eq!(told(&mut responses).await, *expected);
     }
+}
+
+/// Clients of finsy request samples every 10 us.
+#[tokio::test]
+async fn an_interval_that_is_too_short_is_raised_and_reported() {
+    let mut served = Served::new().await;
+    let sampled = |nanoseconds| {
+        let Kind::Subscribe(mut list) = list(Mode::Stream, STATUS) else { unreachable!() };
+        list.subscription[0].mode = SubscriptionMode::Sample as i32;
+        list.subscription[0].sample_interval = nanoseconds;
+        Kind::Subscribe(list)
+    };
+    let up = Some(vec!["UP".to_owned()]);
+    for nanoseconds in [1, 10_000, 1_000_000, 2_000_000] {
+        let mut responses = served.subscribe([sampled(nanoseconds)]).await;
+        for expected in [&up, &up, &None, &up, &up, &up, &up] {
+            assert_eq!(told(&mut responses).await, *expected, "{nanoseconds}");
+        }
+    }
+    let kept = Duration::from_millis(1);
+    let raised = [1, 10_000].map(|asked| (4, Duration::from_nanos(asked), kept));
+    assert_eq!(*served.raised.0.lock().expect("nobody panics"), raised);
+}
+
+/// A sampled leaf is sent at its interval alone; that its port is gone is sent at once.
+#[tokio::test]
+async fn a_sampled_leaf_is_not_sent_when_it_changes() {
+    let mut served = Served::new().await;
+    let Kind::Subscribe(mut sampled) = list(Mode::Stream, STATUS) else { unreachable!() };
+    sampled.subscription[0].mode = SubscriptionMode::Sample as i32;
+    sampled.subscription[0].sample_interval = 3_600_000_000_000;
+    let mut responses = served.subscribe([Kind::Subscribe(sampled)]).await;
+    while told(&mut responses).await.is_some() {}
+    assert!(served.ports.set(2, |port| port.up = false));
+    let gone = served.ports.ports()[1].clone();
+    assert_eq!(served.ports.watchers.tell(Some(&gone), None, Nanos(1)), 1);
+    let message = soon(responses.message()).await.expect("no error").expect("not the end");
+    let Some(Response::Update(notification)) = message.response else { panic!("{message:?}") };
+    assert_eq!((notification.update.len(), notification.delete.len()), (0, 1));
 }
 
 #[tokio::test]
@@ -361,12 +427,4 @@ async fn a_port_is_switched_off_and_on_by_set() {
     ] {
         assert_eq!(set(target, path, value).await.expect_err("refused").code(), code, "{path}");
     }
-}
-
-#[tokio::test]
-async fn capabilities_say_what_there_is() {
-    let mut served = Served::new().await;
-    let response = served.unary("/gnmi.gNMI/Capabilities", CapabilityRequest {}).await;
-    let response: CapabilityResponse = response.expect("answered");
-    assert_eq!(response.version, "0.7.0");
 }

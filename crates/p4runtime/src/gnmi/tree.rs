@@ -1,181 +1,102 @@
-//! The leaves of a port in the models `openconfig-interfaces` and `openconfig-p4rt`, and which of them a
-//! path selects.
+//! The selection of leaves of ports by paths.
 
 use super::{
-    Port, PortCounters, Seen,
-    messages::{Notification, Path, PathElem, TypedValue, Update, Value},
+    Port, Seen,
+    form::Form,
+    leaf::{LEAVES, Leaf},
+    messages::{Notification, Path, Update},
+    paths,
 };
 
-/// Container, leaf, value; some ports have no counters.
-type Leaf = (&'static [&'static str], &'static str, fn(&Seen) -> Option<Value>);
-
-const CONFIG: &[&str] = &["config"];
-const STATE: &[&str] = &["state"];
-const COUNTERS: &[&str] = &["state", "counters"];
-const ENABLED: &str = "enabled";
-
-/// The leaves below `interfaces/interface[name=N]`.
-const LEAVES: [Leaf; 15] = [
-    (CONFIG, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
-    (CONFIG, "id", number),
-    (CONFIG, ENABLED, |seen| Some(Value::Flag(seen.port.enabled))),
-    (STATE, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
-    // By one of these clients know a port in P4Runtime: finsy by `ifindex`, what is made for Stratum since
-    // 2021 by `id`, the leaf of openconfig-p4rt.
-    (STATE, "ifindex", number),
-    (STATE, "id", number),
-    (STATE, "admin-status", |seen| Some(status(seen.port.enabled))),
-    (STATE, "oper-status", |seen| Some(status(seen.port.up))),
-    // Ports do not tell unicast from other packets. ONOS adds up these, those to groups and those to
-    // all (drivers/gnmi, OpenConfigGnmiPortStatisticsDiscovery), so everything goes here.
-    (COUNTERS, "in-octets", |seen| seen.counter(|counters| counters.in_octets)),
-    (COUNTERS, "in-unicast-pkts", |seen| seen.counter(|counters| counters.in_pkts)),
-    (COUNTERS, "in-discards", |seen| seen.counter(|counters| counters.in_discards)),
-    (COUNTERS, "out-octets", |seen| seen.counter(|counters| counters.out_octets)),
-    (COUNTERS, "out-unicast-pkts", |seen| seen.counter(|counters| counters.out_pkts)),
-    (COUNTERS, "out-discards", |seen| seen.counter(|counters| counters.out_discards)),
-    (COUNTERS, "out-errors", |seen| seen.counter(|counters| counters.out_errors)),
-];
-
-fn number(seen: &Seen) -> Option<Value> {
-    Some(Value::Number(seen.port.number.into()))
+/// Returns the leaves that the paths select, in one notification for each port.
+pub(super) fn select(
+    ports: &[Seen],
+    paths: &[Path],
+    form: &Form,
+    timestamp: i64,
+) -> Vec<Notification> {
+    let notifications =
+        ports.iter().map(|seen| notification(seen, paths, form, timestamp, |_| true));
+    notifications.filter(|one| !one.update.is_empty()).collect()
 }
 
-fn status(is_up: bool) -> Value {
-    Value::Text(if is_up { "UP" } else { "DOWN" }.to_owned())
-}
-
-impl Seen {
-    fn counter(&self, which: fn(&PortCounters) -> u64) -> Option<Value> {
-        self.counters.as_ref().map(|counters| Value::Number(which(counters)))
-    }
-}
-
-/// What the paths select of the ports, one notification for each port; `None` if a path leads
-/// nowhere, whatever the ports.
-pub(super) fn select(ports: &[Seen], paths: &[Path], timestamp: i64) -> Option<Vec<Notification>> {
-    let known = |path: &Path| {
-        LEAVES.iter().any(|(container, leaf, _)| matches(path, None, container, leaf))
+/// Returns the leaves that the paths select and that `is_wanted` accepts, of one port.
+pub(super) fn notification(
+    seen: &Seen,
+    paths: &[Path],
+    form: &Form,
+    timestamp: i64,
+    is_wanted: impl Fn(&Leaf) -> bool,
+) -> Notification {
+    let name = &seen.port.name;
+    let selects = |leaf: &&Leaf| {
+        let reaches = |path| paths::reach(path, Some(name), leaf).is_some();
+        form.wants(leaf) && is_wanted(leaf) && paths.iter().any(reaches)
     };
-    if !paths.iter().all(known) {
-        return None;
+    let update = |leaf: &Leaf| {
+        let val = Some(form.value((leaf.value)(seen)?));
+        Some(Update { path: Some(paths::of_port(name, leaf.nodes)), val })
+    };
+    Notification {
+        timestamp,
+        prefix: form.prefix.clone(),
+        update: LEAVES.iter().filter(selects).filter_map(update).collect(),
+        ..Notification::default()
     }
-    let notifications = ports.iter().map(|seen| notification(seen, paths, timestamp, |_| true));
-    Some(notifications.filter(|one| !one.update.is_empty()).collect())
 }
 
-/// What the paths select of what has changed of a port, if anything: leaves with another value, all
-/// of a new port, and one that is gone as a whole.
+/// Returns the selected leaves of a port whose values have changed, or all selected leaves of a new
+/// port. For a port that is gone see [`deleted`].
 pub(super) fn changed(
     before: Option<&Port>,
-    after: Option<&Port>,
+    after: &Port,
     paths: &[Path],
+    form: &Form,
     timestamp: i64,
 ) -> Option<Notification> {
     let seen = |port: &Port| Seen { port: port.clone(), counters: None };
-    let (before, after) = (before.map(seen), after.map(seen));
-    let Some(after) = after else {
-        let name = &before?.port.name;
-        let selects = |path: &&Path| {
-            LEAVES.iter().any(|(container, leaf, _)| matches(path, Some(name), container, leaf))
-        };
-        let delete = vec![interface_path(name)];
-        return paths.iter().find(selects).map(|_| Notification {
-            timestamp,
-            delete,
-            ..Notification::default()
-        });
+    let (before, after) = (before.map(seen), seen(after));
+    let is_other = |leaf: &Leaf| {
+        before.as_ref().is_none_or(|before| (leaf.value)(before) != (leaf.value)(&after))
     };
-    let is_other = |value: fn(&Seen) -> Option<Value>| {
-        before.as_ref().is_none_or(|before| value(before) != value(&after))
-    };
-    let told = notification(&after, paths, timestamp, is_other);
-    (!told.update.is_empty()).then_some(told)
+    let changed = notification(&after, paths, form, timestamp, is_other);
+    (!changed.update.is_empty()).then_some(changed)
 }
 
-/// The name of the port whose `config/enabled` a path is, and of no other leaf.
-pub(super) fn enabled_of(path: &Path) -> Option<&str> {
-    let [interfaces, interface, config, leaf] = path.elem.as_slice() else { return None };
-    let names = [&interfaces.name, &interface.name, &config.name, &leaf.name];
-    let name = interface.key.get("name")?;
-    (names == ["interfaces", "interface", "config", ENABLED]).then_some(name)
-}
-
-/// A path with its prefix before it.
-pub(super) fn join(prefix: Option<&Path>, path: &Path) -> Path {
-    let mut joined = prefix.cloned().unwrap_or_default();
-    joined.elem.extend(path.elem.iter().cloned());
-    if joined.target.is_empty() {
-        joined.target.clone_from(&path.target);
-    }
-    joined
-}
-
-fn notification(
-    seen: &Seen,
-    paths: &[Path],
+/// Returns the notification that a port is gone, if a path selects a leaf of it.
+pub(super) fn deleted<'p>(
+    port: &Port,
+    mut paths: impl Iterator<Item = &'p Path>,
+    form: &Form,
     timestamp: i64,
-    wanted: impl Fn(fn(&Seen) -> Option<Value>) -> bool,
-) -> Notification {
-    let name = &seen.port.name;
-    let selected = |(container, leaf, value): &&Leaf| {
-        wanted(*value) && paths.iter().any(|path| matches(path, Some(name), container, leaf))
+) -> Option<Notification> {
+    let selects = |path: &Path| {
+        LEAVES.iter().any(|leaf| paths::reach(path, Some(&port.name), leaf).is_some())
     };
-    let update = |(container, leaf, value): &Leaf| {
-        Some(Update {
-            path: Some(leaf_path(name, container, leaf)),
-            val: Some(TypedValue { value: Some(value(seen)?) }),
-        })
-    };
-    let update = LEAVES.iter().filter(selected).filter_map(update).collect();
-    Notification { timestamp, update, ..Notification::default() }
-}
-
-fn leaf_path(port: &str, container: &[&str], leaf: &str) -> Path {
-    let mut path = interface_path(port);
-    path.elem.extend(container.iter().map(|node| elem(node)));
-    path.elem.push(elem(leaf));
-    path
-}
-
-fn interface_path(port: &str) -> Path {
-    let key = [("name".to_owned(), port.to_owned())].into();
-    let interface = PathElem { name: "interface".to_owned(), key };
-    Path { elem: vec![elem("interfaces"), interface], ..Path::default() }
-}
-
-fn elem(name: &str) -> PathElem {
-    PathElem { name: name.to_owned(), ..PathElem::default() }
-}
-
-/// Whether a path selects a leaf: it names the leaf or a node above it, `*` stands for any one
-/// node, `...` for any number of them. Without a port, whether it would for some port.
-fn matches(path: &Path, port: Option<&str>, container: &[&str], leaf: &str) -> bool {
-    let mut nodes = ["interfaces", "interface"].iter().chain(container).chain([&leaf]);
-    for elem in &path.elem {
-        if elem.name == "..." {
-            // Only at the end, which is the form that clients use.
-            return true;
-        }
-        let Some(node) = nodes.next() else { return false };
-        if elem.name != *node && elem.name != "*" {
-            return false;
-        }
-        let key = elem.key.get("name").filter(|_| *node == "interface");
-        // ONOS asks for the interface `...`.
-        if let (Some(key), Some(port)) = (key, port)
-            && !matches!(key.as_str(), "*" | "...")
-            && key != port
-        {
-            return false;
-        }
-    }
-    true
+    paths.any(selects).then(|| Notification {
+        timestamp,
+        prefix: form.prefix.clone(),
+        delete: vec![paths::of_port(&port.name, &[])],
+        ..Notification::default()
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::messages::{Encoding, GetRequest, PathElem, Value};
+    use super::super::{PortCounters, paths::check};
     use super::*;
+
+    fn scalars() -> Form {
+        let encoding = Encoding::Proto as i32;
+        Form::of_get(&GetRequest { encoding, ..GetRequest::default() }).expect("it is right")
+    }
+
+    /// Returns the leaves that a path selects; `None` if the path is not valid.
+    fn select(ports: &[Seen], path: &Path, timestamp: i64) -> Option<Vec<Notification>> {
+        let selected = super::select(ports, std::slice::from_ref(path), &scalars(), timestamp);
+        check(path).is_ok().then_some(selected)
+    }
 
     /// A path in the notation of gNMI, with keys in brackets.
     fn path(text: &str) -> Path {
@@ -199,7 +120,7 @@ mod tests {
     }
 
     fn values(text: &str) -> Option<Vec<Vec<Value>>> {
-        let selected = select(&ports(), &[path(text)], 7)?;
+        let selected = select(&ports(), &path(text), 7)?;
         let value = |update: Update| update.val.and_then(|val| val.value);
         Some(
             selected
@@ -213,7 +134,7 @@ mod tests {
     fn the_question_of_finsy() {
         let found = values("interfaces/interface[name=*]/state/ifindex");
         assert_eq!(found, Some(vec![vec![Value::Number(1)], vec![Value::Number(2)]]));
-        let selected = select(&ports(), &[path("interfaces/interface[name=*]/state/ifindex")], 7);
+        let selected = select(&ports(), &path("interfaces/interface[name=*]/state/ifindex"), 7);
         let selected = selected.expect("known");
         assert_eq!(selected[0].timestamp, 7);
         let full = path("interfaces/interface[name=eth1]/state/ifindex");
@@ -229,7 +150,7 @@ mod tests {
         let all = "interfaces/interface[name=...]";
         for whole in ["", "interfaces", "interfaces/interface", "interfaces/...", "*/*", all] {
             let found = values(whole).expect("known");
-            assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [8, 8], "{whole}");
+            assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9], "{whole}");
         }
     }
 
@@ -248,7 +169,7 @@ mod tests {
             PortCounters { in_octets: 640, in_pkts: 10, out_errors: 2, ..PortCounters::default() };
         ports[1].counters = Some(counted);
         let selected = |text: &str| -> Vec<(String, String, Value)> {
-            let notifications = select(&ports, &[path(text)], 7).expect("known");
+            let notifications = select(&ports, &path(text), 7).expect("known");
             let updates = notifications.into_iter().flat_map(|one| one.update);
             let flat = |update: Update| {
                 let elem = update.path.expect("each has one").elem;
@@ -268,10 +189,8 @@ mod tests {
         let found = selected("interfaces/interface[name=eth2]/state/counters/in-unicast-pkts");
         assert_eq!(found, [leaf("in-unicast-pkts", 10)]);
         assert_eq!(selected("interfaces/interface[name=eth1]/state/counters"), []);
-        assert_eq!(
-            select(&ports, &[path("interfaces/interface/state/counters/in-flight")], 7),
-            None
-        );
+        let unknown = path("interfaces/interface/state/counters/in-flight");
+        assert_eq!(select(&ports, &unknown, 7), None);
     }
 
     #[test]
@@ -279,7 +198,12 @@ mod tests {
         let port = |up, enabled| Port { number: 2, name: "eth2".to_owned(), up, enabled };
         let (before, lost, disabled) = (port(true, true), port(false, true), port(false, false));
         let told = |text: &str, before: Option<&Port>, after: Option<&Port>| {
-            changed(before, after, &[path(text)], 0).map(|one| (one.update.len(), one.delete.len()))
+            let (paths, form) = ([path(text)], scalars());
+            let told = match after {
+                Some(after) => changed(before, after, &paths, &form, 0),
+                None => deleted(before.expect("one of both"), paths.iter(), &form, 0),
+            };
+            told.map(|one| (one.update.len(), one.delete.len()))
         };
         let [before, lost, disabled] = [&before, &lost, &disabled].map(Some);
         let status = "interfaces/interface[name=eth2]/state/oper-status";
@@ -290,7 +214,7 @@ mod tests {
         assert_eq!(told("interfaces", before, before), None);
         assert_eq!(told("interfaces/interface[name=eth1]/state/oper-status", before, lost), None);
         assert_eq!(told("interfaces/interface[name=eth2]/state/ifindex", before, lost), None);
-        assert_eq!(told("interfaces", None, lost), Some((8, 0)));
+        assert_eq!(told("interfaces", None, lost), Some((9, 0)));
         assert_eq!(told(status, before, None), Some((0, 1)));
         assert_eq!(told("interfaces/interface[name=eth1]", before, None), None);
     }
@@ -298,8 +222,47 @@ mod tests {
     #[test]
     fn a_prefix_comes_first() {
         let prefix = Path { target: "3".to_owned(), ..path("interfaces/interface[name=eth1]") };
-        let joined = join(Some(&prefix), &path("state/name"));
+        let joined = paths::join(Some(&prefix), &path("state/name"));
         assert_eq!(joined.elem, path("interfaces/interface[name=eth1]/state/name").elem);
         assert_eq!(joined.target, "3");
+    }
+
+    /// `...` matches any number of nodes wherever it is, and the elements behind it count.
+    #[test]
+    fn wildcards_stand_for_nodes_and_no_more() {
+        let leaves = |text: &str| -> Option<Vec<String>> {
+            let updates = select(&ports(), &path(text), 7)?.into_iter().flat_map(|one| one.update);
+            Some(updates.map(|update| paths::shown(&update.path.expect("each has one"))).collect())
+        };
+        let statuses: Vec<String> = ["eth1", "eth2"]
+            .map(|name| format!("/interfaces/interface[name={name}]/state/oper-status"))
+            .into();
+        for text in [
+            "interfaces/.../oper-status",
+            ".../state/oper-status",
+            ".../.../oper-status",
+            "*/*/*/oper-status",
+            "interfaces/interface[name=*]/.../oper-status",
+        ] {
+            assert_eq!(leaves(text).as_ref(), Some(&statuses), "{text}");
+        }
+        assert_eq!(leaves(".../name").expect("known").len(), 6);
+        assert_eq!(leaves("interfaces/.../mtu"), None);
+        assert_eq!(leaves("*/oper-status"), None);
+        // As many as a request has room for are no burden.
+        let many = path(&format!("{}/oper-status", vec!["..."; 10_000].join("/")));
+        assert_eq!(paths::join(Some(&many), &many).elem.len(), 4);
+    }
+
+    /// The list has one key; another one selects no port, and not all of them.
+    #[test]
+    fn keys_that_there_are_not_lead_nowhere() {
+        let keyed = |node: usize, key: &str| {
+            let mut path = path("interfaces/interface/state/ifindex");
+            path.elem[node].key = [(key.to_owned(), "eth1".to_owned())].into();
+            select(&ports(), &path, 7).map(|found| found.len())
+        };
+        assert_eq!(keyed(1, "name"), Some(1));
+        assert_eq!([keyed(1, "id"), keyed(0, "name"), keyed(2, "name")], [None; 3]);
     }
 }

@@ -7,6 +7,7 @@
 use std::{
     fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -87,6 +88,9 @@ pub trait DeviceObserver: Send + Sync + 'static {
 
     /// A notification of idle entries is being encoded into the buffer that goes to the socket.
     fn idle_timeout_sent(&self, _notification: &v1::IdleTimeoutNotification) {}
+
+    /// A client of gNMI asked for samples of its ports at a shorter interval than is kept.
+    fn sample_interval_raised(&self, _device: &DeviceHandle, _asked: Duration, _kept: Duration) {}
 
     /// The primary acknowledged a list of digests. That there is one with this id was not checked.
     fn digest_acknowledged(&self, _device: &DeviceHandle, _ack: &v1::DigestListAck) {}
@@ -451,8 +455,13 @@ impl DeviceHandle {
         *self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner) = source;
     }
 
-    pub(super) fn ports(&self) -> Arc<dyn PortSource> {
+    pub(crate) fn ports(&self) -> Arc<dyn PortSource> {
         Arc::clone(&self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells the owner that a subscription over gNMI is sampled less often than its client asked.
+    pub(crate) fn sample_interval_raised(&self, asked: Duration, kept: Duration) {
+        self.shared.observer.sample_interval_raised(self, asked, kept);
     }
 
     /// Carries out a change of the state machine and what follows from it.

@@ -1,0 +1,138 @@
+//! The form of answers that a client requests: the encoding of values, the kind of data, the
+//! models, and the prefix that answers repeat.
+
+use super::{
+    json,
+    leaf::{Class, Leaf, LeafValue, Module},
+    messages::{
+        DataType, Encoding, GetRequest, ModelData, Path, SubscriptionList, TypedValue, Value,
+    },
+};
+use crate::status::EntityError;
+
+/// The encodings that are served, in the order in which Capabilities lists them.
+pub(super) const ENCODINGS: [Encoding; 3] = [Encoding::Json, Encoding::JsonIetf, Encoding::Proto];
+
+/// The encoding of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// Typed scalars, one leaf at a time.
+    Scalars,
+    /// JSON with plain numbers and names.
+    Json,
+    /// JSON by RFC 7951.
+    JsonIetf,
+}
+
+/// The form of the answers to one client.
+#[derive(Clone, Debug)]
+pub(super) struct Form {
+    pub(super) written: Written,
+    data: DataType,
+    /// The modules whose nodes are requested; all if the list is empty.
+    modules: Vec<Module>,
+    /// The prefix of every notification, if the client has named a target or an origin.
+    pub(super) prefix: Option<Path>,
+}
+
+impl Form {
+    /// Returns the form of the answer to a Get, which is JSON unless the request says otherwise.
+    pub(super) fn of_get(request: &GetRequest) -> Result<Self, EntityError> {
+        let data = DataType::try_from(request.r#type).map_err(|_| {
+            EntityError::invalid(format!("There is no type of data {}.", request.r#type))
+        })?;
+        Ok(Self {
+            written: written(request.encoding)?,
+            data,
+            modules: modules(&request.use_models)?,
+            prefix: repeated(request.prefix.as_ref()),
+        })
+    }
+
+    /// Returns the form of the notifications for a subscriber.
+    ///
+    /// On the wire, JSON is the value 0 of the field and is the same as an absent field. finsy and
+    /// ONOS leave the field out and read typed scalars, as Stratum sends them, so they get typed
+    /// scalars. JSON_IETF is unambiguous.
+    pub(super) fn of_subscription(list: &SubscriptionList) -> Result<Self, EntityError> {
+        let written = match written(list.encoding)? {
+            Written::Json => Written::Scalars,
+            written => written,
+        };
+        let modules = modules(&list.use_models)?;
+        Ok(Self { written, data: DataType::All, modules, prefix: repeated(list.prefix.as_ref()) })
+    }
+
+    /// Whether a leaf belongs to the requested data and models.
+    pub(super) fn wants(&self, leaf: &Leaf) -> bool {
+        let is_data = match self.data {
+            DataType::All => true,
+            DataType::Config => leaf.class == Class::Config,
+            DataType::State => leaf.class != Class::Config,
+            DataType::Operational => leaf.class == Class::Operational,
+        };
+        is_data && (self.modules.is_empty() || self.modules.contains(&leaf.module))
+    }
+
+    /// Returns the value of a leaf in the requested encoding.
+    pub(super) fn value(&self, value: LeafValue) -> TypedValue {
+        let value = match (self.written, value) {
+            (Written::Scalars, LeafValue::Text(text)) => Value::Text(text),
+            (Written::Scalars, LeafValue::Number(number)) => Value::Number(number.into()),
+            (Written::Scalars, LeafValue::Counter(count)) => Value::Number(count),
+            (Written::Scalars, LeafValue::Flag(flag)) => Value::Flag(flag),
+            (Written::Json, value) => Value::Json(bytes(&json::leaf(&value, false))),
+            (Written::JsonIetf, value) => Value::JsonIetf(bytes(&json::leaf(&value, true))),
+        };
+        TypedValue { value: Some(value) }
+    }
+}
+
+/// Returns JSON as the bytes of its text.
+pub(super) fn bytes(value: &serde_json::Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+fn written(encoding: i32) -> Result<Written, EntityError> {
+    match Encoding::try_from(encoding) {
+        Ok(Encoding::Proto) => Ok(Written::Scalars),
+        Ok(Encoding::Json) => Ok(Written::Json),
+        Ok(Encoding::JsonIetf) => Ok(Written::JsonIetf),
+        Ok(Encoding::Bytes | Encoding::Ascii) | Err(_) => {
+            let asked = Encoding::try_from(encoding)
+                .map_or_else(|_| encoding.to_string(), |known| known.name().to_owned());
+            let served = ENCODINGS.map(|known| known.name()).join(", ");
+            Err(EntityError::unimplemented(format!(
+                "The encoding {asked} is not supported; {served} are."
+            )))
+        }
+    }
+}
+
+fn modules(models: &[ModelData]) -> Result<Vec<Module>, EntityError> {
+    let module = |model: &ModelData| {
+        let known = Module::ALL.into_iter().find(|module| {
+            let is_version = model.version.is_empty() || model.version == module.version();
+            module.name() == model.name && is_version
+        });
+        known.ok_or_else(|| {
+            let served = Module::ALL.map(|known| format!("{} {}", known.name(), known.version()));
+            EntityError::invalid(format!(
+                "use_models has {:?} {:?}, which is not served; {} are.",
+                model.name,
+                model.version,
+                served.join(" and ")
+            ))
+        })
+    };
+    models.iter().map(module).collect()
+}
+
+/// Returns the prefix of answers: the target of the request's prefix, which answers must repeat
+/// (gNMI 0.7, section 2.2.2.1), and its origin. Paths of answers are absolute, so the prefix has no
+/// elements.
+pub(super) fn repeated(prefix: Option<&Path>) -> Option<Path> {
+    let Path { origin, target, .. } = prefix?;
+    let says_anything = !origin.is_empty() || !target.is_empty();
+    says_anything.then(|| Path { origin: origin.clone(), target: target.clone(), elem: Vec::new() })
+}

@@ -1,0 +1,117 @@
+//! The paths of requests and answers, and the leaves that a path selects.
+
+use super::{
+    leaf::{INTERFACE, INTERFACES, LEAVES, Leaf},
+    messages::{Path, PathElem},
+};
+use crate::status::EntityError;
+
+/// The origins that a path may have: that of OpenConfig, which is the default, and the one that
+/// clients send for `openconfig-interfaces:interfaces`.
+const ORIGINS: [&str; 3] = ["", "openconfig", "openconfig-interfaces"];
+
+/// An element that matches any one node.
+const ANY: &str = "*";
+/// An element that matches any number of nodes.
+const ANY_NUMBER: &str = "...";
+
+/// Returns a path with its prefix before it. Adjacent `...` become one, which bounds the time that
+/// [`reach`] takes: every other element must match a node.
+pub(super) fn join(prefix: Option<&Path>, path: &Path) -> Path {
+    let mut joined = prefix.cloned().unwrap_or_default();
+    joined.elem.extend(path.elem.iter().cloned());
+    joined.elem.dedup_by(|one, before| one.name == ANY_NUMBER && before.name == ANY_NUMBER);
+    if joined.target.is_empty() {
+        joined.target.clone_from(&path.target);
+    }
+    if joined.origin.is_empty() {
+        joined.origin.clone_from(&path.origin);
+    }
+    joined
+}
+
+/// Checks that a joined path has a known origin.
+pub(super) fn check_origin(path: &Path) -> Result<(), EntityError> {
+    if ORIGINS.contains(&path.origin.as_str()) {
+        return Ok(());
+    }
+    Err(EntityError::invalid(format!(
+        "There is no origin {:?} here; openconfig, which is the default, is what there is.",
+        path.origin
+    )))
+}
+
+/// Checks that a joined path has a known origin and selects a leaf of some port.
+pub(super) fn check(path: &Path) -> Result<(), EntityError> {
+    check_origin(path)?;
+    if LEAVES.iter().any(|leaf| reach(path, None, leaf).is_some()) {
+        return Ok(());
+    }
+    Err(EntityError::invalid(format!(
+        "The path {} leads nowhere; interfaces/interface[name=NAME] with config and state is what there is.",
+        shown(path)
+    )))
+}
+
+/// Returns the depth of the topmost node that a path selects on the way from the root to a leaf of
+/// a port; `None` if the path selects neither the leaf nor a node above it. Without a port, the
+/// path may select the leaf of any port.
+pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usize> {
+    let depth = leaf.depth();
+    // Bit n is set if the elements so far may stand for the first n nodes.
+    let mut reached: u32 = 1;
+    for elem in &path.elem {
+        reached = if elem.name == ANY_NUMBER {
+            (u32::MAX << reached.trailing_zeros()) & ((2 << depth) - 1)
+        } else {
+            let nodes = (0..depth).filter(|node| reached >> node & 1 == 1);
+            let stands = nodes.filter(|node| matches_node(elem, leaf.node(*node), port));
+            stands.fold(0, |next, node| next | 2 << node)
+        };
+        if reached == 0 {
+            return None;
+        }
+    }
+    Some(reached.trailing_zeros() as usize)
+}
+
+/// Whether an element of a path matches a node. The list of interfaces has one key, the name.
+fn matches_node(elem: &PathElem, node: &str, port: Option<&str>) -> bool {
+    if elem.name != node && elem.name != ANY {
+        return false;
+    }
+    elem.key.iter().all(|(key, value)| {
+        // ONOS asks for the interface `...`.
+        let any = matches!(value.as_str(), ANY | ANY_NUMBER);
+        node == INTERFACE && key == "name" && (any || port.is_none_or(|port| port == value))
+    })
+}
+
+/// Returns the path of a node of a port.
+pub(super) fn of_port(port: &str, nodes: &[&str]) -> Path {
+    let key = [("name".to_owned(), port.to_owned())].into();
+    let interface = PathElem { name: INTERFACE.to_owned(), key };
+    let mut path = of_nodes(&[INTERFACES]);
+    path.elem.push(interface);
+    path.elem.extend(of_nodes(nodes).elem);
+    path
+}
+
+/// Returns a path of nodes without keys.
+pub(super) fn of_nodes(nodes: &[&str]) -> Path {
+    let elem = |name: &&str| PathElem { name: (*name).to_owned(), ..PathElem::default() };
+    Path { elem: nodes.iter().map(elem).collect(), ..Path::default() }
+}
+
+/// Returns a path in the notation of gNMI.
+pub(super) fn shown(path: &Path) -> String {
+    let mut text = String::new();
+    for elem in &path.elem {
+        text.push('/');
+        text.push_str(&elem.name);
+        for (key, value) in &elem.key {
+            text.push_str(&format!("[{key}={value}]"));
+        }
+    }
+    if text.is_empty() { "/".to_owned() } else { text }
+}

@@ -1,0 +1,218 @@
+//! Subscribe, in its three modes.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+};
+
+use futures_core::Stream;
+use grpc::{Outbox, OutboxReader, QueueLimit, When};
+use tokio::time::{Instant, timeout_at};
+use tonic::{Request, Response, Status, Streaming, codegen::BoxFuture, server::StreamingService};
+
+use super::{
+    PortSource, Watch,
+    form::Form,
+    messages::{self, Mode, Path, SubscribeRequest, SubscribeResponse, SubscriptionList},
+    sampling::{SHORTEST, Samples, is_sampled},
+    seen,
+    service::GnmiServer,
+    tree,
+};
+use crate::status::refusal;
+
+/// What may wait for a subscriber, who is cut off at twice that.
+const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
+
+pub(super) struct Subscribe(pub(super) GnmiServer);
+
+impl StreamingService<SubscribeRequest> for Subscribe {
+    type Response = SubscribeResponse;
+    type ResponseStream = OutboxReader<SubscribeResponse>;
+    type Future = BoxFuture<Response<Self::ResponseStream>, Status>;
+
+    fn call(&mut self, request: Request<Streaming<SubscribeRequest>>) -> Self::Future {
+        let (outbox, reader) = Outbox::new(QUEUE);
+        let server = self.0.clone();
+        tokio::spawn(async move {
+            let ended = subscribed(&server, request.into_inner(), &outbox).await;
+            outbox.end(ended.err());
+        });
+        Box::pin(std::future::ready(Ok(Response::new(reader))))
+    }
+}
+
+/// Reads what a subscriber sends until it leaves.
+async fn subscribed(
+    server: &GnmiServer,
+    requests: Streaming<SubscribeRequest>,
+    outbox: &Arc<Outbox<SubscribeResponse>>,
+) -> Result<(), Status> {
+    let mut requests = Requests { open: Some(requests), go_on_without: false };
+    let first = requests.next(outbox).await?.and_then(|request| request.request);
+    let Some(messages::Request::Subscribe(list)) = first else {
+        return Err(Status::invalid_argument("The first message must be a subscription list."));
+    };
+    let mode = Mode::try_from(list.mode);
+    let mut subscriber = Subscriber::new(server, &list, outbox)?;
+    if mode == Ok(Mode::Stream) {
+        requests.go_on_without = true;
+        // First, so that no change is lost between the two.
+        subscriber.watch(&list);
+    }
+    subscriber.synchronize();
+    if mode == Ok(Mode::Once) {
+        return Ok(());
+    }
+    loop {
+        let request = match subscriber.samples.next_due() {
+            None => requests.next(outbox).await?,
+            Some(due) => match timeout_at(due.into(), requests.next(outbox)).await {
+                Ok(request) => request?,
+                Err(_) => {
+                    subscriber.sample();
+                    continue;
+                }
+            },
+        };
+        let Some(request) = request else { return Ok(()) };
+        match (request.request, mode) {
+            (Some(messages::Request::Poll(_)), Ok(Mode::Poll)) => subscriber.synchronize(),
+            _ => return Err(Status::invalid_argument("A second subscription is not possible.")),
+        }
+    }
+}
+
+/// A client and what it subscribed to.
+struct Subscriber<'a> {
+    server: &'a GnmiServer,
+    outbox: &'a Arc<Outbox<SubscribeResponse>>,
+    ports: Arc<dyn PortSource>,
+    /// The paths with the prefix before them.
+    paths: Vec<Path>,
+    form: Form,
+    updates_only: bool,
+    samples: Samples,
+    _counted: Option<Counted>,
+}
+
+impl<'a> Subscriber<'a> {
+    fn new(
+        server: &'a GnmiServer,
+        list: &SubscriptionList,
+        outbox: &'a Arc<Outbox<SubscribeResponse>>,
+    ) -> Result<Self, Status> {
+        let form = Form::of_subscription(list).map_err(|error| refusal(&error))?;
+        let whole = Path::default();
+        let paths = list.subscription.iter().map(|one| one.path.as_ref().unwrap_or(&whole));
+        let paths = server.selecting(list.prefix.as_ref(), paths)?;
+        let device = server.find(&paths)?;
+        let mut subscriber = Self {
+            server,
+            outbox,
+            ports: device.ports(),
+            paths,
+            form,
+            updates_only: list.updates_only,
+            samples: Samples::default(),
+            _counted: None,
+        };
+        if Mode::try_from(list.mode) == Ok(Mode::Stream) {
+            let now = Instant::now().into_std();
+            subscriber.samples = Samples::of(&list.subscription, &subscriber.paths, now);
+            if let Some(asked) = subscriber.samples.raised() {
+                device.sample_interval_raised(asked, SHORTEST);
+            }
+            let is_sampled = !subscriber.samples.is_empty();
+            subscriber._counted = is_sampled.then(|| Counted::new(&server.sampled));
+        }
+        Ok(subscriber)
+    }
+
+    /// Sends changes from now on: of leaves that were subscribed to on change, and the removal of
+    /// ports in any case.
+    fn watch(&self, list: &SubscriptionList) {
+        let (sampled, paths) = list
+            .subscription
+            .iter()
+            .zip(self.paths.clone())
+            .partition::<Vec<_>, _>(|(subscription, _)| is_sampled(subscription));
+        let alone = |paths: Vec<(_, Path)>| paths.into_iter().map(|(_, path)| path).collect();
+        let watch = Watch { paths: alone(paths), sampled: alone(sampled), form: self.form.clone() };
+        self.ports.watchers().add(self.outbox, watch);
+    }
+
+    /// Sends the current values and says that these were all.
+    fn synchronize(&mut self) {
+        if !self.updates_only {
+            let ports = seen(&*self.ports);
+            let timestamp = (self.server.now)();
+            for notification in tree::select(&ports, &self.paths, &self.form, timestamp) {
+                self.outbox.push_always(SubscribeResponse::update(notification));
+            }
+            self.samples.sent_all(&ports);
+        }
+        self.outbox.push_always(SubscribeResponse::sync());
+    }
+
+    /// Sends the samples that are due.
+    fn sample(&mut self) {
+        let now = Instant::now();
+        let ports = seen(&*self.ports);
+        let due = self.samples.take(&ports, &self.form, now.into_std(), (self.server.now)());
+        // What does not fit waits for the next sample: a reader is slow.
+        self.outbox.push_all(due.into_iter().map(SubscribeResponse::update), When::InTurn);
+        let took = now.elapsed();
+        let streams = self.server.sampled.load(Ordering::Relaxed);
+        self.samples.rest(took, streams, now.into_std() + took);
+    }
+}
+
+/// A stream that is sampled, counted among those of its server while it lives.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(streams: &Arc<AtomicUsize>) -> Self {
+        streams.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(streams))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a subscriber sends.
+struct Requests {
+    /// Until it has said that no more comes.
+    open: Option<Streaming<SubscribeRequest>>,
+    /// Whether it is still to be told then: clients in Python hand over one request and no more.
+    go_on_without: bool,
+}
+
+impl Requests {
+    /// The next request, or `None` when either side of the stream has ended.
+    async fn next(
+        &mut self,
+        outbox: &Outbox<SubscribeResponse>,
+    ) -> Result<Option<SubscribeRequest>, Status> {
+        std::future::poll_fn(|context| {
+            if let Some(requests) = &mut self.open
+                && let Poll::Ready(request) = Pin::new(requests).poll_next(context)
+            {
+                match request.transpose() {
+                    Ok(None) if self.go_on_without => self.open = None,
+                    other => return Poll::Ready(other),
+                }
+            }
+            outbox.poll_closed(context).map(|()| Ok(None))
+        })
+        .await
+    }
+}
