@@ -3,7 +3,7 @@
 #
 #     conformance/install.sh [PEER...]
 #
-# Peers are iproute2, openvswitch, os-ken, faucet, finsy, p4runtime-shell, ptf, grpc-java,
+# Peers are iproute2, openvswitch, os-ken, faucet, finsy, p4runtime-shell, thrift, ptf, grpc-java,
 # p4runtime-descriptors, iperf3 (with ping), mininet, chromium and pandas; without arguments, all of them. iproute2,
 # which makes network namespaces, Open vSwitch and its test controller, iperf3, Mininet and Chromium come from the
 # system's packages, grpc-java through Maven, and the rest from PyPI, in the versions that the files
@@ -152,7 +152,7 @@ install() {
     case $1 in
         iproute2) iproute2 ;;
         openvswitch) openvswitch ;;
-        os-ken | finsy | p4runtime-shell | pandas) environment "$1" ;;
+        os-ken | finsy | p4runtime-shell | thrift | pandas) environment "$1" ;;
         iperf3) from_packages iperf3 iperf3 ping sysctl -- iperf3 iputils-ping procps ;;
         mininet) from_packages mininet mn ip -- mininet iproute2 ;;
         chromium) from_packages chromium chromium -- chromium ;;
@@ -167,7 +167,7 @@ install() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- iproute2 openvswitch os-ken faucet finsy p4runtime-shell ptf grpc-java \
+    set -- iproute2 openvswitch os-ken faucet finsy p4runtime-shell thrift ptf grpc-java \
         p4runtime-descriptors iperf3 mininet chromium pandas
 fi
 mkdir -p "$peers"

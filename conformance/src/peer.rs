@@ -27,6 +27,8 @@ pub enum Peer {
     P4RuntimeShell,
     /// grpc-java over Netty, which controllers in Java are built on, such as ONOS.
     GrpcJava,
+    /// Thrift's library, with which clients of BMv2 speak.
+    Thrift,
     /// PTF, the test framework of p4lang, with scapy.
     Ptf,
     /// Mininet, which builds networks of namespaces.
@@ -56,6 +58,7 @@ impl Peer {
             Self::Finsy => interpreter("finsy"),
             Self::P4RuntimeShell => interpreter("p4runtime-shell"),
             Self::GrpcJava => on_search_path("java").filter(|_| libraries().is_dir()),
+            Self::Thrift => interpreter("thrift"),
             Self::Ptf => interpreter("ptf"),
             // Debian has it for the Python of the system.
             Self::Mininet => on_search_path("mn")

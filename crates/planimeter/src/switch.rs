@@ -49,12 +49,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         tls: tls(matches)?,
         workers,
         metrics: matches.get_one("metrics").copied(),
+        thrift: matches.get_one("thrift-port").copied(),
         log: log(matches)?,
     };
-    let metrics = options.metrics;
+    let (metrics, thrift) = (options.metrics, options.thrift);
     let switch = Switch::start(options, configs).map_err(|error| match error {
         StartError::Listen { address, .. } if Some(address) == metrics => {
             Failure::input(format!("{error}; choose another --metrics"))
+        }
+        StartError::Listen { address, .. } if Some(address) == thrift => {
+            Failure::input(format!("{error}; choose another --thrift-port"))
         }
         StartError::Listen { .. } => {
             Failure::input(format!("{error}; choose another --grpc-server-addr"))
@@ -103,7 +107,15 @@ fn ready(switch: &Switch, planned: &[Planned]) -> String {
     let devices: Vec<String> = planned.iter().map(ToString::to_string).collect();
     let metrics = switch.metrics_address();
     let metrics = metrics.map_or_else(String::new, |address| format!(", {address} (metrics)"));
-    format!("listening on {} (P4Runtime){metrics}, {}", switch.address(), devices.join(", "))
+    let thrift = switch.thrift_address();
+    let thrift = thrift.map_or_else(String::new, |address| {
+        format!(", {address} (Thrift, only to say that P4Runtime is to be used)")
+    });
+    format!(
+        "listening on {} (P4Runtime){metrics}{thrift}, {}",
+        switch.address(),
+        devices.join(", ")
+    )
 }
 
 fn summary(device: &DeviceState) -> String {

@@ -229,7 +229,8 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         ports: vec![(1, receive), (2, transmit)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");
-    let options = Options { address, tls: None, workers: 1, metrics: None, log: Log::off() };
+    let options =
+        Options { address, tls: None, workers: 1, metrics: None, thrift: None, log: Log::off() };
     let switch = Switch::start(options, vec![device]).expect("it starts");
     let done = || (switch.state()[0].packets.received, threads::ran("worker-0"));
     figures(&mut Bench::around([send, count], done))

@@ -21,6 +21,7 @@ mod restored;
 pub mod runtime_json;
 mod server;
 mod switch;
+mod thrift;
 pub mod topology_json;
 mod worker;
 

@@ -1,13 +1,14 @@
 //! The thread of the control plane: serves gRPC and fetches digests.
 
 use crate::device::Shared;
-use crate::log::Verbosity;
+use crate::log::{Log, Verbosity};
 use crate::metrics;
 use crate::ports::Ports;
 use crate::switch::DeviceState;
+use crate::thrift;
 use p4runtime::server::{DeviceHandle, ServeError, Server};
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -30,6 +31,13 @@ pub(crate) struct Served {
 /// Looks at all devices.
 pub(crate) type Look = Arc<dyn Fn() -> Vec<DeviceState> + Send + Sync>;
 
+/// Where clients of Thrift are told to use P4Runtime, and where that is.
+pub(crate) struct ThriftPort {
+    pub(crate) listener: TcpListener,
+    pub(crate) grpc: SocketAddr,
+    pub(crate) log: Arc<Log>,
+}
+
 /// The thread, until it is told to end.
 #[derive(Debug)]
 pub(crate) struct ServerThread {
@@ -43,11 +51,17 @@ impl ServerThread {
         server: Server,
         served: Vec<Served>,
         metrics: Option<(TcpListener, Look)>,
+        thrift: Option<ThriftPort>,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = registered(&runtime, listener)?;
         let metrics = metrics
             .map(|(listener, look)| Ok::<_, io::Error>((registered(&runtime, listener)?, look)))
+            .transpose()?;
+        let thrift = thrift
+            .map(|ThriftPort { listener, grpc, log }| {
+                Ok::<_, io::Error>(thrift::serve(registered(&runtime, listener)?, grpc, log))
+            })
             .transpose()?;
         let (end, ended) = oneshot::channel::<()>();
         let thread = thread::Builder::new().name("p4runtime".to_owned()).spawn(move || {
@@ -61,6 +75,7 @@ impl ServerThread {
                 beside.extend(
                     metrics.map(|(listener, look)| tokio::spawn(metrics::serve(listener, look))),
                 );
+                beside.extend(thrift.map(tokio::spawn));
                 let outcome = server
                     .serve(listener, async {
                         // To drop the sender is to end as well.

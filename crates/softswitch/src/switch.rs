@@ -6,7 +6,7 @@ use crate::log::Log;
 use crate::mailbox::Mailbox;
 use crate::ports::{PortState, Ports};
 use crate::restored::{self, Restored};
-use crate::server::{Look, Served, ServerThread};
+use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::worker::{Lane, Worker};
 use p4lang::device_config::from_device_config;
 use p4runtime::gnmi::PortSource;
@@ -36,6 +36,8 @@ pub struct Options {
     pub workers: usize,
     /// Where Prometheus may ask for `/metrics`; `None` answers nobody.
     pub metrics: Option<SocketAddr>,
+    /// Where clients of Thrift are told to use P4Runtime; `None` answers nobody.
+    pub thrift: Option<SocketAddr>,
     /// Where it says what happens.
     pub log: Log,
 }
@@ -98,6 +100,7 @@ pub enum StartError {
 pub struct Switch {
     address: SocketAddr,
     metrics: Option<SocketAddr>,
+    thrift: Option<SocketAddr>,
     devices: Arc<Vec<Running>>,
     mailboxes: Vec<Arc<Mailbox>>,
     stop: Arc<AtomicBool>,
@@ -135,11 +138,12 @@ impl Switch {
     /// # Errors
     /// If something that it was given cannot be used; nothing runs then.
     pub fn start(options: Options, devices: Vec<DeviceConfig>) -> Result<Self, StartError> {
-        let Options { address, tls, workers, metrics, log } = options;
+        let Options { address, tls, workers, metrics, thrift, log } = options;
         let workers = workers.max(1);
         let log = Arc::new(log);
         let (listener, address) = listen(address)?;
         let metrics = metrics.map(listen).transpose()?;
+        let (thrift_listener, thrift) = thrift.map(listen).transpose()?.unzip();
 
         let mailboxes =
             (0..workers).map(|_| Mailbox::new().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
@@ -177,10 +181,13 @@ impl Switch {
         let looked_at = Arc::clone(&running);
         let look: Look = Arc::new(move || looked_at.iter().map(Running::state).collect());
         let metrics_listener = metrics_listener.map(|listener| (listener, look));
-        let server = ServerThread::start(listener, server, served, metrics_listener)?;
+        let thrift_port =
+            thrift_listener.map(|listener| ThriftPort { listener, grpc: address, log });
+        let server = ServerThread::start(listener, server, served, metrics_listener, thrift_port)?;
         let devices = running;
         let workers = Vec::with_capacity(ready.len());
-        let mut switch = Self { address, metrics, devices, mailboxes, stop, workers, server };
+        let mut switch =
+            Self { address, metrics, thrift, devices, mailboxes, stop, workers, server };
         for (device, number, port) in ports {
             switch.attach(device, number, port)?;
         }
@@ -236,6 +243,12 @@ impl Switch {
     #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics
+    }
+
+    /// Where clients of Thrift are told to use P4Runtime.
+    #[must_use]
+    pub fn thrift_address(&self) -> Option<SocketAddr> {
+        self.thrift
     }
 
     /// What each device is at the moment, in the order of the configuration.

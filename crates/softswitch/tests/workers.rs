@@ -85,7 +85,8 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         ports: vec![(2, transmit), (1, receive)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");
-    let options = Options { address, tls: None, workers: 2, metrics: None, log: Log::off() };
+    let options =
+        Options { address, tls: None, workers: 2, metrics: None, thrift: None, log: Log::off() };
     Switch::start(options, vec![device]).expect("it starts")
 }
 

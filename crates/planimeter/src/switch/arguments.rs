@@ -1,6 +1,6 @@
 //! The arguments of `planimeter switch`, which are those of simple_switch_grpc as far as it has them.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
@@ -52,8 +52,7 @@ Examples:
 Exit status: 0 it was asked to end; 2 the program, an interface or an argument is wrong.";
 
 /// Flags of simple_switch_grpc that mean nothing here, and what to use instead.
-const PASSED_OVER: [(&str, &str); 10] = [
-    ("thrift-port", "there is no Thrift server; use P4Runtime, which has all that it has"),
+const PASSED_OVER: [(&str, &str); 9] = [
     ("nanolog", "there is no nanomsg log; --log-level debug names packets, tables and entries"),
     (
         "notifications-addr",
@@ -262,7 +261,7 @@ fn device_arguments() -> [Arg; 11] {
     ]
 }
 
-fn server_arguments() -> [Arg; 6] {
+fn server_arguments() -> [Arg; 7] {
     let pem = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .long(name)
@@ -285,6 +284,17 @@ fn server_arguments() -> [Arg; 6] {
         pem("grpc-server-cacert", "Authorities that clients' certificates must come from (PEM)"),
         flag("grpc-server-with-client-auth", "Ask clients for certificates (mutual TLS)")
             .help_heading("P4Runtime"),
+        Arg::new("thrift-port")
+            .long("thrift-port")
+            .value_name("[ADDRESS:]PORT")
+            .value_parser(thrift_address)
+            .help_heading("P4Runtime")
+            .help("Listen where simple_switch serves Thrift, and tell clients to use P4Runtime")
+            .long_help(
+                "Listen where simple_switch serves Thrift: networks such as those of p4-utils start only when \
+                 somebody does. There is no Thrift control plane: the first call of a client is answered with \
+                 an exception that says what to use, and logged. A port alone is one of 127.0.0.1.",
+            ),
     ]
 }
 
@@ -342,6 +352,16 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
 fn address(text: &str) -> Result<SocketAddr, String> {
     let mut found = text.to_socket_addrs().map_err(|error| error.to_string())?;
     found.next().ok_or_else(|| "this name has no address".to_owned())
+}
+
+/// Parses a Thrift port. simple_switch takes a port alone, and its clients connect on the same
+/// machine.
+fn thrift_address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) if text.contains(':') => address(text),
+        Err(error) => Err(format!("{error}; give a port, as 9090, or an address, as 0.0.0.0:9090")),
+    }
 }
 
 /// The program, if one is given.
@@ -423,9 +443,27 @@ mod tests {
         assert_eq!(program(&matches), Some(Path::new("build/basic.json")));
         assert_eq!(captures(&matches), Some(Path::new("/tmp/pcaps")));
         assert_eq!(matches.get_one::<u32>("cpu-port"), Some(&510));
+        assert_eq!(thrift(&matches), "127.0.0.1:9090");
         let named = parsed("--no-p4 -- --grpc-server-addr localhost:50051");
         let address = named.get_one::<SocketAddr>("grpc-server-addr").expect("it has one");
         assert!(address.ip().is_loopback() && address.port() == 50051, "{address}");
+    }
+
+    fn thrift(matches: &ArgMatches) -> String {
+        matches.get_one::<SocketAddr>("thrift-port").map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// A port of this machine's own, as p4-utils gives it, or an address.
+    #[test]
+    fn the_thrift_port_is_listened_on() {
+        assert_eq!(thrift(&parsed("--no-p4")), "");
+        assert_eq!(thrift(&parsed("--thrift-port 9091 --no-p4")), "127.0.0.1:9091");
+        assert_eq!(thrift(&parsed("--no-p4 --thrift-port=0.0.0.0:9091")), "0.0.0.0:9091");
+        for wrong in ["here", "90900", "", "localhost"] {
+            let words = ["switch", "--no-p4", "--thrift-port", wrong];
+            let refused = command().try_get_matches_from(words).expect_err(wrong).to_string();
+            assert!(refused.contains("--thrift-port"), "{refused}");
+        }
     }
 
     /// What would mean something else here ends with what to use, and is never passed over.

@@ -13,3 +13,4 @@ mod pipelines;
 mod ports;
 mod restart;
 mod support;
+mod thrift;

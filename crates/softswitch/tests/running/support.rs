@@ -94,12 +94,13 @@ impl Bench {
         Self::start(ports, None, Options { metrics: address, ..options() })
     }
 
-    /// One that Prometheus may ask, and what it says.
+    /// One that Prometheus and clients of Thrift may ask, and what it says.
     pub(crate) fn logging(ports: u32) -> (Self, Said) {
         let said = Said::default();
         let log = Log::new(Verbosity::Info, Box::new(said.clone())).showing_packets(2);
-        let metrics = Some("127.0.0.1:0".parse().expect("an address"));
-        (Self::start(ports, None, Options { metrics, log, ..options() }), said)
+        let any = Some("127.0.0.1:0".parse().expect("an address"));
+        let (metrics, thrift) = (any, any);
+        (Self::start(ports, None, Options { metrics, thrift, log, ..options() }), said)
     }
 
     /// One that keeps what it is told.
@@ -163,7 +164,7 @@ impl Write for Said {
 
 pub(crate) fn options() -> Options {
     let address = "127.0.0.1:0".parse().expect("an address");
-    Options { address, tls: None, workers: 1, metrics: None, log: Log::off() }
+    Options { address, tls: None, workers: 1, metrics: None, thrift: None, log: Log::off() }
 }
 
 /// The far ends of some ports, and the near ones with their numbers from 1.

@@ -1,0 +1,244 @@
+//! As much of Thrift's binary protocol as it takes to answer a call with an exception: the header of a
+//! message, and a `TApplicationException` (doc/specs/thrift-binary-protocol.md and thrift-rpc.md of Apache
+//! Thrift). Messages may be framed, as a transport wraps them, and have a version or, as old clients write them, none.
+
+/// The upper half of the first word of a message with a version.
+const VERSION: u32 = 0x8001_0000;
+const VERSION_MASK: u32 = 0xffff_0000;
+
+/// The longest name of a method in bytes, with that of its service: those of BMv2 have below 60.
+const NAME_LIMIT: usize = 256;
+/// What separates the service of a client that shares its connection from the method.
+const SEPARATOR: u8 = b':';
+
+/// Types of messages.
+const CALL: u8 = 1;
+const EXCEPTION: u8 = 3;
+const ONE_WAY: u8 = 4;
+
+/// Types of fields.
+const STOP: u8 = 0;
+const I32: u8 = 8;
+const STRING: u8 = 11;
+
+/// A `TApplicationException` of the type UNKNOWN_METHOD.
+const UNKNOWN_METHOD: u32 = 1;
+
+/// The header of a message that calls a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    name: Vec<u8>,
+    sequence: u32,
+    is_framed: bool,
+    has_version: bool,
+    is_one_way: bool,
+}
+
+/// What the first bytes of a connection are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// The beginning of a header; more bytes are needed.
+    Beginning,
+    Call(Call),
+    /// No call in this protocol.
+    Foreign,
+}
+
+/// Reads the header of the first message of a connection.
+pub(crate) fn parse(bytes: &[u8]) -> Parsed {
+    let Some((first, rest)) = word(bytes) else { return Parsed::Beginning };
+    let Some((second, _)) = word(rest) else { return Parsed::Beginning };
+    // A frame begins with its length, and a message without a version with that of its name, which has no control
+    // characters.
+    let is_framed = first >> 31 == 0 && (second & VERSION_MASK == VERSION || second >> 24 == 0);
+    let message = if is_framed { rest } else { bytes };
+    match header(message, is_framed) {
+        Some(parsed) => parsed,
+        None => Parsed::Beginning,
+    }
+}
+
+/// Reads a header behind its frame's length; `None` if more bytes are needed.
+fn header(bytes: &[u8], is_framed: bool) -> Option<Parsed> {
+    let (first, rest) = word(bytes)?;
+    let has_version = first >> 31 == 1;
+    if has_version && first & VERSION_MASK != VERSION {
+        return Some(Parsed::Foreign);
+    }
+    let (length, rest) = if has_version { word(rest)? } else { (first, rest) };
+    let length = usize::try_from(length).ok().filter(|length| (1..=NAME_LIMIT).contains(length));
+    let Some(length) = length else { return Some(Parsed::Foreign) };
+    let known = &rest[..rest.len().min(length)];
+    if !known.iter().all(u8::is_ascii_graphic) {
+        return Some(Parsed::Foreign);
+    }
+    let (name, rest) = rest.split_at_checked(length)?;
+    let (kind, rest) = match has_version {
+        // The lowest byte of the word; the one above it is not used.
+        true => (first.to_be_bytes()[3], rest),
+        false => rest.split_first().map(|(kind, rest)| (*kind, rest))?,
+    };
+    let (sequence, _) = word(rest)?;
+    if !matches!(kind, CALL | ONE_WAY) {
+        return Some(Parsed::Foreign);
+    }
+    let is_one_way = kind == ONE_WAY;
+    Some(Parsed::Call(Call { name: name.to_vec(), sequence, is_framed, has_version, is_one_way }))
+}
+
+fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_be_bytes(*word), rest))
+}
+
+impl Call {
+    /// The method, with its service before it where the client names one.
+    pub(crate) fn name(&self) -> String {
+        String::from_utf8_lossy(&self.name).into_owned()
+    }
+
+    /// Returns the message that answers the call with an exception, in the form of the call; `None` if its
+    /// client waits for no answer.
+    pub(crate) fn exception(&self, said: &str) -> Option<Vec<u8>> {
+        if self.is_one_way {
+            return None;
+        }
+        // The service is taken away on the way to the method, so that answers have none.
+        let method = self.name.rsplit(|byte| *byte == SEPARATOR).next().unwrap_or_default();
+        let mut message = Vec::with_capacity(64 + method.len() + said.len());
+        if self.has_version {
+            put(&mut message, VERSION | u32::from(EXCEPTION));
+            put_bytes(&mut message, method);
+        } else {
+            put_bytes(&mut message, method);
+            message.push(EXCEPTION);
+        }
+        put(&mut message, self.sequence);
+        message.extend([STRING, 0, 1]);
+        put_bytes(&mut message, said.as_bytes());
+        message.extend([I32, 0, 2]);
+        put(&mut message, UNKNOWN_METHOD);
+        message.push(STOP);
+        if !self.is_framed {
+            return Some(message);
+        }
+        let mut framed = Vec::with_capacity(4 + message.len());
+        put_bytes(&mut framed, &message);
+        Some(framed)
+    }
+}
+
+fn put(message: &mut Vec<u8>, word: u32) {
+    message.extend(word.to_be_bytes());
+}
+
+/// Appends a length and as many bytes, which are far fewer than a length can say.
+fn put_bytes(message: &mut Vec<u8>, bytes: &[u8]) {
+    put(message, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    message.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call of `m` with the sequence number 7, in each form, written from the specification.
+    const FORMS: [&[u8]; 4] = [
+        b"\x80\x01\x00\x01\x00\x00\x00\x01m\x00\x00\x00\x07\x00",
+        b"\x00\x00\x00\x0e\x80\x01\x00\x01\x00\x00\x00\x01m\x00\x00\x00\x07\x00",
+        b"\x00\x00\x00\x01m\x01\x00\x00\x00\x07\x00",
+        b"\x00\x00\x00\x0b\x00\x00\x00\x01m\x01\x00\x00\x00\x07\x00",
+    ];
+
+    fn called(bytes: &[u8]) -> Call {
+        match parse(bytes) {
+            Parsed::Call(call) => call,
+            other => panic!("{bytes:x?} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_answer_has_the_form_of_its_call() {
+        let body = b"\x0b\x00\x01\x00\x00\x00\x02no\x08\x00\x02\x00\x00\x00\x01\x00";
+        for (form, head) in FORMS.into_iter().zip([
+            &b"\x80\x01\x00\x03\x00\x00\x00\x01m\x00\x00\x00\x07"[..],
+            b"\x00\x00\x00\x1e\x80\x01\x00\x03\x00\x00\x00\x01m\x00\x00\x00\x07",
+            b"\x00\x00\x00\x01m\x03\x00\x00\x00\x07",
+            b"\x00\x00\x00\x1b\x00\x00\x00\x01m\x03\x00\x00\x00\x07",
+        ]) {
+            let call = called(form);
+            assert_eq!((call.name(), call.sequence), ("m".to_owned(), 7));
+            assert_eq!(call.exception("no"), Some([head, body].concat()), "{form:x?}");
+        }
+    }
+
+    /// A client of several services calls `service:method`, and is answered by the method.
+    #[test]
+    fn a_service_is_taken_away_from_the_answer() {
+        let call = called(b"\x80\x01\x00\x01\x00\x00\x00\x0bstandard:bm\x00\x00\x00\x00");
+        assert_eq!(call.name(), "standard:bm");
+        let answer = call.exception("").expect("it waits");
+        assert!(answer.starts_with(b"\x80\x01\x00\x03\x00\x00\x00\x02bm\x00\x00\x00\x00"));
+    }
+
+    #[test]
+    fn a_call_that_waits_for_nothing_is_not_answered() {
+        let call = called(b"\x80\x01\x00\x04\x00\x00\x00\x01m\x00\x00\x00\x07\x00");
+        assert_eq!(call.exception("no"), None);
+    }
+
+    /// Bytes come as they like: every beginning of a call is one, and no other bytes are needed behind its header.
+    #[test]
+    fn a_beginning_waits_for_more() {
+        for form in FORMS {
+            let header = form.len() - 1;
+            for length in 0..header {
+                assert_eq!(parse(&form[..length]), Parsed::Beginning, "{:x?}", &form[..length]);
+            }
+            assert_eq!(called(&form[..header]), called(form));
+        }
+    }
+
+    /// What is no call of this protocol is known as soon as it is wrong, and never makes us wait for much.
+    #[test]
+    fn other_protocols_are_foreign() {
+        for bytes in [
+            &b"GET / HTTP/1.1\r\n"[..],
+            b"PRI * HTTP/2.0\r\n",
+            b"\x82\x21\x01\x01m\x00\x00\x00\x00",
+            b"\x80\x02\x00\x01\x00\x00\x00\x01m",
+            b"\x80\x01\x00\x02\x00\x00\x00\x01m\x00\x00\x00\x07",
+            b"\x80\x01\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07",
+            b"\x80\x01\x00\x01\xff\xff\xff\xffm\x00\x00\x00\x07",
+            b"\x80\x01\x00\x01\x00\x00\x10\x00m\x00\x00\x00\x07",
+            b"\x80\x01\x00\x01\x00\x00\x00\x02m\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01",
+        ] {
+            assert_eq!(parse(bytes), Parsed::Foreign, "{bytes:x?}");
+        }
+    }
+
+    /// Whatever comes, there is an answer, and no more than the longest header is waited for.
+    #[test]
+    fn any_bytes_are_something() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..20_000 {
+            let mut bytes = FORMS[random.usize(..FORMS.len())].to_vec();
+            for _ in 0..random.usize(..4) {
+                let position = random.usize(..bytes.len());
+                bytes[position] = random.u8(..);
+            }
+            bytes.truncate(random.usize(..=bytes.len()));
+            bytes.extend((0..random.usize(..NAME_LIMIT + 32)).map(|_| random.u8(32..127)));
+            let parsed = parse(&bytes);
+            assert!(parsed != Parsed::Beginning || bytes.len() < NAME_LIMIT + 16, "{bytes:x?}");
+            if let Parsed::Call(call) = parsed
+                && let Some(answer) = call.exception("no")
+            {
+                assert!(answer.len() < NAME_LIMIT + 64);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Clients of Thrift, who are told what to use.
+
+use crate::support::{Bench, Said};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn connect(bench: &Bench) -> TcpStream {
+    let address = bench.switch.thrift_address().expect("it was asked for");
+    let stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a duration");
+    stream
+}
+
+/// What comes until the other side hangs up.
+fn answer(mut stream: TcpStream) -> Vec<u8> {
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers and hangs up");
+    answer
+}
+
+/// A call as a client of several services writes it, with a version: see the specification of the binary protocol.
+fn call(name: &str, arguments: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(name.len()).expect("short").to_be_bytes();
+    let head = [&[0x80, 1, 0, 1][..], &length, name.as_bytes(), &[0, 0, 0, 9]].concat();
+    [&head, arguments].concat()
+}
+
+fn wait_for(said: &Said, line: &str) {
+    let start = Instant::now();
+    while !said.text().contains(line) {
+        assert!(start.elapsed() < PATIENCE, "no {line:?} in {}", said.text());
+        std::thread::yield_now();
+    }
+}
+
+/// The first call is answered with what to use, however its bytes come, and the log has it too.
+#[test]
+fn a_client_is_told_to_use_p4runtime() {
+    let (bench, said) = Bench::logging(1);
+    let instead = format!("P4Runtime at {}", bench.switch.address());
+    let calls = [
+        ("standard:bm_get_config", &[0][..]),
+        ("simple_switch:get_time_elapsed_us", &[0]),
+        // What is behind the header is not needed, and is not in the way of the answer either.
+        ("standard:bm_mt_add_entry", &[7; 100_000]),
+    ];
+    for (name, arguments) in calls {
+        for is_framed in [false, true] {
+            let mut message = call(name, arguments);
+            if is_framed {
+                let length = u32::try_from(message.len()).expect("short").to_be_bytes();
+                message.splice(0..0, length);
+            }
+            let mut stream = connect(&bench);
+            // In pieces, the first of them a byte at a time.
+            for byte in &message[..12] {
+                stream.write_all(&[*byte]).expect("it reads");
+            }
+            stream.write_all(&message[12..]).expect("it reads");
+            let mut answer = answer(stream);
+            if is_framed {
+                let length = u32::try_from(answer.len() - 4).expect("short").to_be_bytes();
+                assert_eq!(answer.drain(..4).collect::<Vec<_>>(), length);
+            }
+            let method = name.split(':').nth(1).expect("it has a service");
+            let length = u32::try_from(method.len()).expect("short").to_be_bytes();
+            let head = [&[0x80, 1, 0, 3][..], &length, method.as_bytes(), &[0, 0, 0, 9]].concat();
+            assert!(answer.starts_with(&head), "{answer:x?}");
+            let text = String::from_utf8_lossy(&answer);
+            for part in [name, "was not carried out", &instead, "--runtime-json"] {
+                assert!(text.contains(part), "no {part:?} in {text}");
+            }
+            assert!(answer.ends_with(&[8, 0, 2, 0, 0, 0, 1, 0]), "{answer:x?}");
+        }
+        wait_for(&said, &format!("{name} was not carried out"));
+    }
+}
+
+/// Whoever looks whether the port is open, hangs up, or speaks something else is no burden.
+#[test]
+fn others_are_cut_off() {
+    let (bench, said) = Bench::logging(1);
+    drop(connect(&bench));
+    for bytes in [&b""[..], b"\x80", b"\x80\x01\x00\x01\x00\x00\x00\x05abc"] {
+        let mut stream = connect(&bench);
+        stream.write_all(bytes).expect("it reads");
+        stream.shutdown(Shutdown::Write).expect("it is open");
+        assert_eq!(answer(stream), b"", "{bytes:x?}");
+    }
+    let mut stream = connect(&bench);
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it reads");
+    let mut rest = Vec::new();
+    // It may be told so by a reset, since nobody reads all of that.
+    let _ = stream.read_to_end(&mut rest);
+    assert_eq!(rest, b"");
+    wait_for(&said, "speaks another protocol");
+    // Many that say nothing are as many as there are places; the next one is cut off, and places come back.
+    let silent: Vec<TcpStream> = (0..64).map(|_| connect(&bench)).collect();
+    assert_eq!(answer(connect(&bench)), b"");
+    wait_for(&said, "one client too many");
+    drop(silent);
+    let start = Instant::now();
+    loop {
+        let mut stream = connect(&bench);
+        let message = call("standard:bm_get_config", &[0]);
+        let written = stream.write_all(&message).is_ok();
+        let mut answer = Vec::new();
+        if written && stream.read_to_end(&mut answer).is_ok() && !answer.is_empty() {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "no place comes back");
+    }
+}
