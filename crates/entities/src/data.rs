@@ -95,6 +95,16 @@ pub type Header = Option<Vec<Box<[u8]>>>;
 pub type Union = Option<(String, Vec<Box<[u8]>>)>;
 
 impl DataType {
+    /// Whether the type is, or has a member that is, translated to a string.
+    #[must_use]
+    pub fn has_text(&self) -> bool {
+        match self {
+            Self::Text => true,
+            Self::Tuple(types) | Self::Struct(types) => types.iter().any(Self::has_text),
+            _ => false,
+        }
+    }
+
     /// The value before anything is written: zeros, invalid headers, the first member of an enum.
     #[must_use]
     pub fn initial(&self) -> Data {

@@ -83,6 +83,12 @@ pub trait Reader: Debug + Send {
         cursor: &mut Cursor,
         visit: &mut dyn FnMut(Option<Entity>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
+
+    /// Returns why an entity that was selected since the last call was not visited, if the data
+    /// plane has one that it cannot show.
+    fn take_left_out(&self) -> Option<EntityError> {
+        None
+    }
 }
 
 /// How far a selection was read. What it says is between a reader and itself.

@@ -36,8 +36,20 @@ pub enum MissingMetadata {
     Refuse,
 }
 
-/// Why the metadata of a packet-out does not fit the pipeline. The status code for all of them
-/// is `INVALID_ARGUMENT`.
+/// What becomes of metadata fields for which controllers have strings (`p4runtime_translation` with
+/// `string`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextMetadata {
+    /// The string is the number in decimal digits, for a device that makes its packets itself.
+    #[default]
+    Digits,
+    /// A packet-out with such a field is refused, for a device whose program has numbers and that
+    /// has no translation.
+    Refuse,
+}
+
+/// Why the metadata of a packet-out does not fit the pipeline. The status code is `UNIMPLEMENTED`
+/// for [`MetadataError::Untranslated`] and `INVALID_ARGUMENT` for all others.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MetadataError {
@@ -70,6 +82,17 @@ pub enum MetadataError {
         name: String,
         /// The width in P4Info.
         bits: u32,
+    },
+    /// Controllers have a string for the field, and the device has no translation.
+    #[error(
+        "Metadata field id {id} ({name}) is translated to a string, and translation to strings is \
+         not served yet."
+    )]
+    Untranslated {
+        /// The id in P4Info.
+        id: u32,
+        /// The name in P4Info.
+        name: String,
     },
     /// The field is not there.
     #[error("Metadata field id {id} ({name}) is missing.")]
@@ -210,6 +233,16 @@ impl Layout {
         self.port.map(|index| &self.fields[index])
     }
 
+    /// Returns an error that names the first field for which controllers have a string.
+    fn check_untranslated(&self) -> Result<(), MetadataError> {
+        match self.fields.iter().find(|field| field.kind == Kind::Text) {
+            Some(Field { id, name, .. }) => {
+                Err(MetadataError::Untranslated { id: *id, name: name.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
     fn metadata(&self, port: u32) -> Vec<v1::PacketMetadata> {
         let mut metadata = self.zero.clone();
         if let Some(index) = self.port {
@@ -238,6 +271,15 @@ impl PacketInLayout {
     #[must_use]
     pub fn ingress_port(&self) -> Option<&Field> {
         self.0.port()
+    }
+
+    /// Checks that no field needs a translation to a string.
+    ///
+    /// # Errors
+    ///
+    /// With the first field that does.
+    pub fn check_untranslated(&self) -> Result<(), MetadataError> {
+        self.0.check_untranslated()
     }
 
     /// The metadata of a packet from a port; every other field is zero.
@@ -300,6 +342,15 @@ impl PacketOutLayout {
     #[must_use]
     pub fn metadata(&self, egress_port: u32) -> Vec<v1::PacketMetadata> {
         self.layout.metadata(egress_port)
+    }
+
+    /// Checks that no field needs a translation from a string.
+    ///
+    /// # Errors
+    ///
+    /// With the first field that does.
+    pub fn check_untranslated(&self) -> Result<(), MetadataError> {
+        self.layout.check_untranslated()
     }
 
     /// Whether the metadata of a packet-out is that of the pipeline.

@@ -34,7 +34,7 @@ use self::{config::Loaded, digest::Digests, role::RoleAccess};
 use crate::{
     arbitration::{Arbitration, ElectionMemory, Notification, PrimaryChange, RoleKey, StreamId},
     emulated::EmulatedTarget,
-    packet_io::{ByteString, MissingMetadata},
+    packet_io::{ByteString, MissingMetadata, TextMetadata},
     proto::v1::{
         self, stream_error::Details, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
@@ -54,6 +54,8 @@ pub struct DeviceOptions {
     pub packet_in_form: ByteString,
     /// What a packet-out may leave out.
     pub missing_metadata: MissingMetadata,
+    /// What becomes of metadata for which controllers have strings and programs numbers.
+    pub text_metadata: TextMetadata,
     /// Whether refused packet-outs and acknowledgements are answered with a `StreamError`, which
     /// the specification makes optional, or dropped in silence.
     pub stream_errors: bool,
@@ -68,6 +70,7 @@ impl Default for DeviceOptions {
             election_memory: ElectionMemory::Kept,
             packet_in_form: ByteString::Canonical,
             missing_metadata: MissingMetadata::AcceptPadding,
+            text_metadata: TextMetadata::Digits,
             stream_errors: true,
             reconcile: Reconcile::Refuse,
         }
@@ -432,6 +435,11 @@ impl Device {
 
     fn check_packet_out(&self, packet: &v1::PacketOut) -> Result<(), EntityError> {
         let layout = self.committed.as_ref().and_then(|loaded| loaded.pipeline.packet_out());
+        if let (Some(layout), TextMetadata::Refuse) = (layout, self.options.text_metadata) {
+            layout
+                .check_untranslated()
+                .map_err(|error| EntityError::unimplemented(error.to_string()))?;
+        }
         let checked = match (layout, packet.metadata.first()) {
             (Some(layout), _) => layout.check(&packet.metadata, self.options.missing_metadata),
             (None, None) => Ok(()),

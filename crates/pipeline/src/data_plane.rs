@@ -424,7 +424,7 @@ impl DataPlane for Interpreted {
     }
 
     fn reader(&self, now: Nanos) -> Box<dyn Reader> {
-        Box::new(View { shared: Arc::clone(&self.shared), now })
+        Box::new(View::new(Arc::clone(&self.shared), now))
     }
 
     fn expire(&mut self, now: Nanos) -> Vec<TableEntry> {

@@ -6,6 +6,7 @@ use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
 use bytes::Bytes;
 use p4runtime::arbitration::{RoleKey, StreamId};
+use p4runtime::packet_io::PacketInLayout;
 use p4runtime::proto::v1::{
     ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, PacketOut,
     SetForwardingPipelineConfigRequest, Update, WriteRequest,
@@ -205,6 +206,11 @@ impl Shared {
     }
 
     pub(crate) fn set_running(&self, pipeline: Option<Arc<Pipeline>>) {
+        let layout = pipeline.as_deref().and_then(|pipeline| pipeline.packet_in());
+        if let Some(Err(error)) = layout.map(PacketInLayout::check_untranslated) {
+            let said = format_args!("device {}: packet-ins are dropped: {error}", self.id);
+            self.log.line(Verbosity::Warn, said);
+        }
         *self.lock() = pipeline;
         for (place, what) in self.plane.interpreted_steps() {
             self.info(format_args!("{place}: the interpreter does this, since {what} is not code"));

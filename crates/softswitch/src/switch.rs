@@ -10,6 +10,7 @@ use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::worker::{Lane, Worker};
 use p4lang::device_config::from_device_config;
 use p4runtime::gnmi::PortSource;
+use p4runtime::packet_io::TextMetadata;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::EntityError;
@@ -302,7 +303,9 @@ impl Running {
         let target = target.starting_at(started).on(config.path).with_v1model(config.v1model);
         let plane = target.ports();
         let registry = Arc::new(PipelineRegistry::new());
-        let mut device = Device::over(Box::new(target), id, DeviceOptions::default(), registry);
+        let text_metadata = TextMetadata::Refuse;
+        let options = DeviceOptions { text_metadata, ..DeviceOptions::default() };
+        let mut device = Device::over(Box::new(target), id, options, registry);
         let kept = config.state.take().map(|path| Restored::read(&path, &log)).transpose()?;
         let (restored, journal) = kept.unzip();
         let restored =

@@ -353,6 +353,12 @@ impl Lane {
         tallies.packet_ins.add(count);
         let running = self.shared.running();
         let layout = running.as_deref().and_then(|pipeline| pipeline.packet_in());
+        if layout.is_some_and(|layout| layout.check_untranslated().is_err()) {
+            // The log says so once, when the pipeline is committed.
+            self.packet_ins.clear();
+            tallies.packet_ins_dropped.add(count);
+            return;
+        }
         let packets = self.packet_ins.drain(..).filter_map(|packet| {
             let (metadata, payload) = match layout {
                 Some(layout) => layout.split(packet)?,

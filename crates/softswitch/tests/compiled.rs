@@ -24,6 +24,8 @@ mod ports;
 mod restart;
 #[path = "running/support.rs"]
 mod support;
+#[path = "running/translation.rs"]
+mod translation;
 
 use support::{Bench, Controller, Names, PROGRAM, pushed};
 

@@ -29,6 +29,8 @@ const TABLE_ENTRY: u32 = 2;
 pub(crate) struct Query {
     /// What to ask the data plane for, in this order.
     pub(crate) selections: Vec<Selection>,
+    /// Whether the request has the id of one object, and is not about all of its kind.
+    pub(crate) names_object: bool,
     shown: Shown,
     /// The table of which an entry has to be found.
     must_find: Option<String>,
@@ -47,7 +49,13 @@ enum Shown {
 impl Query {
     /// Checks a request.
     pub(crate) fn new(schema: &Schema, request: &v1::Entity) -> Result<Self, EntityError> {
-        let plain = |selections| Self { selections, shown: Shown::Everything, must_find: None };
+        let names_object = super::object_id(request).is_some();
+        let plain = |selections| Self {
+            selections,
+            names_object,
+            shown: Shown::Everything,
+            must_find: None,
+        };
         Ok(match &request.entity {
             None => return Err(super::unset_entity()),
             Some(Message::ExternEntry(request)) => {
@@ -92,7 +100,7 @@ impl Query {
                 let selections =
                     arrays.iter().map(|one| Selection::Meters(one.id, cells)).collect();
                 let shown = Shown::Meter { counters: request.counter_data.is_some() };
-                Self { selections, shown, must_find: None }
+                Self { selections, names_object, shown, must_find: None }
             }
             Some(Message::RegisterEntry(request)) => {
                 let arrays = arrays_of(schema.registers(), request.register_id, |id| {
@@ -240,7 +248,8 @@ fn entries(schema: &Schema, request: &v1::TableEntry) -> Result<Query, EntityErr
             .map_err(|error| error.within(format_args!("table '{}'", table.name)))?;
         vec![Selection::Entries(selection)]
     };
-    Ok(Query { selections, shown, must_find: None })
+    let names_object = request.table_id != 0;
+    Ok(Query { selections, names_object, shown, must_find: None })
 }
 
 fn by_metadata(table: &Table, request: &v1::TableEntry) -> EntrySelection {
@@ -320,7 +329,8 @@ fn direct(
             let is_default = request.is_default_action;
             Selection::Entries(EntrySelection { is_default, ..EntrySelection::all(table.id) })
         });
-        return Ok(Query { selections: selections.collect(), shown, must_find: None });
+        let selections = selections.collect();
+        return Ok(Query { selections, names_object: false, shown, must_find: None });
     }
     let table = entry::find(schema, request.table_id)?;
     let place = || format!("table '{}'", table.name);
@@ -341,7 +351,8 @@ fn direct(
     let selection = in_table(schema, table, &key).map_err(|error| error.within(place()))?;
     let must_find = !key.r#match.is_empty() || key.priority != 0;
     let must_find = must_find.then(|| table.name.clone());
-    Ok(Query { selections: vec![Selection::Entries(selection)], shown, must_find })
+    let selections = vec![Selection::Entries(selection)];
+    Ok(Query { selections, names_object: true, shown, must_find })
 }
 
 /// The profile with this identifier, or all of them for 0.

@@ -33,6 +33,8 @@ struct Current {
     /// How far the one after them was read.
     cursor: Cursor,
     found: bool,
+    /// Why an entity that was asked for by the id of its object could not be shown.
+    left_out: Option<EntityError>,
 }
 
 impl Reading {
@@ -57,14 +59,18 @@ impl Reading {
         loop {
             if let Some(current) = &mut self.current {
                 current.advance(&*self.reader, visit)?;
-                self.outcomes.push(current.query.outcome(current.found));
+                self.outcomes.push(match current.left_out.take() {
+                    Some(error) => Err(error),
+                    None => current.query.outcome(current.found),
+                });
                 self.current = None;
             }
             let Some(request) = self.requests.next() else { return ControlFlow::Continue(()) };
             match Query::new(&self.schema, &request) {
                 Ok(query) => {
                     let cursor = Cursor::Start;
-                    self.current = Some(Current { query, done: 0, cursor, found: false });
+                    let left_out = None;
+                    self.current = Some(Current { query, done: 0, cursor, found: false, left_out });
                 }
                 Err(error) => self.outcomes.push(Err(error)),
             }
@@ -97,12 +103,15 @@ impl Current {
         reader: &dyn Reader,
         visit: &mut dyn FnMut(Option<Found>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Self { query, done, cursor, found } = self;
+        let Self { query, done, cursor, found, left_out } = self;
         while let Some(selection) = query.selections.get(*done) {
             reader.read(selection, cursor, &mut |entity| {
                 *found |= entity.is_some();
                 visit(entity.map(|entity| query.found(entity)))
             })?;
+            // A wildcard is about what can be shown.
+            let why = reader.take_left_out().filter(|_| query.names_object);
+            *left_out = left_out.take().or(why);
             *done += 1;
             *cursor = Cursor::Start;
         }

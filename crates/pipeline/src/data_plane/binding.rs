@@ -35,8 +35,17 @@ pub(super) struct BoundTable {
 pub(super) struct BoundAction {
     pub(super) of_schema: schema::ActionId,
     pub(super) of_program: ActionId,
-    /// For each parameter of the program its identifier and width, in order.
-    pub(super) params: Vec<(schema::ParamId, ValueType)>,
+    pub(super) name: String,
+    /// The parameters, in the order of the program.
+    pub(super) params: Vec<BoundParam>,
+}
+
+/// A parameter of an action.
+#[derive(Debug)]
+pub(super) struct BoundParam {
+    pub(super) id: schema::ParamId,
+    pub(super) value: ValueType,
+    pub(super) name: String,
 }
 
 impl Binding {
@@ -63,9 +72,6 @@ impl Binding {
             binding.registers.insert(register.id, instance("register", &register.name)?);
         }
         for set in schema.value_sets().iter() {
-            set.match_fields.iter().try_for_each(|field| {
-                check_number(&field.value, || format!("field '{}' of '{}'", field.name, set.name))
-            })?;
             let position = program.value_sets.iter().position(|known| known.name == set.name);
             let id = position.ok_or_else(|| missing("value set", &set.name))?;
             binding.value_sets.insert(set.id, ValueSetId(id as u32));
@@ -101,7 +107,6 @@ fn bound_table(
     let position = program.tables.iter().position(|known| known.name == table.name);
     let id = TableId(position.ok_or_else(|| missing("table", &table.name))? as u32);
     let known = program.tables.get(id.index()).ok_or_else(|| missing("table", &table.name))?;
-    let place = |what: &str, name: &str| format!("{what} '{name}' of table '{}'", table.name);
 
     let matched = known.keys.iter().filter(|key| key.match_kind != MatchKind::Selector).count();
     let keys = known.keys.iter().map(|key| {
@@ -115,9 +120,6 @@ fn bound_table(
             table.name
         )));
     }
-    for field in keys.iter().flatten() {
-        check_number(&field.value, || place("match field", &field.name))?;
-    }
 
     let mut actions = Vec::with_capacity(table.actions.len());
     for reference in &table.actions {
@@ -126,8 +128,10 @@ fn bound_table(
         let named = |id: &ActionId| {
             program.actions.get(id.index()).is_some_and(|action| action.name == declared.name)
         };
-        let of_program =
-            ids.find(named).ok_or_else(|| missing("action", &place("action", &declared.name)))?;
+        let of_program = ids.find(named).ok_or_else(|| {
+            let place = format!("action '{}' of table '{}'", declared.name, table.name);
+            missing("action", &place)
+        })?;
         let parameters = program.actions.get(of_program.index());
         let parameters =
             parameters.into_iter().flat_map(|action| action.control_plane_parameters());
@@ -135,10 +139,11 @@ fn bound_table(
         for parameter in parameters {
             let param = declared.params.iter().find(|param| param.name == parameter.name);
             let param = param.ok_or_else(|| missing("parameter", &parameter.name))?;
-            check_number(&param.value, || place("a parameter of action", &declared.name))?;
-            params.push((param.id, param.value));
+            let (id, value, name) = (param.id, param.value, param.name.clone());
+            params.push(BoundParam { id, value, name });
         }
-        actions.push(BoundAction { of_schema: reference.id, of_program, params });
+        let (of_schema, name) = (reference.id, declared.name.clone());
+        actions.push(BoundAction { of_schema, of_program, name, params });
     }
 
     let direct = |name: Option<&str>| {
@@ -166,14 +171,4 @@ fn extern_id(position: usize) -> ExternId {
 
 fn missing(kind: &str, name: &str) -> EntityError {
     EntityError::invalid(format!("P4Info has the {kind} '{name}', the program has not"))
-}
-
-fn check_number(value: &ValueType, place: impl Fn() -> String) -> Result<(), EntityError> {
-    match value {
-        ValueType::Bits(_) => Ok(()),
-        ValueType::Text => Err(EntityError::unimplemented(format!(
-            "{} is translated to a string, which this data plane does not do",
-            place()
-        ))),
-    }
 }

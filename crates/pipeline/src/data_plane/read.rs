@@ -2,22 +2,26 @@
 
 use super::Shared;
 use super::binding::BoundTable;
-use super::values::{match_key, shown_call, shown_meter_config, to_data};
+use super::values::{
+    match_key, shown_call, shown_meter_config, to_data, untranslated, untranslated_call,
+};
 use crate::array::Array;
 use crate::externs::ExternState;
 use crate::sync::lock;
 use crate::table::{
-    Directs, EntryHandle, NativeTable, Note, Runs, Stored, TableState, counter_in, meter_in,
+    ActionCall, Directs, EntryHandle, NativeTable, Note, Runs, Stored, TableState, counter_in,
+    meter_in,
 };
 use entities::schema::Table;
 use entities::{
-    Cells, CounterCell, CounterData, Cursor, Entity, EntryKey, EntrySelection, GroupId, Member,
-    MemberId, MeterCell, Nanos, Reader, RegisterCell, Selection, TableAction, TableEntry, ValueSet,
+    Cells, CounterCell, CounterData, Cursor, Entity, EntityError, EntryKey, EntrySelection,
+    GroupId, Member, MemberId, MeterCell, Nanos, Reader, RegisterCell, Selection, TableAction,
+    TableEntry, ValueSet, ValueType,
 };
 use ir::ExternId;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
@@ -27,6 +31,18 @@ type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
 pub(super) struct View {
     pub(super) shared: Arc<Shared>,
     pub(super) now: Nanos,
+    /// The reason why the first entity since the last [`Reader::take_left_out`] could not be shown.
+    pub(super) left_out: Mutex<Option<EntityError>>,
+}
+
+impl View {
+    pub(super) fn new(shared: Arc<Shared>, now: Nanos) -> Self {
+        Self { shared, now, left_out: Mutex::default() }
+    }
+
+    fn leave_out(&self, why: EntityError) {
+        lock(&self.left_out).get_or_insert(why);
+    }
 }
 
 impl Reader for View {
@@ -46,7 +62,8 @@ impl Reader for View {
                 let Some(bound) = binding.tables.get(&table.id) else { return nothing };
                 let Some(state) = core.state.tables.get(bound.id.index()) else { return nothing };
                 let time = self.shared.time(self.now);
-                let entries = Entries { table, bound, state, native: state.native(), time };
+                let entries =
+                    Entries { view: self, table, bound, state, native: state.native(), time };
                 if selection.is_default {
                     let note = books().defaults.get(&table.id).cloned().unwrap_or_default();
                     return cursor.once(|| visit(entries.default_entry(selection, note)));
@@ -109,6 +126,10 @@ impl Reader for View {
                 };
                 cells(&found.cells, found.size, *wanted, cursor, |index, value| {
                     let data = to_data(&declared.data, value.as_ref().unwrap_or(&found.initial));
+                    if declared.data.has_text() {
+                        let what = format_args!("a cell of register '{}'", declared.name);
+                        self.leave_out(untranslated(what));
+                    }
                     let index = Some(index);
                     visit(data.map(|data| Entity::Register(RegisterCell { id: *id, index, data })))
                 })
@@ -138,10 +159,15 @@ impl Reader for View {
             }),
         }
     }
+
+    fn take_left_out(&self) -> Option<EntityError> {
+        lock(&self.left_out).take()
+    }
 }
 
 /// The entries of one table.
 struct Entries<'a> {
+    view: &'a View,
     table: &'a Table,
     bound: &'a BoundTable,
     state: &'a TableState,
@@ -157,6 +183,7 @@ impl Entries<'_> {
         cursor: &mut Cursor,
         visit: &mut Visit<'_>,
     ) -> ControlFlow<()> {
+        self.check_fields(selection);
         loop {
             let some = self.state.from(EntryHandle(cursor.number().max(1)));
             if some.is_empty() {
@@ -171,7 +198,14 @@ impl Entries<'_> {
 
     fn entry(&self, selection: &EntrySelection, stored: &Stored) -> Option<Entity> {
         let fields = &self.table.match_fields;
-        let key = match_key(fields, self.bound, &stored.matches, stored.priority)?;
+        let key = match_key(fields, self.bound, &stored.matches, stored.priority);
+        if key.is_none()
+            && let Some(field) = fields.iter().find(|field| field.value == ValueType::Text)
+            && !self.state.is_gone(stored, self.time)
+        {
+            self.leave_out(untranslated(format_args!("match field '{}'", field.name)));
+        }
+        let key = key?;
         if !selection.selects_key(&key) {
             return None;
         }
@@ -184,9 +218,7 @@ impl Entries<'_> {
             (state.runs.clone(), self.resources(&mut state.directs), note)
         };
         let action = match &runs {
-            Runs::Action(cell) => {
-                cell.with_call(|call| shown_call(&self.bound.actions, call)).map(TableAction::Call)
-            }
+            Runs::Action(cell) => cell.with_call(|call| self.call(call))?.map(TableAction::Call),
             Runs::Member(id, _) => Some(TableAction::Member(MemberId(*id))),
             Runs::Group(id, _) => Some(TableAction::Group(GroupId(*id))),
             Runs::OneShot(_) => note.one_shot.clone().map(TableAction::OneShot),
@@ -204,9 +236,35 @@ impl Entries<'_> {
         self.with_note(selection, resources, shown, note)
     }
 
+    /// Leaves out the entries that are selected by a field that needs a translation from a string.
+    fn check_fields(&self, selection: &EntrySelection) {
+        let mut fields = selection.fields.iter().flatten();
+        let declared = fields.find_map(|field| {
+            let of = self.table.match_fields.iter().find(|of| of.id == field.field)?;
+            (of.value == ValueType::Text).then_some(of)
+        });
+        if let Some(declared) = declared {
+            self.leave_out(untranslated(format_args!("match field '{}'", declared.name)));
+        }
+    }
+
+    /// Returns the call of an entry as the control plane sees it, if P4Info has the action; `None`
+    /// if an argument needs a translation to a string, and the entry is left out.
+    fn call(&self, call: &ActionCall) -> Option<Option<entities::ActionCall>> {
+        if let Some(why) = untranslated_call(&self.bound.actions, call) {
+            self.leave_out(why);
+            return None;
+        }
+        Some(shown_call(&self.bound.actions, call))
+    }
+
+    fn leave_out(&self, why: EntityError) {
+        self.view.leave_out(why.within(format_args!("table '{}'", self.table.name)));
+    }
+
     fn default_entry(&self, selection: &EntrySelection, note: Note) -> Option<Entity> {
         let mut state = self.state.default().clone();
-        let action = shown_call(&self.bound.actions, &state.cell.call());
+        let action = self.call(&state.cell.call())?;
         let shown = TableEntry {
             action: action.map(TableAction::Call),
             is_const: self.table.default_is_const,

@@ -1,6 +1,6 @@
 //! Between values of the control plane and values of the interpreter.
 
-use super::binding::{BoundAction, BoundTable};
+use super::binding::{BoundAction, BoundParam, BoundTable};
 use crate::error::ControlError;
 use crate::externs::meter::MeterConfig;
 use crate::switch::Core;
@@ -12,6 +12,7 @@ use entities::{
     ValueType, value,
 };
 use ir::bits::Bits;
+use std::fmt;
 
 impl From<ControlError> for EntityError {
     fn from(error: ControlError) -> Self {
@@ -28,13 +29,29 @@ impl From<ControlError> for EntityError {
     }
 }
 
-fn bits(value: &entities::Value) -> Bits {
-    Bits::from_be_bytes(value.bits().unwrap_or(0), false, value.bytes())
+/// Returns the refusal of a value that is a number in the program and a string for controllers
+/// (`p4runtime_translation` with `string`).
+pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
+    EntityError::unimplemented(format!(
+        "{what} is translated to a string, and translation to strings is not served yet: only what needs \
+         none can be written and read"
+    ))
 }
 
-/// The value of a pattern; `None` if the program's type is wider than that of the control plane.
+/// Returns a value as the program has it; `place` names the value.
+fn bits(value: &entities::Value, place: impl fmt::Display) -> Result<Bits, EntityError> {
+    let width = value.bits().ok_or_else(|| untranslated(place))?;
+    Ok(Bits::from_be_bytes(width, false, value.bytes()))
+}
+
+/// Returns the value of a pattern; `None` if the type of the program is wider than that of the
+/// control plane, or if the control plane has a string.
 fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
-    if let (ValueType::Bits(width), Some(number)) = (of, pattern.to_u128()) {
+    let width = match of {
+        ValueType::Bits(width) => width,
+        ValueType::Text => return None,
+    };
+    if let Some(number) = pattern.to_u128() {
         return entities::Value::number(width.get(), number);
     }
     let mut bytes = pattern.to_be_bytes();
@@ -44,27 +61,34 @@ fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
     entities::Value::new(of, &bytes).ok()
 }
 
-/// What a list of fields matches, key by key.
-pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Vec<FieldMatch> {
-    let fields = table.keys.iter().map(|declared| {
-        let mut fields = key.fields.iter();
-        let found = declared.as_ref().and_then(|of| fields.find(|one| one.field == of.id));
-        found.map_or(FieldMatch::Any, |field| field_match(&field.matching))
+/// Returns the match of each key of a table.
+pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Result<Vec<FieldMatch>, EntityError> {
+    let fields = table.keys.iter().map(|declared| match declared {
+        Some(declared) => field_match(declared, &key.fields),
+        None => Ok(FieldMatch::Any),
     });
     fields.collect()
 }
 
-pub(super) fn field_match(matching: &Matching) -> FieldMatch {
-    match matching {
-        Matching::Exact(value) | Matching::Optional(value) => FieldMatch::Exact(bits(value)),
+/// Returns the match of a declared field in a list of fields; any value if it is not in the list.
+pub(super) fn field_match(
+    declared: &MatchField,
+    fields: &[entities::FieldMatch],
+) -> Result<FieldMatch, EntityError> {
+    let Some(found) = fields.iter().find(|field| field.field == declared.id) else {
+        return Ok(FieldMatch::Any);
+    };
+    let bits = |value| bits(value, format_args!("match field '{}'", declared.name));
+    Ok(match &found.matching {
+        Matching::Exact(value) | Matching::Optional(value) => FieldMatch::Exact(bits(value)?),
         Matching::Lpm { value, prefix_len } => {
-            FieldMatch::Lpm { value: bits(value), prefix_length: *prefix_len }
+            FieldMatch::Lpm { value: bits(value)?, prefix_length: *prefix_len }
         }
         Matching::Ternary { value, mask } => {
-            FieldMatch::Ternary { value: bits(value), mask: bits(mask) }
+            FieldMatch::Ternary { value: bits(value)?, mask: bits(mask)? }
         }
-        Matching::Range { low, high } => FieldMatch::Range { low: bits(low), high: bits(high) },
-    }
+        Matching::Range { low, high } => FieldMatch::Range { low: bits(low)?, high: bits(high)? },
+    })
 }
 
 /// The key of an entry, in the order in which P4Info declares the fields. `None` for an entry of
@@ -113,18 +137,34 @@ pub(super) fn call(
     let action = action.ok_or_else(|| {
         EntityError::invalid(format!("the program has no action {} here", call.action))
     })?;
-    let argument = |id| call.arguments.iter().find(|argument| argument.param == id);
-    let arguments = action.params.iter().filter_map(|(id, _)| argument(*id));
-    let arguments: Vec<Bits> = arguments.map(|argument| bits(&argument.value)).collect();
+    let argument = |param: &BoundParam| {
+        let mut arguments = call.arguments.iter();
+        let argument = arguments.find(|argument| argument.param == param.id)?;
+        let place = format_args!("parameter '{}' of action '{}'", param.name, action.name);
+        Some(bits(&argument.value, place))
+    };
+    let arguments = action.params.iter().filter_map(argument).collect::<Result<Vec<_>, _>>()?;
     Ok(core.action_call(action.of_program, &arguments)?)
+}
+
+/// Returns why a call cannot be shown, if the control plane has a string for one of its arguments.
+pub(super) fn untranslated_call(
+    actions: &[BoundAction],
+    call: &table::ActionCall,
+) -> Option<EntityError> {
+    let action = actions.iter().find(|action| action.of_program == call.action)?;
+    let param = action.params.iter().find(|param| param.value == ValueType::Text)?;
+    let what = format_args!("parameter '{}' of action '{}'", param.name, action.name);
+    Some(untranslated(what))
 }
 
 /// The call as the control plane sees it; `None` if it is of no action that P4Info names.
 pub(super) fn shown_call(actions: &[BoundAction], call: &table::ActionCall) -> Option<ActionCall> {
     let action = actions.iter().find(|action| action.of_program == call.action)?;
     let mut arguments = Vec::with_capacity(action.params.len());
-    for ((param, of), value) in action.params.iter().zip(&call.arguments) {
-        arguments.push(Argument { param: *param, value: scalar(*of, &value.to_pattern()?)? });
+    for (param, value) in action.params.iter().zip(&call.arguments) {
+        let value = scalar(param.value, &value.to_pattern()?)?;
+        arguments.push(Argument { param: param.id, value });
     }
     arguments.sort_by_key(|argument| argument.param);
     Some(ActionCall { action: action.of_schema, arguments: arguments.into() })

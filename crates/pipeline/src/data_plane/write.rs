@@ -1,7 +1,7 @@
 //! Writing: each change is checked against what is there, applied at once, and leaves behind what undoes it.
 
 use super::binding::BoundTable;
-use super::values::{call, field_match, from_data, matches, meter_config};
+use super::values::{call, field_match, from_data, matches, meter_config, untranslated};
 use super::{Books, Shared, Undo};
 use crate::array::Array;
 use crate::dialect::Dialect;
@@ -11,8 +11,8 @@ use crate::externs::v1model::SESSION_BITS;
 use crate::state::{CloneSession, Replica};
 use crate::sync::write;
 use crate::table::{
-    self, ActionCell, Ageing, CounterValue, Directs, EntryAction, EntryHandle, FieldMatch,
-    GroupCell, Note, Stored, WeightedAction, counter_in, meter_in,
+    self, ActionCell, Ageing, CounterValue, Directs, EntryAction, EntryHandle, GroupCell, Note,
+    Stored, WeightedAction, counter_in, meter_in,
 };
 use entities::schema::{ActionProfileId, Implementation, Table};
 use entities::{
@@ -138,7 +138,7 @@ impl<'a> Writer<'a> {
             )));
         }
         let added = table::TableEntry {
-            matches: matches(bound, &key),
+            matches: matches(bound, &key)?,
             priority: key.priority,
             action,
             idle_timeout: timeout(entry.idle_timeout_ns),
@@ -347,7 +347,7 @@ impl<'a> Writer<'a> {
 
     fn find(&self, bound: &BoundTable, key: &MatchKey) -> Result<Option<Arc<Stored>>, EntityError> {
         let state = self.state(bound)?;
-        let matches = state.check_matches(&matches(bound, key), key.priority)?;
+        let matches = state.check_matches(&matches(bound, key)?, key.priority)?;
         Ok(state.find(&matches, key.priority))
     }
 
@@ -591,6 +591,9 @@ impl<'a> Writer<'a> {
         let declared = self.shared.schema.registers().get(cell.id).ok_or_else(no_array)?;
         let id = self.shared.binding.registers.get(&cell.id).copied();
         let Some(ExternState::Register(registers)) = self.array(id) else { return Err(no_array()) };
+        if declared.data.has_text() {
+            return Err(untranslated(format_args!("a cell of register '{}'", declared.name)));
+        }
         let value = from_data(&registers.initial, &declared.data, &cell.data).ok_or_else(|| {
             EntityError::unimplemented(format!(
                 "register '{}': cells of {} cannot be written here",
@@ -669,13 +672,12 @@ impl<'a> Writer<'a> {
             return Err(EntityError::invalid("the program has no such value set"));
         };
         let members = set.members.iter().map(|fields| {
-            let fields = declared.match_fields.iter().map(|of| {
-                let found = fields.iter().find(|field| field.field == of.id);
-                found.map_or(FieldMatch::Any, |field| field_match(&field.matching))
-            });
-            fields.collect::<Vec<_>>()
+            let fields = declared.match_fields.iter().map(|of| field_match(of, fields));
+            fields.collect::<Result<Vec<_>, _>>()
         });
-        let members: Vec<_> = members.collect();
+        let members = members
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.within(format_args!("value set '{}'", declared.name)))?;
         let ran = self.shared.core.value_set(bound)?;
         self.shared.core.set_value_set(bound, &members)?;
         let id = set.id;
@@ -695,7 +697,11 @@ impl<'a> Writer<'a> {
         id: entities::schema::DigestId,
         config: Option<DigestConfig>,
     ) -> Done {
-        let name = self.shared.schema.digests().get(id).map_or("", |digest| &digest.name);
+        let declared = self.shared.schema.digests().get(id);
+        let name = declared.map_or("", |digest| &digest.name);
+        if kind != UpdateKind::Delete && declared.is_some_and(|digest| digest.data.has_text()) {
+            return Err(untranslated(format_args!("a member of digest '{name}'")));
+        }
         let mut digests = self.shared.digests.lock();
         match (kind, digests.configs.contains_key(&id)) {
             (UpdateKind::Insert, true) => {

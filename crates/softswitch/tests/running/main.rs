@@ -14,3 +14,4 @@ mod ports;
 mod restart;
 mod support;
 mod thrift;
+mod translation;
