@@ -58,6 +58,14 @@ pub trait DataPlane: Debug + Send {
     /// No entry expires before this time: when to call [`Self::expire`] next. `None` if no entry
     /// has an idle timeout.
     fn next_expiry(&self) -> Option<Nanos>;
+
+    /// Returns the widths in bits of the fields of a controller header (`packet_in`, `packet_out`)
+    /// as packets have it, by its name and those of its fields. P4Info has the widths that
+    /// controllers see, which translated types have beside those in the program. `None` if the
+    /// data plane has no such header.
+    fn controller_header(&self, _name: &str, _fields: &[&str]) -> Option<Vec<u32>> {
+        None
+    }
 }
 
 /// What packets may see of a batch.
@@ -224,5 +232,9 @@ impl<P: DataPlane + ?Sized> DataPlane for Box<P> {
 
     fn next_expiry(&self) -> Option<Nanos> {
         (**self).next_expiry()
+    }
+
+    fn controller_header(&self, name: &str, fields: &[&str]) -> Option<Vec<u32>> {
+        (**self).controller_header(name, fields)
     }
 }

@@ -104,6 +104,10 @@ pub enum MetadataError {
     },
 }
 
+/// The names that P4Runtime gives to the two controller headers.
+const PACKET_IN: &str = "packet_in";
+const PACKET_OUT: &str = "packet_out";
+
 /// The names that P4 programs give to the port a packet came in by.
 const INGRESS_NAMES: [&str; 4] = ["ingress_port", "ingress_physical_port", "in_port", "input_port"];
 /// The names that P4 programs give to the port a packet is to leave by.
@@ -183,6 +187,7 @@ impl Field {
 
     fn check(&self, value: &[u8]) -> Result<(), MetadataError> {
         let Kind::Bits(bits) = self.kind else { return Ok(()) };
+        let bits = bits.min(self.header_bits);
         if value.is_empty() {
             return Err(MetadataError::Empty { id: self.id, name: self.name.clone() });
         }
@@ -233,6 +238,23 @@ impl Layout {
         self.port.map(|index| &self.fields[index])
     }
 
+    /// Returns the layout with the widths that the header has in the program, if it is known there
+    /// by its name and those of its fields.
+    fn with_widths(
+        &self,
+        header: &str,
+        widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>,
+    ) -> Self {
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
+        let mut layout = self.clone();
+        if let Some(widths) = widths(header, &names).filter(|widths| widths.len() == names.len()) {
+            for (field, bits) in layout.fields.iter_mut().zip(widths) {
+                field.header_bits = bits;
+            }
+        }
+        layout
+    }
+
     /// Returns an error that names the first field for which controllers have a string.
     fn check_untranslated(&self) -> Result<(), MetadataError> {
         match self.fields.iter().find(|field| field.kind == Kind::Text) {
@@ -264,13 +286,20 @@ impl PacketInLayout {
     }
 
     fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
-        Layout::of(p4info, "packet_in", &INGRESS_NAMES, form).map(Self)
+        Layout::of(p4info, PACKET_IN, &INGRESS_NAMES, form).map(Self)
     }
 
     /// The field for the port that a packet came in by, if the header has one.
     #[must_use]
     pub fn ingress_port(&self) -> Option<&Field> {
         self.0.port()
+    }
+
+    /// Returns the layout with the widths that fields have in the header of the program, which
+    /// `widths` finds by the names of the header and of its fields.
+    #[must_use]
+    pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
+        Self(self.0.with_widths(PACKET_IN, widths))
     }
 
     /// Checks that no field needs a translation to a string.
@@ -310,7 +339,7 @@ impl PacketOutLayout {
     }
 
     fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
-        let layout = Layout::of(p4info, "packet_out", &EGRESS_NAMES, form)?;
+        let layout = Layout::of(p4info, PACKET_OUT, &EGRESS_NAMES, form)?;
         Some(Self { ingress: find(&layout.fields, &INGRESS_NAMES), layout })
     }
 
@@ -342,6 +371,13 @@ impl PacketOutLayout {
     #[must_use]
     pub fn metadata(&self, egress_port: u32) -> Vec<v1::PacketMetadata> {
         self.layout.metadata(egress_port)
+    }
+
+    /// Returns the layout with the widths that fields have in the header of the program, which
+    /// `widths` finds by the names of the header and of its fields.
+    #[must_use]
+    pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
+        Self { layout: self.layout.with_widths(PACKET_OUT, widths), ingress: self.ingress }
     }
 
     /// Checks that no field needs a translation from a string.

@@ -423,6 +423,10 @@ impl DataPlane for Interpreted {
         self.end(undo);
     }
 
+    fn controller_header(&self, name: &str, fields: &[&str]) -> Option<Vec<u32>> {
+        binding::controller_header(self.shared.core.program(), name, fields)
+    }
+
     fn reader(&self, now: Nanos) -> Box<dyn Reader> {
         Box::new(View::new(Arc::clone(&self.shared), now))
     }

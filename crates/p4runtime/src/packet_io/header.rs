@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 
-use super::{ByteString, Field, Kind, PacketInLayout, PacketOutLayout};
+use super::{ByteString, Field, Kind, PacketInLayout, PacketOutLayout, bytes_for};
 use crate::proto::v1;
 
 impl PacketInLayout {
@@ -63,7 +63,10 @@ impl Field {
                 Bytes::from(number.to_string())
             }
             (Kind::Bits(_), ByteString::Canonical) => Bytes::from(value).slice(canonical..),
-            (Kind::Bits(_), ByteString::FullWidth) => Bytes::from(value),
+            (Kind::Bits(bits), ByteString::FullWidth) => {
+                let missing = bytes_for(bits).saturating_sub(value.len());
+                Bytes::from([vec![0; missing], value].concat())
+            }
         }
     }
 

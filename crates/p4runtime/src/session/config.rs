@@ -204,6 +204,7 @@ impl Device {
     fn store(&mut self, pipeline: &Pipeline) -> Result<Store<Box<dyn DataPlane>>, EntityError> {
         let schema = pipeline.schema();
         let plane = self.target.load(schema.objects(), pipeline.device_config())?;
+        pipeline.take_widths(&*plane);
         Ok(Store::over(Arc::clone(schema), plane))
     }
 

@@ -8,10 +8,11 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use bytes::Bytes;
+use entities::DataPlane;
 use prost::Message as _;
 
 use crate::{
@@ -26,6 +27,14 @@ pub struct Pipeline {
     schema: Arc<Schema>,
     device_config: Bytes,
     form: ByteString,
+    layouts: Layouts,
+    /// The layouts with the widths that the program has, once it was loaded.
+    of_program: OnceLock<Layouts>,
+}
+
+/// How controller headers are written and read.
+#[derive(Debug)]
+struct Layouts {
     packet_in: Option<PacketInLayout>,
     packet_out: Option<PacketOutLayout>,
 }
@@ -42,13 +51,28 @@ impl Pipeline {
         form: ByteString,
     ) -> Result<Self, SchemaError> {
         let schema = Schema::new(p4info)?;
-        Ok(Self {
+        let layouts = Layouts {
             packet_in: PacketInLayout::from_schema(&schema, form),
             packet_out: PacketOutLayout::from_schema(&schema, form),
-            schema,
-            device_config,
-            form,
-        })
+        };
+        Ok(Self { schema, device_config, form, layouts, of_program: OnceLock::new() })
+    }
+
+    /// Takes the widths of controller headers from the program, which was made of the same device
+    /// configuration for every device.
+    pub(crate) fn take_widths(&self, plane: &dyn DataPlane) {
+        self.of_program.get_or_init(|| {
+            let widths = |name: &str, fields: &[&str]| plane.controller_header(name, fields);
+            let Layouts { packet_in, packet_out } = &self.layouts;
+            Layouts {
+                packet_in: packet_in.as_ref().map(|layout| layout.with_widths(widths)),
+                packet_out: packet_out.as_ref().map(|layout| layout.with_widths(widths)),
+            }
+        });
+    }
+
+    fn layouts(&self) -> &Layouts {
+        self.of_program.get().unwrap_or(&self.layouts)
     }
 
     /// The P4Info as pushed.
@@ -72,13 +96,13 @@ impl Pipeline {
     /// How packet-ins are written, if the program has a header for them.
     #[must_use]
     pub fn packet_in(&self) -> Option<&PacketInLayout> {
-        self.packet_in.as_ref()
+        self.layouts().packet_in.as_ref()
     }
 
     /// How packet-outs are read, if the program has a header for them.
     #[must_use]
     pub fn packet_out(&self) -> Option<&PacketOutLayout> {
-        self.packet_out.as_ref()
+        self.layouts().packet_out.as_ref()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::digests::BoundDigests;
 use entities::schema::{self, ActionProfileId, CounterId, MeterId, RegisterId, Schema};
 use entities::{EntityError, ValueType};
-use ir::{ActionId, ExternId, MatchKind, Program, TableId, ValueSetId};
+use ir::{ActionId, Composite, CompositeKind, ExternId, MatchKind, Program, TableId, ValueSetId};
 use std::collections::BTreeMap;
 
 /// From identifiers of P4Info to those of the program.
@@ -163,6 +163,31 @@ fn bound_table(
         counter: direct(counter.map(|counter| counter.name.as_str())),
         meter: direct(meter.map(|meter| meter.name.as_str())),
     })
+}
+
+/// Returns the widths in bits of the fields of a controller header: of the header type with this name in
+/// `@controller_header`; or, where a program has lost its annotations as BMv2 JSON has, of the only
+/// one with fields of these names.
+pub(super) fn controller_header(
+    program: &Program,
+    name: &str,
+    fields: &[&str],
+) -> Option<Vec<u32>> {
+    let composites = program.types.composites.iter();
+    let headers = composites.filter(|composite| composite.kind == CompositeKind::Header);
+    let is_named = |composite: &&Composite| {
+        let mut annotations = composite.annotations.iter();
+        let found = annotations.find(|annotation| annotation.name == "controller_header");
+        found.and_then(ir::Annotation::single_string) == Some(name)
+    };
+    let header = headers.clone().find(is_named).or_else(|| {
+        let mut alike = headers.filter(|composite| {
+            composite.fields.iter().map(|field| field.name.as_str()).eq(fields.iter().copied())
+        });
+        alike.next().filter(|_| alike.next().is_none())
+    })?;
+    let width = |field: &ir::Field| u32::try_from(program.types.width_in_bits(field.type_id)?).ok();
+    header.fields.iter().map(width).collect()
 }
 
 fn extern_id(position: usize) -> ExternId {

@@ -1,12 +1,12 @@
 //! Programs with types that controllers have as strings: what needs no translation works, and what needs one is
 //! refused with its name.
 
-use crate::support::{Bench, Controller, pushed};
+use crate::support::{Bench, Controller, PATIENCE, pushed};
 use p4runtime::client::WriteError;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
-    self, entity::Entity as Kind, stream_message_response::Update as Response,
-    write_request::Atomicity,
+    self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action,
+    stream_message_response::Update as Response, write_request::Atomicity,
 };
 use p4runtime::status::{Code, batch_errors};
 use std::sync::Arc;
@@ -59,6 +59,11 @@ control e(inout headers h, inout meta m, inout standard_metadata_t s) { apply { 
 control d(packet_out b, in headers h) { apply { b.emit(h.packet_in); b.emit(h.h); } }
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
+
+/// A parser that takes what controllers send.
+const START: &str = "transition select(s.ingress_port) { 255: of_controller; default: body; } }
+    state of_controller { b.extract(h.packet_out); transition body; }
+    state body { b.extract(h.h); transition accept; }";
 
 /// Identifiers by the alias of an object.
 struct Ids(Arc<Schema>);
@@ -309,4 +314,51 @@ async fn numbers_of_another_width_are_translated() {
     assert_eq!(read(&mut controller, ids.read("by_name", false)).await, Ok(vec![entry]));
     bench.send(1, &[1, 2]);
     assert_eq!(bench.receive(2, 1), [[1, 2]]);
+}
+
+/// A number of 32 bits for controllers is one of 9 in the header of a program, with seven more beside it.
+#[tokio::test]
+async fn controller_headers_have_the_widths_of_the_program() {
+    let source = NAMED.replace("\"example.org/name\", string", "\"example.org/name\", 32");
+    let source = source.replace("b.extract(h.h); transition accept; }", START);
+    let source = source.replace(
+        "seen.write(0, m.name);",
+        "if (h.packet_out.isValid()) { \
+        s.egress_spec = (bit<9>) h.packet_out.egress_port; h.packet_out.setInvalid(); return; }",
+    );
+    // BMv2 JSON has no annotations: there the names of the fields say which header it is.
+    let unnamed = source
+        .replace("@controller_header(\"packet_in\")", "")
+        .replace("@controller_header(\"packet_out\")", "");
+    assert_ne!(unnamed, source);
+    for program in [source.clone(), unnamed] {
+        let pipeline =
+            v1::ForwardingPipelineConfig { p4_device_config: program.into(), ..pushed(&source) };
+        check_widths(pipeline).await;
+    }
+}
+
+async fn check_widths(pipeline: v1::ForwardingPipelineConfig) {
+    let mut bench = Bench::new(2);
+    let mut controller = Controller::of(&bench.switch, 1).await;
+    let outcome = controller.client.set_pipeline(Action::VerifyAndCommit, Some(pipeline)).await;
+    outcome.expect("the switch runs it");
+    let metadata =
+        |metadata_id, value: &'static [u8]| v1::PacketMetadata { metadata_id, value: value.into() };
+    bench.send(1, &[255, 3, 4, 5]);
+    let next = tokio::time::timeout(PATIENCE, controller.receiver.next()).await;
+    let Ok(Some(Response::Packet(packet))) = next.expect("in time") else { panic!("no packet") };
+    assert_eq!(packet.metadata, [metadata(1, &[1]), metadata(2, &[0])]);
+    assert_eq!(packet.payload, [255, 3, 4, 5][..]);
+
+    let out = |port| v1::PacketOut {
+        payload: (&[9, 8, 7][..]).into(),
+        metadata: vec![metadata(1, port), metadata(2, &[0])],
+    };
+    // A port that the program has no bits for is refused, and not another one.
+    assert_eq!(controller.sender.packet_outs([out(&[2, 2]), out(&[2])]), 2);
+    let next = tokio::time::timeout(PATIENCE, controller.receiver.next()).await;
+    let Ok(Some(Response::Error(error))) = next.expect("in time") else { panic!("no error") };
+    assert!(error.message.contains("does not fit its 9 bits"), "{error:?}");
+    assert_eq!(bench.receive(2, 1), [[9, 8, 7]]);
 }
