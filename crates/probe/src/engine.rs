@@ -18,6 +18,7 @@
 
 pub(crate) mod control;
 pub(crate) mod ending;
+pub(crate) mod intervals;
 pub(crate) mod mailbox;
 pub(crate) mod openflow;
 pub(crate) mod p4runtime;
@@ -116,7 +117,7 @@ impl TrialPlan {
 
     /// When there is nothing more to wait for, for one engine thread.
     pub(crate) fn ending(&self) -> Ending {
-        Ending::new(self.window().to, nanos(self.config.timing.drain))
+        Ending::new(self.window().to, self.config.timing.drain)
     }
 
     /// Nanoseconds from the beginning of the time to settle until hosts announce themselves.

@@ -8,12 +8,16 @@
 //! it left, was handled by rules, or is unsent for a reason. All times are nanoseconds since the
 //! start of traffic; no clock is read here.
 
+mod tally;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{Counts, Histograms};
+pub(crate) use tally::{LATE, Tally};
+
+use crate::outcome::Counts;
 
 /// The measured part of a trial: packets due at `from <= due < to` count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,9 +34,6 @@ impl Window {
         (self.from..self.to).contains(&at)
     }
 }
-
-/// By how many nanoseconds of its length a spell counts once.
-const LOOK_UNIT: u64 = 100;
 
 /// What an arriving answer turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,84 +70,6 @@ pub(crate) struct Hindered {
     pub(crate) cut_off: u64,
 }
 
-/// Tally of the switches of one engine thread.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Tally {
-    window: Window,
-    late_after: u64,
-    /// Packet-ins that are due or issued and have not left.
-    pending: u64,
-    /// Packet-ins that left and were not answered.
-    outstanding: u64,
-    /// When a packet-in left last, and when a first answer came last.
-    last_left: Option<u64>,
-    last_answer: Option<u64>,
-    /// The latest departure that was answered.
-    answered_up_to: Option<u64>,
-    /// Ring places in use, and allowed, over all switches of the thread.
-    places: usize,
-    place_limit: usize,
-    /// Times of packet-ins due in the window.
-    pub(crate) histograms: Histograms,
-}
-
-impl Tally {
-    /// Answers beyond `late_after` nanoseconds are late; at most `place_limit` packet-ins are
-    /// remembered at a time.
-    pub(crate) fn new(window: Window, late_after: u64, place_limit: usize) -> Self {
-        Self {
-            window,
-            late_after,
-            pending: 0,
-            outstanding: 0,
-            last_left: None,
-            last_answer: None,
-            answered_up_to: None,
-            places: 0,
-            place_limit: place_limit.max(1),
-            histograms: Histograms::default(),
-        }
-    }
-
-    /// Notes that during `length` nanoseconds an answer would have waited `delay` at most. A moment
-    /// is more likely to fall into a long spell, so it counts by its length.
-    pub(crate) fn read_delay(&mut self, delay: u64, length: u64) {
-        let weight = (length / LOOK_UNIT).max(1);
-        // Grows by itself, so that no value is too large.
-        let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
-    }
-
-    /// The measured part of the trial.
-    pub(crate) fn window(&self) -> Window {
-        self.window
-    }
-
-    /// Packet-ins that are due or issued and have not left.
-    pub(crate) fn pending(&self) -> u64 {
-        self.pending
-    }
-
-    /// Packet-ins that left and were not answered.
-    pub(crate) fn outstanding(&self) -> u64 {
-        self.outstanding
-    }
-
-    /// When a packet-in left last.
-    pub(crate) fn last_left(&self) -> Option<u64> {
-        self.last_left
-    }
-
-    /// When a first answer came last.
-    pub(crate) fn last_answer(&self) -> Option<u64> {
-        self.last_answer
-    }
-
-    /// The latest departure of a packet-in that was answered.
-    pub(crate) fn answered_up_to(&self) -> Option<u64> {
-        self.answered_up_to
-    }
-}
-
 /// A packet-in that waits, or waited, for its answer.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
@@ -178,21 +101,38 @@ pub(crate) struct SwitchLedger {
     /// Packet-ins that left, and first answers to them, over the whole trial.
     left: u64,
     first_answers: u64,
+    /// Packet-ins issued that have not left and may still do so.
+    unleft: u64,
+    /// Packet-ins that wait, or are issued and have not left, since the connection refused them.
+    refused_pending: u64,
+    /// One past the highest sequence number that was answered.
+    answered_to: u64,
     /// Packet-ins in the closed loop: issued, neither answered nor given up.
     in_loop: u32,
     counts: Counts,
     /// Packet-ins due in the window; their sequence numbers follow each other.
     window_sequences: Range<u64>,
-    answers_in_window: u64,
+    in_window: InWindow,
     rtt_sum: u128,
     rtt_samples: u64,
     rtt_max: u64,
     hindered: Hindered,
 }
 
+/// Packet-ins that left, and first answers that arrived, during the window, whenever their
+/// packet-in was due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InWindow {
+    pub(crate) left: u64,
+    pub(crate) answers: u64,
+    /// Of the answers, those whose packet-in was due before the window.
+    pub(crate) answers_to_earlier: u64,
+}
+
 impl SwitchLedger {
     /// Notes that a packet-in is due, whether or not it can leave.
-    pub(crate) fn due(&mut self, tally: &Tally, at: u64) {
+    pub(crate) fn due(&mut self, tally: &mut Tally, at: u64) {
+        tally.intervals.at(at).due += 1;
         if tally.window.contains(at) {
             self.counts.due += 1;
         }
@@ -202,6 +142,7 @@ impl SwitchLedger {
     pub(crate) fn wait(&mut self, tally: &mut Tally, due: u64) {
         self.waiting.push_back(due);
         tally.pending += 1;
+        tally.note_refused(due);
     }
 
     /// Packet-ins that are due and not issued.
@@ -228,6 +169,10 @@ impl SwitchLedger {
         {
             if forgotten.sent == NOT_SENT && !self.answered.get(self.base) {
                 tally.pending -= 1;
+                self.unleft -= 1;
+                if self.base < self.refused_to {
+                    self.forget_refused(tally, 1);
+                }
             }
             self.base += 1;
             tally.places -= 1;
@@ -242,6 +187,7 @@ impl SwitchLedger {
         self.ring.push_back(Place { due, sent: NOT_SENT });
         tally.places += 1;
         tally.pending += 1;
+        self.unleft += 1;
         self.in_loop += 1;
         sequence
     }
@@ -253,9 +199,19 @@ impl SwitchLedger {
 
     /// Notes that the connection refused to take more: whatever has not left by now is late, or
     /// never leaves, since the controller does not read, which is no fault of the probe.
-    pub(crate) fn refuse(&mut self) {
+    pub(crate) fn refuse(&mut self, tally: &mut Tally) {
         self.refused_waiting = self.waiting.len();
         self.refused_to = self.next_sequence();
+        let refused = self.waiting.len() as u64 + self.unleft;
+        tally.refused += refused - self.refused_pending;
+        self.refused_pending = refused;
+    }
+
+    /// Notes that packet-ins which the connection had refused no longer wait.
+    fn forget_refused(&mut self, tally: &mut Tally, count: u64) {
+        let count = count.min(self.refused_pending);
+        self.refused_pending -= count;
+        tally.refused -= count;
     }
 
     /// Notes that a packet-in left.
@@ -272,9 +228,15 @@ impl SwitchLedger {
         place.sent = at;
         let due = place.due;
         self.left += 1;
+        self.unleft -= 1;
+        if held_back {
+            self.forget_refused(tally, 1);
+        }
         tally.pending -= 1;
         tally.outstanding += 1;
         tally.last_left = tally.last_left.max(Some(at));
+        tally.note_departure(due, at, held_back);
+        self.in_window.left += u64::from(tally.window.contains(at));
         if tally.window.contains(due) {
             self.counts.sent += 1;
             self.hindered.held_back += u64::from(held_back);
@@ -283,7 +245,10 @@ impl SwitchLedger {
     }
 
     /// Notes that a packet-in that is due will never leave.
-    pub(crate) fn withhold(&mut self, tally: &Tally, due: u64, hindrance: Hindrance) {
+    pub(crate) fn withhold(&mut self, tally: &mut Tally, due: u64, hindrance: Hindrance) {
+        if hindrance == Hindrance::NoConnection {
+            tally.intervals.at(due).cut_off += 1;
+        }
         if tally.window.contains(due) {
             match hindrance {
                 Hindrance::NoConnection => self.hindered.cut_off += 1,
@@ -305,7 +270,8 @@ impl SwitchLedger {
             tally.pending -= 1;
             self.withhold(tally, due, Hindrance::NoConnection);
         }
-        self.refused_waiting = 0;
+        let refused = std::mem::take(&mut self.refused_waiting);
+        self.forget_refused(tally, refused as u64);
         for sequence in self.base..self.next_sequence() {
             self.abandon(tally, sequence);
         }
@@ -320,7 +286,8 @@ impl SwitchLedger {
                 self.withhold(tally, due, Hindrance::Refused);
             }
         }
-        self.refused_waiting = 0;
+        let refused = std::mem::take(&mut self.refused_waiting);
+        self.forget_refused(tally, refused as u64);
         for sequence in self.base..self.next_sequence() {
             if let Some(due) = self.take_back(tally, sequence)
                 && sequence < self.refused_to
@@ -328,6 +295,10 @@ impl SwitchLedger {
                 self.withhold(tally, due, Hindrance::Refused);
             }
         }
+        // What never left counts as answered by now, so that what is not was passed over.
+        let Range { start, end } = self.window_sequences;
+        let passed = (start..end.min(self.answered_to)).filter(|one| !self.answered.get(*one));
+        self.counts.passed_over = passed.count() as u64;
     }
 
     /// Takes back a packet-in that was issued and has not left; its due time, if there is one.
@@ -338,6 +309,10 @@ impl SwitchLedger {
         }
         self.answered.set(sequence);
         tally.pending -= 1;
+        self.unleft -= 1;
+        if sequence < self.refused_to {
+            self.forget_refused(tally, 1);
+        }
         self.in_loop = self.in_loop.saturating_sub(1);
         self.forget_answered_front(tally);
         Some(place.due)
@@ -351,7 +326,9 @@ impl SwitchLedger {
                 false => self.counts.dropped_by_rules += 1,
             }
         }
-        self.take_back(tally, sequence);
+        if let Some(due) = self.take_back(tally, sequence) {
+            tally.intervals.at(due).handled += 1;
+        }
     }
 
     /// Counts packet-ins that left without being remembered one by one.
@@ -361,10 +338,10 @@ impl SwitchLedger {
         if count > 0 {
             tally.last_left = tally.last_left.max(Some(at));
         }
-        let in_window = tally.window.contains(at);
-        if in_window {
+        if tally.window.contains(at) {
             self.counts.due += count;
             self.counts.sent += count;
+            self.in_window.left += count;
         }
     }
 
@@ -376,7 +353,7 @@ impl SwitchLedger {
         if tally.window.contains(at) {
             self.counts.answered += count;
             self.counts.packet_outs += count;
-            self.answers_in_window += count;
+            self.in_window.answers += count;
         }
     }
 
@@ -395,14 +372,23 @@ impl SwitchLedger {
             }
             return Answer::Duplicate;
         }
+        let passed_over = self.pass_over(sequence);
         self.answered.set(sequence);
         self.first_answers += 1;
         tally.outstanding -= 1;
-        tally.last_answer = tally.last_answer.max(Some(at));
-        tally.answered_up_to = tally.answered_up_to.max(place.map(|place| place.sent));
-        self.answers_in_window += u64::from(tally.window.contains(at));
+        tally.note_answer(place.map(|place| place.sent), passed_over, at);
+        if tally.window.contains(at) {
+            self.in_window.answers += 1;
+            // Those due after the window have not left, so that what is not of it was due before.
+            let earlier = !self.window_sequences.contains(&sequence);
+            self.in_window.answers_to_earlier += u64::from(earlier);
+            if let Some(place) = place {
+                record(&mut tally.histograms.rtt_in_window, at.saturating_sub(place.sent));
+            }
+        }
         if self.window_sequences.contains(&sequence) {
             self.counts.answered += 1;
+            self.counts.answered_after += u64::from(at >= tally.window.to);
             match place {
                 Some(place) => self.record_times(tally, place, at),
                 None => {
@@ -419,6 +405,18 @@ impl SwitchLedger {
             self.written_off = self.written_off.saturating_sub(1);
         }
         Answer::First { frees_place }
+    }
+
+    /// Notes that a packet-in is about to be answered, and returns by how many the number of those
+    /// rises that were passed over: they have no answer, and a later one has. It falls by one where
+    /// the packet-in had been passed over itself.
+    fn pass_over(&mut self, sequence: u64) -> i64 {
+        if sequence < self.answered_to {
+            return -1;
+        }
+        let between = self.answered_to..sequence;
+        self.answered_to = sequence + 1;
+        between.filter(|passed| !self.answered.get(*passed)).count() as i64
     }
 
     /// Notes an answer to the oldest packet-in without one, and says which that was.
@@ -500,16 +498,20 @@ impl SwitchLedger {
     pub(crate) fn counts(&self) -> Counts {
         let counts = self.counts;
         let became = counts.sent + counts.handled_by_rules();
+        let lost = counts.sent.saturating_sub(counts.answered);
+        let passed_over = counts.passed_over.min(lost);
         Counts {
-            lost: counts.sent.saturating_sub(counts.answered),
+            lost,
             unsent: counts.due.saturating_sub(became),
+            passed_over,
+            waiting: lost - passed_over,
             ..counts
         }
     }
 
-    /// First answers that arrived during the window, whenever their packet-in was due.
-    pub(crate) fn answers_in_window(&self) -> u64 {
-        self.answers_in_window
+    /// What left and was answered during the window, whenever it was due.
+    pub(crate) fn in_window(&self) -> InWindow {
+        self.in_window
     }
 
     /// Counts that the engine keeps beside those of the ledger.
@@ -587,232 +589,4 @@ impl BitVector {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tally() -> Tally {
-        Tally::new(Window { from: 100, to: 200 }, 50, 1000)
-    }
-
-    fn send(ledger: &mut SwitchLedger, tally: &mut Tally, due: u64, sent: u64) -> u64 {
-        ledger.due(tally, due);
-        let sequence = ledger.issue(tally, due);
-        ledger.left(tally, sequence, sent);
-        sequence
-    }
-
-    #[test]
-    fn only_the_window_counts() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        for due in [50, 99, 100, 199, 200] {
-            let sequence = send(&mut ledger, &mut tally, due, due + 1);
-            assert_eq!(
-                ledger.answer(&mut tally, sequence, due + 11),
-                Answer::First { frees_place: true }
-            );
-        }
-        let counts = ledger.counts();
-        assert_eq!((counts.due, counts.sent, counts.answered, counts.lost), (2, 2, 2, 0));
-        assert_eq!(tally.histograms.rtt_from_due.len(), 2);
-        assert_eq!(tally.histograms.rtt_from_due.max(), 11);
-        assert_eq!(tally.histograms.rtt_from_sent.max(), 10);
-        assert_eq!((ledger.total_answered(), ledger.outstanding()), (5, 0));
-    }
-
-    #[test]
-    fn times_of_seconds_are_recorded_as_they_are() {
-        const SECOND: u64 = 1_000_000_000;
-        let mut tally = Tally::new(Window { from: 0, to: SECOND }, SECOND, 10);
-        let mut ledger = SwitchLedger::default();
-        let sequence = send(&mut ledger, &mut tally, 0, SECOND);
-        ledger.answer(&mut tally, sequence, 20 * SECOND);
-        for (histogram, expected) in [
-            (&tally.histograms.send_lag, SECOND),
-            (&tally.histograms.rtt_from_due, 20 * SECOND),
-            (&tally.histograms.rtt_from_sent, 19 * SECOND),
-        ] {
-            let error = histogram.max().abs_diff(expected) as f64 / expected as f64;
-            assert!(error < 0.001, "{} instead of {expected}", histogram.max());
-        }
-    }
-
-    #[test]
-    fn lost_late_duplicated_and_unmatched_are_told_apart() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        let lost = send(&mut ledger, &mut tally, 100, 100);
-        let late = send(&mut ledger, &mut tally, 101, 101);
-        let twice = send(&mut ledger, &mut tally, 102, 102);
-        ledger.answer(&mut tally, twice, 110);
-        assert_eq!(ledger.answer(&mut tally, twice, 111), Answer::Duplicate);
-        assert_eq!(ledger.answer(&mut tally, late, 152), Answer::First { frees_place: true });
-        assert_eq!(ledger.answer(&mut tally, 77, 153), Answer::Unmatched);
-        let counts = ledger.counts();
-        assert_eq!((counts.lost, counts.late, counts.duplicated), (1, 1, 1));
-        assert_eq!(ledger.outstanding(), 1);
-        assert!(ledger.place(lost).is_some());
-    }
-
-    #[test]
-    fn an_answer_before_its_packet_in_left_is_unmatched() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        let sequence = ledger.issue(&mut tally, 100);
-        assert_eq!(ledger.answer(&mut tally, sequence, 120), Answer::Unmatched);
-    }
-
-    #[test]
-    fn what_never_left_neither_blocks_the_ring_nor_the_loop() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        let stuck = ledger.issue(&mut tally, 100);
-        let sent = send(&mut ledger, &mut tally, 101, 101);
-        ledger.answer(&mut tally, sent, 105);
-        ledger.abandon(&mut tally, stuck);
-        assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
-        assert_eq!(ledger.counts().lost, 0);
-    }
-
-    #[test]
-    fn what_rules_handle_is_neither_sent_nor_lost_nor_outstanding() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        for (due, forwarded) in [(50, true), (100, true), (101, true), (102, false)] {
-            ledger.due(&tally, due);
-            let sequence = ledger.issue(&mut tally, due);
-            ledger.handled(&mut tally, sequence, forwarded);
-            assert_eq!(ledger.answer(&mut tally, sequence, 110), Answer::Duplicate);
-        }
-        let sent = send(&mut ledger, &mut tally, 103, 103);
-        ledger.answer(&mut tally, sent, 110);
-        let counts = ledger.counts();
-        assert_eq!((counts.forwarded_by_rules, counts.dropped_by_rules), (2, 1));
-        assert_eq!((counts.due, counts.sent, counts.answered, counts.lost), (4, 1, 1, 0));
-        assert_eq!((counts.handled_by_rules(), counts.unsent), (3, 0));
-        assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
-    }
-
-    #[test]
-    fn forgotten_times_are_reported_and_answers_still_counted() {
-        let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 2);
-        let mut ledger = SwitchLedger::default();
-        let first = send(&mut ledger, &mut tally, 1, 1);
-        for due in 2..5 {
-            send(&mut ledger, &mut tally, due, due);
-        }
-        assert_eq!(ledger.answer(&mut tally, first, 9), Answer::First { frees_place: true });
-        assert_eq!(ledger.answer(&mut tally, first, 10), Answer::Duplicate);
-        let counts = ledger.counts();
-        assert_eq!((counts.answered, counts.untimed, counts.duplicated), (1, 1, 1));
-        assert_eq!(tally.histograms.rtt_from_due.len(), 0);
-        assert_eq!(ledger.outstanding(), 3);
-    }
-
-    #[test]
-    fn what_the_connection_refused_is_held_back_and_nothing_else() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        send(&mut ledger, &mut tally, 100, 100);
-        // It waits in a buffer of ours behind a reply, and leaves with it.
-        let behind = ledger.issue(&mut tally, 101);
-        ledger.left(&mut tally, behind, 150);
-        assert_eq!(ledger.hindered(), Hindered::default());
-        let written = ledger.issue(&mut tally, 102);
-        ledger.wait(&mut tally, 103);
-        ledger.refuse();
-        ledger.wait(&mut tally, 104);
-        ledger.left(&mut tally, written, 160);
-        let (due, refused) = ledger.issue_waiting(&mut tally).expect("one waits");
-        ledger.left(&mut tally, refused, 160);
-        assert_eq!((due, ledger.hindered().held_back), (103, 2));
-        let (due, later) = ledger.issue_waiting(&mut tally).expect("one waits");
-        ledger.left(&mut tally, later, 160);
-        assert_eq!((due, ledger.hindered().held_back), (104, 2));
-        assert_eq!(ledger.issue_waiting(&mut tally), None);
-    }
-
-    #[test]
-    fn everything_due_is_accounted_for() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        for due in 95..105 {
-            ledger.due(&tally, due);
-            ledger.withhold(&tally, due, Hindrance::NoConnection);
-        }
-        for due in 105..125 {
-            ledger.due(&tally, due);
-            ledger.wait(&mut tally, due);
-        }
-        // Four left, one waits in a buffer, the rest to be issued, when the connection ends.
-        let issued: Vec<_> = (0..5).filter_map(|_| ledger.issue_waiting(&mut tally)).collect();
-        for (due, sequence) in &issued[..4] {
-            ledger.left(&mut tally, *sequence, due + 1);
-        }
-        ledger.cut_off(&mut tally);
-        assert_eq!((tally.pending(), tally.outstanding(), ledger.waiting()), (0, 4, 0));
-        for due in 125..135 {
-            ledger.due(&tally, due);
-            ledger.wait(&mut tally, due);
-        }
-        // Three are refused, of which one was issued; seven are due later.
-        ledger.issue_waiting(&mut tally);
-        ledger.refused_waiting = 2;
-        ledger.refused_to = ledger.next_sequence();
-        ledger.close(&mut tally);
-        let counts = ledger.counts();
-        assert_eq!((counts.due, counts.sent, counts.unsent), (35, 4, 31));
-        assert_eq!(ledger.hindered(), Hindered { held_back: 0, refused: 3, cut_off: 21 });
-        assert_eq!((tally.pending(), ledger.in_loop()), (0, 4));
-        // What a stream still held when it was given up does not count when it leaves after all.
-        ledger.left(&mut tally, issued[4].1, 140);
-        assert_eq!(ledger.counts(), counts);
-    }
-
-    #[test]
-    fn the_unanswered_end_of_a_trial_is_found() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        for due in 100..110 {
-            let sequence = send(&mut ledger, &mut tally, due, due);
-            if due < 106 && due != 103 {
-                ledger.answer(&mut tally, sequence, due + 5);
-            }
-        }
-        assert_eq!((tally.answered_up_to(), tally.last_answer()), (Some(105), Some(110)));
-        assert_eq!(ledger.left_after(105), (4, Some((106, 6))));
-        assert_eq!(ledger.left_after(109), (0, None));
-    }
-
-    #[test]
-    fn giving_up_frees_places_once() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        let first = send(&mut ledger, &mut tally, 100, 100);
-        let second = send(&mut ledger, &mut tally, 101, 101);
-        ledger.answer(&mut tally, second, 105);
-        send(&mut ledger, &mut tally, 130, 130);
-        assert_eq!((ledger.in_loop(), ledger.outstanding()), (2, 2));
-        assert_eq!(ledger.give_up(120), 1);
-        assert_eq!(ledger.give_up(120), 0);
-        assert_eq!((ledger.in_loop(), ledger.outstanding()), (1, 1));
-        assert_eq!(ledger.answer(&mut tally, first, 140), Answer::First { frees_place: false });
-        assert_eq!((ledger.in_loop(), ledger.outstanding()), (1, 1));
-        assert_eq!(ledger.counts().lost, 1);
-    }
-
-    #[test]
-    fn sequence_numbers_are_widened_to_the_latest_issued() {
-        let mut tally = Tally::new(Window { from: 0, to: 1 }, 1, 10);
-        let mut ledger = SwitchLedger::default();
-        assert_eq!(ledger.widen(0, 3), None);
-        for due in 0..21 {
-            send(&mut ledger, &mut tally, due, due);
-        }
-        assert_eq!(ledger.widen(4, 3), Some(20));
-        assert_eq!(ledger.widen(5, 3), Some(13));
-        assert_eq!(ledger.widen(0, 3), Some(16));
-    }
-
-    #[test]
-    fn in_order_matching_takes_the_oldest() {
-        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
-        assert_eq!(ledger.answer_oldest(&mut tally, 99), (Answer::Unmatched, None));
-        send(&mut ledger, &mut tally, 100, 100);
-        send(&mut ledger, &mut tally, 101, 101);
-        assert_eq!(ledger.answer_oldest(&mut tally, 110).1, Some(0));
-        assert_eq!(ledger.answer_oldest(&mut tally, 111).1, Some(1));
-        assert_eq!(ledger.answer_oldest(&mut tally, 112), (Answer::Unmatched, None));
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 //! (H. Harkous et al., P4RCProbe for Evaluating the Performance of P4Runtime-based Controllers, IEEE NFV-SDN 2021) and of
 //! OFCProbe before it, but for the load, which does not wait for answers.
 
+mod account;
 pub mod config;
 mod cores;
 mod engine;
@@ -14,6 +15,7 @@ mod ledger;
 pub mod legacy;
 pub mod metrics;
 pub mod netcfg;
+mod next;
 mod onos;
 pub mod outcome;
 pub mod paths;

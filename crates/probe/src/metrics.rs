@@ -23,12 +23,16 @@ pub struct Metric {
 }
 
 macro_rules! latency_metrics {
-    ($field:ident, $prefix:literal, $what:literal, $($statistic:literal $samples:ident $words:literal),+) => {
+    ($of:expr, $prefix:literal, $what:literal, $($statistic:literal $samples:ident $words:literal),+) => {
         &[$(Metric {
             name: concat!($prefix, ".", $statistic),
             unit: Unit::Seconds,
             summary: concat!($words, " of ", $what),
-            read: |trial| seconds(&trial.$field, trial.$field.$samples as f64),
+            read: |trial| {
+                let of: fn(&Trial) -> &Latency = $of;
+                let latency = of(trial);
+                seconds(latency, latency.$samples as f64)
+            },
         }),+]
     };
 }
@@ -43,13 +47,13 @@ const GENERAL: &[Metric] = &[
     Metric {
         name: "sent_rate",
         unit: Unit::PerSecond,
-        summary: "Packet-ins sent per second, all switches together",
+        summary: "Packet-ins that left in the window per second, whenever due, all switches together",
         read: |trial| Some(trial.rates.sent),
     },
     Metric {
         name: "received_rate",
         unit: Unit::PerSecond,
-        summary: "Packet-ins answered per second, all switches together",
+        summary: "First answers that arrived in the window per second, all switches together",
         read: |trial| Some(trial.rates.received),
     },
     Metric {
@@ -61,13 +65,13 @@ const GENERAL: &[Metric] = &[
     Metric {
         name: "loss",
         unit: Unit::Fraction,
-        summary: "Share of the packet-ins sent that had no answer when the trial ended",
+        summary: "Share without an answer when the trial ended, of the packet-ins due in the window that left",
         read: |trial| (trial.counts.sent > 0).then_some(trial.rates.loss),
     },
     Metric {
         name: "lost",
         unit: Unit::Count,
-        summary: "Packet-ins sent that had no answer when the trial ended",
+        summary: "Packet-ins due in the window that left and had no answer when the trial ended",
         read: |trial| Some(trial.counts.lost as f64),
     },
     Metric {
@@ -181,33 +185,67 @@ const GENERAL: &[Metric] = &[
 ];
 
 const RTT: &[Metric] = latency_metrics!(
-    rtt_from_due, "rtt", "the round-trip time from due to answered",
+    |trial| &trial.rtt_from_due, "rtt", "the round-trip time from due to answered",
     "mean" mean_ns "Mean", "p50" p50_ns "Median", "p90" p90_ns "90th percentile",
     "p95" p95_ns "95th percentile", "p99" p99_ns "99th percentile",
     "p999" p999_ns "99.9th percentile", "max" max_ns "Largest value"
 );
 
 const RTT_FROM_SENT: &[Metric] = latency_metrics!(
-    rtt_from_sent, "rtt_from_sent", "the round-trip time from sent to answered",
+    |trial| &trial.rtt_from_sent, "rtt_from_sent", "the round-trip time from sent to answered",
     "mean" mean_ns "Mean", "p50" p50_ns "Median", "p90" p90_ns "90th percentile",
     "p95" p95_ns "95th percentile", "p99" p99_ns "99th percentile",
     "p999" p999_ns "99.9th percentile", "max" max_ns "Largest value"
 );
 
 const LAG: &[Metric] = latency_metrics!(
-    send_lag, "lag", "the delay of packet-ins behind their due time",
+    |trial| &trial.send_lag, "lag", "the delay of packet-ins behind their due time",
     "p50" p50_ns "Median", "p99" p99_ns "99th percentile", "max" max_ns "Largest value"
 );
 
 const READ_DELAY: &[Metric] = latency_metrics!(
-    read_delay, "read_delay", "the time that answers may have waited until the probe read them",
+    |trial| &trial.read_delay, "read_delay", "the time that answers may have waited until the probe read them",
     "p50" p50_ns "Median", "p99" p99_ns "99th percentile", "max" max_ns "Largest value"
+);
+
+const PARTS: &[Metric] = &[
+    Metric {
+        name: "answers_to_earlier",
+        unit: Unit::Count,
+        summary: "Answers that arrived in the window to packet-ins that were due before it",
+        read: |trial| Some(trial.in_window.answers_to_earlier as f64),
+    },
+    Metric {
+        name: "answered_after",
+        unit: Unit::Count,
+        summary: "Packet-ins that were answered after the window",
+        read: |trial| Some(trial.counts.answered_after as f64),
+    },
+    Metric {
+        name: "passed_over",
+        unit: Unit::Count,
+        summary: "Lost packet-ins, a later one of whose switch was answered",
+        read: |trial| Some(trial.counts.passed_over as f64),
+    },
+    Metric {
+        name: "waiting",
+        unit: Unit::Count,
+        summary: "Lost packet-ins that may still have waited at the controller",
+        read: |trial| Some(trial.counts.waiting as f64),
+    },
+];
+
+const RTT_IN_WINDOW: &[Metric] = latency_metrics!(
+    |trial| &trial.in_window.rtt_from_sent, "rtt_in_window",
+    "the round-trip time from sent of answers that arrived in the window, to whatever packet-in",
+    "mean" mean_ns "Mean", "p50" p50_ns "Median", "p90" p90_ns "90th percentile",
+    "p99" p99_ns "99th percentile", "max" max_ns "Largest value"
 );
 
 impl Metric {
     /// Every metric, in the order of the manual.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        [GENERAL, RTT, RTT_FROM_SENT, LAG, READ_DELAY].into_iter().flatten()
+        [GENERAL, RTT, RTT_FROM_SENT, LAG, READ_DELAY, PARTS, RTT_IN_WINDOW].into_iter().flatten()
     }
 
     /// The metric with a name.
@@ -313,7 +351,9 @@ pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::outcome::{Counts, HandshakeOutcome, Histograms, Rates, Saturated, Series, Verdict};
+    use crate::outcome::{
+        Counts, HandshakeOutcome, Histograms, InWindow, Rates, Saturated, Series, Verdict,
+    };
     use crate::summary;
 
     /// A trial in which nothing happened.
@@ -329,12 +369,13 @@ pub(crate) mod tests {
             rtt_from_sent: Latency::default(),
             send_lag: Latency::default(),
             read_delay: Latency::default(),
+            in_window: InWindow::default(),
             fairness: None,
             series: Series::default(),
             per_switch: Vec::new(),
             controller_usage: None,
             probe_usage: Usage::default(),
-            verdict: Verdict { saturated: Saturated::Unknown, because: String::new() },
+            verdict: Verdict::new(Saturated::Unknown),
             silence: None,
             handshake: HandshakeOutcome::default(),
             ranks: Vec::new(),

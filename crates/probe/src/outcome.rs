@@ -119,6 +119,9 @@ pub struct Trial {
     /// sockets. Results of before have none.
     #[serde(default)]
     pub read_delay: Latency,
+    /// What left and arrived during the window, whenever it was due. Results of before have none.
+    #[serde(default)]
+    pub in_window: InWindow,
     /// Jain's fairness index of answered packet-ins over switches, 1 is perfectly fair.
     pub fairness: Option<f64>,
     /// Values over time.
@@ -161,6 +164,9 @@ pub struct Histograms {
     /// Behind [`Trial::read_delay`].
     #[serde(with = "statistics::histogram_text")]
     pub read_delay: Histogram<u64>,
+    /// Behind [`InWindow::rtt_from_sent`].
+    #[serde(with = "statistics::histogram_text")]
+    pub rtt_in_window: Histogram<u64>,
 }
 
 /// Counts of packets. Unless said otherwise they cover packet-ins that were due in the measure
@@ -187,8 +193,17 @@ pub struct Counts {
     pub answered: u64,
     /// Of the answered, those whose answer took longer than the limit for late answers.
     pub late: u64,
+    /// Of the answered, those whose answer came after the window.
+    #[serde(default)]
+    pub answered_after: u64,
     /// Packet-ins that left and had no answer when the trial ended.
     pub lost: u64,
+    /// Of the lost, those that were passed over: a later packet-in of their switch was answered.
+    #[serde(default)]
+    pub passed_over: u64,
+    /// Of the lost, those that were not passed over: they may still have waited at the controller.
+    #[serde(default)]
+    pub waiting: u64,
     /// Further answers to a packet-in that was answered before.
     pub duplicated: u64,
     /// Packet-outs over the whole trial that answer no packet-in of ours and are no discovery
@@ -219,18 +234,32 @@ pub struct Counts {
     pub not_taken: u64,
 }
 
+/// What left and arrived during the measure window, whenever it was due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InWindow {
+    /// Packet-ins that left.
+    pub left: u64,
+    /// First answers that arrived.
+    pub answers: u64,
+    /// Of the answers, those whose packet-in was due before the window.
+    pub answers_to_earlier: u64,
+    /// Round-trip times of the answers, from the moment at which their packet-ins left.
+    pub rtt_from_sent: Latency,
+}
+
 /// Rates over the measure window, per second, all switches together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
     /// Packet-ins due.
     pub offered: f64,
-    /// Packet-ins sent.
+    /// Packet-ins that left in the window, whenever they were due.
     pub sent: f64,
-    /// Packet-ins answered whose answer arrived in the window.
+    /// First answers that arrived in the window, whenever their packet-in was due.
     pub received: f64,
     /// Rules installed.
     pub rules: f64,
-    /// Share of the packet-ins sent in the window that had no answer when the trial ended, 0 to 1.
+    /// Share of the packet-ins due in the window that left and had no answer when the trial ended, of
+    /// those that left; 0 to 1.
     pub loss: f64,
 }
 
@@ -285,18 +314,6 @@ pub struct Series {
     pub probe_cpu_percent: Vec<Option<f64>>,
 }
 
-impl Series {
-    /// Outstanding packet-ins at the start and at the end of the window.
-    pub(crate) fn outstanding_at_edges(&self) -> (u64, u64) {
-        let at = |seconds: f64| {
-            // A quotient a little below a whole number means that number.
-            let index = (seconds / self.sample_interval_s + 1e-6) as usize;
-            self.outstanding.get(index).or(self.outstanding.last()).copied().unwrap_or(0)
-        };
-        (at(self.measure_from_s), at(self.measure_to_s))
-    }
-}
-
 /// One emulated switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwitchOutcome {
@@ -306,9 +323,9 @@ pub struct SwitchOutcome {
     pub id: u64,
     /// Counts as in [`Trial::counts`].
     pub counts: Counts,
-    /// Packet-ins sent per second over the measure window.
+    /// Packet-ins that left in the window per second, whenever they were due.
     pub sent_rate: f64,
-    /// Packet-ins answered per second over the measure window.
+    /// First answers that arrived in the window per second, whenever their packet-in was due.
     pub received_rate: f64,
     /// Mean round-trip time from due, in nanoseconds; absent without samples.
     pub rtt_mean_ns: Option<f64>,
@@ -337,12 +354,84 @@ pub struct Usage {
 }
 
 /// Which side was the limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The side.
     pub saturated: Saturated,
     /// The observations that say so, in a sentence or two.
     pub because: String,
+    /// How sure it is, where a side was the limit and the loop is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Certainty>,
+    /// What each side accounts for; absent unless the loop is open and something was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
+    /// What piled up at the controller, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<Backlog>,
+}
+
+impl Verdict {
+    /// A verdict without reasons.
+    pub fn new(saturated: Saturated) -> Self {
+        Self { saturated, because: String::new(), certainty: None, account: None, backlog: None }
+    }
+}
+
+/// How sure a verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// The side accounts for more, at least, than all others together do at most.
+    Sure,
+    /// The others may account for as much.
+    Likely,
+}
+
+/// What each side accounts for of the packet-ins that were due in the window and for which no answer
+/// arrived in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Packet-ins that were due in the window; what rules handled is left out.
+    pub due: u64,
+    /// By how many first answers in the window were fewer, whatever they answered.
+    pub missing: u64,
+    /// The controller's part.
+    pub controller: Bounds,
+    /// The probe's part.
+    pub probe: Bounds,
+    /// The network's part.
+    pub network: Bounds,
+}
+
+/// Bounds on a number of packet-ins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// At least so many.
+    pub low: u64,
+    /// At most so many.
+    pub high: u64,
+}
+
+/// A backlog that grew at the controller: packet-ins that left, or that its connections refused, and
+/// that it had neither answered nor dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backlog {
+    /// Answers per second while there was a backlog.
+    pub answer_rate: f64,
+    /// The lower end of its 99 % interval; absent where the backlog did not last long enough.
+    pub answer_rate_low: Option<f64>,
+    /// The upper end of the same.
+    pub answer_rate_high: Option<f64>,
+    /// The backlog at the start of the window.
+    pub at_start: u64,
+    /// The backlog at its end.
+    pub at_end: u64,
+    /// By how many packet-ins per second it grew: the offered rate less the rate of answers.
+    pub growth_rate: f64,
+    /// The seconds that the controller takes to answer what was left at the end; absent where nothing
+    /// was answered.
+    pub time_to_answer_s: Option<f64>,
 }
 
 /// The side that was the limit.
@@ -351,11 +440,12 @@ pub struct Verdict {
 pub enum Saturated {
     /// Neither: what was offered left and was answered.
     Neither,
-    /// The controller: what was sent on time was not answered, or the controller's answers set
-    /// the pace.
+    /// The controller: it accounts for what was not answered, or its answers set the pace.
     Controller,
-    /// The probe: it fell behind its own schedule, so the figures say nothing about the controller.
+    /// The probe: it accounts for what did not leave, was read late, or was lost in its bursts.
     Probe,
+    /// The network between them: it accounts for what was on its way.
+    Network,
     /// Not enough was observed to say.
     Unknown,
 }
@@ -519,6 +609,7 @@ impl Default for Histograms {
             rtt_from_sent: empty(),
             send_lag: empty(),
             read_delay: empty(),
+            rtt_in_window: empty(),
         }
     }
 }

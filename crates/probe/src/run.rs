@@ -23,6 +23,7 @@ use crate::engine::p4runtime::HeldPorts;
 use crate::engine::{self, Live};
 use crate::host;
 use crate::netcfg::NetcfgError;
+use crate::next;
 use crate::onos;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
@@ -449,7 +450,12 @@ impl Runner<'_> {
         )?;
         // The first rank has one, and nobody else leads.
         let Concluded::Trial(outcome) = outcome else { return Ok(()) };
-        let trial::Outcome { trial, process } = *outcome;
+        let trial::Outcome { mut trial, process } = *outcome;
+        if let (PlanKind::Point, Some(backlog)) = (&self.config.plan.kind, &trial.verdict.backlog)
+            && let Some(next) = next::sentence(&context.command, switches, backlog)
+        {
+            trial.verdict.because = format!("{} {next}", trial.verdict.because);
+        }
         self.result.controller.process = process.or(self.result.controller.process.take());
         let more = self.planned.is_none_or(|planned| self.trials < planned);
         if trial.handshake.ready == 0 && self.config.plan.between.is_none() && more {

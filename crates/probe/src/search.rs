@@ -25,9 +25,9 @@
 
 mod knee;
 
+use crate::account::NOTABLE;
 use crate::metrics::Metric;
 use crate::outcome::{Saturated, SearchOutcome, Trial};
-use crate::trial::limit::{NOTABLE, piled_up};
 pub use knee::{Knee, KneeRates, knee};
 use knee::{most, powers};
 
@@ -60,15 +60,16 @@ impl Observation {
     pub fn of(trial: &Trial) -> Self {
         let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
         let counts = &trial.counts;
-        let answers = (trial.rates.received * trial.measured_s).round() as u64;
-        let pile = piled_up(counts.sent, answers, trial.series.outstanding_at_edges());
+        let account = trial.verdict.account.unwrap_or_default();
+        let pile = account.controller.low + account.network.low;
         Self {
             offered_rate: trial.rates.offered,
             received_rate: trial.rates.received,
             loss: metric("unanswered"),
             rtt_mean: metric("rtt.mean"),
-            // What was lost is outstanding for ever and has its own tolerance.
-            falling_behind: pile.saturating_sub(counts.lost) as f64 > NOTABLE * counts.sent as f64,
+            // What was lost, or never left, has its own tolerance.
+            falling_behind: pile.saturating_sub(counts.unanswered()) as f64
+                > NOTABLE * counts.due as f64,
             limited_by_probe: trial.verdict.saturated == Saturated::Probe,
         }
     }

@@ -5,9 +5,9 @@
 //! interrupt flag, so that a trial ends within a fraction of a second when told to.
 
 mod assemble;
-pub(crate) mod limit;
+pub(crate) mod delays;
 mod remarks;
-mod silence;
+pub(crate) mod silence;
 pub(crate) mod together;
 mod unanswered;
 
@@ -386,7 +386,7 @@ impl Conductor<'_> {
                 timing.connect_timeout.saturating_sub(Duration::from_nanos(self.orders.clock.now()))
             }
             together::Phase::Settle => LONGEST_FLOOD,
-            together::Phase::Drain => timing.drain * 2,
+            together::Phase::Drain => timing.drain.longest() * 2,
         };
         let interrupt = self.interrupt;
         let interrupted = || interrupt.load(Ordering::Relaxed);

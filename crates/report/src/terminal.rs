@@ -205,7 +205,7 @@ pub(crate) fn paint_of(side: Saturated) -> Paint {
     match side {
         Saturated::Neither => Paint::Good,
         Saturated::Controller => Paint::Plain,
-        Saturated::Unknown => Paint::Warn,
+        Saturated::Unknown | Saturated::Network => Paint::Warn,
         Saturated::Probe => Paint::Bad,
     }
 }

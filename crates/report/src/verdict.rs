@@ -1,21 +1,29 @@
 //! Which side was the limit, over the trials of a point and over the points of a run.
 //!
-//! Trials of one point may disagree. The most serious verdict then stands for all: a point at which
-//! the probe fell behind in one trial of five is a point at which the probe fell behind.
+//! Trials of one point may disagree. Where they have accounts, those add up: a side is the limit of the
+//! point if it accounts for more than 1 % of all that was due. Where they have none, the most serious
+//! verdict stands for all.
 
-use probe::outcome::{Completion, Point, RunResult, Saturated};
+use probe::outcome::{Account, Completion, Point, RunResult, Saturated};
 
 use crate::format::{capital, printable};
 use crate::{describe, notes};
 
 /// Sides by how much they weigh.
-const BY_WEIGHT: [Saturated; 4] =
-    [Saturated::Probe, Saturated::Controller, Saturated::Unknown, Saturated::Neither];
+const BY_WEIGHT: [Saturated; 5] = [
+    Saturated::Probe,
+    Saturated::Network,
+    Saturated::Controller,
+    Saturated::Unknown,
+    Saturated::Neither,
+];
+/// The share of what was due from which on a side is the limit.
+const NOTABLE: f64 = 0.01;
 
 /// The verdict of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PointVerdict {
-    /// The most serious verdict of any trial.
+    /// The side that was the limit of all trials together.
     pub(crate) side: Saturated,
     /// How many trials gave it.
     times: usize,
@@ -29,15 +37,38 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
         Completion::Failed { .. } => Saturated::Unknown,
         _ => trial.verdict.saturated,
     });
-    PointVerdict::of(&sides.collect::<Vec<_>>())
+    let sides: Vec<Saturated> = sides.collect();
+    let accounts: Option<Vec<Account>> =
+        point.trials.iter().map(|trial| trial.verdict.account).collect();
+    let together = accounts.and_then(|accounts| side_of(&accounts));
+    match together.filter(|side| sides.contains(side)) {
+        Some(side) => PointVerdict::with(side, &sides),
+        None => PointVerdict::of(&sides),
+    }
+}
+
+/// The side that accounts for the most in all trials together, if that is worth a verdict.
+fn side_of(accounts: &[Account]) -> Option<Saturated> {
+    let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
+    let sides = [
+        (Saturated::Controller, sum(|account| account.controller.low)),
+        (Saturated::Probe, sum(|account| account.probe.low)),
+        (Saturated::Network, sum(|account| account.network.low)),
+    ];
+    let tolerance = NOTABLE * sum(|account| account.due) as f64;
+    let above = sides.into_iter().filter(|(_, low)| *low as f64 > tolerance);
+    above.max_by_key(|(_, low)| *low).map(|(side, _)| side)
 }
 
 impl PointVerdict {
     fn of(sides: &[Saturated]) -> Self {
-        let times = |side: Saturated| sides.iter().filter(|other| **other == side).count();
-        let side =
-            BY_WEIGHT.into_iter().find(|side| times(*side) > 0).unwrap_or(Saturated::Unknown);
-        Self { side, times: times(side), trials: sides.len() }
+        let side = BY_WEIGHT.into_iter().find(|side| sides.contains(side));
+        Self::with(side.unwrap_or(Saturated::Unknown), sides)
+    }
+
+    fn with(side: Saturated, sides: &[Saturated]) -> Self {
+        let times = sides.iter().filter(|other| **other == side).count();
+        Self { side, times, trials: sides.len() }
     }
 
     /// The side, with the number of trials if they disagree: `controller 3/5`.
@@ -66,13 +97,14 @@ impl PointVerdict {
             Saturated::Probe => {
                 format!("The probe itself was the limit{share}: {PROBE}.")
             }
+            Saturated::Network => format!("The network was the limit{share}."),
             Saturated::Unknown => format!("Which side was the limit could not be told{share}."),
         }
     }
 }
 
 const NEITHER: &str = "what was offered left and was answered";
-const PROBE: &str = "such figures say nothing about the controller";
+const PROBE: &str = "the controller may take more";
 
 /// The verdict of a run in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +144,7 @@ fn of_points(points: &[Point]) -> RunVerdict {
         sentences.push(match side {
             Saturated::Probe => format!("The probe itself was the limit {where_at}: {PROBE}."),
             Saturated::Controller => format!("The controller was the limit {where_at}."),
+            Saturated::Network => format!("The network was the limit {where_at}."),
             Saturated::Unknown => {
                 format!("Which side was the limit could not be told {where_at}.")
             }
@@ -160,12 +193,15 @@ pub(crate) fn word(side: Saturated) -> &'static str {
         Saturated::Neither => "neither",
         Saturated::Controller => "controller",
         Saturated::Probe => "probe",
+        Saturated::Network => "network",
         Saturated::Unknown => "unknown",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use probe::outcome::Bounds;
+
     use super::*;
     use Saturated::{Controller, Neither, Probe, Unknown};
 
@@ -179,12 +215,30 @@ mod tests {
     }
 
     #[test]
+    fn accounts_of_trials_add_up() {
+        let account = |controller, probe| Account {
+            due: 1_000,
+            controller: Bounds { low: controller, high: controller },
+            probe: Bounds { low: probe, high: probe },
+            ..Account::default()
+        };
+        // One trial in which the probe was in the way excuses no controller that was the limit in all.
+        let trials = [account(380, 0), account(350, 50), account(20, 90)];
+        assert_eq!(side_of(&trials), Some(Controller));
+        assert_eq!(side_of(&[account(0, 20), account(0, 0)]), None);
+        assert_eq!(side_of(&[account(0, 21), account(0, 0)]), Some(Probe));
+        assert_eq!(side_of(&[]), None);
+    }
+
+    #[test]
     fn sentences_say_in_how_many_trials() {
         let sentence = |sides: &[Saturated]| PointVerdict::of(sides).sentence();
         assert_eq!(sentence(&[Controller]), "The controller was the limit.");
         assert_eq!(sentence(&[Controller; 5]), "The controller was the limit in all 5 trials.");
         assert_eq!(sentence(&[]), "Nothing was measured.");
-        assert!(sentence(&[Neither, Probe]).contains("in 1 of 2 trials: such figures say nothing"));
+        assert!(
+            sentence(&[Neither, Probe]).contains("in 1 of 2 trials: the controller may take more")
+        );
         assert!(
             sentence(&[Neither, Neither]).starts_with("Neither side was saturated in any trial")
         );

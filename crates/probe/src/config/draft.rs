@@ -11,9 +11,9 @@ use super::value::{
     Overrides, PlanName, Process, Rates, RestBase, Secret, ServerAddress, Thresholds, Unsettable,
 };
 use super::{
-    Addresses, Arrivals, Config, Controller, FlowTables, Frame, Generator, Load, Matching, Mode,
-    Output, P4Runtime, Plan, PlanKind, PortForm, Protocol, Rfc8456, SweepRates, Switches, Timing,
-    Tls, TopologySource, Traffic,
+    Addresses, Arrivals, Config, Controller, Drain, FlowTables, Frame, Generator, Load, Matching,
+    Mode, Output, P4Runtime, Plan, PlanKind, PortForm, Protocol, Rfc8456, SweepRates, Switches,
+    Timing, Tls, TopologySource, Traffic,
 };
 use crate::topology;
 
@@ -91,7 +91,7 @@ pub(super) struct TimingDraft {
     pub(super) settle: Duration,
     pub(super) warm_up: Duration,
     pub(super) measure: Duration,
-    pub(super) drain: Duration,
+    pub(super) drain: Drain,
     pub(super) start_stagger: Duration,
     pub(super) sample: Duration,
 }

@@ -394,6 +394,31 @@ pub enum Matching {
     Order,
 }
 
+/// How long a trial waits for answers after the last packet-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drain {
+    /// Until everything was answered, and for this long at most.
+    For(Duration),
+    /// Until nothing waits at the controller any more: everything was answered, or passed over since a
+    /// later packet-in of its switch was answered. For this long at most.
+    UntilEmpty(Duration),
+}
+
+impl Drain {
+    /// The longest time to wait.
+    pub fn longest(self) -> Duration {
+        match self {
+            Self::For(longest) | Self::UntilEmpty(longest) => longest,
+        }
+    }
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self::For(Duration::ZERO)
+    }
+}
+
 /// The phases of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
@@ -407,8 +432,8 @@ pub struct Timing {
     pub warm_up: Duration,
     /// Traffic that is measured.
     pub measure: Duration,
-    /// Time to wait for answers after the last packet-in.
-    pub drain: Duration,
+    /// How long to wait for answers after the last packet-in.
+    pub drain: Drain,
     /// Each further switch begins its traffic this much later.
     pub start_stagger: Duration,
     /// Spacing of samples of outstanding packet-ins, CPU and memory.

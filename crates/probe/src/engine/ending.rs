@@ -6,6 +6,8 @@
 //! still leaves and what has arrived is still read. Times are nanoseconds since the start of
 //! traffic; no clock is read here.
 
+use super::nanos;
+use crate::config::Drain;
 use crate::ledger::Tally;
 
 /// Time for further answers once everything is answered, in nanoseconds.
@@ -20,6 +22,8 @@ const LONGEST_LOOK: u64 = 100_000_000;
 pub(crate) struct Ending {
     /// End of the measure window.
     from: u64,
+    /// Whether what was passed over is not waited for.
+    until_empty: bool,
     /// How long what is due has to leave, and what left has to be answered.
     patience: u64,
     looked: u64,
@@ -30,10 +34,11 @@ pub(crate) struct Ending {
 
 impl Ending {
     /// Traffic ends at `from`.
-    pub(crate) fn new(from: u64, patience: u64) -> Self {
+    pub(crate) fn new(from: u64, drain: Drain) -> Self {
         Self {
             from,
-            patience,
+            until_empty: matches!(drain, Drain::UntilEmpty(_)),
+            patience: nanos(drain.longest()),
             looked: from,
             waited_to_leave: 0,
             waited_for_answers: 0,
@@ -64,7 +69,11 @@ impl Ending {
             return false;
         }
         self.waited_for_answers += present;
-        let enough = match tally.outstanding() {
+        let waiting = match self.until_empty {
+            true => tally.waiting(),
+            false => tally.outstanding(),
+        };
+        let enough = match waiting {
             0 => LINGER.min(self.patience),
             _ => self.patience,
         };
@@ -74,17 +83,20 @@ impl Ending {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::ledger::{SwitchLedger, Window};
 
     const MS: u64 = 1_000_000;
+    const PATIENCE: Drain = Drain::For(Duration::from_secs(2));
     const WINDOW: Window = Window { from: 0, to: 1_000 * MS };
 
     /// A switch that sends every 10 ms until `sent_until`, all of it answered but for `unanswered`.
     fn books(sent_until: u64, unanswered: u64) -> (Tally, SwitchLedger) {
         let (mut tally, mut ledger) = (Tally::new(WINDOW, MS, 1_000), SwitchLedger::default());
         for due in (0..sent_until).step_by(10 * MS as usize) {
-            ledger.due(&tally, due);
+            ledger.due(&mut tally, due);
             let sequence = ledger.issue(&mut tally, due);
             ledger.left(&mut tally, sequence, due);
             if sequence >= unanswered {
@@ -105,7 +117,7 @@ mod tests {
     #[test]
     fn ends_soon_once_everything_is_answered() {
         let (tally, _) = books(WINDOW.to, 0);
-        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        let mut ending = Ending::new(WINDOW.to, PATIENCE);
         assert!(!ending.look(WINDOW.to - 1, false, &tally));
         let at = over(&mut ending, WINDOW.to, &tally);
         assert!((1_300 * MS..1_330 * MS).contains(&at), "{at}");
@@ -114,7 +126,7 @@ mod tests {
     #[test]
     fn waits_for_missing_answers_as_long_as_asked() {
         let (tally, _) = books(WINDOW.to, 1);
-        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        let mut ending = Ending::new(WINDOW.to, PATIENCE);
         let at = over(&mut ending, WINDOW.to, &tally);
         assert!((3_000 * MS..3_030 * MS).contains(&at), "{at}");
     }
@@ -123,11 +135,11 @@ mod tests {
     fn what_is_due_after_a_pause_leaves_and_has_the_whole_time_for_its_answers() {
         // The process stood still from 600 ms to 9 s, beyond window and drain.
         let (mut tally, mut ledger) = books(600 * MS, 0);
-        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        let mut ending = Ending::new(WINDOW.to, PATIENCE);
         let resumed = 9_000 * MS;
         assert!(!ending.look(resumed, false, &tally), "the schedule holds more");
         for due in (600 * MS..WINDOW.to).step_by(10 * MS as usize) {
-            ledger.due(&tally, due);
+            ledger.due(&mut tally, due);
             ledger.wait(&mut tally, due);
         }
         assert!(!ending.look(resumed + MS, true, &tally), "it has not left");
@@ -143,7 +155,7 @@ mod tests {
     #[test]
     fn a_pause_while_waiting_costs_no_answer() {
         let (mut tally, mut ledger) = books(WINDOW.to, 99);
-        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        let mut ending = Ending::new(WINDOW.to, PATIENCE);
         assert!(!ending.look(WINDOW.to, true, &tally));
         assert!(!ending.look(60_000 * MS, true, &tally), "what came meanwhile is read now");
         for sequence in 0..99 {
@@ -157,11 +169,11 @@ mod tests {
     fn what_cannot_leave_is_given_up() {
         let (mut tally, mut ledger) = books(500 * MS, 0);
         for due in (500 * MS..WINDOW.to).step_by(10 * MS as usize) {
-            ledger.due(&tally, due);
+            ledger.due(&mut tally, due);
             ledger.wait(&mut tally, due);
         }
-        ledger.refuse();
-        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        ledger.refuse(&mut tally);
+        let mut ending = Ending::new(WINDOW.to, PATIENCE);
         let at = over(&mut ending, WINDOW.to, &tally);
         assert!((3_000 * MS..3_400 * MS).contains(&at), "{at}");
         ledger.close(&mut tally);
@@ -170,9 +182,22 @@ mod tests {
     }
 
     #[test]
+    fn until_empty_what_was_passed_over_is_not_waited_for() {
+        let limit = Drain::UntilEmpty(Duration::from_secs(60));
+        // All but the first ten are answered, so that the controller dropped those.
+        let (tally, _) = books(WINDOW.to, 10);
+        let at = over(&mut Ending::new(WINDOW.to, limit), WINDOW.to, &tally);
+        assert!((1_300 * MS..1_330 * MS).contains(&at), "{at}");
+        // None is answered, so that all may wait.
+        let (tally, _) = books(WINDOW.to, 100);
+        let at = over(&mut Ending::new(WINDOW.to, limit), WINDOW.to, &tally);
+        assert!((61_000 * MS..61_030 * MS).contains(&at), "{at}");
+    }
+
+    #[test]
     fn without_patience_it_ends_when_everything_has_left() {
         let (tally, _) = books(WINDOW.to, 100);
-        let mut ending = Ending::new(WINDOW.to, 0);
+        let mut ending = Ending::new(WINDOW.to, Drain::default());
         assert!(!ending.look(WINDOW.to, true, &tally), "the last departure is news");
         assert!(ending.look(WINDOW.to, true, &tally));
     }

@@ -15,6 +15,8 @@ pub(crate) const DETAIL_LIMIT: u32 = 1_000;
 pub(crate) const ABSENCE: u64 = 100_000_000;
 /// By how many nanoseconds a thread may wake late and still count as one that listened.
 const LATE_WAKE: u64 = 1_000_000;
+/// A wait that is longer than this, in nanoseconds, found nothing to read when it began.
+const SLEPT: u64 = 50_000;
 
 /// One switch's books.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -47,6 +49,8 @@ pub(crate) struct Recorder {
     unpublished: (u64, u64),
     closed_at: Option<u64>,
     absent: u64,
+    away_at_end: u64,
+    network_rtt: Option<u64>,
 }
 
 impl Recorder {
@@ -67,26 +71,28 @@ impl Recorder {
             unpublished: (0, 0),
             closed_at: None,
             absent: 0,
+            away_at_end: 0,
+            network_rtt: None,
         }
     }
 
     /// Notes that a packet-in is due, whether or not it can leave.
     pub(crate) fn due(&mut self, switch: usize, at: u64) {
-        self.switches[switch].ledger.due(&self.tally, at);
+        self.switches[switch].ledger.due(&mut self.tally, at);
     }
 
     /// Notes that a packet-in is due, which waits until it can be issued.
     pub(crate) fn due_and_waits(&mut self, switch: usize, at: u64) {
         let ledger = &mut self.switches[switch].ledger;
-        ledger.due(&self.tally, at);
+        ledger.due(&mut self.tally, at);
         ledger.wait(&mut self.tally, at);
     }
 
     /// Notes that a packet-in is due at a switch that has no connection.
     pub(crate) fn due_in_vain(&mut self, switch: usize, at: u64) {
         let ledger = &mut self.switches[switch].ledger;
-        ledger.due(&self.tally, at);
-        ledger.withhold(&self.tally, at, Hindrance::NoConnection);
+        ledger.due(&mut self.tally, at);
+        ledger.withhold(&mut self.tally, at, Hindrance::NoConnection);
     }
 
     /// Issues the packet-in that waits longest at a switch: its due time and sequence number.
@@ -105,7 +111,7 @@ impl Recorder {
 
     /// Notes that the connection of a switch took no more.
     pub(crate) fn refuse(&mut self, switch: usize) {
-        self.switches[switch].ledger.refuse();
+        self.switches[switch].ledger.refuse(&mut self.tally);
     }
 
     /// Notes that the connection of a switch ended.
@@ -148,6 +154,11 @@ impl Recorder {
     /// Notes a spell in which the thread did not look at its sockets.
     pub(crate) fn did_not_look(&mut self, from: u64, to: u64) {
         let length = to.saturating_sub(from);
+        self.tally.missed(from);
+        let end = self.tally.window().to;
+        if from < end && end <= to {
+            self.away_at_end = end - from;
+        }
         if length >= ABSENCE && to > self.tally.window().from {
             self.absent = self.absent.max(length);
         }
@@ -161,6 +172,9 @@ impl Recorder {
     /// latest: what it slept beyond that it was away.
     pub(crate) fn listened(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
+        if awake.saturating_sub(from) > SLEPT {
+            self.tally.missed(awake);
+        }
         let inside = self.inside(from, awake);
         if inside > 0 {
             self.tally.read_delay(0, inside);
@@ -180,6 +194,23 @@ impl Recorder {
     /// nothing, 0 if there was none.
     pub(crate) fn absent(&self) -> u64 {
         self.absent
+    }
+
+    /// For how many nanoseconds before the end of the window the thread did nothing, if it did
+    /// nothing as the window ended.
+    pub(crate) fn away_at_end(&self) -> u64 {
+        self.away_at_end
+    }
+
+    /// Notes how long a connection took to be established, in nanoseconds: kernels do that among
+    /// themselves, so that the controller has no part in it.
+    pub(crate) fn connected_after(&mut self, length: u64) {
+        self.network_rtt = Some(self.network_rtt.map_or(length, |least| least.min(length)));
+    }
+
+    /// The shortest time that a connection took to be established, if the probe established any.
+    pub(crate) fn network_rtt(&self) -> Option<u64> {
+        self.network_rtt
     }
 
     pub(crate) fn abandon(&mut self, switch: usize, sequence: u64) {

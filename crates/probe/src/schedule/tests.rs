@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::{
-    Addresses, Arrivals, Frame, Generator, Matching, Mode, SwitchOverride, Switches, Timing,
+    Addresses, Arrivals, Drain, Frame, Generator, Matching, Mode, SwitchOverride, Switches, Timing,
     Traffic,
 };
 
@@ -46,7 +46,7 @@ impl Setup {
                 settle: Duration::ZERO,
                 warm_up: Duration::from_secs(2),
                 measure: Duration::from_secs(8),
-                drain: Duration::ZERO,
+                drain: Drain::default(),
                 start_stagger: Duration::ZERO,
                 sample: Duration::from_secs(1),
             },

@@ -139,6 +139,9 @@ fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
         trial.series.measure_to_s = 1.0;
         let left = (rate - served) as u64;
         trial.series.outstanding = vec![0, left / 2, left, 0];
+        let controller = crate::outcome::Bounds { low: left, high: left };
+        let account = crate::outcome::Account { controller, ..Default::default() };
+        trial.verdict.account = Some(account);
         search.observe(rate, std::slice::from_ref(&trial));
     }
     let result = search.result(1);

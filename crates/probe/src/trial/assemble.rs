@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use statistics::jain_index;
 
-use super::limit::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict};
+use super::delays::{in_words, own_percentiles};
 use super::silence::silence;
 use super::unanswered::{Answers, why_zero};
 use super::{TrialSetting, remarks};
+use crate::account::{ControllerWork, Evidence, Observed, ProbeWork, verdict};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
-use crate::ledger::{Hindered, Window};
+use crate::ledger::{Hindered, InWindow, LATE, Window};
 use crate::outcome::{
-    Completion, Counts, HandshakeOutcome, Histograms, Latency, Rates, Series, SwitchOutcome, Trial,
-    Usage,
+    self, Completion, Counts, HandshakeOutcome, Histograms, Latency, Rates, Series, SwitchOutcome,
+    Trial, Usage,
 };
 use crate::usage::Sample;
 
@@ -99,7 +100,9 @@ pub(super) fn trial(
     let window = measured(plan.window(), closed_at);
     let seconds = (window.to.saturating_sub(window.from)) as f64 / 1e9;
     let silence = silence(plan, &books);
-    let absent = books.iter().map(|(recorder, _)| recorder.absent()).max().unwrap_or(0);
+    let observed = Observed::of(books.iter().map(|(recorder, _)| recorder), window);
+    let hindered = observed.hindered;
+    let network_rtt = books.iter().filter_map(|(recorder, _)| recorder.network_rtt()).min();
     let mut histograms = Histograms::default();
     let mut series = series(plan, window, &usage);
     let mut records: Vec<SwitchRecord> = Vec::new();
@@ -115,15 +118,13 @@ pub(super) fn trial(
     }
     records.sort_by_key(|record| record.index);
     fill_seconds(&mut series, &mut records, closed_at);
-    let answers_in_window = records.iter().map(|record| record.ledger.answers_in_window()).sum();
-    let mut hindered = Hindered::default();
+    let mut in_window = InWindow::default();
     for record in &records {
-        let own = record.ledger.hindered();
-        hindered.held_back += own.held_back;
-        hindered.refused += own.refused;
-        hindered.cut_off += own.cut_off;
+        let own = record.ledger.in_window();
+        in_window.left += own.left;
+        in_window.answers += own.answers;
+        in_window.answers_to_earlier += own.answers_to_earlier;
     }
-    let total_answered: u64 = records.iter().map(|record| record.ledger.total_answered()).sum();
     let mut counts = Counts::default();
     let per_switch: Vec<SwitchOutcome> = records
         .into_iter()
@@ -147,7 +148,7 @@ pub(super) fn trial(
                 met,
                 &handshake,
                 &counts,
-                Answers { ever: total_answered, in_window: answers_in_window },
+                Answers { ever: observed.ever_answered, in_window: in_window.answers },
             )
         })
         .flatten()
@@ -158,22 +159,26 @@ pub(super) fn trial(
     let rtt_from_sent = Latency::of(&histograms.rtt_from_sent);
     let probe_usage = usage.summary(&usage.own, window).unwrap_or_default();
     let controller_usage = usage.summary(&usage.controller, window);
+    let rtt_in_window = Latency::of(&histograms.rtt_in_window);
     let mut verdict = verdict(&Evidence {
         mode: plan.config.traffic.mode,
+        window,
         counts: &counts,
-        hindered,
+        observed: &observed,
+        sockets: None,
+        network_rtt,
         send_lag: &send_lag,
         read_delay: &read_delay,
-        rtt_from_due: &rtt_from_due,
-        rtt_from_sent: &rtt_from_sent,
-        answers_in_window,
-        outstanding: series.outstanding_at_edges(),
-        probe_cpu_percent: probe_usage.cpu_percent,
-        threads: plan.threads * plan.portion.of as usize,
-        controller_cpu_percent: controller_usage.map(|usage| usage.cpu_percent),
-        window: window.to.saturating_sub(window.from),
-        absent,
+        rtt_from_sent: &rtt_in_window,
+        answers_in_window: in_window.answers,
+        probe: ProbeWork {
+            cpu_percent: probe_usage.cpu_percent,
+            threads: plan.threads * plan.portion.of as usize,
+        },
+        controller: controller_usage
+            .map(|usage| ControllerWork { cpu_percent: usage.cpu_percent, waited: None }),
         silence: silence.as_ref(),
+        switches: &per_switch,
     });
     verdict.because = load.words(&verdict.because).into_owned();
     let notes = [
@@ -189,11 +194,17 @@ pub(super) fn trial(
         seed: setting.seed,
         completion,
         measured_s: seconds,
-        rates: rates(&counts, answers_in_window, seconds),
+        rates: rates(&counts, in_window, seconds),
         rtt_from_due,
         rtt_from_sent,
         send_lag,
         read_delay,
+        in_window: outcome::InWindow {
+            left: in_window.left,
+            answers: in_window.answers,
+            answers_to_earlier: in_window.answers_to_earlier,
+            rtt_from_sent: rtt_in_window,
+        },
         fairness: jain_index(per_switch.iter().map(|switch| switch.counts.answered as f64)),
         series,
         per_switch,
@@ -257,14 +268,15 @@ fn series(plan: &TrialPlan, window: Window, usage: &UsageSeries) -> Series {
 fn switch_outcome(config: &Config, record: SwitchRecord, seconds: f64) -> SwitchOutcome {
     let counts = record.ledger.counts();
     let rtt = record.ledger.rtt();
+    let in_window = record.ledger.in_window();
     SwitchOutcome {
         index: record.index,
         id: match config.p4runtime.same_device_id {
             true => config.switches.first_id,
             false => config.switches.first_id.wrapping_add(u64::from(record.index)),
         },
-        sent_rate: per_second(counts.sent, seconds),
-        received_rate: per_second(record.ledger.answers_in_window(), seconds),
+        sent_rate: per_second(in_window.left, seconds),
+        received_rate: per_second(in_window.answers, seconds),
         rtt_mean_ns: rtt.map(|(mean, _)| mean),
         rtt_max_ns: rtt.map(|(_, max)| max),
         outstanding: record.outstanding,
@@ -274,11 +286,11 @@ fn switch_outcome(config: &Config, record: SwitchRecord, seconds: f64) -> Switch
     }
 }
 
-fn rates(counts: &Counts, answers_in_window: u64, seconds: f64) -> Rates {
+fn rates(counts: &Counts, in_window: InWindow, seconds: f64) -> Rates {
     Rates {
         offered: per_second(counts.due, seconds),
-        sent: per_second(counts.sent, seconds),
-        received: per_second(answers_in_window, seconds),
+        sent: per_second(in_window.left, seconds),
+        received: per_second(in_window.answers, seconds),
         rules: per_second(counts.rules_installed, seconds),
         loss: match counts.sent {
             0 => 0.0,
@@ -357,7 +369,7 @@ fn notes(
             counts.untimed
         ));
     }
-    if send_lag.p99_ns > LAG_LIMIT_NS {
+    if send_lag.p99_ns > LATE {
         // Without figures, so that trials share the note; they are in the result.
         notes.push(
             "At least one packet-in in a hundred left more than 1 ms late: the tail of the \
@@ -373,7 +385,7 @@ fn notes(
              sockets. Lower the rate, or give the probe more threads and cores.",
             in_words(&own)
         ));
-    } else if read_delay.p99_ns > LAG_LIMIT_NS {
+    } else if read_delay.p99_ns > LATE {
         notes.push(
             "For at least a hundredth of the time the probe read nothing for more than 1 ms: answers \
              that came then waited in its sockets, and their round-trip times include that."
@@ -440,6 +452,7 @@ fn merge(into: &mut Histograms, from: &Histograms) {
         (&mut into.rtt_from_sent, &from.rtt_from_sent),
         (&mut into.send_lag, &from.send_lag),
         (&mut into.read_delay, &from.read_delay),
+        (&mut into.rtt_in_window, &from.rtt_in_window),
     ] {
         // Both grow by themselves and have the same precision, so adding cannot fail.
         let _ = into.add(from);
@@ -462,8 +475,11 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
         forwarded_by_rules,
         dropped_by_rules,
         answered,
+        answered_after,
         late,
         lost,
+        passed_over,
+        waiting,
         duplicated,
         unmatched,
         untimed,
@@ -483,7 +499,10 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
     sum.dropped_by_rules += dropped_by_rules;
     sum.answered += answered;
     sum.late += late;
+    sum.answered_after += answered_after;
     sum.lost += lost;
+    sum.passed_over += passed_over;
+    sum.waiting += waiting;
     sum.duplicated += duplicated;
     sum.unmatched += unmatched;
     sum.untimed += untimed;

@@ -3,16 +3,51 @@
 //! A controller that is too slow answers to the end, as fast as it can. One that has stopped is
 //! known by its silence: nothing more came to the end of the drain, whatever was sent meanwhile.
 
-use crate::engine::{Books, TrialPlan, nanos};
+use crate::engine::{Books, Recorder, TrialPlan, nanos};
 use crate::outcome::Silence;
 use crate::traffic::describe;
 
+/// How many times longer than any earlier time between two answers a silence must be: a controller
+/// that rests now and then has not stopped.
+const LONGER: u64 = 3;
 /// Packet-ins without an answer that make a silence; fewer may be lost one by one.
 const LEAST: u64 = 10;
 
 /// The silence at the end of a trial, if there is one.
 pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
     let recorders = || books.iter().map(|(recorder, _)| recorder);
+    let found = ended_in_silence(recorders, nanos(plan.config.timing.drain.longest()))?;
+    let mut frame = Vec::new();
+    plan.source(found.switch)?.next(found.sequence, &mut frame);
+    let seconds = |at: u64| at as f64 / 1e9;
+    Some(Silence {
+        last_answer_s: seconds(found.last_answer),
+        until_s: seconds(found.until),
+        unanswered: found.unanswered,
+        sent_s: seconds(found.sent),
+        switch: found.switch,
+        sequence: found.sequence,
+        frame: describe(&frame),
+    })
+}
+
+/// A silence at the end of a trial. Times are nanoseconds since the start of traffic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) last_answer: u64,
+    pub(crate) until: u64,
+    pub(crate) unanswered: u64,
+    /// Departure, switch and number of the first packet-in without an answer.
+    pub(crate) sent: u64,
+    pub(crate) switch: u32,
+    pub(crate) sequence: u64,
+}
+
+/// Whether a controller had stopped answering when the time to wait, `patience`, was over.
+pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
+    recorders: impl Fn() -> R,
+    patience: u64,
+) -> Option<Found> {
     let tallies = || recorders().map(|recorder| &recorder.tally);
     let last_answer = tallies().filter_map(|tally| tally.last_answer()).max()?;
     let answered_up_to = tallies().filter_map(|tally| tally.answered_up_to()).max()?;
@@ -30,8 +65,9 @@ pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
     }
     let seen = Seen {
         silent: until.saturating_sub(last_answer),
-        patience: nanos(plan.config.timing.drain),
+        patience,
         longest,
+        longest_gap: tallies().map(|tally| tally.longest_gap()).min()?,
         unanswered,
         unanswered_before: tallies()
             .map(|tally| tally.outstanding())
@@ -46,18 +82,7 @@ pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
         return None;
     }
     let (sent, switch, sequence) = first?;
-    let mut frame = Vec::new();
-    plan.source(switch)?.next(sequence, &mut frame);
-    let seconds = |at: u64| at as f64 / 1e9;
-    Some(Silence {
-        last_answer_s: seconds(last_answer),
-        until_s: seconds(until),
-        unanswered,
-        sent_s: seconds(sent),
-        switch,
-        sequence,
-        frame: describe(&frame),
-    })
+    Some(Found { last_answer, until, unanswered, sent, switch, sequence })
 }
 
 /// What tells a controller that stopped from one that is slow or loses packets.
@@ -68,6 +93,8 @@ struct Seen {
     silent: u64,
     patience: u64,
     longest: u64,
+    /// The longest time between two answers before.
+    longest_gap: u64,
     /// Packet-ins that left after the last one that was answered.
     unanswered: u64,
     /// Those that left before it and have no answer.
@@ -80,6 +107,7 @@ impl Seen {
         self.unanswered >= LEAST
             && self.silent >= self.patience
             && self.silent > self.longest
+            && self.silent > LONGER.saturating_mul(self.longest_gap)
             // Where most is lost anyway, a few at the end are no news.
             && self.unanswered_before < self.answered
     }
@@ -95,6 +123,7 @@ mod tests {
         silent: 10_424_000_000,
         patience: 2_000_000_000,
         longest: 9_000_000,
+        longest_gap: 12_000_000,
         unanswered: 8_424,
         unanswered_before: 0,
         answered: 1_576,
@@ -115,6 +144,10 @@ mod tests {
         assert!(!slow.is_for_good());
         // Its queue may just be longer than the drain.
         assert!(!Seen { silent: 3_000_000_000, ..slow }.is_for_good());
+        // It rests for 2 s now and then.
+        assert!(
+            !Seen { silent: 4_000_000_000, longest_gap: 2_000_000_000, ..OS_KEN }.is_for_good()
+        );
         // The last packet-in of a healthy run is lost.
         assert!(!Seen { unanswered: 1, silent: 2_001_000_000, ..OS_KEN }.is_for_good());
         // One in three is answered, here and there.

@@ -33,7 +33,7 @@ pub(super) fn of(result: &RunResult, title: &str) -> Page {
         let tone = match verdict.side {
             Saturated::Neither => Tone::Good,
             Saturated::Controller => Tone::Plain,
-            Saturated::Unknown => Tone::Warning,
+            Saturated::Unknown | Saturated::Network => Tone::Warning,
             Saturated::Probe => Tone::Bad,
         };
         let further = verdict.further.iter().map(|sentence| Text::from(sentence.as_str()));

@@ -18,8 +18,9 @@ const DEFINITIONS: [(&str, &str); 17] = [
     ),
     (
         "Sent",
-        "Packet-ins of the measure window that left. Fewer than due means that the probe, or a connection that \
-         took no more, fell behind.",
+        "The sent rate counts packet-ins that left in the measure window, whenever they were due; the count of \
+         sent ones holds those that were due in it, whenever they left. Fewer than due means that the probe, or a \
+         connection that took no more, fell behind.",
     ),
     (
         "Received, answered",
@@ -28,7 +29,8 @@ const DEFINITIONS: [(&str, &str); 17] = [
     ),
     (
         "Loss",
-        "Share of the packet-ins sent in the window that had no answer when the trial ended, after the drain time.",
+        "Of the packet-ins that were due in the window and left, the share that had no answer when the trial ended, after \
+         the drain time.",
     ),
     (
         "Round-trip time from due",

@@ -98,7 +98,7 @@ pub(super) fn gist(point: &Point) -> String {
 fn limit(side: Saturated, word: &str) -> Cell {
     match side {
         Saturated::Probe => Cell::toned(Tone::Bad, word),
-        Saturated::Unknown => Cell::toned(Tone::Warning, word),
+        Saturated::Unknown | Saturated::Network => Cell::toned(Tone::Warning, word),
         Saturated::Controller => Text::strong(word).into(),
         Saturated::Neither => word.into(),
     }

@@ -40,7 +40,7 @@ fn results_of_every_kind_follow_the_schema() {
 }
 
 /// Each place in a result that holds an object with fixed keys, by JSON pointer.
-const OBJECTS: [&str; 17] = [
+const OBJECTS: [&str; 18] = [
     "",
     "/completion",
     "/host",
@@ -52,6 +52,7 @@ const OBJECTS: [&str; 17] = [
     "/points/0/trials/0/counts",
     "/points/0/trials/0/rates",
     "/points/0/trials/0/rtt_from_due",
+    "/points/0/trials/0/in_window",
     "/points/0/trials/0/series",
     "/points/0/trials/0/per_switch/0",
     "/points/0/trials/0/controller_usage",

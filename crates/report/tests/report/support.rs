@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use probe::outcome::{
-    Completion, ControllerFacts, Counts, HandshakeOutcome, Histograms, Latency, Point, Rates,
-    RunResult, SCHEMA, SCHEMA_VERSION, Saturated, SearchOutcome, Series, SwitchOutcome,
+    Completion, ControllerFacts, Counts, HandshakeOutcome, Histograms, InWindow, Latency, Point,
+    Rates, RunResult, SCHEMA, SCHEMA_VERSION, Saturated, SearchOutcome, Series, SwitchOutcome,
     ThresholdOutcome, Trial, Usage, Verdict,
 };
 use provenance::{Host, Provenance};
@@ -237,13 +237,18 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
         rtt_from_sent: Latency::of(&histograms.rtt_from_sent),
         send_lag: Latency::of(&histograms.send_lag),
         read_delay: Latency::of(&histograms.read_delay),
+        in_window: InWindow {
+            left: counts.sent,
+            answers: received_in_window as u64,
+            answers_to_earlier: 0,
+            rtt_from_sent: Latency::of(&histograms.rtt_from_sent),
+        },
         ranks: Vec::new(),
         fairness: statistics::jain_index(per_switch.iter().map(|s| s.counts.answered as f64)),
         controller_usage: Some(usage(&cpu[1..], 512 << 20)),
         probe_usage: usage(&probe, 48 << 20),
         verdict: if overloaded {
             Verdict {
-                saturated: Saturated::Controller,
                 because: format!(
                     "packet-ins left on time (99 % within 60 µs of due), but {:.0} of {:.0} per second were answered and \
                      the number outstanding grew to {:.0}",
@@ -251,11 +256,12 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
                     offered,
                     queue.max(1.0)
                 ),
+                ..Verdict::new(Saturated::Controller)
             }
         } else {
             Verdict {
-                saturated: Saturated::Neither,
                 because: "every packet-in left on time and was answered".to_owned(),
+                ..Verdict::new(Saturated::Neither)
             }
         },
         silence: None,
@@ -481,13 +487,17 @@ pub(crate) fn failed() -> RunResult {
         rtt_from_sent: Latency::default(),
         send_lag: Latency::default(),
         read_delay: Latency::default(),
+        in_window: InWindow::default(),
         ranks: Vec::new(),
         fairness: None,
         series: Series::default(),
         per_switch: Vec::new(),
         controller_usage: None,
         probe_usage: Usage::default(),
-        verdict: Verdict { saturated: Saturated::Unknown, because: "nothing was sent".to_owned() },
+        verdict: Verdict {
+            because: "nothing was sent".to_owned(),
+            ..Verdict::new(Saturated::Unknown)
+        },
         silence: None,
         handshake: HandshakeOutcome {
             ready: 0,

@@ -80,11 +80,14 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         flag: "drain",
         value_name: "DURATION",
         default: "2s",
-        example: "10s",
-        summary: "Time to wait for answers after the last packet-in",
+        example: "until-empty:5m",
+        summary: "Time to wait for answers after the last packet-in, or until-empty:LIMIT",
         manual: "A packet-in that has no answer by then is lost. It should be longer than \
             traffic.late-after, so that the last answers can be late rather than lost. The wait \
-            ends early once everything is answered.",
+            ends early once everything is answered. With until-empty:LIMIT it ends once nothing \
+            waits at the controller any more, so that a backlog, however long, is told from loss: \
+            everything was answered, or passed over since a later packet-in of the same switch was \
+            answered.",
         limits: Limits::Seconds(0.0, WEEK),
         slot: |draft| &mut draft.timing.drain,
         ..BASE

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Rejection, Value, quoted};
+use crate::config::Drain;
 
 impl Value for bool {
     fn read(&mut self, text: &str, _: &Path) -> Result<(), Rejection> {
@@ -151,6 +152,36 @@ impl Value for Duration {
 
     fn magnitudes(&self) -> Vec<f64> {
         vec![self.as_secs_f64()]
+    }
+}
+
+/// What is written before the limit of a drain that ends when nothing waits any more.
+const UNTIL_EMPTY: &str = "until-empty:";
+
+impl Value for Drain {
+    fn read(&mut self, text: &str, _: &Path) -> Result<(), Rejection> {
+        *self = match text.strip_prefix(UNTIL_EMPTY) {
+            Some(limit) => Self::UntilEmpty(parse_duration(limit)?),
+            None if text == UNTIL_EMPTY.trim_end_matches(':') => {
+                return Err(Rejection::write(
+                    format!("{} has no limit", quoted(text)),
+                    "until-empty:5m to wait for five minutes at most",
+                ));
+            }
+            None => Self::For(parse_duration(text)?),
+        };
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::For(longest) => duration_text(*longest),
+            Self::UntilEmpty(limit) => format!("{UNTIL_EMPTY}{}", duration_text(*limit)),
+        }
+    }
+
+    fn magnitudes(&self) -> Vec<f64> {
+        vec![self.longest().as_secs_f64()]
     }
 }
 

@@ -27,7 +27,11 @@ pub(crate) enum State {
         /// Moment of the next attempt.
         retry_at: u64,
     },
-    Connecting(Transport),
+    Connecting {
+        transport: Transport,
+        /// When it was dialled, on the trial's clock.
+        since: u64,
+    },
     Open(Transport),
 }
 

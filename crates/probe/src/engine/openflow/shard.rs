@@ -194,7 +194,8 @@ impl Shard {
             });
             match dialled {
                 Ok(transport) => {
-                    connection.state = State::Connecting(transport);
+                    let since = self.orders.clock.now();
+                    connection.state = State::Connecting { transport, since };
                     connection.watches_writable = true;
                     self.members[index].handshake.reach(0, "dialled, no connection yet");
                 }
@@ -217,12 +218,13 @@ impl Shard {
     ) -> Result<(), ConnectionError> {
         let failed = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
         let member = &mut self.members[index];
-        if let State::Connecting(transport) = &member.connection.state {
+        if let State::Connecting { transport, since } = &member.connection.state {
             if !flags.intersects(epoll::EventFlags::OUT | failed) {
                 return Ok(());
             }
             transport.connected()?;
-            let State::Connecting(transport) =
+            self.recorder.connected_after(self.orders.clock.now().saturating_sub(*since));
+            let State::Connecting { transport, .. } =
                 std::mem::replace(&mut member.connection.state, State::Idle { retry_at: u64::MAX })
             else {
                 return Ok(());

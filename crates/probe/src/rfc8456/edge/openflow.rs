@@ -152,7 +152,7 @@ impl<'a> OpenFlowEdge<'a> {
         });
         match dialled {
             Ok(transport) => {
-                connection.state = State::Connecting(transport);
+                connection.state = State::Connecting { transport, since: now };
                 connection.watches_writable = true;
             }
             Err(error) => self.disconnect(index, error.to_string()),
@@ -169,13 +169,14 @@ impl<'a> OpenFlowEdge<'a> {
         let now = self.company.clock.now();
         let (switch, line) = (index / self.lines, index % self.lines);
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
-        if let State::Connecting(transport) = &connection.state {
+        if let State::Connecting { transport, .. } = &connection.state {
             if !flags.intersects(epoll::EventFlags::OUT | failed) {
                 return Ok(());
             }
             transport.connected().map_err(|error| error.to_string())?;
             let idle = State::Idle { retry_at: u64::MAX };
-            if let State::Connecting(transport) = std::mem::replace(&mut connection.state, idle) {
+            let before = std::mem::replace(&mut connection.state, idle);
+            if let State::Connecting { transport, .. } = before {
                 connection.state = State::Open(transport);
             }
             if let Some(device) = self.bench.emulator.devices.get_mut(switch) {

@@ -5,7 +5,7 @@ use ranks::Rank;
 
 use super::{Phase, RankBooks, Together, of_rank};
 use crate::engine::TrialPlan;
-use crate::outcome::{Completion, RankOutcome, Saturated, Trial, Verdict};
+use crate::outcome::{Completion, RankOutcome};
 use crate::trial::assemble::{self, Parts};
 use crate::trial::{Concluded, Outcome, TrialSetting};
 
@@ -23,7 +23,7 @@ impl Together<'_> {
             Completion::Partial { reason } if interrupted => self.cancel(reason),
             _ if self.cancelled().is_some() => {}
             _ => {
-                let patience = plan.config.timing.drain * 2;
+                let patience = plan.config.timing.drain.longest() * 2;
                 let met = self.meet(plan, Phase::Drain, Ok(()), patience, &|| false);
                 if met.is_ok() {
                     self.compare_clocks(plan, false);
@@ -120,25 +120,8 @@ fn together(
     notes.extend(clocks(&ranks));
     let parts = Parts { completion, books, usage, ready_after, ready_at_end };
     let mut trial = assemble::trial(plan, setting, parts, notes);
-    trial.verdict = verdict(&ranks, &trial);
     trial.ranks = ranks;
     Outcome { trial, process }
-}
-
-/// A rank that was itself the limit says nothing about the controller, and neither does what all
-/// measured together.
-fn verdict(ranks: &[RankOutcome], trial: &Trial) -> Verdict {
-    let limited = ranks.iter().find_map(|rank| match &rank.verdict {
-        Some(verdict) if verdict.saturated == Saturated::Probe => Some((rank, verdict)),
-        _ => None,
-    });
-    match limited {
-        Some((rank, verdict)) => Verdict {
-            saturated: Saturated::Probe,
-            because: format!("{} on {}: {}", Rank(rank.rank), rank.hostname, verdict.because),
-        },
-        None => trial.verdict.clone(),
-    }
 }
 
 /// How well the ranks began at one moment, in words.

@@ -1,0 +1,109 @@
+//! Which side was the limit: an account of what each side explains.
+//!
+//! A trial is missing packet-ins that were lost, are late, or have piled up. Each side gets bounds on
+//! the number that it accounts for: at least `low`, at most `high`. A delay of the probe explains no
+//! more than its length times the rate, so a short pause excuses no long backlog, and bounds add over
+//! threads, ranks and trials. What stays unexplained by the others decides ([`decision`]); where no
+//! bound is high enough, the verdict says so and names the bounds.
+//!
+//! The causal model:
+//!
+//! * A packet-in that is due is *held* by the probe, *refused* by a connection that the controller does
+//!   not read, in the network, at the controller, answered, or answered and *unread*.
+//! * It was *passed over* if a later one of its switch was answered and it was not. TCP delivers
+//!   everything or breaks, so the controller dropped it.
+//! * Arrivals that are delayed delay the departures of a work-conserving queue by at most the number
+//!   that were delayed. The probe explains no more of a backlog than the most that it held since the
+//!   queue was last empty ([`course`]).
+//! * In a queue that drops what finds it full, each packet-in of a late burst costs at most one. The
+//!   probe explains no loss beyond that number, and none when no burst disturbs the queue.
+//! * While a work-conserving controller has a backlog, its rate of answers is its own, however the
+//!   probe was delayed ([`service`]).
+//!
+//! Nothing here reads a clock or a file.
+
+mod course;
+mod decision;
+mod evidence;
+mod sentence;
+mod service;
+
+pub(crate) use course::Course;
+pub(crate) use decision::verdict;
+#[cfg(test)]
+pub(crate) use evidence::InSockets;
+pub(crate) use evidence::{ControllerWork, Edges, Evidence, Observed, ProbeWork};
+pub(crate) use service::Service;
+
+use crate::outcome::{Account, Bounds};
+
+/// The share of packet-ins below which nothing is worth a verdict.
+pub(crate) const NOTABLE: f64 = 0.01;
+/// The number of packet-ins below which nothing is worth a verdict.
+const FEW: f64 = 10.0;
+
+/// Bounds on what each side accounts for, and what they were made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Explained {
+    pub(crate) account: Account,
+    pub(crate) course: Course,
+    pub(crate) service: Option<Service>,
+    /// Of the controller's lower bound, the part that is a backlog, and the part that is dropped.
+    pub(crate) backlog: u64,
+    pub(crate) dropped: u64,
+    /// Packet-ins below which a bound decides nothing.
+    pub(crate) tolerance: u64,
+}
+
+/// Computes what each side accounts for in a trial with an open loop.
+pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
+    let course = Course::of(evidence.observed, evidence.window);
+    let wanted = evidence.wanted();
+    let tolerance = FEW.max(NOTABLE * wanted as f64) as u64;
+    let unread = evidence.unread();
+    let network = evidence.in_network();
+    let service = Service::of(evidence, &course, unread.end + network.end);
+
+    let cut_off = match evidence.observed.absent >= EXCUSES_HANGING_UP {
+        true => 0,
+        false => course.cut_off,
+    };
+    let network_growth = network.growth();
+    let by_growth = course.growth_low + course.refused_growth()
+        - (course.held_most.saturating_sub(course.held.end) + course.held.start) as f64
+        - unread.end as f64
+        - network_growth as f64;
+    let by_growth = by_growth.max(0.0);
+    let by_rate = match &service {
+        Some(service) => course.due as f64 - service.high * evidence.seconds(),
+        None => 0.0,
+    };
+    let dropped =
+        course.passed_over.saturating_sub(course.late).max(course.passed_over_undisturbed);
+    // What is counted as lacking by the rate was passed over or piled up.
+    let low = by_rate.max(by_growth + dropped as f64).max(0.0) as u64 + cut_off;
+    let backlog = by_growth.max(by_rate - course.passed_over as f64).max(0.0) as u64;
+
+    let held_growth = course.held.growth().saturating_sub(evidence.observed.due_while_away_at_end);
+    // What never left was held at the end of the window, unless it was so before.
+    let never_left = evidence.unsent_by_probe().saturating_sub(course.held.start);
+    let probe_low = held_growth.max(never_left) + evidence.unread_at_least();
+    let probe_most = probe_low + course.held_most + unread.end + course.late;
+    let network_low = network_growth.saturating_sub(course.held_most);
+    let missing = course.missing();
+    let probe = Bounds { low: probe_low, high: probe_most };
+    let network = Bounds { low: network_low, high: network_growth };
+    let rest = missing.saturating_sub(probe.low + network.low);
+    let controller = Bounds { low, high: low.max(rest) };
+    let account = Account { due: wanted, missing, controller, probe, network };
+    Explained { account, course, service, backlog, dropped, tolerance }
+}
+
+/// An absence of the probe after which a controller may well take its switches for dead, in
+/// nanoseconds.
+const EXCUSES_HANGING_UP: u64 = 1_000_000_000;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;

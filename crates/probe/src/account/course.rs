@@ -1,0 +1,215 @@
+//! How packet-ins and answers came over the trial.
+
+use statistics::{Confidence, mean, standard_deviation, student_t};
+
+use super::{Edges, Observed};
+use crate::engine::intervals::Interval;
+use crate::ledger::Window;
+
+/// Numbers of blocks that the window is cut into, to tell growth from fluctuation.
+pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
+/// Probability with which a bound on a mean holds, one-sided, over all numbers of blocks together.
+const CONFIDENCE: f64 = 0.995;
+
+/// Sums over the window and numbers of packet-ins over time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Course {
+    /// The intervals of the window, as places.
+    pub(crate) first: usize,
+    pub(crate) end: usize,
+    /// Length of an interval in seconds.
+    pub(crate) length: f64,
+    /// Packet-ins that were due in the window, without those that rules handled.
+    pub(crate) due: u64,
+    /// Packet-ins due in the window without a connection to leave by.
+    pub(crate) cut_off: u64,
+    /// First answers that arrived in the window.
+    pub(crate) answers: u64,
+    /// Packet-ins that were passed over in the window, and those of them that no burst of the probe
+    /// explains.
+    pub(crate) passed_over: u64,
+    pub(crate) passed_over_undisturbed: u64,
+    /// Packet-ins of late bursts that may have disturbed the window.
+    pub(crate) late: u64,
+    /// Packet-ins due in intervals that no late burst disturbed.
+    pub(crate) due_undisturbed: u64,
+    /// The most packet-ins that the probe held at a time since the queue was last empty.
+    pub(crate) held_most: u64,
+    /// Packet-ins that the probe held, and that connections refused, at the edges of the window.
+    pub(crate) held: Edges,
+    pub(crate) refused: Edges,
+    /// Packet-ins that left and were neither answered nor passed over, at the edges of the window.
+    pub(crate) outstanding: Edges,
+    /// The same at the end of each interval.
+    pub(crate) outstanding_at: Vec<f64>,
+    /// The least by which outstanding and refused packet-ins together grew over the window, without
+    /// what fluctuation explains; less than 0 where they fell. Does not hold the growth of refused
+    /// ones.
+    pub(crate) growth_low: f64,
+    /// Answers in each interval, and the sum and number of their round-trip times.
+    pub(crate) intervals: Vec<Interval>,
+}
+
+impl Course {
+    pub(super) fn of(observed: &Observed, window: Window) -> Self {
+        let intervals = &observed.intervals;
+        let entries = intervals.entries();
+        let first = intervals.place(window.from).min(entries.len());
+        let end = intervals.place(window.to).clamp(first, entries.len());
+        let series = series(entries);
+        let at_edge = |values: &[u64], place: usize| match place.checked_sub(1) {
+            Some(before) => values.get(before).copied().unwrap_or(0),
+            None => 0,
+        };
+        let edges =
+            |values: &[u64]| Edges { start: at_edge(values, first), end: at_edge(values, end) };
+        let disturbed = disturbed(entries, &series.outstanding);
+        let inside = || entries.iter().zip(&disturbed).take(end).skip(first);
+        let sum = |of: fn(&Interval) -> u64| inside().map(|(one, _)| of(one)).sum::<u64>();
+        let passed = |only: bool| {
+            let those = inside().filter(|(_, disturbed)| !only || !**disturbed);
+            let net: i64 = those.map(|(one, _)| one.passed_over).sum();
+            u64::try_from(net).unwrap_or(0)
+        };
+        let undisturbed = inside().filter(|(_, disturbed)| !**disturbed);
+        // A burst before the window may have filled the queue with which it begins.
+        let from = (0..first).rev().take_while(|place| disturbed[*place]).last().unwrap_or(first);
+        let passed_over = passed(false);
+        let outstanding: Vec<f64> = series.outstanding.iter().map(|one| *one as f64).collect();
+        let window_of = |values: &[f64]| {
+            let before = first.checked_sub(1).and_then(|place| values.get(place)).copied();
+            let inside = values.iter().take(end).skip(first).copied();
+            std::iter::once(before.unwrap_or(0.0)).chain(inside).collect::<Vec<_>>()
+        };
+        Self {
+            first,
+            end,
+            length: intervals.length() as f64 / 1e9,
+            due: sum(|one| one.due - one.handled),
+            cut_off: sum(|one| one.cut_off),
+            answers: sum(|one| one.answers),
+            passed_over,
+            passed_over_undisturbed: passed(true).min(passed_over),
+            late: entries.iter().take(end).skip(from).map(|one| one.late).sum(),
+            due_undisturbed: undisturbed.map(|(one, _)| one.due - one.handled).sum(),
+            held_most: held_most(entries, &series, end),
+            held: edges(&series.held),
+            refused: edges(&series.refused),
+            outstanding: edges(&series.outstanding),
+            growth_low: growth_low(&window_of(&outstanding)),
+            outstanding_at: outstanding,
+            intervals: entries.to_vec(),
+        }
+    }
+
+    /// By how much the number of packet-ins rose that connections refused.
+    pub(crate) fn refused_growth(&self) -> f64 {
+        self.refused.end as f64 - self.refused.start as f64
+    }
+
+    /// Packet-ins that were due in the window more than were answered in it.
+    pub(crate) fn missing(&self) -> u64 {
+        self.due.saturating_sub(self.answers)
+    }
+
+    /// The backlog at both edges of the window: packet-ins that left, or that connections refused,
+    /// and that were neither answered nor passed over.
+    pub(crate) fn backlog(&self) -> Edges {
+        Edges {
+            start: self.outstanding.start + self.refused.start,
+            end: self.outstanding.end + self.refused.end,
+        }
+    }
+}
+
+/// Numbers of packet-ins at the end of each interval.
+struct Series {
+    outstanding: Vec<u64>,
+    held: Vec<u64>,
+    refused: Vec<u64>,
+}
+
+fn series(entries: &[Interval]) -> Series {
+    let count = entries.len();
+    let mut series = Series {
+        outstanding: Vec::with_capacity(count),
+        held: Vec::with_capacity(count),
+        refused: Vec::with_capacity(count),
+    };
+    let (mut outstanding, mut pending, mut refused) = (0i64, 0i64, 0);
+    for one in entries {
+        outstanding += one.left as i64 - one.answers as i64 - one.passed_over;
+        pending += one.due as i64 - one.handled as i64 - one.cut_off as i64 - one.left as i64;
+        if one.due > 0 {
+            refused = one.refused;
+        }
+        let pending = u64::try_from(pending).unwrap_or(0);
+        refused = refused.min(pending);
+        series.outstanding.push(u64::try_from(outstanding).unwrap_or(0));
+        series.held.push(pending - refused);
+        series.refused.push(refused);
+    }
+    series
+}
+
+/// Whether a late burst disturbs the queue in each interval: from the burst on until no more is
+/// outstanding than before it.
+fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
+    let mut disturbed = vec![false; entries.len()];
+    let mut base = None;
+    for (place, one) in entries.iter().enumerate() {
+        if one.late > 0 && base.is_none() {
+            // While the probe was away nothing left, and less was outstanding than before.
+            let still = entries.iter().take(place).rev().take_while(|before| before.left == 0);
+            let before = place.checked_sub(still.count() + 1);
+            base = Some(before.and_then(|place| outstanding.get(place)).copied().unwrap_or(0));
+        }
+        let Some(level) = base else { continue };
+        disturbed[place] = true;
+        if one.late == 0 && outstanding.get(place).is_some_and(|now| *now <= level) {
+            base = None;
+        }
+    }
+    disturbed
+}
+
+/// The most packet-ins that the probe held since nothing was outstanding, up to the end of the window.
+fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
+    let some = |place: &usize| {
+        let at = |values: &[u64]| values.get(*place).copied().unwrap_or(0);
+        at(&series.outstanding) + at(&series.held) + at(&series.refused) > 0
+    };
+    let from = (0..end).rev().skip(1).take_while(some).last().unwrap_or(end.saturating_sub(1));
+    let held = entries.iter().zip(&series.held).take(end).skip(from);
+    held.map(|(one, at_end)| one.held.max(*at_end)).max().unwrap_or(0)
+}
+
+/// The least growth of a number over values that follow each other: the lower bound on the mean
+/// growth from block to block, times the blocks.
+fn growth_low(values: &[f64]) -> f64 {
+    let bounds = BLOCKS.iter().filter_map(|blocks| {
+        let steps = values.len().checked_sub(1)?;
+        let growth: Vec<f64> = (0..*blocks)
+            .map(|block| values[(block + 1) * steps / blocks] - values[block * steps / blocks])
+            .collect();
+        (steps >= *blocks).then(|| lower(&growth).map(|low| low * *blocks as f64)).flatten()
+    });
+    bounds.reduce(f64::max).unwrap_or(0.0)
+}
+
+/// A lower bound on a mean.
+pub(super) fn lower(values: &[f64]) -> Option<f64> {
+    Some(mean(values)? - margin(values)?)
+}
+
+/// An upper bound on a mean.
+pub(super) fn upper(values: &[f64]) -> Option<f64> {
+    Some(mean(values)? + margin(values)?)
+}
+
+fn margin(values: &[f64]) -> Option<f64> {
+    let deviation = standard_deviation(values)?;
+    let each = 2.0 * (1.0 - CONFIDENCE) / BLOCKS.len() as f64;
+    let t = student_t(Confidence::new(1.0 - each)?, (values.len() - 1) as f64);
+    Some(t * deviation / (values.len() as f64).sqrt())
+}

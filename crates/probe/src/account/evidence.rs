@@ -1,0 +1,177 @@
+//! What an account rests on.
+
+use crate::config::Mode;
+use crate::engine::Recorder;
+use crate::engine::intervals::Intervals;
+use crate::ledger::{Hindered, Window};
+use crate::outcome::{Counts, Latency, Silence, SwitchOutcome};
+
+/// A number at the start and at the end of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Edges {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Edges {
+    /// By how much the number rose; 0 if it fell.
+    pub(crate) fn growth(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// What the kernel's sockets held at both edges of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InSockets {
+    /// Answers that had arrived and that the probe had not read.
+    pub(crate) unread: Edges,
+    /// Packet-ins that were on their way to a controller whose connections took more.
+    pub(crate) on_their_way: Edges,
+}
+
+/// What the engine threads of a trial saw together.
+#[derive(Clone, Debug)]
+pub(crate) struct Observed {
+    pub(crate) intervals: Intervals,
+    /// Answers that arrived before an edge of the window, perhaps, and were read after it.
+    pub(crate) read_after: Edges,
+    pub(crate) hindered: Hindered,
+    /// The longest spell in which a thread did nothing, in nanoseconds; 0 if none was long.
+    pub(crate) absent: u64,
+    /// Packet-ins that were due while a thread did nothing as the window ended.
+    pub(crate) due_while_away_at_end: u64,
+    /// The longest time between two answers, in nanoseconds.
+    pub(crate) longest_gap: u64,
+    /// First answers over the whole trial.
+    pub(crate) ever_answered: u64,
+}
+
+impl Observed {
+    /// Adds up what some threads recorded.
+    pub(crate) fn of<'a>(recorders: impl Iterator<Item = &'a Recorder>, window: Window) -> Self {
+        let mut all = Self {
+            intervals: Intervals::new(window),
+            read_after: Edges::default(),
+            hindered: Hindered::default(),
+            absent: 0,
+            due_while_away_at_end: 0,
+            longest_gap: u64::MAX,
+            ever_answered: 0,
+        };
+        for recorder in recorders {
+            let tally = &recorder.tally;
+            all.intervals.add(&tally.intervals);
+            let [start, end] = tally.unread();
+            all.read_after.start += start;
+            all.read_after.end += end;
+            all.absent = all.absent.max(recorder.absent());
+            all.due_while_away_at_end +=
+                due_before(&tally.intervals, window, recorder.away_at_end());
+            // Every thread waits while the controller does nothing.
+            all.longest_gap = all.longest_gap.min(tally.longest_gap());
+            for record in &recorder.switches {
+                let own = record.ledger.hindered();
+                all.hindered.held_back += own.held_back;
+                all.hindered.refused += own.refused;
+                all.hindered.cut_off += own.cut_off;
+                all.ever_answered += record.ledger.total_answered();
+            }
+        }
+        if all.longest_gap == u64::MAX {
+            all.longest_gap = 0;
+        }
+        all
+    }
+}
+
+/// Packet-ins that were due in the last `length` nanoseconds of the window, rounded up to whole
+/// intervals.
+fn due_before(intervals: &Intervals, window: Window, length: u64) -> u64 {
+    if length == 0 {
+        return 0;
+    }
+    let end = intervals.place(window.to);
+    let count = length.div_ceil(intervals.length()) as usize;
+    let entries = intervals.entries().get(end.saturating_sub(count)..end).unwrap_or_default();
+    entries.iter().map(|interval| interval.due - interval.handled - interval.cut_off).sum()
+}
+
+/// How much of its host the probe used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ProbeWork {
+    /// CPU in percent of one core.
+    pub(crate) cpu_percent: f64,
+    /// Engine threads of all ranks.
+    pub(crate) threads: usize,
+}
+
+/// How much of its host the controller used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ControllerWork {
+    /// CPU in percent of one core.
+    pub(crate) cpu_percent: f64,
+    /// The time for which its threads waited for a core over the time for which they ran, where it
+    /// is known.
+    pub(crate) waited: Option<f64>,
+}
+
+/// What a verdict on a trial rests on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) mode: Mode,
+    /// The window as far as it was reached.
+    pub(crate) window: Window,
+    pub(crate) counts: &'a Counts,
+    pub(crate) observed: &'a Observed,
+    pub(crate) sockets: Option<InSockets>,
+    /// The time of a message to the controller's host and back without the controller, in
+    /// nanoseconds, where it is known.
+    pub(crate) network_rtt: Option<u64>,
+    pub(crate) send_lag: &'a Latency,
+    pub(crate) read_delay: &'a Latency,
+    /// Round-trip times of the answers in the window.
+    pub(crate) rtt_from_sent: &'a Latency,
+    pub(crate) answers_in_window: u64,
+    pub(crate) probe: ProbeWork,
+    pub(crate) controller: Option<ControllerWork>,
+    /// From when on nothing was answered any more.
+    pub(crate) silence: Option<&'a Silence>,
+    pub(crate) switches: &'a [SwitchOutcome],
+}
+
+impl Evidence<'_> {
+    /// Packet-ins that were due, without what rules handled.
+    pub(crate) fn wanted(&self) -> u64 {
+        self.counts.due.saturating_sub(self.counts.handled_by_rules())
+    }
+
+    /// The length of the window in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.window.to.saturating_sub(self.window.from) as f64 / 1e9
+    }
+
+    /// Packet-ins that never left and that nobody but the probe kept.
+    pub(crate) fn unsent_by_probe(&self) -> u64 {
+        let Hindered { refused, cut_off, .. } = self.observed.hindered;
+        self.counts.unsent.saturating_sub(refused + cut_off)
+    }
+
+    /// The most answers that had arrived and were not read, at both edges of the window.
+    pub(crate) fn unread(&self) -> Edges {
+        let by_look = self.observed.read_after;
+        let sockets = self.sockets.unwrap_or_default().unread;
+        Edges { start: by_look.start.max(sockets.start), end: by_look.end.max(sockets.end) }
+    }
+
+    /// By how much the number of unread answers rose at least.
+    pub(crate) fn unread_at_least(&self) -> u64 {
+        let sockets = self.sockets.unwrap_or_default().unread;
+        // What was read soon after the edge waited for one turn of the probe.
+        sockets.end.saturating_sub(self.unread().start).saturating_sub(self.observed.read_after.end)
+    }
+
+    /// Packet-ins on their way to the controller at both edges of the window.
+    pub(crate) fn in_network(&self) -> Edges {
+        self.sockets.unwrap_or_default().on_their_way
+    }
+}

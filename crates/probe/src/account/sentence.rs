@@ -1,0 +1,389 @@
+//! An account in words.
+
+use super::{Edges, Evidence, Explained};
+use crate::ledger::{Hindered, LATE};
+use crate::outcome::{Backlog, Latency, Saturated, Silence, SwitchOutcome};
+use crate::trial::delays::{in_words, own_percentiles};
+
+/// Standard deviations by which a number of waiting packet-ins may grow by chance.
+const CHANCE: f64 = 3.0;
+/// Switches that a sentence names.
+const NAMED: usize = 4;
+
+/// What sentences are made of.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'a> {
+    pub(super) evidence: &'a Evidence<'a>,
+    pub(super) explained: &'a Explained,
+}
+
+impl Words<'_> {
+    /// Why a side was the limit, and which others were above the tolerance as well.
+    pub(super) fn limit(
+        &self,
+        side: Saturated,
+        apart: &[&SwitchOutcome],
+        others: &[(Saturated, u64)],
+    ) -> String {
+        let mut text = match side {
+            Saturated::Controller => self.controller(apart),
+            Saturated::Probe => self.probe(),
+            _ => self.network(),
+        };
+        for (other, low) in others {
+            let name = match other {
+                Saturated::Controller => "The controller",
+                Saturated::Probe => "The probe",
+                _ => "The network",
+            };
+            let low = grouped(*low);
+            text.push_str(&format!(" {name} accounts for {low} or more as well."));
+        }
+        text.push_str(&both_cpus(self.evidence));
+        text.push_str(&self.caveat());
+        text
+    }
+
+    fn controller(&self, apart: &[&SwitchOutcome]) -> String {
+        let Hindered { held_back, refused, cut_off } = self.evidence.observed.hindered;
+        let due = grouped(self.evidence.wanted());
+        let mut parts = Vec::new();
+        if !apart.is_empty() {
+            parts.push(self.apart(apart));
+        }
+        if held_back + refused > self.explained.tolerance {
+            parts.push(format!(
+                "It did not read its connections fast enough: they refused {} of {due} packet-ins, of \
+                 which {} never left.",
+                grouped(held_back + refused),
+                grouped(refused)
+            ));
+        }
+        if cut_off > self.explained.tolerance {
+            parts.push(format!(
+                "It ended {} connections or had none: {} of {due} packet-ins that were due could not \
+                 leave.",
+                self.evidence.counts.disconnects,
+                grouped(cut_off)
+            ));
+        }
+        if self.explained.dropped > self.explained.tolerance {
+            let passed = grouped(self.explained.course.passed_over);
+            let late = self.explained.course.late;
+            let excused = match late {
+                0 => "nothing of the probe explains any of it".to_owned(),
+                late => format!("the probe's late bursts explain at most {}", grouped(late)),
+            };
+            parts.push(format!(
+                "It dropped {passed} of {due} packet-ins, since it answered later ones: {excused}."
+            ));
+        }
+        if self.explained.backlog > self.explained.tolerance || parts.is_empty() {
+            parts.push(self.grew());
+        }
+        parts.join(" ")
+    }
+
+    /// That a backlog grew, with what it amounts to.
+    fn grew(&self) -> String {
+        let seconds = self.evidence.seconds();
+        let offered = self.evidence.wanted() as f64 / seconds;
+        let Edges { start, end } = self.explained.course.backlog();
+        let (answered, bounds, rate) = match &self.explained.service {
+            Some(service) => (
+                rate(service.rate),
+                format!(" ({} to {})", rate(service.low), rate(service.high)),
+                service.rate,
+            ),
+            None => {
+                let mean = self.evidence.answers_in_window as f64 / seconds;
+                (rate(mean), String::new(), mean)
+            }
+        };
+        let work = match rate > 0.0 {
+            true => format!(", {} of work", duration(end as f64 / rate)),
+            false => String::new(),
+        };
+        let counts = self.evidence.counts;
+        let in_time = counts.answered - counts.answered_after;
+        let earlier = match self.evidence.answers_in_window {
+            0 => "",
+            _ if in_time == 0 => {
+                " All answers in the window were to packet-ins that were due before it."
+            }
+            _ => "",
+        };
+        format!(
+            "Of {}/s due it answered {answered}/s{bounds}; its backlog grew from {} to {} \
+             packet-ins{work}.{earlier}",
+            self::rate(offered),
+            grouped(start),
+            grouped(end)
+        )
+    }
+
+    fn probe(&self) -> String {
+        let course = &self.explained.course;
+        let seconds = self.evidence.seconds();
+        let offered = rate(self.evidence.wanted() as f64 / seconds);
+        let unsent = self.evidence.unsent_by_probe();
+        let unread = self.evidence.unread_at_least();
+        if course.held.growth().max(unsent) >= unread {
+            let left: u64 = course
+                .intervals
+                .get(course.first..course.end)
+                .map_or(0, |inside| inside.iter().map(|one| one.left).sum());
+            let never = match unsent {
+                0 => String::new(),
+                unsent => format!(" It did not get to {} packet-ins at all.", grouped(unsent)),
+            };
+            let takes = match self.explained.account.controller.low > self.explained.tolerance {
+                true => String::new(),
+                false => format!(
+                    "; the controller takes {}/s or more",
+                    rate(self.evidence.answers_in_window as f64 / seconds)
+                ),
+            };
+            return format!(
+                "It sent {} of {offered}/s that were due{takes}.{never}",
+                rate(left as f64 / seconds)
+            );
+        }
+        format!(
+            "It had no time for its answers: {} more of them waited in its sockets at the end of the \
+             window than at its start.",
+            grouped(unread)
+        )
+    }
+
+    fn network(&self) -> String {
+        let network = self.evidence.in_network();
+        format!(
+            "{} more packet-ins were on their way at the end of the window than at its start, although \
+             the controller's connections took more.",
+            grouped(network.growth())
+        )
+    }
+
+    /// What became of the switches that lost more than others.
+    pub(super) fn apart(&self, switches: &[&SwitchOutcome]) -> String {
+        let named: Vec<String> = switches
+            .iter()
+            .take(NAMED)
+            .map(|switch| {
+                let counts = &switch.counts;
+                let (answered, sent) = (grouped(counts.answered), grouped(counts.sent));
+                format!("at switch {} {answered} of {sent} packet-ins were answered", switch.index)
+            })
+            .collect();
+        let more = match switches.len().checked_sub(NAMED) {
+            Some(more) if more > 0 => format!("; {more} more switches are like that"),
+            _ => String::new(),
+        };
+        let (lost, sent) = self.evidence.switches.iter().fold((0, 0), |(lost, sent), one| {
+            match switches.iter().any(|apart| apart.index == one.index) {
+                true => (lost, sent),
+                false => (lost + one.counts.lost, sent + one.counts.sent),
+            }
+        });
+        let rest = format!(
+            "at the other switches {} of {}",
+            grouped(sent.saturating_sub(lost)),
+            grouped(sent)
+        );
+        capital(&format!("{}{more}; {rest}.", named.join("; ")))
+    }
+
+    /// That the controller waited for cores with which it might have kept up.
+    pub(super) fn shared_host(&self, reachable: f64) -> String {
+        format!(
+            "{} The controller's threads waited for a core so long that with cores of its own it might \
+             reach {}/s, which is the load or more. Give it and the probe cores of their own.{}",
+            self.grew(),
+            rate(reachable),
+            both_cpus(self.evidence)
+        )
+    }
+
+    pub(super) fn bursts(&self) -> String {
+        let missing = grouped(self.evidence.counts.unanswered());
+        format!(
+            "{missing} packet-ins were lost after it had sent {} late and in bursts; of those that left \
+             on time fewer than 1 % were.{}",
+            grouped(self.explained.course.late),
+            self.away()
+        )
+    }
+
+    pub(super) fn neither(&self) -> String {
+        let counts = self.evidence.counts;
+        format!(
+            "{} and {:.3} % was answered.{}{}",
+            departures(self.evidence.send_lag),
+            100.0 * counts.answered as f64 / counts.sent.max(1) as f64,
+            self.away(),
+            self.caveat()
+        )
+    }
+
+    /// Whether more piled up than the probe, a pause of the controller or chance explain.
+    pub(super) fn is_unexplained(&self) -> bool {
+        let course = &self.explained.course;
+        let Edges { start, end } = course.backlog();
+        let grown = end.saturating_sub(start) as f64;
+        let rate = course.due as f64 / self.evidence.seconds();
+        let pause = rate * self.evidence.observed.longest_gap as f64 / 1e9;
+        let chance = CHANCE * (start as f64 + end as f64).sqrt();
+        let probe = (course.held_most + self.evidence.unread().end) as f64;
+        grown > self.explained.tolerance as f64 + chance + probe.max(pause)
+    }
+
+    pub(super) fn untold_growth(&self) -> String {
+        let Edges { start, end } = self.explained.course.backlog();
+        format!(
+            "All was answered in the end, but {} packet-ins were outstanding at the start of the window \
+             and {} at its end, which may be growth or chance. Lengthen --duration.{}",
+            grouped(start),
+            grouped(end),
+            self.away()
+        )
+    }
+
+    pub(super) fn untold(&self) -> String {
+        let account = &self.explained.account;
+        let missing = self.evidence.counts.unanswered();
+        let (probe, controller) = (account.probe, account.controller);
+        format!(
+            "{} packet-ins have no answer; the probe explains {} to {} of what is missing, the \
+             controller {} to {}. Lengthen --duration.{}",
+            grouped(missing),
+            grouped(probe.low),
+            grouped(probe.high),
+            grouped(controller.low),
+            grouped(controller.high),
+            self.away()
+        )
+    }
+
+    /// That the probe was away for long.
+    fn away(&self) -> String {
+        match self.evidence.observed.absent {
+            0 => String::new(),
+            absent => format!(" The probe was away for {:.3} s in a row.", absent as f64 / 1e9),
+        }
+    }
+
+    /// What a reader must not take for the controller's although the probe did not limit the rates.
+    fn caveat(&self) -> String {
+        let own = own_percentiles(self.evidence.read_delay, self.evidence.rtt_from_sent);
+        if own.is_empty() {
+            return String::new();
+        }
+        format!(" Round-trip times are mostly the probe's own at {}.", in_words(&own))
+    }
+}
+
+/// The backlog of a controller, if it has one that is worth a figure.
+pub(super) fn backlog(words: &Words<'_>) -> Option<Backlog> {
+    let Words { evidence, explained } = words;
+    let Edges { start, end } = explained.course.backlog();
+    if explained.backlog <= explained.tolerance {
+        return None;
+    }
+    let seconds = evidence.seconds();
+    let mean = evidence.answers_in_window as f64 / seconds;
+    let service = explained.service;
+    let rate = service.map_or(mean, |service| service.rate);
+    let offered = evidence.wanted() as f64 / seconds;
+    Some(Backlog {
+        answer_rate: rate,
+        answer_rate_low: service.map(|service| service.low),
+        answer_rate_high: service.map(|service| service.high),
+        at_start: start,
+        at_end: end,
+        growth_rate: offered - rate,
+        time_to_answer_s: (rate > 0.0).then(|| end as f64 / rate),
+    })
+}
+
+/// How busy both sides were, as far as it is known.
+pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
+    let probe = evidence.probe.cpu_percent;
+    match evidence.controller {
+        Some(controller) => {
+            let controller = controller.cpu_percent;
+            format!(" The controller used {controller:.0} % of a core, the probe {probe:.0} %.")
+        }
+        None => format!(" The probe used {probe:.0} % of a core."),
+    }
+}
+
+/// How punctual packet-ins were.
+fn departures(send_lag: &Latency) -> String {
+    let median = send_lag.p50_ns as f64 / 1e3;
+    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    if send_lag.p99_ns <= LATE {
+        format!("Everything left on time (median send lag {median:.1} µs)")
+    } else if send_lag.p95_ns <= LATE {
+        format!(
+            "Nearly everything left on time (send lag {median:.1} µs in the median, {:.3} ms at p99)",
+            milliseconds(send_lag.p99_ns)
+        )
+    } else {
+        format!(
+            "Not everything left on time (send lag {median:.1} µs in the median, {:.3} ms at p95, \
+             {:.3} ms at p99)",
+            milliseconds(send_lag.p95_ns),
+            milliseconds(send_lag.p99_ns)
+        )
+    }
+}
+
+pub(super) fn stopped(silence: &Silence) -> String {
+    format!(
+        "The controller stopped answering: nothing came after {:.3} s of traffic until the end at \
+         {:.3} s, and {} packet-ins that left from {:.3} s on have no answer. The first is number {} \
+         of switch {} ({}). That is no limit of a rate.",
+        silence.last_answer_s,
+        silence.until_s,
+        silence.unanswered,
+        silence.sent_s,
+        silence.sequence,
+        silence.switch,
+        silence.frame
+    )
+}
+
+/// A number with its thousands apart: `186,002`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate per second, with decimals where it is low.
+fn rate(value: f64) -> String {
+    if value >= 100.0 { grouped(value.round() as u64) } else { format!("{value:.1}") }
+}
+
+fn duration(seconds: f64) -> String {
+    if seconds >= 100.0 {
+        format!("{} s", grouped(seconds.round() as u64))
+    } else {
+        format!("{seconds:.1} s")
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}

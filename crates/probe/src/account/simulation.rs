@@ -1,0 +1,632 @@
+//! A probe, a network and a controller in virtual time.
+//!
+//! The probe records what it does in the same recorders as the engine threads; everything else is
+//! known exactly. The same trial without the probe's delays is the truth: what is missing there, the
+//! controller and the network account for.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::{ControllerWork, Edges, Evidence, InSockets, Observed, ProbeWork, explain, verdict};
+use crate::config::Mode;
+use crate::engine::Recorder;
+use crate::ledger::{Tally, Window};
+use crate::outcome::{Account, Counts, Latency, Silence, SwitchOutcome, Verdict};
+use crate::trial::silence::ended_in_silence;
+
+const SECOND: f64 = 1e9;
+/// The time of a message to a controller on the same host and back, in seconds.
+const LOOPBACK: f64 = 50e-6;
+
+/// How events follow each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Spacing {
+    Even,
+    Random,
+    /// So many at once.
+    Bursts(u64),
+}
+
+/// A trial. Times are seconds since the start of traffic, rates are of all switches together.
+#[derive(Clone, Debug)]
+pub(super) struct Scenario {
+    pub(super) seed: u64,
+    pub(super) switches: usize,
+    pub(super) threads: usize,
+    pub(super) rate: f64,
+    pub(super) warm_up_rate: Option<f64>,
+    pub(super) arrivals: Spacing,
+    pub(super) warm_up: f64,
+    pub(super) measure: f64,
+    pub(super) drain: f64,
+    /// A closed loop with this window in place of a schedule.
+    pub(super) window: Option<u32>,
+    pub(super) probe: Probe,
+    pub(super) network_delay: f64,
+    pub(super) network_rate: Option<f64>,
+    pub(super) controller: Controller,
+}
+
+/// What the probe is slow at.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Probe {
+    /// Spells in which it does nothing, as beginning and length.
+    pub(super) away: Vec<(f64, f64)>,
+    /// The only thread that is away, if not all are.
+    pub(super) only: Option<usize>,
+    pub(super) send_rate: Option<f64>,
+    pub(super) read_rate: Option<f64>,
+}
+
+/// A controller with one queue and one server.
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    pub(super) rate: f64,
+    pub(super) service: Spacing,
+    /// Packet-ins that it keeps; it drops what comes beyond.
+    pub(super) queue: Option<usize>,
+    /// Packet-ins that it and its sockets keep; it does not read what comes beyond.
+    pub(super) buffer: Option<usize>,
+    /// The share of packet-ins that it drops whatever waits.
+    pub(super) drops: f64,
+    /// Spells in which it does nothing.
+    pub(super) pauses: Vec<(f64, f64)>,
+    /// Switches that it never answers.
+    pub(super) dead: Vec<usize>,
+    /// A switch with a server of its own at this rate.
+    pub(super) capped: Option<(usize, f64)>,
+    /// Answers to each packet-in.
+    pub(super) copies: u32,
+    pub(super) stops_at: f64,
+    /// A spell in which its connections are closed.
+    pub(super) gone: Option<(f64, f64)>,
+    /// The time for which its threads wait for a core over that for which they run.
+    pub(super) waited: Option<f64>,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            switches: 1,
+            threads: 1,
+            rate: 300.0,
+            warm_up_rate: None,
+            arrivals: Spacing::Even,
+            warm_up: 2.0,
+            measure: 10.0,
+            drain: 2.0,
+            window: None,
+            probe: Probe::default(),
+            network_delay: LOOPBACK / 2.0,
+            network_rate: None,
+            controller: Controller {
+                rate: 500.0,
+                service: Spacing::Even,
+                queue: None,
+                buffer: None,
+                drops: 0.0,
+                pauses: Vec::new(),
+                dead: Vec::new(),
+                capped: None,
+                copies: 1,
+                stops_at: f64::INFINITY,
+                gone: None,
+                waited: None,
+            },
+        }
+    }
+}
+
+impl Scenario {
+    /// The same trial with a probe that is never late.
+    pub(super) fn without_delays(&self) -> Self {
+        Self { probe: Probe::default(), ..self.clone() }
+    }
+
+    /// The same trial with a controller and a network that are never the limit.
+    pub(super) fn with_probe_alone(&self) -> Self {
+        let plain = Self::default();
+        let controller = Controller { rate: 1e7, ..plain.controller };
+        Self { controller, network_delay: plain.network_delay, network_rate: None, ..self.clone() }
+    }
+}
+
+/// What became of a trial.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    pub(super) counts: Counts,
+    /// In an open loop.
+    pub(super) account: Account,
+    pub(super) answers_in_window: u64,
+    pub(super) answers_to_earlier: u64,
+    pub(super) left_in_window: u64,
+    pub(super) passed_over_in_window: u64,
+    /// Packet-ins that left and were not answered at both edges of the window, and those that were
+    /// due and had not left, as the simulation saw them.
+    pub(super) outstanding: Edges,
+    pub(super) not_left: Edges,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A moment at which what there is is counted.
+    Edge(bool),
+    Arrives {
+        switch: usize,
+        sequence: u64,
+    },
+    Served {
+        station: usize,
+    },
+    Answer {
+        switch: usize,
+        sequence: u64,
+    },
+    HangsUp,
+    Wake(usize),
+}
+
+#[derive(Default)]
+struct Thread {
+    schedule: VecDeque<(u64, usize)>,
+    /// Switches with packet-ins to send, in the order in which those are due.
+    waiting: VecDeque<usize>,
+    unread: VecDeque<(usize, u64)>,
+    next_send: u64,
+    next_read: u64,
+    looked: u64,
+    /// When it wakes by itself to send or read more.
+    alarm: u64,
+}
+
+/// A queue with its server: the last one is that of the capped switch.
+#[derive(Default)]
+struct Station {
+    queue: VecDeque<(usize, u64)>,
+    busy: bool,
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    /// One for each kind of chance, so that delays change none of them.
+    due: StdRng,
+    service: StdRng,
+    drops: StdRng,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    order: u64,
+    recorders: Vec<Recorder>,
+    threads: Vec<Thread>,
+    stations: [Station; 2],
+    /// Packet-ins that wait at the controller, by switch.
+    at_controller: Vec<usize>,
+    on_their_way: u64,
+    link_free: u64,
+    unread: u64,
+    sockets: InSockets,
+    outstanding: Edges,
+    not_left: Edges,
+}
+
+fn nanos(seconds: f64) -> u64 {
+    (seconds * SECOND) as u64
+}
+
+/// Runs a trial.
+pub(super) fn run(scenario: &Scenario) -> Outcome {
+    let window =
+        Window { from: nanos(scenario.warm_up), to: nanos(scenario.warm_up + scenario.measure) };
+    let threads = scenario.threads;
+    let recorders: Vec<Recorder> = (0..threads)
+        .map(|thread| {
+            let own = (0..scenario.switches).filter(|switch| switch % threads == thread);
+            let tally = Tally::new(window, nanos(1.0), 10_000_000);
+            Recorder::new(tally, own.map(|switch| switch as u32), true, nanos(0.2))
+        })
+        .collect();
+    let mut world = World {
+        scenario,
+        due: StdRng::seed_from_u64(scenario.seed),
+        service: StdRng::seed_from_u64(scenario.seed ^ 1 << 32),
+        drops: StdRng::seed_from_u64(scenario.seed ^ 2 << 32),
+        events: BinaryHeap::new(),
+        order: 0,
+        recorders,
+        threads: (0..threads).map(|_| Thread::default()).collect(),
+        stations: Default::default(),
+        at_controller: vec![0; scenario.switches],
+        on_their_way: 0,
+        link_free: 0,
+        unread: 0,
+        sockets: InSockets::default(),
+        outstanding: Edges::default(),
+        not_left: Edges::default(),
+    };
+    world.plan(window);
+    let late: f64 = scenario
+        .probe
+        .away
+        .iter()
+        .map(|(from, length)| {
+            (from + length - from.max(scenario.warm_up + scenario.measure)).max(0.0)
+        })
+        .sum();
+    let end = window.to + nanos(scenario.drain + late);
+    while let Some(Reverse((at, _, event))) = world.events.pop() {
+        if at > end {
+            break;
+        }
+        world.happens(at, event);
+    }
+    for recorder in &mut world.recorders {
+        recorder.close(end);
+    }
+    world.concludes(window, end)
+}
+
+impl World<'_> {
+    fn push(&mut self, at: u64, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((at, self.order, event)));
+    }
+
+    fn plan(&mut self, window: Window) {
+        self.push(window.from, Event::Edge(true));
+        self.push(window.to, Event::Edge(false));
+        if let Some((from, _)) = self.scenario.controller.gone {
+            self.push(nanos(from), Event::HangsUp);
+        }
+        if self.scenario.window.is_some() {
+            (0..self.threads.len()).for_each(|thread| self.push(0, Event::Wake(thread)));
+            return;
+        }
+        let mut at = 0.0;
+        let mut number = 0u64;
+        loop {
+            let rate = match self.scenario.warm_up_rate {
+                Some(rate) if at < self.scenario.warm_up => rate,
+                _ => self.scenario.rate,
+            };
+            let (gap, burst) = match self.scenario.arrivals {
+                Spacing::Even => (1.0 / rate, 1),
+                Spacing::Random => (-(1.0 - self.due.random::<f64>()).ln() / rate, 1),
+                Spacing::Bursts(burst) => (burst as f64 / rate, burst),
+            };
+            at += gap;
+            if nanos(at) >= window.to {
+                return;
+            }
+            for _ in 0..burst {
+                let switch = number as usize % self.scenario.switches;
+                number += 1;
+                let thread = switch % self.threads.len();
+                self.threads[thread].schedule.push_back((nanos(at), switch));
+                self.push(nanos(at), Event::Wake(thread));
+            }
+        }
+    }
+
+    fn happens(&mut self, at: u64, event: Event) {
+        match event {
+            Event::Edge(is_start) => self.counts_at_edge(at, is_start),
+            Event::Wake(thread) => self.wakes(thread, at),
+            Event::Arrives { switch, sequence } => {
+                self.on_their_way -= 1;
+                self.arrives(switch, sequence, at);
+            }
+            Event::Served { station } => self.served(station, at),
+            Event::Answer { switch, sequence } => {
+                let thread = switch % self.threads.len();
+                self.unread += 1;
+                self.threads[thread].unread.push_back((switch, sequence));
+                self.push(at, Event::Wake(thread));
+            }
+            Event::HangsUp => {
+                for station in &mut self.stations {
+                    station.queue.clear();
+                }
+                self.at_controller.fill(0);
+                for recorder in &mut self.recorders {
+                    for member in 0..recorder.switches.len() {
+                        recorder.cut_off(member);
+                        recorder.counts(member).disconnects += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn counts_at_edge(&mut self, at: u64, is_start: bool) {
+        let scheduled = self.threads.iter().flat_map(|thread| &thread.schedule);
+        let untaken = scheduled.filter(|(due, _)| *due < at).count() as u64;
+        let sum = |of: fn(&Tally) -> u64| -> u64 {
+            self.recorders.iter().map(|recorder| of(&recorder.tally)).sum()
+        };
+        let values = [
+            (&mut self.sockets.unread, self.unread),
+            (&mut self.sockets.on_their_way, self.on_their_way),
+            (&mut self.outstanding, sum(Tally::outstanding)),
+            (&mut self.not_left, sum(Tally::pending) + untaken),
+        ];
+        for (edges, value) in values {
+            match is_start {
+                true => edges.start = value,
+                false => edges.end = value,
+            }
+        }
+    }
+
+    /// The end of the spell in which a thread is away, and its beginning, if it is.
+    fn away(&self, thread: usize, at: u64) -> Option<u64> {
+        let probe = &self.scenario.probe;
+        if probe.only.is_some_and(|only| only != thread) {
+            return None;
+        }
+        let spells = probe.away.iter().map(|(from, length)| (nanos(*from), nanos(from + length)));
+        spells.filter(|(from, to)| (*from..*to).contains(&at)).map(|(_, to)| to).next()
+    }
+
+    fn wakes(&mut self, thread: usize, at: u64) {
+        if let Some(back) = self.away(thread, at) {
+            return self.push(back, Event::Wake(thread));
+        }
+        let looked = self.threads[thread].looked;
+        let began = self.scenario.probe.away.iter().map(|(from, _)| nanos(*from));
+        let slept_until = began.filter(|from| (looked..at).contains(from)).min().unwrap_or(at);
+        let is_busy =
+            self.threads[thread].next_read > at || !self.threads[thread].unread.is_empty();
+        match is_busy && self.scenario.probe.read_rate.is_some() {
+            true => self.recorders[thread].did_not_look(looked, at),
+            false => self.recorders[thread].listened(looked, slept_until, at),
+        }
+        self.threads[thread].looked = at;
+        self.takes_due(thread, at);
+        self.sends(thread, at);
+        self.reads(thread, at);
+        self.recorders[thread].sample(at);
+    }
+
+    fn takes_due(&mut self, thread: usize, at: u64) {
+        let count = self.threads.len();
+        let gone = self.scenario.controller.gone;
+        let is_gone =
+            gone.is_some_and(|(from, length)| (nanos(from)..nanos(from + length)).contains(&at));
+        let mut taken = Vec::new();
+        let state = &mut self.threads[thread];
+        while state.schedule.front().is_some_and(|(due, _)| *due <= at) {
+            taken.extend(state.schedule.pop_front());
+        }
+        for (due, switch) in taken {
+            let member = switch / count;
+            if is_gone {
+                self.recorders[thread].due_in_vain(member, due);
+            } else {
+                self.recorders[thread].due_and_waits(member, due);
+                self.threads[thread].waiting.push_back(switch);
+            }
+        }
+        if let Some(window) = self.scenario.window {
+            for switch in (thread..self.scenario.switches).step_by(self.threads.len()) {
+                let member = switch / self.threads.len();
+                while self.recorders[thread].switches[member].ledger.in_loop() < window {
+                    self.recorders[thread].due(member, at);
+                    let sequence = self.recorders[thread].issue(member, at);
+                    self.recorders[thread].left(member, sequence, at);
+                    self.leaves(switch, sequence, at);
+                }
+            }
+        }
+    }
+
+    fn sends(&mut self, thread: usize, at: u64) {
+        while let Some(switch) = self.threads[thread].waiting.front().copied() {
+            let member = switch / self.threads.len();
+            if self
+                .scenario
+                .controller
+                .buffer
+                .is_some_and(|most| self.at_controller[switch] >= most)
+            {
+                self.recorders[thread].refuse(member);
+                return;
+            }
+            let next = self.threads[thread].next_send;
+            if next > at {
+                return self.sets_alarm(thread, next);
+            }
+            self.threads[thread].waiting.pop_front();
+            // A connection that ended has taken its packet-ins with it.
+            let Some((_, sequence)) = self.recorders[thread].issue_waiting(member) else {
+                continue;
+            };
+            if let Some(rate) = self.scenario.probe.send_rate {
+                self.threads[thread].next_send =
+                    next.max(at - (at - next).min(1)) + nanos(1.0 / rate);
+            }
+            self.recorders[thread].left(member, sequence, at);
+            self.leaves(switch, sequence, at);
+        }
+    }
+
+    fn sets_alarm(&mut self, thread: usize, at: u64) {
+        if self.threads[thread].alarm != at {
+            self.threads[thread].alarm = at;
+            self.push(at, Event::Wake(thread));
+        }
+    }
+
+    fn leaves(&mut self, switch: usize, sequence: u64, at: u64) {
+        let mut left = at;
+        if let Some(rate) = self.scenario.network_rate {
+            left = at.max(self.link_free) + nanos(1.0 / rate);
+            self.link_free = left;
+        }
+        self.at_controller[switch] += 1;
+        self.on_their_way += 1;
+        let arrival = left + nanos(self.scenario.network_delay);
+        self.push(arrival, Event::Arrives { switch, sequence });
+    }
+
+    fn reads(&mut self, thread: usize, at: u64) {
+        while let Some((switch, sequence)) = self.threads[thread].unread.front().copied() {
+            let next = self.threads[thread].next_read;
+            if next > at {
+                return self.sets_alarm(thread, next);
+            }
+            if let Some(rate) = self.scenario.probe.read_rate {
+                self.threads[thread].next_read = at + nanos(1.0 / rate);
+            }
+            self.threads[thread].unread.pop_front();
+            self.unread -= 1;
+            let member = switch / self.threads.len();
+            for _ in 0..self.scenario.controller.copies {
+                self.recorders[thread].answer(member, sequence, at);
+            }
+            if self.scenario.window.is_some() {
+                self.push(at, Event::Wake(thread));
+            }
+        }
+    }
+
+    fn arrives(&mut self, switch: usize, sequence: u64, at: u64) {
+        let controller = &self.scenario.controller;
+        let station = usize::from(controller.capped.is_some_and(|(capped, _)| capped == switch));
+        let waiting = self.stations[station].queue.len();
+        let drops = self.drops.random::<f64>() < controller.drops;
+        if drops
+            || controller.dead.contains(&switch)
+            || controller.queue.is_some_and(|q| waiting >= q)
+        {
+            self.at_controller[switch] = self.at_controller[switch].saturating_sub(1);
+            return;
+        }
+        self.stations[station].queue.push_back((switch, sequence));
+        self.serves(station, at);
+    }
+
+    fn serves(&mut self, station: usize, at: u64) {
+        if self.stations[station].busy || self.stations[station].queue.is_empty() {
+            return;
+        }
+        let controller = &self.scenario.controller;
+        if at as f64 / SECOND >= controller.stops_at {
+            return;
+        }
+        let rate = match (station, controller.capped) {
+            (1, Some((_, rate))) => rate,
+            _ => controller.rate,
+        };
+        let pauses =
+            controller.pauses.iter().map(|(from, length)| (nanos(*from), nanos(from + length)));
+        let start = pauses.filter(|(from, to)| (*from..*to).contains(&at)).map(|(_, to)| to).max();
+        let time = match controller.service {
+            Spacing::Random => -(1.0 - self.service.random::<f64>()).ln() / rate,
+            Spacing::Even | Spacing::Bursts(_) => 1.0 / rate,
+        };
+        self.stations[station].busy = true;
+        self.push(start.unwrap_or(at) + nanos(time), Event::Served { station });
+    }
+
+    fn served(&mut self, station: usize, at: u64) {
+        self.stations[station].busy = false;
+        if let Some((switch, sequence)) = self.stations[station].queue.pop_front() {
+            self.at_controller[switch] = self.at_controller[switch].saturating_sub(1);
+            let arrival = at + nanos(self.scenario.network_delay);
+            self.push(arrival, Event::Answer { switch, sequence });
+            if self.scenario.controller.buffer.is_some() {
+                self.push(at, Event::Wake(switch % self.threads.len()));
+            }
+        }
+        self.serves(station, at);
+    }
+
+    fn concludes(self, window: Window, end: u64) -> Outcome {
+        let scenario = self.scenario;
+        let mut counts = Counts::default();
+        let (mut left_in_window, mut answers_in_window, mut answers_to_earlier) = (0, 0, 0);
+        let mut switches = Vec::new();
+        let mut histograms = crate::outcome::Histograms::default();
+        for recorder in &self.recorders {
+            for record in &recorder.switches {
+                let own = record.ledger.counts();
+                counts.due += own.due;
+                counts.sent += own.sent;
+                counts.answered += own.answered;
+                counts.answered_after += own.answered_after;
+                counts.lost += own.lost;
+                counts.passed_over += own.passed_over;
+                counts.waiting += own.waiting;
+                counts.unsent += own.unsent;
+                counts.duplicated += own.duplicated;
+                counts.disconnects += own.disconnects;
+                let in_window = record.ledger.in_window();
+                left_in_window += in_window.left;
+                answers_in_window += in_window.answers;
+                answers_to_earlier += in_window.answers_to_earlier;
+                switches.push(SwitchOutcome {
+                    index: record.index,
+                    counts: own,
+                    ..SwitchOutcome::default()
+                });
+            }
+            let own = &recorder.tally.histograms;
+            histograms.send_lag.add(&own.send_lag).expect("same precision");
+            histograms.read_delay.add(&own.read_delay).expect("same precision");
+            histograms.rtt_in_window.add(&own.rtt_in_window).expect("same precision");
+        }
+        let observed = Observed::of(self.recorders.iter(), window);
+        let mode = match scenario.window {
+            Some(window) => Mode::Closed { window, give_up: Duration::from_secs(5) },
+            None => Mode::Open,
+        };
+        let found = ended_in_silence(|| self.recorders.iter(), nanos(scenario.drain));
+        let silence = found.map(|found| Silence {
+            last_answer_s: found.last_answer as f64 / SECOND,
+            until_s: end as f64 / SECOND,
+            unanswered: found.unanswered,
+            sent_s: found.sent as f64 / SECOND,
+            switch: found.switch,
+            sequence: found.sequence,
+            frame: String::new(),
+        });
+        let latency = |histogram| Latency::of(histogram);
+        let (send_lag, read_delay) =
+            (latency(&histograms.send_lag), latency(&histograms.read_delay));
+        let rtt_from_sent = latency(&histograms.rtt_in_window);
+        let waited = scenario.controller.waited;
+        let evidence = Evidence {
+            mode,
+            window,
+            counts: &counts,
+            observed: &observed,
+            sockets: Some(self.sockets),
+            network_rtt: Some(nanos(2.0 * scenario.network_delay)),
+            send_lag: &send_lag,
+            read_delay: &read_delay,
+            rtt_from_sent: &rtt_from_sent,
+            answers_in_window,
+            probe: ProbeWork { cpu_percent: 20.0, threads: scenario.threads },
+            controller: waited
+                .map(|waited| ControllerWork { cpu_percent: 100.0, waited: Some(waited) }),
+            silence: silence.as_ref(),
+            switches: &switches,
+        };
+        let explained = explain(&evidence);
+        Outcome {
+            verdict: verdict(&evidence),
+            account: explained.account,
+            passed_over_in_window: explained.course.passed_over,
+            counts,
+            answers_in_window,
+            answers_to_earlier,
+            left_in_window,
+            outstanding: self.outstanding,
+            not_left: self.not_left,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Counts of packet-ins and answers in short intervals of a trial.
+//!
+//! They say when packet-ins were due, left and were answered, so that it can be told afterwards
+//! which side delayed what. Times are nanoseconds since the start of traffic.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::Window;
+
+/// The shortest interval, in nanoseconds.
+const SHORTEST: u64 = 50_000_000;
+/// The most intervals up to the end of the window, about.
+const MOST_IN_WINDOW: u64 = 1_000;
+/// The fewest intervals in the window.
+const LEAST_IN_WINDOW: u64 = 20;
+/// The most intervals of a trial; what comes later counts in the last one.
+const MOST: usize = 2_000;
+
+/// What happened in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Interval {
+    /// Packets that were due.
+    pub(crate) due: u64,
+    /// Of the due, those that rules handled.
+    pub(crate) handled: u64,
+    /// Of the due, those that had no connection to leave by.
+    pub(crate) cut_off: u64,
+    /// Packet-ins that left, whenever they were due.
+    pub(crate) left: u64,
+    /// Of those that left, late ones that left in a burst.
+    pub(crate) late: u64,
+    /// The most packet-ins that had neither left nor been refused when a late one left.
+    pub(crate) held: u64,
+    /// Packet-ins that connections refused when the last one became due.
+    pub(crate) refused: u64,
+    /// First answers that arrived, whenever their packet-in was due.
+    pub(crate) answers: u64,
+    /// Of the answers, those whose packet-in's departure is remembered, and the sum of their times
+    /// from it in nanoseconds.
+    pub(crate) timed: u64,
+    pub(crate) rtt: u64,
+    /// Packet-ins that were passed over, since a later one of their switch was answered, less those
+    /// that were answered after all.
+    pub(crate) passed_over: i64,
+}
+
+/// The intervals of a trial. One of them begins where the window does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Intervals {
+    length: u64,
+    /// Added to a moment, so that the window begins with an interval.
+    shift: u64,
+    entries: Vec<Interval>,
+    /// The interval that was looked up last, as moments and a place: most follow each other.
+    #[serde(skip)]
+    last: (u64, u64, usize),
+}
+
+impl Intervals {
+    pub(crate) fn new(window: Window) -> Self {
+        let span = window.to.saturating_sub(window.from).max(1);
+        let wanted = SHORTEST.max(window.to / MOST_IN_WINDOW);
+        let count = (span / wanted).max(LEAST_IN_WINDOW);
+        let length = (span / count).max(1);
+        let shift = (length - window.from % length) % length;
+        Self { length, shift, entries: Vec::new(), last: (0, 0, 0) }
+    }
+
+    /// The interval that holds a moment.
+    #[inline]
+    pub(crate) fn at(&mut self, at: u64) -> &mut Interval {
+        let (from, to, place) = self.last;
+        if (from..to).contains(&at) && place < self.entries.len() {
+            return &mut self.entries[place];
+        }
+        self.look_up(at)
+    }
+
+    fn look_up(&mut self, at: u64) -> &mut Interval {
+        let number = at.saturating_add(self.shift) / self.length;
+        let place = usize::try_from(number).unwrap_or(MOST).min(MOST - 1);
+        if place >= self.entries.len() {
+            self.entries.resize(place + 1, Interval::default());
+        }
+        let from = (number * self.length).saturating_sub(self.shift);
+        let to = (number + 1).saturating_mul(self.length).saturating_sub(self.shift);
+        self.last = (from, to, place);
+        &mut self.entries[place]
+    }
+
+    /// The length of an interval in nanoseconds.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn entries(&self) -> &[Interval] {
+        &self.entries
+    }
+
+    /// The place of the first interval that begins at `at` or later.
+    pub(crate) fn place(&self, at: u64) -> usize {
+        let number = at.saturating_add(self.shift).div_ceil(self.length);
+        usize::try_from(number).unwrap_or(MOST).min(MOST)
+    }
+
+    /// The moment at which an interval ends.
+    #[cfg(test)]
+    fn end(&self, place: usize) -> u64 {
+        ((place as u64 + 1) * self.length).saturating_sub(self.shift)
+    }
+
+    /// Adds what other threads saw in the same trial.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let count = self.entries.len().max(other.entries.len());
+        self.entries.resize(count, Interval::default());
+        for (sum, one) in self.entries.iter_mut().zip(&other.entries) {
+            sum.due += one.due;
+            sum.handled += one.handled;
+            sum.cut_off += one.cut_off;
+            sum.left += one.left;
+            sum.late += one.late;
+            sum.held += one.held;
+            sum.refused += one.refused;
+            sum.answers += one.answers;
+            sum.timed += one.timed;
+            sum.rtt += one.rtt;
+            sum.passed_over += one.passed_over;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn the_window_is_made_of_whole_intervals() {
+        for (from, to) in [(2_000, 12_000), (123, 10_123), (0, 77), (30_000, 30_500)] {
+            let window = Window { from: from * MS, to: to * MS };
+            let intervals = Intervals::new(window);
+            let (first, end) = (intervals.place(window.from), intervals.place(window.to));
+            assert!(end - first >= 20, "{first} to {end}");
+            if first > 0 {
+                assert_eq!(intervals.end(first - 1), window.from);
+            }
+            let rest = window.to.abs_diff(intervals.end(end - 1));
+            assert!(rest < 1_000, "{rest} ns of {window:?}");
+        }
+    }
+
+    #[test]
+    fn a_moment_falls_into_its_interval_in_any_order() {
+        let mut intervals = Intervals::new(Window { from: 120 * MS, to: 1_120 * MS });
+        for at in [0, 130 * MS, 119 * MS, 120 * MS, 169 * MS, 170 * MS, 119 * MS] {
+            intervals.at(at).due += 1;
+        }
+        let due: Vec<u64> = intervals.entries().iter().map(|interval| interval.due).collect();
+        assert_eq!(due, [1, 0, 2, 3, 1]);
+        intervals.at(u64::MAX).left += 1;
+        assert_eq!(intervals.entries().len(), MOST);
+        let mut sum = Intervals::new(Window { from: 120 * MS, to: 1_120 * MS });
+        sum.add(&intervals);
+        sum.add(&intervals);
+        assert_eq!((sum.entries()[3].due, sum.entries()[MOST - 1].left), (6, 2));
+    }
+}

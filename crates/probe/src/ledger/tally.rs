@@ -1,0 +1,180 @@
+//! What the switches of one engine thread have in common: their window, their values over time,
+//! and their sums.
+
+use serde::{Deserialize, Serialize};
+
+use super::Window;
+use crate::engine::intervals::Intervals;
+use crate::outcome::Histograms;
+
+/// Nanoseconds of a spell that count as one sample of the read delay.
+const LOOK_UNIT: u64 = 100;
+/// A packet-in that leaves later than this, in nanoseconds, is late.
+pub(crate) const LATE: u64 = 1_000_000;
+/// Late packet-ins that leave within this many nanoseconds of each other make a burst.
+const BURST: u64 = 1_000_000;
+
+/// Tally of the switches of one engine thread.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    pub(super) window: Window,
+    pub(super) late_after: u64,
+    /// Packet-ins that are due or issued and have not left.
+    pub(super) pending: u64,
+    /// Of the pending, those that a connection refused.
+    pub(super) refused: u64,
+    /// Packet-ins that left and were not answered.
+    pub(super) outstanding: u64,
+    /// Of those, packet-ins that were passed over.
+    passed_over: i64,
+    /// When a packet-in left last, and when a first answer came last.
+    pub(super) last_left: Option<u64>,
+    last_answer: Option<u64>,
+    /// The longest time between two first answers that came one after the other.
+    longest_gap: u64,
+    /// The latest departure that was answered.
+    answered_up_to: Option<u64>,
+    /// When the last late packet-in left, and whether it counts as part of a burst.
+    last_late: Option<(u64, bool)>,
+    /// The last look at the sockets before the one that found the answers being read.
+    missed_at: u64,
+    /// Answers that may have waited in sockets at the start and at the end of the window.
+    unread: [u64; 2],
+    /// Ring places in use, and allowed, over all switches of the thread.
+    pub(super) places: usize,
+    pub(super) place_limit: usize,
+    /// Values over time.
+    pub(crate) intervals: Intervals,
+    /// Times of packet-ins due in the window.
+    pub(crate) histograms: Histograms,
+}
+
+impl Tally {
+    /// Answers beyond `late_after` nanoseconds are late; at most `place_limit` packet-ins are
+    /// remembered at a time.
+    pub(crate) fn new(window: Window, late_after: u64, place_limit: usize) -> Self {
+        Self {
+            window,
+            late_after,
+            pending: 0,
+            refused: 0,
+            outstanding: 0,
+            passed_over: 0,
+            last_left: None,
+            last_answer: None,
+            longest_gap: 0,
+            answered_up_to: None,
+            last_late: None,
+            missed_at: 0,
+            unread: [0; 2],
+            places: 0,
+            place_limit: place_limit.max(1),
+            intervals: Intervals::new(window),
+            histograms: Histograms::default(),
+        }
+    }
+
+    /// Notes that during `length` nanoseconds an answer would have waited `delay` at most. A moment
+    /// is more likely to fall into a long spell, so it counts by its length.
+    pub(crate) fn read_delay(&mut self, delay: u64, length: u64) {
+        let weight = (length / LOOK_UNIT).max(1);
+        // Grows by itself, so that no value is too large.
+        let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
+    }
+
+    /// Notes that answers read from now on had not arrived at this moment.
+    pub(crate) fn missed(&mut self, at: u64) {
+        self.missed_at = at;
+    }
+
+    /// Notes how many packet-ins connections refuse when one more is due.
+    pub(super) fn note_refused(&mut self, due: u64) {
+        self.intervals.at(due).refused = self.refused;
+    }
+
+    /// Notes that a packet-in left, and whether it belongs to a burst of late ones. It counts as
+    /// pending no more.
+    pub(super) fn note_departure(&mut self, due: u64, at: u64, held_back: bool) {
+        let held = (self.pending + 1).saturating_sub(self.refused);
+        let interval = self.intervals.at(at);
+        interval.left += 1;
+        // What a connection had refused is late by the controller.
+        if held_back || at.saturating_sub(due) <= LATE {
+            return;
+        }
+        interval.held = interval.held.max(held);
+        let is_burst = match self.last_late {
+            Some((last, counted)) if at.saturating_sub(last) <= BURST => {
+                interval.late += 1 + u64::from(!counted);
+                true
+            }
+            _ => false,
+        };
+        self.last_late = Some((at, is_burst));
+    }
+
+    /// Notes a first answer to a packet-in that left at `sent`, where that is remembered.
+    pub(super) fn note_answer(&mut self, sent: Option<u64>, passed_over: i64, at: u64) {
+        if let Some(last) = self.last_answer {
+            self.longest_gap = self.longest_gap.max(at.saturating_sub(last));
+        }
+        self.last_answer = self.last_answer.max(Some(at));
+        self.answered_up_to = self.answered_up_to.max(sent);
+        self.passed_over += passed_over;
+        let interval = self.intervals.at(at);
+        interval.answers += 1;
+        interval.passed_over += passed_over;
+        if let Some(sent) = sent {
+            interval.timed += 1;
+            interval.rtt += at.saturating_sub(sent);
+        }
+        for (unread, edge) in self.unread.iter_mut().zip([self.window.from, self.window.to]) {
+            *unread += u64::from(self.missed_at < edge && edge <= at);
+        }
+    }
+
+    /// The measured part of the trial.
+    pub(crate) fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Packet-ins that are due or issued and have not left.
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending
+    }
+
+    /// Packet-ins that left and were not answered.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Packet-ins that left, were not answered, and were not passed over.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.outstanding.saturating_sub(u64::try_from(self.passed_over).unwrap_or(0))
+    }
+
+    /// When a packet-in left last.
+    pub(crate) fn last_left(&self) -> Option<u64> {
+        self.last_left
+    }
+
+    /// When a first answer came last.
+    pub(crate) fn last_answer(&self) -> Option<u64> {
+        self.last_answer
+    }
+
+    /// The longest time between two first answers that came one after the other, in nanoseconds.
+    pub(crate) fn longest_gap(&self) -> u64 {
+        self.longest_gap
+    }
+
+    /// The latest departure of a packet-in that was answered.
+    pub(crate) fn answered_up_to(&self) -> Option<u64> {
+        self.answered_up_to
+    }
+
+    /// Answers that may have waited in sockets at the start and at the end of the window.
+    pub(crate) fn unread(&self) -> [u64; 2] {
+        self.unread
+    }
+}

@@ -1,0 +1,230 @@
+//! What a ledger counts, and what it makes of answers, duplicates and refusals.
+
+use super::*;
+
+fn tally() -> Tally {
+    Tally::new(Window { from: 100, to: 200 }, 50, 1000)
+}
+
+fn send(ledger: &mut SwitchLedger, tally: &mut Tally, due: u64, sent: u64) -> u64 {
+    ledger.due(tally, due);
+    let sequence = ledger.issue(tally, due);
+    ledger.left(tally, sequence, sent);
+    sequence
+}
+
+#[test]
+fn only_the_window_counts() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    for due in [50, 99, 100, 199, 200] {
+        let sequence = send(&mut ledger, &mut tally, due, due + 1);
+        assert_eq!(
+            ledger.answer(&mut tally, sequence, due + 11),
+            Answer::First { frees_place: true }
+        );
+    }
+    let counts = ledger.counts();
+    assert_eq!((counts.due, counts.sent, counts.answered, counts.lost), (2, 2, 2, 0));
+    assert_eq!(tally.histograms.rtt_from_due.len(), 2);
+    assert_eq!(tally.histograms.rtt_from_due.max(), 11);
+    assert_eq!(tally.histograms.rtt_from_sent.max(), 10);
+    assert_eq!((ledger.total_answered(), ledger.outstanding()), (5, 0));
+}
+
+#[test]
+fn times_of_seconds_are_recorded_as_they_are() {
+    const SECOND: u64 = 1_000_000_000;
+    let mut tally = Tally::new(Window { from: 0, to: SECOND }, SECOND, 10);
+    let mut ledger = SwitchLedger::default();
+    let sequence = send(&mut ledger, &mut tally, 0, SECOND);
+    ledger.answer(&mut tally, sequence, 20 * SECOND);
+    for (histogram, expected) in [
+        (&tally.histograms.send_lag, SECOND),
+        (&tally.histograms.rtt_from_due, 20 * SECOND),
+        (&tally.histograms.rtt_from_sent, 19 * SECOND),
+    ] {
+        let error = histogram.max().abs_diff(expected) as f64 / expected as f64;
+        assert!(error < 0.001, "{} instead of {expected}", histogram.max());
+    }
+}
+
+#[test]
+fn lost_late_duplicated_and_unmatched_are_told_apart() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    let lost = send(&mut ledger, &mut tally, 100, 100);
+    let late = send(&mut ledger, &mut tally, 101, 101);
+    let twice = send(&mut ledger, &mut tally, 102, 102);
+    ledger.answer(&mut tally, twice, 110);
+    assert_eq!(ledger.answer(&mut tally, twice, 111), Answer::Duplicate);
+    assert_eq!(ledger.answer(&mut tally, late, 152), Answer::First { frees_place: true });
+    assert_eq!(ledger.answer(&mut tally, 77, 153), Answer::Unmatched);
+    let counts = ledger.counts();
+    assert_eq!((counts.lost, counts.late, counts.duplicated), (1, 1, 1));
+    assert_eq!(ledger.outstanding(), 1);
+    assert!(ledger.place(lost).is_some());
+}
+
+#[test]
+fn an_answer_before_its_packet_in_left_is_unmatched() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    let sequence = ledger.issue(&mut tally, 100);
+    assert_eq!(ledger.answer(&mut tally, sequence, 120), Answer::Unmatched);
+}
+
+#[test]
+fn what_never_left_neither_blocks_the_ring_nor_the_loop() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    let stuck = ledger.issue(&mut tally, 100);
+    let sent = send(&mut ledger, &mut tally, 101, 101);
+    ledger.answer(&mut tally, sent, 105);
+    ledger.abandon(&mut tally, stuck);
+    assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
+    assert_eq!(ledger.counts().lost, 0);
+}
+
+#[test]
+fn what_rules_handle_is_neither_sent_nor_lost_nor_outstanding() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    for (due, forwarded) in [(50, true), (100, true), (101, true), (102, false)] {
+        ledger.due(&mut tally, due);
+        let sequence = ledger.issue(&mut tally, due);
+        ledger.handled(&mut tally, sequence, forwarded);
+        assert_eq!(ledger.answer(&mut tally, sequence, 110), Answer::Duplicate);
+    }
+    let sent = send(&mut ledger, &mut tally, 103, 103);
+    ledger.answer(&mut tally, sent, 110);
+    let counts = ledger.counts();
+    assert_eq!((counts.forwarded_by_rules, counts.dropped_by_rules), (2, 1));
+    assert_eq!((counts.due, counts.sent, counts.answered, counts.lost), (4, 1, 1, 0));
+    assert_eq!((counts.handled_by_rules(), counts.unsent), (3, 0));
+    assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
+}
+
+#[test]
+fn forgotten_times_are_reported_and_answers_still_counted() {
+    let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 2);
+    let mut ledger = SwitchLedger::default();
+    let first = send(&mut ledger, &mut tally, 1, 1);
+    for due in 2..5 {
+        send(&mut ledger, &mut tally, due, due);
+    }
+    assert_eq!(ledger.answer(&mut tally, first, 9), Answer::First { frees_place: true });
+    assert_eq!(ledger.answer(&mut tally, first, 10), Answer::Duplicate);
+    let counts = ledger.counts();
+    assert_eq!((counts.answered, counts.untimed, counts.duplicated), (1, 1, 1));
+    assert_eq!(tally.histograms.rtt_from_due.len(), 0);
+    assert_eq!(ledger.outstanding(), 3);
+}
+
+#[test]
+fn what_the_connection_refused_is_held_back_and_nothing_else() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    send(&mut ledger, &mut tally, 100, 100);
+    // It waits in a buffer of ours behind a reply, and leaves with it.
+    let behind = ledger.issue(&mut tally, 101);
+    ledger.left(&mut tally, behind, 150);
+    assert_eq!(ledger.hindered(), Hindered::default());
+    let written = ledger.issue(&mut tally, 102);
+    ledger.wait(&mut tally, 103);
+    ledger.refuse(&mut tally);
+    ledger.wait(&mut tally, 104);
+    ledger.left(&mut tally, written, 160);
+    let (due, refused) = ledger.issue_waiting(&mut tally).expect("one waits");
+    ledger.left(&mut tally, refused, 160);
+    assert_eq!((due, ledger.hindered().held_back), (103, 2));
+    let (due, later) = ledger.issue_waiting(&mut tally).expect("one waits");
+    ledger.left(&mut tally, later, 160);
+    assert_eq!((due, ledger.hindered().held_back), (104, 2));
+    assert_eq!(ledger.issue_waiting(&mut tally), None);
+}
+
+#[test]
+fn everything_due_is_accounted_for() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    for due in 95..105 {
+        ledger.due(&mut tally, due);
+        ledger.withhold(&mut tally, due, Hindrance::NoConnection);
+    }
+    for due in 105..125 {
+        ledger.due(&mut tally, due);
+        ledger.wait(&mut tally, due);
+    }
+    // Four left, one waits in a buffer, the rest to be issued, when the connection ends.
+    let issued: Vec<_> = (0..5).filter_map(|_| ledger.issue_waiting(&mut tally)).collect();
+    for (due, sequence) in &issued[..4] {
+        ledger.left(&mut tally, *sequence, due + 1);
+    }
+    ledger.cut_off(&mut tally);
+    assert_eq!((tally.pending(), tally.outstanding(), ledger.waiting()), (0, 4, 0));
+    for due in 125..135 {
+        ledger.due(&mut tally, due);
+        ledger.wait(&mut tally, due);
+    }
+    // Three are refused, of which one was issued; seven are due later.
+    ledger.issue_waiting(&mut tally);
+    (ledger.refused_waiting, ledger.refused_pending) = (2, 3);
+    tally.refused = 3;
+    ledger.refused_to = ledger.next_sequence();
+    ledger.close(&mut tally);
+    let counts = ledger.counts();
+    assert_eq!((counts.due, counts.sent, counts.unsent), (35, 4, 31));
+    assert_eq!(ledger.hindered(), Hindered { held_back: 0, refused: 3, cut_off: 21 });
+    assert_eq!((tally.pending(), ledger.in_loop()), (0, 4));
+    // What a stream still held when it was given up does not count when it leaves after all.
+    ledger.left(&mut tally, issued[4].1, 140);
+    assert_eq!(ledger.counts(), counts);
+}
+
+#[test]
+fn the_unanswered_end_of_a_trial_is_found() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    for due in 100..110 {
+        let sequence = send(&mut ledger, &mut tally, due, due);
+        if due < 106 && due != 103 {
+            ledger.answer(&mut tally, sequence, due + 5);
+        }
+    }
+    assert_eq!((tally.answered_up_to(), tally.last_answer()), (Some(105), Some(110)));
+    assert_eq!(ledger.left_after(105), (4, Some((106, 6))));
+    assert_eq!(ledger.left_after(109), (0, None));
+}
+
+#[test]
+fn giving_up_frees_places_once() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    let first = send(&mut ledger, &mut tally, 100, 100);
+    let second = send(&mut ledger, &mut tally, 101, 101);
+    ledger.answer(&mut tally, second, 105);
+    send(&mut ledger, &mut tally, 130, 130);
+    assert_eq!((ledger.in_loop(), ledger.outstanding()), (2, 2));
+    assert_eq!(ledger.give_up(120), 1);
+    assert_eq!(ledger.give_up(120), 0);
+    assert_eq!((ledger.in_loop(), ledger.outstanding()), (1, 1));
+    assert_eq!(ledger.answer(&mut tally, first, 140), Answer::First { frees_place: false });
+    assert_eq!((ledger.in_loop(), ledger.outstanding()), (1, 1));
+    assert_eq!(ledger.counts().lost, 1);
+}
+
+#[test]
+fn sequence_numbers_are_widened_to_the_latest_issued() {
+    let mut tally = Tally::new(Window { from: 0, to: 1 }, 1, 10);
+    let mut ledger = SwitchLedger::default();
+    assert_eq!(ledger.widen(0, 3), None);
+    for due in 0..21 {
+        send(&mut ledger, &mut tally, due, due);
+    }
+    assert_eq!(ledger.widen(4, 3), Some(20));
+    assert_eq!(ledger.widen(5, 3), Some(13));
+    assert_eq!(ledger.widen(0, 3), Some(16));
+}
+
+#[test]
+fn in_order_matching_takes_the_oldest() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    assert_eq!(ledger.answer_oldest(&mut tally, 99), (Answer::Unmatched, None));
+    send(&mut ledger, &mut tally, 100, 100);
+    send(&mut ledger, &mut tally, 101, 101);
+    assert_eq!(ledger.answer_oldest(&mut tally, 110).1, Some(0));
+    assert_eq!(ledger.answer_oldest(&mut tally, 111).1, Some(1));
+    assert_eq!(ledger.answer_oldest(&mut tally, 112), (Answer::Unmatched, None));
+}
