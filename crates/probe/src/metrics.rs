@@ -235,6 +235,21 @@ const PARTS: &[Metric] = &[
     },
 ];
 
+const BACKLOG: &[Metric] = &[
+    Metric {
+        name: "backlog.start",
+        unit: Unit::Count,
+        summary: "Packet-ins that waited for the controller at the start of the window, if they grew",
+        read: |trial| trial.verdict.backlog.map(|backlog| backlog.at_start as f64),
+    },
+    Metric {
+        name: "backlog.end",
+        unit: Unit::Count,
+        summary: "Packet-ins that waited for the controller at the end of the window, if they grew",
+        read: |trial| trial.verdict.backlog.map(|backlog| backlog.at_end as f64),
+    },
+];
+
 const RTT_IN_WINDOW: &[Metric] = latency_metrics!(
     |trial| &trial.in_window.rtt_from_sent, "rtt_in_window",
     "the round-trip time from sent of answers that arrived in the window, to whatever packet-in",
@@ -245,7 +260,9 @@ const RTT_IN_WINDOW: &[Metric] = latency_metrics!(
 impl Metric {
     /// Every metric, in the order of the manual.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        [GENERAL, RTT, RTT_FROM_SENT, LAG, READ_DELAY, PARTS, RTT_IN_WINDOW].into_iter().flatten()
+        [GENERAL, RTT, RTT_FROM_SENT, LAG, READ_DELAY, PARTS, RTT_IN_WINDOW, BACKLOG]
+            .into_iter()
+            .flatten()
     }
 
     /// The metric with a name.

@@ -393,6 +393,7 @@ impl RunDirectory {
                 let kinds = [
                     ("rtt_from_due", &trial.histograms.rtt_from_due),
                     ("rtt_from_sent", &trial.histograms.rtt_from_sent),
+                    ("rtt_in_window", &trial.histograms.rtt_in_window),
                     ("send_lag", &trial.histograms.send_lag),
                     ("read_delay", &trial.histograms.read_delay),
                 ];

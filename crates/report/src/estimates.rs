@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     FromDue,
     /// Round-trip time from sent.
     FromSent,
+    /// Round-trip time from sent of the answers in the window, to whatever packet-in.
+    InWindow,
     /// Delay behind the schedule.
     Lag,
     /// Time that an answer may have waited until the probe read it.
@@ -64,6 +66,7 @@ impl Kind {
         match self {
             Self::FromDue => &trial.rtt_from_due,
             Self::FromSent => &trial.rtt_from_sent,
+            Self::InWindow => &trial.in_window.rtt_from_sent,
             Self::Lag => &trial.send_lag,
             Self::Unread => &trial.read_delay,
         }
@@ -88,7 +91,7 @@ impl Kind {
             let all = match self {
                 Self::FromDue | Self::Lag => counts.due.saturating_sub(counts.handled_by_rules()),
                 Self::FromSent => counts.sent,
-                Self::Unread => return 0,
+                Self::InWindow | Self::Unread => return 0,
             };
             all.saturating_sub(self.of(trial).samples)
         };
@@ -116,10 +119,20 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     let kinds = [
         (Kind::FromDue, "RTT from due"),
         (Kind::FromSent, "RTT from sent"),
+        (Kind::InWindow, "RTT in window"),
         (Kind::Lag, "behind schedule"),
         (Kind::Unread, "read delay"),
     ];
-    kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect()
+    let applies = |kind: Kind| kind != Kind::InWindow || has_earlier(point);
+    kinds.into_iter().filter(|(kind, _)| applies(*kind) && kind.samples(point) > 0).collect()
+}
+
+/// Whether so many answers in the window were to packet-ins due before it that the window has times of
+/// its own.
+fn has_earlier(point: &Point) -> bool {
+    let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
+    let earlier = sum(|trial| trial.in_window.answers_to_earlier);
+    earlier > NOTABLE * sum(|trial| trial.in_window.answers)
 }
 
 /// Rates and load of a point, in the order of reports. What does not apply is left out.
@@ -135,6 +148,8 @@ pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
         ("unanswered", "unanswered", Unit::Fraction, unsent),
         ("rules installed", "rules_rate", Unit::PerSecond, rules),
         ("outstanding, most", "outstanding.max", Unit::Count, true),
+        ("backlog at the start", "backlog.start", Unit::Count, true),
+        ("backlog at the end", "backlog.end", Unit::Count, true),
         ("fairness over switches", "fairness", Unit::Index, point.switches > 1),
         ("controller CPU", "controller.cpu", Unit::CpuPercent, true),
         ("controller memory", "controller.rss", Unit::Bytes, true),
@@ -163,6 +178,8 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
         ("unmatched", total(|c| c.unmatched)),
         ("forwarded by rules", total(|c| c.forwarded_by_rules)),
         ("dropped by rules", total(|c| c.dropped_by_rules)),
+        ("passed over", total(|c| c.passed_over)),
+        ("still waiting", total(|c| c.waiting)),
         ("untimed", total(|c| c.untimed)),
         ("packet-outs", total(|c| c.packet_outs)),
         ("rules installed", total(|c| c.rules_installed)),

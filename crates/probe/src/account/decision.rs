@@ -47,11 +47,10 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     if let Some(silence) = evidence.silence {
         return Some(plain(Saturated::Unknown, sentence::stopped(silence)));
     }
-    // What never could leave, or was not read, tells of a side all the same.
-    let left = counts.sent > 0;
-    (left && evidence.observed.ever_answered == 0 && evidence.mode != Mode::Open
-        || left && evidence.observed.ever_answered == 0 && !is_refused(evidence))
-    .then(|| plain(Saturated::Unknown, "Nothing was answered."))
+    // What connections refused tells of a side although nothing was answered.
+    let is_told = evidence.mode == Mode::Open && is_refused(evidence);
+    let is_silent = counts.sent > 0 && evidence.observed.ever_answered == 0;
+    (is_silent && !is_told).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
 /// Whether connections refused more packet-ins, or had none, than a verdict overlooks.

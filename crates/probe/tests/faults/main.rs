@@ -132,6 +132,51 @@ fn a_controller_that_closes_in_the_middle_of_traffic() {
     assert_eq!(trial.verdict.saturated, Saturated::Controller, "{:?}", trial.verdict);
 }
 
+/// All answers in the window are to packet-ins of the warm-up, and those of the window are lost.
+#[test]
+fn a_controller_with_a_backlog_is_the_limit() {
+    let peer = Peer::start(Behaviour::AnswerPerSecond(50));
+    let more = [
+        ("traffic.arp-first", "false"),
+        ("traffic.rate", "400"),
+        ("timing.warm-up", "1s"),
+        ("timing.measure", "1s"),
+        ("timing.drain", "100ms"),
+    ];
+    let trial = trial(&peer, &more);
+    let (counts, in_window, verdict) = (trial.counts, trial.in_window, &trial.verdict);
+    assert_eq!((counts.answered, counts.lost + counts.unsent), (0, counts.due), "{counts:?}");
+    assert!(in_window.answers > 0 && in_window.rtt_from_sent.samples > 0, "{in_window:?}");
+    assert_eq!(in_window.answers_to_earlier, in_window.answers, "{in_window:?}");
+    assert_eq!(verdict.saturated, Saturated::Controller, "{verdict:?}");
+    assert!(verdict.because.contains("were to packet-ins that were due before it"), "{verdict:?}");
+    assert!(verdict.because.contains("Next: `") && verdict.because.contains("-r "), "{verdict:?}");
+    let backlog = verdict.backlog.expect("it grew");
+    assert!(backlog.at_end > backlog.at_start + counts.due / 2, "{backlog:?}");
+    // The rate that is sent is the one of the values over time.
+    let seconds = trial.series.sent_per_s.get(1).copied().unwrap_or(0);
+    assert!((trial.rates.sent - seconds as f64).abs() < 1e-9, "{:?}", trial.series);
+    assert!(trial.rates.loss <= 1.0, "{:?}", trial.rates);
+}
+
+#[test]
+fn a_backlog_is_waited_for_until_it_is_empty() {
+    let peer = Peer::start(Behaviour::AnswerPerSecond(50));
+    let more = [
+        ("traffic.arp-first", "false"),
+        ("traffic.rate", "100"),
+        ("timing.warm-up", "200ms"),
+        ("timing.measure", "1s"),
+        ("timing.drain", "until-empty:1m"),
+    ];
+    let trial = trial(&peer, &more);
+    let counts = trial.counts;
+    assert_eq!((counts.answered, counts.lost, counts.unsent), (counts.due, 0, 0), "{counts:?}");
+    let answers = counts.answered - counts.answered_after + trial.in_window.answers_to_earlier;
+    assert_eq!(answers, trial.in_window.answers, "{counts:?}, {:?}", trial.in_window);
+    assert_eq!(trial.verdict.saturated, Saturated::Controller, "{:?}", trial.verdict);
+}
+
 #[test]
 fn a_controller_that_stops_answering_for_good() {
     let peer = Peer::start(Behaviour::AnswerUpTo(10));

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use openflow::framing::Framer;
 use openflow::handshake::{Event, Handshake};
@@ -38,6 +38,8 @@ pub(crate) enum Behaviour {
         /// Answers to each.
         copies: u32,
     },
+    /// Answers so many packet-ins of each connection per second, one after the other.
+    AnswerPerSecond(u32),
     /// Answers so many packet-ins of each connection and then only reads.
     AnswerUpTo(u32),
     /// Ahead of every answer asks for so many echoes, each with as many bytes.
@@ -182,6 +184,7 @@ fn serve(mut stream: TcpStream, behaviour: Behaviour, stop: &AtomicBool) -> std:
     let mut framer = Framer::new();
     let mut buffer = [0; 4096];
     let mut packets = 0;
+    let mut next = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let count = match stream.read(&mut buffer) {
             Ok(0) => return Ok(()),
@@ -203,6 +206,15 @@ fn serve(mut stream: TcpStream, behaviour: Behaviour, stop: &AtomicBool) -> std:
             if handshake.is_ready() && frame[1] == MessageType::PACKET_IN.0 {
                 let packet_in = PacketIn::new_checked(frame).map_err(std::io::Error::other)?;
                 packets += 1;
+                if let Behaviour::AnswerPerSecond(rate) = behaviour {
+                    stream.write_all(&out)?;
+                    out.clear();
+                    next = next.max(Instant::now()) + Duration::from_secs(1) / rate;
+                    std::thread::sleep(next.saturating_duration_since(Instant::now()));
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                }
                 if !answer(behaviour, packets, &packet_in, &mut out) {
                     stream.write_all(&out)?;
                     return Ok(());

@@ -281,6 +281,7 @@ fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {
     match kind {
         Kind::FromDue => &histograms.rtt_from_due,
         Kind::FromSent => &histograms.rtt_from_sent,
+        Kind::InWindow => &histograms.rtt_in_window,
         Kind::Lag => &histograms.send_lag,
         Kind::Unread => &histograms.read_delay,
     }
