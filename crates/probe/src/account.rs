@@ -1,22 +1,22 @@
-//! Which side was the limit: an account of what each side explains.
+//! The account that says which side was the limit of a trial.
 //!
-//! A trial is missing packet-ins that were lost, are late, or have piled up. Each side gets bounds on
-//! the number that it accounts for: at least `low`, at most `high`. A delay of the probe explains no
-//! more than its length times the rate, so a short pause excuses no long backlog, and bounds add over
-//! threads, ranks and trials. What stays unexplained by the others decides ([`decision`]); where no
-//! bound is high enough, the verdict says so and names the bounds.
+//! Packet-ins of a trial are lost, are late, or pile up. Each side gets a lower and an upper bound on
+//! the number for which it accounts. A delay of the probe explains no more packet-ins than its length
+//! times the rate, so that a short pause excuses no long backlog. Bounds add over threads, ranks and
+//! trials. The side with the largest lower bound was the limit ([`decision`]). Where no lower bound
+//! is high enough, the verdict names the bounds instead of a side.
 //!
 //! The causal model:
 //!
-//! * A packet-in that is due is *held* by the probe, *refused* by a connection that the controller does
-//!   not read, in the network, at the controller, answered, or answered and *unread*.
+//! * A packet-in that is due is *held* by the probe, *refused* by a connection that the controller
+//!   does not read, in the network, at the controller, answered, or answered and *unread*.
 //! * It was *passed over* if a later one of its switch was answered and it was not. TCP delivers
 //!   everything or breaks, so the controller dropped it.
-//! * Arrivals that are delayed delay the departures of a work-conserving queue by at most the number
-//!   that were delayed. The probe explains no more of a backlog than the most that it held since the
-//!   queue was last empty ([`course`]).
-//! * In a queue that drops what finds it full, each packet-in of a late burst costs at most one. The
-//!   probe explains no loss beyond that number, and none when no burst disturbs the queue.
+//! * n delayed arrivals delay at most n departures of a work-conserving queue. Therefore the probe
+//!   explains no more of a backlog than the most packet-ins that it held since the queue was last
+//!   empty ([`course`]).
+//! * A queue that drops arrivals when it is full loses at most one packet-in for each one of a late
+//!   burst. The probe explains no loss beyond that, and none while no burst disturbs the queue.
 //! * While a work-conserving controller has a backlog, its rate of answers is its own, however the
 //!   probe was delayed ([`service`]).
 //!
@@ -48,7 +48,7 @@ pub(crate) struct Explained {
     pub(crate) account: Account,
     pub(crate) course: Course,
     pub(crate) service: Option<Service>,
-    /// Of the controller's lower bound, the part that is a backlog, and the part that is dropped.
+    /// The part of the controller's lower bound that piled up, and the part that it dropped.
     pub(crate) backlog: u64,
     pub(crate) dropped: u64,
     /// Packet-ins below which a bound decides nothing.

@@ -4,13 +4,13 @@ use crate::outcome::Backlog;
 
 /// The share of the rate of answers that is offered next, so that the controller keeps up.
 const SHARE: f64 = 0.8;
-/// How much longer than a backlog takes, by the rate of answers, it is waited for.
+/// The proposed wait over the time that the backlog takes at the rate of answers.
 const SPARE: f64 = 1.5;
 /// The longest time to wait that is worth proposing, in seconds.
 const LONGEST: f64 = 3_600.0;
 
-/// What to type after a trial with a backlog: the same command with a rate that the controller keeps
-/// up with, or a longer wait. Nothing where nothing was answered.
+/// Proposes the same command with a rate that the controller keeps up with, or a longer wait. Returns
+/// nothing where nothing was answered.
 pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> Option<String> {
     let low = backlog.answer_rate_low.unwrap_or(backlog.answer_rate);
     let rate = two_digits(SHARE * low / f64::from(switches.max(1)));

@@ -1,4 +1,4 @@
-//! How packet-ins and answers came over the trial.
+//! The course of a trial: packet-ins and answers over time.
 
 use statistics::{Confidence, mean, standard_deviation, student_t};
 
@@ -102,7 +102,7 @@ impl Course {
         }
     }
 
-    /// By how much the number of packet-ins rose that connections refused.
+    /// Returns the growth of the number of packet-ins that connections refused.
     pub(crate) fn refused_growth(&self) -> f64 {
         self.refused.end as f64 - self.refused.start as f64
     }
@@ -152,8 +152,8 @@ fn series(entries: &[Interval]) -> Series {
     series
 }
 
-/// Whether a late burst disturbs the queue in each interval: from the burst on until no more is
-/// outstanding than before it.
+/// Returns for each interval whether a late burst disturbs the queue. It does so from the burst on
+/// until no more is outstanding than before it.
 fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     let mut disturbed = vec![false; entries.len()];
     let mut base = None;
@@ -173,7 +173,8 @@ fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     disturbed
 }
 
-/// The most packet-ins that the probe held since nothing was outstanding, up to the end of the window.
+/// Returns the most packet-ins that the probe held from when nothing was outstanding to the end of
+/// the window.
 fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     let some = |place: &usize| {
         let at = |values: &[u64]| values.get(*place).copied().unwrap_or(0);
@@ -184,8 +185,8 @@ fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     held.map(|(one, at_end)| one.held.max(*at_end)).max().unwrap_or(0)
 }
 
-/// The least growth of a number over values that follow each other: the lower bound on the mean
-/// growth from block to block, times the blocks.
+/// Returns the least growth over a sequence of values: the lower bound on the mean growth from block
+/// to block, times the number of blocks.
 fn growth_low(values: &[f64]) -> f64 {
     let bounds = BLOCKS.iter().filter_map(|blocks| {
         let steps = values.len().checked_sub(1)?;

@@ -48,9 +48,9 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
         return Some(plain(Saturated::Unknown, sentence::stopped(silence)));
     }
     // What connections refused tells of a side although nothing was answered.
-    let is_told = evidence.mode == Mode::Open && is_refused(evidence);
+    let is_blamed = evidence.mode == Mode::Open && is_refused(evidence);
     let is_silent = counts.sent > 0 && evidence.observed.ever_answered == 0;
-    (is_silent && !is_told).then(|| plain(Saturated::Unknown, "Nothing was answered."))
+    (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
 /// Whether connections refused more packet-ins, or had none, than a verdict overlooks.
@@ -113,7 +113,7 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     verdict(Saturated::Unknown, words.untold())
 }
 
-/// How sure it is that a side was the limit.
+/// Returns the certainty with which a side was the limit.
 fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     let Account { controller, probe, network, .. } = account;
     let (low, others) = match saturated {
@@ -185,8 +185,8 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     these
 }
 
-/// In a closed loop the limit is the station at which packet-ins wait for each other. Where they wait
-/// nowhere, the window is: more outstanding packet-ins would be answered as well.
+/// Judges a closed loop. Its limit is the station at which packet-ins wait for each other. Where they
+/// wait nowhere, the window is the limit: more outstanding packet-ins would be answered as well.
 fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     let rate = evidence.answers_in_window as f64 / evidence.seconds();
     let by_probe = evidence.send_lag.mean_ns + evidence.read_delay.mean_ns;
@@ -216,7 +216,7 @@ fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     plain(Saturated::Neither, because)
 }
 
-/// In a flood a probe that is busy sends as much as it can, and one that is not waits.
+/// Judges a flood, in which a busy probe sends as much as it can and an idle one waits.
 fn flood(evidence: &Evidence<'_>) -> Verdict {
     let busy = evidence.probe.cpu_percent / (100.0 * evidence.probe.threads.max(1) as f64);
     let percent = 100.0 * busy;

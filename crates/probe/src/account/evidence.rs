@@ -1,4 +1,4 @@
-//! What an account rests on.
+//! The evidence that an account rests on.
 
 use crate::config::Mode;
 use crate::engine::Recorder;
@@ -14,13 +14,13 @@ pub(crate) struct Edges {
 }
 
 impl Edges {
-    /// By how much the number rose; 0 if it fell.
+    /// Returns the growth of the number; 0 if it fell.
     pub(crate) fn growth(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 }
 
-/// What the kernel's sockets held at both edges of the window.
+/// The contents of the kernel's sockets at both edges of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InSockets {
     /// Answers that had arrived and that the probe had not read.
@@ -29,7 +29,7 @@ pub(crate) struct InSockets {
     pub(crate) on_their_way: Edges,
 }
 
-/// What the engine threads of a trial saw together.
+/// The sums of what the engine threads of a trial saw.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) intervals: Intervals,
@@ -96,7 +96,7 @@ fn due_before(intervals: &Intervals, window: Window, length: u64) -> u64 {
     entries.iter().map(|interval| interval.due - interval.handled - interval.cut_off).sum()
 }
 
-/// How much of its host the probe used.
+/// The probe's use of its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ProbeWork {
     /// CPU in percent of one core.
@@ -105,7 +105,7 @@ pub(crate) struct ProbeWork {
     pub(crate) threads: usize,
 }
 
-/// How much of its host the controller used.
+/// The controller's use of its host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ControllerWork {
     /// CPU in percent of one core.
@@ -115,7 +115,7 @@ pub(crate) struct ControllerWork {
     pub(crate) waited: Option<f64>,
 }
 
-/// What a verdict on a trial rests on.
+/// The evidence for the verdict on a trial.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) mode: Mode,
@@ -134,7 +134,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) answers_in_window: u64,
     pub(crate) probe: ProbeWork,
     pub(crate) controller: Option<ControllerWork>,
-    /// From when on nothing was answered any more.
+    /// The silence at the end of the trial, if there was one.
     pub(crate) silence: Option<&'a Silence>,
     pub(crate) switches: &'a [SwitchOutcome],
 }
@@ -150,7 +150,7 @@ impl Evidence<'_> {
         self.window.to.saturating_sub(self.window.from) as f64 / 1e9
     }
 
-    /// Packet-ins that never left and that nobody but the probe kept.
+    /// Packet-ins that never left although a connection would have taken them.
     pub(crate) fn unsent_by_probe(&self) -> u64 {
         let Hindered { refused, cut_off, .. } = self.observed.hindered;
         self.counts.unsent.saturating_sub(refused + cut_off)
@@ -163,7 +163,7 @@ impl Evidence<'_> {
         Edges { start: by_look.start.max(sockets.start), end: by_look.end.max(sockets.end) }
     }
 
-    /// By how much the number of unread answers rose at least.
+    /// Returns the least growth of the number of unread answers.
     pub(crate) fn unread_at_least(&self) -> u64 {
         let sockets = self.sockets.unwrap_or_default().unread;
         // What was read soon after the edge waited for one turn of the probe.

@@ -10,7 +10,7 @@ const CHANCE: f64 = 3.0;
 /// Switches that a sentence names.
 const NAMED: usize = 4;
 
-/// What sentences are made of.
+/// The evidence and the account that sentences state.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) evidence: &'a Evidence<'a>,
@@ -18,7 +18,7 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Why a side was the limit, and which others were above the tolerance as well.
+    /// Says why a side was the limit, and which others were above the tolerance as well.
     pub(super) fn limit(
         &self,
         side: Saturated,
@@ -84,7 +84,7 @@ impl Words<'_> {
         parts.join(" ")
     }
 
-    /// That a backlog grew, with what it amounts to.
+    /// Says that a backlog grew, with its rates and sizes.
     fn grew(&self) -> String {
         let seconds = self.evidence.seconds();
         let offered = self.evidence.wanted() as f64 / seconds;
@@ -165,7 +165,7 @@ impl Words<'_> {
         )
     }
 
-    /// What became of the switches that lost more than others.
+    /// Says which switches lost more than others.
     pub(super) fn apart(&self, switches: &[&SwitchOutcome]) -> String {
         let named: Vec<String> = switches
             .iter()
@@ -194,7 +194,7 @@ impl Words<'_> {
         capital(&format!("{}{more}; {rest}.", named.join("; ")))
     }
 
-    /// That the controller waited for cores with which it might have kept up.
+    /// Says that the controller waited for cores with which it might have kept up.
     pub(super) fn shared_host(&self, reachable: f64) -> String {
         format!(
             "{} The controller's threads waited for a core so long that with cores of its own it might \
@@ -265,7 +265,7 @@ impl Words<'_> {
         )
     }
 
-    /// That the probe was away for long.
+    /// Says that the probe was away for long.
     fn away(&self) -> String {
         match self.evidence.observed.absent {
             0 => String::new(),
@@ -273,7 +273,7 @@ impl Words<'_> {
         }
     }
 
-    /// What a reader must not take for the controller's although the probe did not limit the rates.
+    /// Says which round-trip times are mostly those of the probe.
     fn caveat(&self) -> String {
         let own = own_percentiles(self.evidence.read_delay, self.evidence.rtt_from_sent);
         if own.is_empty() {
@@ -306,7 +306,7 @@ pub(super) fn backlog(words: &Words<'_>) -> Option<Backlog> {
     })
 }
 
-/// How busy both sides were, as far as it is known.
+/// Says how busy both sides were, as far as it is known.
 pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
     let probe = evidence.probe.cpu_percent;
     match evidence.controller {
@@ -318,7 +318,7 @@ pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// How punctual packet-ins were.
+/// Says how punctually packet-ins left.
 fn departures(send_lag: &Latency) -> String {
     let median = send_lag.p50_ns as f64 / 1e3;
     let milliseconds = |ns: u64| ns as f64 / 1e6;

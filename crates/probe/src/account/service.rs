@@ -10,8 +10,8 @@ const MOST_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
 /// Work for this many times an interval must wait when it begins, so that it does not run out.
 const AHEAD: f64 = 1.5;
-/// How far round-trip times must lie apart. A controller that takes the same time for each packet-in
-/// whatever waits, and a probe that is slow at a steady rate, look like a steady backlog.
+/// The least ratio of the longest to the shortest round-trip time. Without it, a controller that
+/// answers each packet-in after the same time would look like one with a steady backlog.
 const SPREAD: f64 = 1.5;
 
 /// The rate of a work-conserving controller, in answers per second, and bounds on it.
@@ -23,8 +23,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// The rate, if a backlog shows it; `elsewhere` is the number of outstanding packet-ins that may not
-    /// have been at the controller.
+    /// Returns the rate, if a backlog shows it. `elsewhere` is the number of outstanding packet-ins
+    /// that may not have been at the controller.
     pub(super) fn of(evidence: &Evidence<'_>, course: &Course, elsewhere: u64) -> Option<Self> {
         let guess = course.answers as f64 / evidence.seconds();
         let trip = evidence.network_rtt.unwrap_or(evidence.rtt_from_sent.min_ns) as f64 / 1e9;

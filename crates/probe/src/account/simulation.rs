@@ -1,8 +1,8 @@
 //! A probe, a network and a controller in virtual time.
 //!
 //! The probe records what it does in the same recorders as the engine threads; everything else is
-//! known exactly. The same trial without the probe's delays is the truth: what is missing there, the
-//! controller and the network account for.
+//! known exactly. The same trial without the probe's delays is the truth: the controller and the
+//! network account for what is missing there.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,12 +22,12 @@ const SECOND: f64 = 1e9;
 /// The time of a message to a controller on the same host and back, in seconds.
 const LOOPBACK: f64 = 50e-6;
 
-/// How events follow each other.
+/// The spacing of events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Spacing {
     Even,
     Random,
-    /// So many at once.
+    /// This number of events at once.
     Bursts(u64),
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Scenario {
     pub(super) controller: Controller,
 }
 
-/// What the probe is slow at.
+/// The delays of the probe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
     /// Spells in which it does nothing, as beginning and length.
@@ -136,12 +136,12 @@ impl Scenario {
     }
 }
 
-/// What became of a trial.
+/// The outcome of a trial.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) verdict: Verdict,
     pub(super) counts: Counts,
-    /// In an open loop.
+    /// The account of an open loop.
     pub(super) account: Account,
     pub(super) answers_in_window: u64,
     pub(super) answers_to_earlier: u64,

@@ -1,7 +1,7 @@
 //! Counts of packet-ins and answers in short intervals of a trial.
 //!
-//! They say when packet-ins were due, left and were answered, so that it can be told afterwards
-//! which side delayed what. Times are nanoseconds since the start of traffic.
+//! They say when packet-ins were due, left and were answered. An account derives from them which side
+//! delayed what. Times are nanoseconds since the start of traffic.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,18 +16,18 @@ const LEAST_IN_WINDOW: u64 = 20;
 /// The most intervals of a trial; what comes later counts in the last one.
 const MOST: usize = 2_000;
 
-/// What happened in one interval.
+/// The counts of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Interval {
     /// Packets that were due.
     pub(crate) due: u64,
-    /// Of the due, those that rules handled.
+    /// The number of due packets that rules handled.
     pub(crate) handled: u64,
-    /// Of the due, those that had no connection to leave by.
+    /// The number of due packets that had no connection to leave by.
     pub(crate) cut_off: u64,
     /// Packet-ins that left, whenever they were due.
     pub(crate) left: u64,
-    /// Of those that left, late ones that left in a burst.
+    /// The number of packet-ins that left late and in a burst.
     pub(crate) late: u64,
     /// The most packet-ins that had neither left nor been refused when a late one left.
     pub(crate) held: u64,
@@ -35,8 +35,8 @@ pub(crate) struct Interval {
     pub(crate) refused: u64,
     /// First answers that arrived, whenever their packet-in was due.
     pub(crate) answers: u64,
-    /// Of the answers, those whose packet-in's departure is remembered, and the sum of their times
-    /// from it in nanoseconds.
+    /// The number of answers whose packet-in's departure is remembered, and the sum of their
+    /// round-trip times from it in nanoseconds.
     pub(crate) timed: u64,
     pub(crate) rtt: u64,
     /// Packet-ins that were passed over, since a later one of their switch was answered, less those

@@ -1,5 +1,4 @@
-//! What the switches of one engine thread have in common: their window, their values over time,
-//! and their sums.
+//! The sums of the switches of one engine thread, with their window and their values over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +20,11 @@ pub(crate) struct Tally {
     pub(super) late_after: u64,
     /// Packet-ins that are due or issued and have not left.
     pub(super) pending: u64,
-    /// Of the pending, those that a connection refused.
+    /// The number of pending packet-ins that a connection refused.
     pub(super) refused: u64,
     /// Packet-ins that left and were not answered.
     pub(super) outstanding: u64,
-    /// Of those, packet-ins that were passed over.
+    /// The number of outstanding packet-ins that were passed over.
     passed_over: i64,
     /// When a packet-in left last, and when a first answer came last.
     pub(super) last_left: Option<u64>,
