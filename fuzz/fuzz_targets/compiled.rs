@@ -5,6 +5,8 @@
 
 #![no_main]
 
+#[path = "../../crates/pipeline/tests/compiled/apart.rs"]
+mod apart;
 #[path = "../../crates/pipeline/tests/compiled/differential.rs"]
 mod differential;
 

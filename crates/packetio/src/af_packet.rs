@@ -7,8 +7,13 @@
 //! send, this is as fast as a ring where the kernel has to copy anyway (veth, and all queueing
 //! disciplines see the packets, as Mininet's links need it), and it never has to wait for a slot.
 //!
+//! A third socket sends super-frames in one piece, with a virtio header, to interfaces whose
+//! queueing discipline treats those as their segments: one that shapes or loses packets does not,
+//! and gets segments. The kernel cuts what the device cannot.
+//!
 //! Several queues share an interface by a hash of the flow, which both directions have in common.
 
+mod batch;
 mod discipline;
 pub(crate) mod ring;
 mod share;
@@ -16,18 +21,17 @@ mod sockets;
 
 pub use share::RingMemory;
 
-use crate::interface::Interface;
+use crate::interface::{Interface, LinkWatch};
 use crate::link::Link;
-use crate::offload::{Restorer, Tag, VIRTIO_HEADER};
-use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, sys};
+use crate::offload::{Restorer, Tag, VIRTIO_HEADER, Whole};
+use crate::{Burst, Frame, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, sys};
+use batch::Batch;
 use discipline::Discipline;
 use sockets::{Group, Sockets};
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Packets that are sent with one system call.
-const BATCH: usize = 64;
 /// Calls of receive between looks at errors and drops, which cost system calls.
 const UPKEEP: u32 = 128;
 /// The longest packet that may lie beside the ring: the kernel's greatest super-frame.
@@ -74,9 +78,9 @@ pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<P
             group: group.clone(),
             memory,
             restorer: Restorer::default(),
-            beside: Vec::new(),
             batch: Batch::default(),
             discipline: None,
+            whole: WholeFrames::default(),
             until_upkeep: UPKEEP,
         };
         Ok(Box::new(queue) as Box<dyn Queue>)
@@ -94,12 +98,22 @@ struct PacketQueue {
     /// Of the ring, whenever the interface is opened.
     memory: RingMemory,
     restorer: Restorer,
-    /// A packet that lay beside the ring.
-    beside: Vec<u8>,
     batch: Batch,
     /// Opened when somebody asks how many packets wait.
     discipline: Option<Discipline>,
+    whole: WholeFrames,
     until_upkeep: u32,
+}
+
+/// Whether super-frames may leave in one piece.
+#[derive(Debug, Default)]
+struct WholeFrames {
+    /// Tells when an interface or a discipline has changed; opened for the first super-frame.
+    watch: Option<LinkWatch>,
+    /// Whether they may, by the discipline at the last change.
+    may_leave: bool,
+    /// The kernel has refused one.
+    are_refused: bool,
 }
 
 impl Queue for PacketQueue {
@@ -107,7 +121,7 @@ impl Queue for PacketQueue {
         let (mut packets, mut bytes) = self.restorer.resume(burst);
         if let Some(sockets) = &mut self.sockets {
             let mut dropped = 0;
-            while burst.room() > 0 {
+            while burst.room() > 0 && !self.restorer.is_pending() {
                 let Some(entry) = sockets.ring.peek() else { break };
                 let tag = tag(
                     entry.header.tp_status,
@@ -120,7 +134,7 @@ impl Queue for PacketQueue {
                         self.restorer.take(header, tag, entry.packet(), burst).ok()
                     }
                     _ if entry.header.tp_status & libc::TP_STATUS_COPY != 0 => {
-                        take_beside(&sockets.receiving, &mut self.beside, &mut self.restorer, burst)
+                        take_beside(&sockets.receiving, &mut self.restorer, burst)
                     }
                     _ => None,
                 };
@@ -154,13 +168,36 @@ impl Queue for PacketQueue {
         self.link.refused()
     }
 
+    fn transmit_whole(&mut self, frame: &Whole<'_>) -> bool {
+        let front = frame.parts()[0];
+        // A kernel does not compare segments of super-frames with the MTU.
+        if self.link.down.is_some()
+            || !self.may_leave_whole()
+            || !self.link.takes_length(front, frame.longest)
+        {
+            return false;
+        }
+        if self.batch.is_full() {
+            self.flush();
+        }
+        self.batch.push_whole(frame)
+    }
+
     fn flush(&mut self) -> bool {
         while !self.batch.is_empty()
             && let Some(sockets) = &self.sockets
         {
-            let error = match sys::send_each(&sockets.transmitting, self.batch.waiting()) {
+            let (is_whole, waiting) = self.batch.next();
+            let socket = sockets.of(is_whole);
+            let sent = match is_whole {
+                true => sys::send_parts(socket, waiting),
+                // Their payload is not apart.
+                false => sys::send_each(socket, waiting.map(|[packet, _]| packet)),
+            };
+            let error = match sent {
                 Ok(count) => {
-                    self.link.counters.transmitted(count as u64, self.batch.leave(count));
+                    let (packets, bytes) = self.batch.leave(count);
+                    self.link.counters.transmitted(packets, bytes);
                     continue;
                 }
                 Err(error) => error.raw_os_error().unwrap_or_default(),
@@ -171,19 +208,24 @@ impl Queue for PacketQueue {
                 libc::EAGAIN => break,
                 libc::ENETDOWN | libc::ENXIO | libc::ENODEV => {
                     self.link.down = Some(error);
-                    self.link.counters.transmit_dropped(self.batch.len() as u64);
+                    self.link.counters.transmit_dropped(self.batch.packets());
                     self.batch.clear();
+                }
+                // This kernel does not take it in one piece.
+                libc::EINVAL if is_whole => {
+                    (self.whole.may_leave, self.whole.are_refused) = (false, true);
+                    self.send_cut();
                 }
                 // The interface takes shorter frames than before.
                 libc::EMSGSIZE => {
-                    self.batch.leave(1);
-                    self.link.counters.bad_length(1);
+                    let (packets, _) = self.batch.leave(1);
+                    self.link.counters.bad_length(packets);
                     self.link.read_mtu();
                 }
                 // ENOBUFS: dropped on its way, by a full queue of the card or the discipline.
                 _ => {
-                    self.batch.leave(1);
-                    self.link.counters.transmit_dropped(1);
+                    let (packets, _) = self.batch.leave(1);
+                    self.link.counters.transmit_dropped(packets);
                 }
             }
         }
@@ -195,12 +237,8 @@ impl Queue for PacketQueue {
     }
 
     fn waiting(&mut self) -> Option<u32> {
-        if self.discipline.is_none() {
-            let bound = sys::bound_interface(&self.sockets.as_ref()?.transmitting).ok()??;
-            self.discipline = Discipline::of(bound).ok();
-        }
-        let behind = self.discipline.as_mut()?.waiting()?;
-        Some(behind + self.batch.len() as u32)
+        let behind = self.discipline()?.waiting()?;
+        Some(behind + self.batch.packets() as u32)
     }
 
     fn reopen(&mut self) -> bool {
@@ -221,13 +259,57 @@ impl Queue for PacketQueue {
         let Ok(sockets) = opened else { return false };
         self.read_drops();
         self.sockets = Some(sockets);
-        self.discipline = None;
+        (self.discipline, self.whole) = (None, WholeFrames::default());
         self.link.down = None;
         true
     }
 }
 
 impl PacketQueue {
+    fn discipline(&mut self) -> Option<&mut Discipline> {
+        if self.discipline.is_none() {
+            let bound = sys::bound_interface(&self.sockets.as_ref()?.transmitting).ok()??;
+            self.discipline = Discipline::of(bound).ok();
+        }
+        self.discipline.as_mut()
+    }
+
+    /// Whether super-frames may leave in one piece: there is a socket for them, and the discipline
+    /// behind it does to them what it would do to their segments.
+    fn may_leave_whole(&mut self) -> bool {
+        let has_changed = self.whole.watch.as_mut().is_none_or(LinkWatch::changed);
+        if has_changed && !self.whole.are_refused {
+            if self.whole.watch.is_none() {
+                self.whole.watch = LinkWatch::with_disciplines().ok();
+            }
+            self.link.read_mtu();
+            self.whole.may_leave = self.discipline().is_some_and(Discipline::takes_super_frames)
+                && self.sockets.as_mut().is_some_and(Sockets::open_whole);
+        }
+        self.whole.may_leave
+    }
+
+    /// Cuts the super-frame that is the next to leave, and sends its segments.
+    fn send_cut(&mut self) {
+        let Some(sockets) = &self.sockets else { return };
+        let (mut restorer, mut burst) = (Restorer::default(), Burst::new(batch::BATCH));
+        let counters = &self.link.counters;
+        let Some(packet) = self.batch.next().1.next().map(|parts| parts.concat()) else { return };
+        let Some((header, packet)) = packet.split_first_chunk() else { return };
+        let mut cut = restorer.take(header, None, packet, &mut burst).unwrap_or_default();
+        while cut.0 > 0 {
+            let frames = burst.frames();
+            let sent = sys::send_each(&sockets.transmitting, frames.iter().map(Frame::bytes));
+            let (sent, dropped) = frames.split_at(sent.unwrap_or(0).min(frames.len()));
+            let bytes = sent.iter().map(|frame| frame.bytes().len() as u64).sum();
+            counters.transmitted(sent.len() as u64, bytes);
+            counters.transmit_dropped(dropped.len() as u64);
+            burst.clear();
+            cut = restorer.resume(&mut burst);
+        }
+        self.batch.leave(1);
+    }
+
     fn upkeep(&mut self) {
         self.until_upkeep = UPKEEP;
         self.read_drops();
@@ -260,82 +342,22 @@ impl Drop for PacketQueue {
 /// Takes a packet that lies beside the ring.
 fn take_beside(
     socket: impl AsFd,
-    buffer: &mut Vec<u8>,
     restorer: &mut Restorer,
     burst: &mut Burst,
 ) -> Option<(u64, u64)> {
-    if buffer.is_empty() {
-        // Not touched before a packet is, page by page.
-        *buffer = vec![0; LONGEST];
-    }
     let mut header = [0; VIRTIO_HEADER];
-    let parts = &mut [IoSliceMut::new(&mut header), IoSliceMut::new(buffer)];
+    // Memory is not touched before a packet is, page by page.
+    let room = restorer.room(LONGEST);
+    let parts = &mut [IoSliceMut::new(&mut header), IoSliceMut::new(room)];
     let received = sys::receive_copy(socket, parts).ok().filter(|received| !received.truncated)?;
     let said = received.auxiliary?;
     let tag = tag(said.tp_status, said.tp_vlan_tci, said.tp_vlan_tpid);
-    let packet = buffer.get(..received.length.checked_sub(VIRTIO_HEADER)?)?;
-    restorer.take(&header, tag, packet, burst).ok()
+    let length = received.length.checked_sub(VIRTIO_HEADER)?;
+    restorer.take_received(&header, tag, length, burst).ok()
 }
 
 /// The tag that the kernel took out of the frame.
 pub(crate) fn tag(status: u32, control: u16, protocol: u16) -> Option<Tag> {
     let protocol = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { protocol } else { 0x8100 };
     (status & libc::TP_STATUS_VLAN_VALID != 0).then_some(Tag { protocol, control })
-}
-
-/// Packets that are to be sent together.
-#[derive(Debug, Default)]
-struct Batch {
-    packets: Vec<Vec<u8>>,
-    /// Those from `first` to `end` wait.
-    first: usize,
-    end: usize,
-}
-
-impl Batch {
-    fn len(&self) -> usize {
-        self.end - self.first
-    }
-
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    fn is_full(&self) -> bool {
-        self.end == BATCH
-    }
-
-    fn clear(&mut self) {
-        (self.first, self.end) = (0, 0);
-    }
-
-    fn waiting(&self) -> impl Iterator<Item = &[u8]> {
-        self.packets.get(self.first..self.end).unwrap_or_default().iter().map(Vec::as_slice)
-    }
-
-    /// Takes in a copy; false if there is no room.
-    fn push(&mut self, packet: &[u8]) -> bool {
-        if self.is_full() {
-            return false;
-        }
-        if self.end == self.packets.len() {
-            self.packets.push(Vec::new());
-        }
-        if let Some(place) = self.packets.get_mut(self.end) {
-            place.clear();
-            place.extend_from_slice(packet);
-        }
-        self.end += 1;
-        true
-    }
-
-    /// The first ones left; returns their bytes.
-    fn leave(&mut self, count: usize) -> u64 {
-        let bytes = self.waiting().take(count).map(|packet| packet.len() as u64).sum();
-        self.first += count;
-        if self.is_empty() {
-            self.clear();
-        }
-        bytes
-    }
 }

@@ -1,5 +1,6 @@
 //! A worker's own buffers, used again for every burst.
 
+use crate::offload::{Segments, SuperFrame};
 use std::ops::Range;
 
 /// Bytes of a cache line. A packet begins at one, so that a short one is one line, which another core may have to bring.
@@ -17,6 +18,12 @@ pub const BURST: usize = 256;
 pub struct Burst {
     frames: Vec<Frame>,
     filled: usize,
+    /// The number of leading bytes of a segment that its reader needs; `None` if it needs segments
+    /// as packets.
+    head: Option<usize>,
+    super_frames: Vec<SuperFrame>,
+    /// Those that were cleared, for their memory.
+    spare: Vec<SuperFrame>,
 }
 
 /// One packet.
@@ -34,7 +41,48 @@ impl Burst {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let frames = (0..capacity).map(|_| Frame::default()).collect();
-        Self { frames, filled: 0 }
+        Self { frames, filled: 0, head: None, super_frames: Vec::new(), spare: Vec::new() }
+    }
+
+    /// Lets ports leave TCP super-frames in one piece from now on, or no longer. Of each of their
+    /// segments the burst has a frame with at least the first `bytes` bytes, or all bytes of a shorter
+    /// one, and [`Self::super_frames`] has the payload.
+    pub fn take_heads(&mut self, bytes: Option<usize>) {
+        self.head = bytes;
+    }
+
+    /// Returns the number of bytes that was given to [`Self::take_heads`].
+    #[must_use]
+    pub fn head(&self) -> Option<usize> {
+        self.head
+    }
+
+    /// Returns the super-frames whose segments' heads are among the packets, in their order.
+    #[must_use]
+    pub fn super_frames(&self) -> &[SuperFrame] {
+        &self.super_frames
+    }
+
+    /// Puts the heads of a super-frame into the burst, if they are enough for its reader and find
+    /// room; returns the number of segments and their bytes. `None` if it is to be cut.
+    pub(crate) fn push_super_frame(&mut self, segments: &mut Segments) -> Option<(u64, u64)> {
+        let head = self.head.filter(|_| SuperFrame::is_possible(segments, self.frames.len()))?;
+        let count = segments.count();
+        if self.room() < count {
+            // It waits for the next burst.
+            return Some((0, 0));
+        }
+        let spare = self.spare.iter().rposition(|spare| !spare.is_shared());
+        let mut super_frame = spare.map(|at| self.spare.swap_remove(at)).unwrap_or_default();
+        super_frame.take(segments, self.filled, head);
+        let mut bytes = 0;
+        for index in 0..count {
+            let Some(frame) = self.push_parts(&super_frame.parts(index)) else { break };
+            super_frame.finish(frame, index);
+            bytes += (frame.len() + super_frame.beyond(index)) as u64;
+        }
+        self.super_frames.push(super_frame);
+        Some((count as u64, bytes))
     }
 
     /// The packets.
@@ -52,6 +100,7 @@ impl Burst {
     /// Forgets all packets.
     pub fn clear(&mut self) {
         self.filled = 0;
+        self.spare.append(&mut self.super_frames);
     }
 
     /// Takes in a copy of a packet; false if there is no room.

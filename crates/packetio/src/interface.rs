@@ -123,6 +123,11 @@ impl Drop for OffloadsOff {
     }
 }
 
+/// `RTMGRP_LINK` of linux/rtnetlink.h.
+const LINKS: u32 = 1;
+/// `RTMGRP_TC`.
+const DISCIPLINES: u32 = 8;
+
 /// Tells that some interface was added, removed, switched on or off, or changed.
 #[derive(Debug)]
 pub struct LinkWatch {
@@ -135,8 +140,15 @@ impl LinkWatch {
     /// # Errors
     /// If the system gives no socket.
     pub fn new() -> io::Result<Self> {
-        /// `RTMGRP_LINK` of linux/rtnetlink.h.
-        const LINKS: u32 = 1;
+        Self::of(LINKS)
+    }
+
+    /// Watches queueing disciplines too.
+    pub(crate) fn with_disciplines() -> io::Result<Self> {
+        Self::of(LINKS | DISCIPLINES)
+    }
+
+    fn of(groups: u32) -> io::Result<Self> {
         let socket = rustix::net::socket_with(
             AddressFamily::NETLINK,
             SocketType::RAW,
@@ -144,7 +156,7 @@ impl LinkWatch {
             // Protocol 0 of netlink is NETLINK_ROUTE.
             None,
         )?;
-        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, LINKS))?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, groups))?;
         Ok(Self { socket })
     }
 

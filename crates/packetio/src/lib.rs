@@ -5,7 +5,8 @@
 //! never waits and knows no time; the worker's loop does both. Packets are copied into the
 //! worker's own buffers ([`Burst`]), where headers may grow in front, and what a kernel or a card
 //! left undone (checksums, segments, stripped VLAN tags) is done by then: a program sees frames as
-//! they are on a wire.
+//! they are on a wire. A worker whose program reads no payload may have the heads of TCP segments
+//! alone ([`Burst::take_heads`]), and send the segments on in one piece ([`offload::SuperFrame`]).
 //!
 //! Two ports in memory, joined by a line; [`open()`] gives those of interfaces, which are used in the same way:
 //!
@@ -42,6 +43,7 @@ pub mod xdp;
 
 pub use burst::{BURST, Burst, Frame};
 pub use counters::{Counters, PortCounters};
+use offload::Whole;
 pub use open::{OpenError, PortSpec, Source, SpecError, open};
 pub use tap::Recording;
 
@@ -79,6 +81,13 @@ pub trait Queue: Debug + Send {
     /// The same for several packets, in order; returns how many were taken.
     fn transmit_all(&mut self, packets: &[&[u8]]) -> usize {
         packets.iter().filter(|packet| self.transmit(packet) == Transmitted::Taken).count()
+    }
+
+    /// Takes a copy of a super-frame that is to leave in one piece, as [`Self::transmit`] takes a
+    /// packet. Returns false, with nothing done, if the frame has to be cut for this port, or if the
+    /// queue is full.
+    fn transmit_whole(&mut self, _frame: &Whole<'_>) -> bool {
+        false
     }
 
     /// Lets everything leave that was taken; false if some of it has to wait, since the queue is

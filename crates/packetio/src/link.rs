@@ -71,11 +71,15 @@ impl Link {
         }
     }
 
-    /// The lengths that a packet may have on a link of Ethernet: a header, and what fits behind it. One
-    /// tag does not count, as in the kernel (packet_snd).
     pub(crate) fn takes(&self, packet: &[u8]) -> bool {
+        self.takes_length(packet, packet.len())
+    }
+
+    /// The lengths that a packet with such a front may have on a link of Ethernet: a header, and what fits behind it.
+    /// One tag does not count, as in the kernel (packet_snd).
+    pub(crate) fn takes_length(&self, front: &[u8], length: usize) -> bool {
         const HEADER: usize = 14;
-        let tag = if packet.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
-        (HEADER..=self.mtu + HEADER + tag).contains(&packet.len())
+        let tag = if front.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
+        (HEADER..=self.mtu + HEADER + tag).contains(&length)
     }
 }

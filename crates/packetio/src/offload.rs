@@ -4,16 +4,21 @@
 //! of up to 64 KiB and more, and have their VLAN tag beside them. The kernel tells with a
 //! `virtio_net_hdr` (linux/virtio_net.h; Virtual I/O Device 1.2, section 5.1.6) what is open. From
 //! that and the packet [`Restorer`] makes the frames that a wire would have. Nothing in either is
-//! trusted: both may come from a guest.
+//! trusted: both may come from a guest. What a reader of a [`Burst`] need not see of segments can
+//! stay in one piece ([`SuperFrame`]).
 
 mod checksum;
 mod headers;
 mod segments;
+mod shared;
+mod super_frame;
 
 use crate::Burst;
 use checksum::{add, crc32c, fold, never_zero};
 use headers::{Layer, SCTP, TCP, UDP, walk};
-use segments::Segments;
+pub(crate) use segments::Segments;
+pub(crate) use shared::SharedFrame;
+pub use super_frame::{SuperFrame, Whole};
 
 /// Bytes of a `virtio_net_hdr`.
 pub const VIRTIO_HEADER: usize = 10;
@@ -41,7 +46,20 @@ impl Restorer {
     /// Puts what did not find room into the burst and returns the number of frames and their
     /// bytes. To be called before [`Self::take`], which needs room for one frame.
     pub fn resume(&mut self, burst: &mut Burst) -> (u64, u64) {
-        self.segments.unload(burst)
+        self.unload(burst)
+    }
+
+    /// Whether something waits for [`Self::resume`].
+    pub(crate) fn is_pending(&self) -> bool {
+        self.segments.is_pending()
+    }
+
+    fn unload(&mut self, burst: &mut Burst) -> (u64, u64) {
+        let apart = match self.segments.is_untouched() {
+            true => burst.push_super_frame(&mut self.segments),
+            false => None,
+        };
+        apart.unwrap_or_else(|| self.segments.unload(burst))
     }
 
     /// Puts a packet into the burst; returns the number of frames that it became so far, and
@@ -56,19 +74,16 @@ impl Restorer {
         packet: &[u8],
         burst: &mut Burst,
     ) -> Result<(u64, u64), Damaged> {
-        let tag_bytes = tag.map(|Tag { protocol, control }| {
-            let [[a, b], [c, d]] = [protocol, control].map(u16::to_be_bytes);
-            [a, b, c, d]
-        });
+        let tag_bytes = tag.map(Tag::bytes);
         let tag_bytes = tag_bytes.as_ref().map_or(&[][..], |bytes| bytes);
         let addresses = if tag_bytes.is_empty() { 0 } else { 12 };
         let (front, rest) = packet.split_at_checked(addresses).ok_or(Damaged)?;
         let parts = [front, tag_bytes, rest];
         let open = Open::read(header, tag_bytes.len())?;
         if let Some(segmentation) = open.segmentation {
-            let transport = open.checksum.map(|checksum| checksum.start);
-            self.segments.load(&parts, transport, segmentation)?;
-            return Ok(self.segments.unload(burst));
+            self.segments.frame.fill(&parts);
+            self.segments.open(open.transport(), segmentation)?;
+            return Ok(self.unload(burst));
         }
         let length = packet.len() + tag_bytes.len();
         if let Some(Checksum { start, field }) = open.checksum
@@ -81,6 +96,48 @@ impl Restorer {
             checksum.complete(frame);
         }
         Ok((1, length as u64))
+    }
+}
+
+impl Restorer {
+    /// Returns memory for a packet of up to `bytes` bytes.
+    pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
+        self.segments.clear();
+        self.segments.frame.room(bytes)
+    }
+
+    /// Puts the packet that was written to the memory of [`Self::room`], of `length` bytes, into the
+    /// burst, as [`Self::take`] does.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub(crate) fn take_received(
+        &mut self,
+        header: &[u8; VIRTIO_HEADER],
+        tag: Option<Tag>,
+        length: usize,
+        burst: &mut Burst,
+    ) -> Result<(u64, u64), Damaged> {
+        let tag_bytes = tag.map(Tag::bytes);
+        let open = Open::read(header, tag_bytes.map_or(0, |bytes| bytes.len()))?;
+        if let Some(segmentation) = open.segmentation {
+            self.segments.frame.place(length, tag_bytes)?;
+            self.segments.open(open.transport(), segmentation)?;
+            return Ok(self.unload(burst));
+        }
+        let mut packet = std::mem::take(&mut self.segments.frame);
+        let taken =
+            packet.place(length, None).and_then(|()| self.take(header, tag, &packet, burst));
+        self.segments.frame = packet;
+        taken
+    }
+}
+
+impl Tag {
+    /// Returns the tag as it is in a frame.
+    fn bytes(self) -> [u8; 4] {
+        let [[a, b], [c, d]] = [self.protocol, self.control].map(u16::to_be_bytes);
+        [a, b, c, d]
     }
 }
 
@@ -171,6 +228,13 @@ impl Open {
         };
         let checksum = (flags & NEEDS_CHECKSUM != 0).then_some(Checksum { start, field });
         Ok(Self { checksum, segmentation })
+    }
+}
+
+impl Open {
+    /// The offset of the transport header, if the checksum begins there.
+    fn transport(&self) -> Option<usize> {
+        self.checksum.map(|checksum| checksum.start)
     }
 }
 

@@ -158,19 +158,29 @@ pub(crate) fn send_each<'a>(
     socket: impl AsFd,
     packets: impl Iterator<Item = &'a [u8]>,
 ) -> io::Result<usize> {
-    let mut parts: Vec<libc::iovec> = packets
-        .map(|packet| libc::iovec {
-            iov_base: packet.as_ptr().cast_mut().cast(),
-            iov_len: packet.len(),
+    send_parts(socket, packets.map(|packet| [packet]))
+}
+
+/// Sends packets that lie in parts, as [`send_each`] does.
+pub(crate) fn send_parts<'a, const N: usize>(
+    socket: impl AsFd,
+    packets: impl Iterator<Item = [&'a [u8]; N]>,
+) -> io::Result<usize> {
+    let mut parts: Vec<[libc::iovec; N]> = packets
+        .map(|packet| {
+            packet.map(|part| libc::iovec {
+                iov_base: part.as_ptr().cast_mut().cast(),
+                iov_len: part.len(),
+            })
         })
         .collect();
     let mut messages: Vec<libc::mmsghdr> = parts
         .iter_mut()
-        .map(|part| {
+        .map(|parts| {
             // SAFETY: of integers and pointers; zeroes are a value.
             let mut message: libc::mmsghdr = unsafe { mem::zeroed() };
-            message.msg_hdr.msg_iov = part;
-            message.msg_hdr.msg_iovlen = 1;
+            message.msg_hdr.msg_iov = parts.as_mut_ptr();
+            message.msg_hdr.msg_iovlen = N as _;
             message
         })
         .collect();

@@ -52,7 +52,12 @@ struct Tap {
 impl Queue for Tap {
     fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
         let before = burst.frames().len();
-        let count = self.queue.receive(burst)?;
+        // What is recorded are packets.
+        let head = burst.head();
+        burst.take_heads(None);
+        let received = self.queue.receive(burst);
+        burst.take_heads(head);
+        let count = received?;
         for frame in burst.frames().iter().skip(before) {
             // The recording remembers its fault.
             let _ = self.received.write(frame.bytes());

@@ -4,6 +4,7 @@
 //! IR file that was edited by hand makes an error, not a panic.
 
 mod alone;
+mod head;
 mod names;
 mod queue_depth;
 mod touched;
@@ -68,6 +69,9 @@ pub(crate) struct Layout {
     alone: Alone,
     /// v1model: the program looks at how long queues are.
     pub(crate) reads_queue_depth: bool,
+    /// The largest number of leading bytes of a packet that the program reads, if there is one
+    /// and the others are only passed on.
+    pub(crate) head_bytes: Option<u64>,
 }
 
 impl Layout {
@@ -93,8 +97,10 @@ impl Layout {
         }
         let meter_results = meter_results(&program);
         let (dialect, names) = (Dialect::of(&program.architecture), Names::new(&program));
+        let reads_queue_depth = queue_depth::is_read(&program, &names);
         let mut layout = Self {
-            reads_queue_depth: queue_depth::is_read(&program, &names),
+            reads_queue_depth,
+            head_bytes: head::bytes(&program, reads_queue_depth),
             dialect,
             drop_port: DROP_PORT,
             names,

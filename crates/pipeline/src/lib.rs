@@ -74,7 +74,7 @@ pub use error::{CompileError, ControlError, LoadError, RunError};
 pub use externs::meter::{Color, MeterConfig};
 pub use externs::{crc::CrcParameters, hash::internet_checksum};
 pub use state::{CloneSession, Digest, Replica};
-pub use switch::{Core, Path, Processor, Switch};
+pub use switch::{Core, Heads, Path, Processor, Switch};
 pub use table::{
     ActionCall, Changed, CounterValue, EntryAction, EntryChange, EntryHandle, FieldMatch, Group,
     GroupMember, IdleEntry, TableEntry, WeightedAction,

@@ -144,6 +144,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) now: Duration,
     /// Length in bytes as received, for counters and meters.
     pub(crate) received_length: u64,
+    /// The number of bytes of the packet behind those that are given: see [`Scratch::beyond`].
+    pub(crate) beyond: u64,
     pub(crate) effects: Effects,
     /// PNA: an inline accelerator was enabled in the pass before.
     pub(crate) from_accelerator: bool,
@@ -167,6 +169,7 @@ impl<'p> Machine<'p> {
             scratch.frame = initial_frame(layout)?;
         }
         scratch.lookups.clear();
+        let beyond = scratch.beyond;
         Ok(Self {
             layout,
             state,
@@ -176,6 +179,7 @@ impl<'p> Machine<'p> {
             emitted_used: 8,
             now,
             received_length: 0,
+            beyond,
             effects: Effects::default(),
             from_accelerator: false,
             in_parser: false,

@@ -26,6 +26,28 @@ pub enum Path {
     Compiled,
 }
 
+/// The first bytes of packets, with the ports that they come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<'p> {
+    /// Ports and bytes.
+    pub packets: &'p [(u32, &'p [u8])],
+    /// The number of bytes that each packet has behind those. Empty if all bytes of all packets are
+    /// given.
+    pub beyond: &'p [u64],
+}
+
+impl<'p> Heads<'p> {
+    /// Packets of which all bytes are given.
+    pub(crate) fn whole(packets: &'p [(u32, &'p [u8])]) -> Self {
+        Self { packets, beyond: &[] }
+    }
+
+    /// Returns the number of bytes behind the head at a position.
+    pub(crate) fn beyond(&self, position: usize) -> u64 {
+        self.beyond.get(position).copied().unwrap_or(0)
+    }
+}
+
 /// A program and its state, which workers share and the control plane changes while they run: entries,
 /// counters, multicast groups and all else that is not one packet's.
 ///
@@ -153,18 +175,32 @@ impl Core {
         outcome
     }
 
+    /// Returns the largest number of leading bytes of a packet that the program reads, if packets
+    /// with the same head and length become the same whatever is behind that, and have it at their
+    /// end; `None` if the program computes with the payload, makes packets of another length or
+    /// copies, or may read all of a packet.
+    #[must_use]
+    pub fn head_bytes(&self) -> Option<u64> {
+        self.layout.head_bytes
+    }
+
     /// Processes packets with a worker's memory, in order, each as [`Self::process`] does.
     pub(crate) fn process_batch(
         &self,
         scratch: &mut Scratch,
-        packets: &[(u32, &[u8])],
+        heads: Heads<'_>,
         now: Duration,
         batch: &mut Batch,
     ) {
         match self.code_for(scratch) {
-            Some(code) => code.run_batch(self, scratch, packets, now, batch),
-            None => batch
-                .each(packets, |packet, outputs| self.process(scratch, packet, now, None, outputs)),
+            Some(code) => code.run_batch(self, scratch, heads, now, batch),
+            None => {
+                batch.each(heads.packets, |position, packet, outputs| {
+                    scratch.beyond = heads.beyond(position);
+                    self.process(scratch, packet, now, None, outputs)
+                });
+                scratch.beyond = 0;
+            }
         }
     }
 }
@@ -204,7 +240,7 @@ impl Processor {
         now: Duration,
         batch: &mut Batch,
     ) {
-        core.process_batch(&mut self.scratch, packets, now, batch);
+        core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
     }
 
     /// Messages to the control plane since the last call, oldest first.
@@ -331,7 +367,14 @@ impl Switch {
 
     /// As [`Processor::process_batch`].
     pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
-        self.core.process_batch(&mut self.scratch, packets, now, batch);
+        self.core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
+    }
+
+    /// Processes packets by their heads, which must have [`Core::head_bytes`] bytes or be all of a
+    /// packet. Packets that leave lack what is behind the head, at their end. All else, as what is
+    /// counted, is that of the whole packets.
+    pub fn process_heads(&mut self, heads: Heads<'_>, now: Duration, batch: &mut Batch) {
+        self.core.process_batch(&mut self.scratch, heads, now, batch);
     }
 
     /// As [`Switch::process`], telling `trace` what happens.

@@ -51,6 +51,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         metrics: matches.get_one("metrics").copied(),
         thrift: matches.get_one("thrift-port").copied(),
         log: log(matches)?,
+        segments: arguments::segments(matches),
     };
     let (metrics, thrift) = (options.metrics, options.thrift);
     let switch = Switch::start(options, configs).map_err(|error| match error {

@@ -36,7 +36,7 @@ use measure::{Bench, flooded, latency, loss_free};
 use p4lang::device_config::{from_device_config, to_pipeline_config};
 use packetio::{BURST, Burst, Port, Queue};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use softswitch::{DeviceConfig, Log, Options, Path, Switch, V1ModelSettings};
+use softswitch::{DeviceConfig, Log, Options, Path, Segments, Switch, V1ModelSettings};
 use statistics::Spread;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -229,8 +229,15 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         ports: vec![(1, receive), (2, transmit)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");
-    let options =
-        Options { address, tls: None, workers: 1, metrics: None, thrift: None, log: Log::off() };
+    let options = Options {
+        address,
+        tls: None,
+        workers: 1,
+        metrics: None,
+        thrift: None,
+        log: Log::off(),
+        segments: Segments::default(),
+    };
     let switch = Switch::start(options, vec![device]).expect("it starts");
     let done = || (switch.state()[0].packets.received, threads::ran("worker-0"));
     figures(&mut Bench::around([send, count], done))

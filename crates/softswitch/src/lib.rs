@@ -31,4 +31,4 @@ pub use log::{Log, Verbosity};
 pub use p4runtime::server::{ServerTls, TlsError};
 pub use pipeline::{Path, V1ModelSettings};
 pub use ports::PortState;
-pub use switch::{DeviceState, Options, StartError, Switch};
+pub use switch::{DeviceState, Options, Segments, StartError, Switch};

@@ -57,6 +57,11 @@ impl Log {
         verbosity <= self.verbosity
     }
 
+    /// Whether there is a line for each packet.
+    pub(crate) fn shows_packets(&self) -> bool {
+        self.packet_bytes > 0 || self.wants(Verbosity::Debug)
+    }
+
     /// Shows packets where that was asked for; `way` is the sentence around the length of each and its port.
     #[inline]
     pub(crate) fn packets<'p>(

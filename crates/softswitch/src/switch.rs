@@ -41,6 +41,19 @@ pub struct Options {
     pub thrift: Option<SocketAddr>,
     /// Where it says what happens.
     pub log: Log,
+    /// Whether TCP segments may leave in one piece.
+    pub segments: Segments,
+}
+
+/// The treatment of TCP segments that the kernel hands over in one piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Segments {
+    /// The program processes each by its headers. They stay in one piece if all of them leave as such
+    /// a piece would. Packets and counters are the same as with [`Self::Split`].
+    #[default]
+    Whole,
+    /// They are cut before the program sees them.
+    Split,
 }
 
 /// Why a switch could not be started.
@@ -139,7 +152,7 @@ impl Switch {
     /// # Errors
     /// If something that it was given cannot be used; nothing runs then.
     pub fn start(options: Options, devices: Vec<DeviceConfig>) -> Result<Self, StartError> {
-        let Options { address, tls, workers, metrics, thrift, log } = options;
+        let Options { address, tls, workers, metrics, thrift, log, segments } = options;
         let workers = workers.max(1);
         let log = Arc::new(log);
         let (listener, address) = listen(address)?;
@@ -164,7 +177,9 @@ impl Switch {
         let worker = |(number, mailbox): (usize, &Arc<Mailbox>)| {
             let lanes = running.iter().map(|device| {
                 let (shared, ports) = (Arc::clone(&device.shared), Arc::clone(&device.ports));
-                Lane::new(number, shared, device.handle.clone(), &device.plane, ports)
+                let handle = device.handle.clone();
+                let lane = Lane::new(number, shared, handle, &device.plane, ports);
+                if segments == Segments::Whole { lane.with_whole_segments() } else { lane }
             });
             let (mailbox, stop) = (Arc::clone(mailbox), Arc::clone(&stop));
             Worker { mailbox, lanes: lanes.collect(), stop }

@@ -5,6 +5,8 @@
 //! flushed at once. While packets come, it does not sleep and makes no system call but those of
 //! its queues; when nothing came for some rounds it waits for all of them together.
 
+mod segments;
+
 use crate::device::Shared;
 use crate::log::{PacketLog, Verbosity};
 use crate::mailbox::{Contents, Mailbox, Order};
@@ -53,6 +55,12 @@ pub(crate) struct Lane {
     from_port: Vec<(u32, &'static [u8])>,
     together: Vec<&'static [u8]>,
     packet_ins: Vec<Bytes>,
+    /// TCP segments that come in one piece may leave so.
+    keeps_whole: bool,
+    /// Memory that is used again for segments: how much is behind the head of each, and one that is
+    /// put together.
+    beyond: Vec<u64>,
+    segment: Vec<u8>,
 }
 
 struct Attached {
@@ -175,7 +183,15 @@ impl Lane {
             from_port: Vec::new(),
             together: Vec::new(),
             packet_ins: Vec::new(),
+            keeps_whole: false,
+            beyond: Vec::new(),
+            segment: Vec::new(),
         }
+    }
+
+    /// Lets TCP segments that come in one piece leave so, where that makes no difference.
+    pub(crate) fn with_whole_segments(self) -> Self {
+        Self { keeps_whole: true, ..self }
     }
 
     fn attach(&mut self, number: u32, queue: Box<dyn Queue>) {
@@ -188,6 +204,7 @@ impl Lane {
     /// Takes a burst from each port; false if nothing came.
     fn turn(&mut self, burst: &mut Burst) -> bool {
         let mut worked = false;
+        burst.take_heads(self.head());
         for position in 0..self.ports.len() {
             let Some(attached) = self.ports.get_mut(position) else { break };
             match attached.is_up() {
@@ -204,8 +221,10 @@ impl Lane {
             let (number, is_enabled) = (attached.number, attached.is_enabled);
             let received = attached.queue.receive(burst);
             worked |= !burst.frames().is_empty();
-            if is_enabled {
+            if is_enabled && burst.super_frames().is_empty() {
                 self.process(number, burst.frames().iter().map(Frame::bytes));
+            } else if is_enabled {
+                self.process_heads(number, burst);
             } else {
                 self.shared.tallies.port_disabled.add(burst.frames().len());
             }
@@ -239,8 +258,7 @@ impl Lane {
     fn process_all(&mut self, port: u32, from_port: &[(u32, &[u8])]) {
         let received = from_port.iter().map(|(_, packet)| *packet);
         self.shared.log.packets(self.shared.id, ["received", "on"], port, received);
-        let now =
-            Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0));
+        let now = self.now();
         if self.shared.log.wants(Verbosity::Debug) {
             from_port.iter().for_each(|(_, packet)| self.process_traced(port, packet, now));
             return;
@@ -259,6 +277,11 @@ impl Lane {
                 self.tell_queues(true);
             }
         }
+    }
+
+    /// Returns the time since the device was started.
+    fn now(&self) -> Duration {
+        Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0))
     }
 
     /// Runs the program on a packet and says what happens to it.

@@ -7,7 +7,7 @@ mod namespace;
 use namespace::Namespace;
 use p4lang::device_config::{from_device_config, to_pipeline_config};
 use packetio::{Burst, Frame, Port, Queue, Transmitted, af_packet};
-use softswitch::{DeviceConfig, Log, Options, Path, Switch, V1ModelSettings};
+use softswitch::{DeviceConfig, Log, Options, Path, Segments, Switch, V1ModelSettings};
 use std::time::{Duration, Instant};
 
 const FLOWS: u16 = 32;
@@ -85,8 +85,15 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         ports: vec![(2, transmit), (1, receive)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");
-    let options =
-        Options { address, tls: None, workers: 2, metrics: None, thrift: None, log: Log::off() };
+    let options = Options {
+        address,
+        tls: None,
+        workers: 2,
+        metrics: None,
+        thrift: None,
+        log: Log::off(),
+        segments: Segments::default(),
+    };
     Switch::start(options, vec![device]).expect("it starts")
 }
 

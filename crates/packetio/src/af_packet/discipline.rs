@@ -1,4 +1,4 @@
-//! How many packets wait in an interface's queueing discipline (`tc`), as the kernel tells over
+//! The queueing discipline (`tc`) of an interface: its kind, and the number of packets in it, over
 //! rtnetlink(7): `RTM_GETQDISC` for the root, whose statistics count what lies below it as well.
 
 use crate::sys;
@@ -16,6 +16,9 @@ const MESSAGE: usize = 16;
 const DISCIPLINE: usize = 20;
 const ATTRIBUTE: usize = 4;
 
+/// Disciplines that hand packets on as they come, or share a link among flows.
+const HANDS_ON: [&[u8]; 5] = [b"noqueue", b"pfifo_fast", b"fq_codel", b"fq", b"mq"];
+
 /// Asks the kernel about the discipline of one interface.
 #[derive(Debug)]
 pub(super) struct Discipline {
@@ -30,12 +33,24 @@ impl Discipline {
         Ok(Self { socket: File::from(socket), ifindex })
     }
 
+    /// Whether the discipline does to a super-frame what it would do to its segments. Disciplines that
+    /// shape, lose, delay or change packets do not.
+    pub(super) fn takes_super_frames(&mut self) -> bool {
+        let mut answer = [0; 4096];
+        let answer = self.answer(&mut answer);
+        answer.and_then(kind).is_some_and(|kind| HANDS_ON.contains(&kind))
+    }
+
     /// Packets that wait; `None` where the interface has no queue (`noqueue`).
     pub(super) fn waiting(&mut self) -> Option<u32> {
         let mut answer = [0; 4096];
+        self.answer(&mut answer).and_then(queue_length)
+    }
+
+    fn answer<'a>(&mut self, answer: &'a mut [u8]) -> Option<&'a [u8]> {
         let asked = self.socket.write(&request(self.ifindex));
-        let length = asked.and_then(|_| self.socket.read(&mut answer)).unwrap_or(0);
-        answer.get(..length).and_then(queue_length)
+        let length = asked.and_then(|_| self.socket.read(answer)).unwrap_or(0);
+        answer.get(..length)
     }
 }
 
@@ -53,14 +68,22 @@ fn request(ifindex: u32) -> [u8; REQUEST_BYTES as usize] {
     request
 }
 
+/// The attributes of an answer about a discipline.
+fn attributes(answer: &[u8]) -> Option<&[u8]> {
+    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+    answer.get(MESSAGE + DISCIPLINE..).filter(|_| kind == libc::RTM_NEWQDISC)
+}
+
+/// The name of the discipline that an answer is about.
+fn kind(answer: &[u8]) -> Option<&[u8]> {
+    let name = attribute(attributes(answer)?, TCA_KIND)?;
+    name.split(|byte| *byte == 0).next()
+}
+
 /// The first word of `gnet_stats_queue`, if the answer has one and is about a queue.
 fn queue_length(answer: &[u8]) -> Option<u32> {
-    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
-    if kind != libc::RTM_NEWQDISC {
-        return None;
-    }
-    let attributes = answer.get(MESSAGE + DISCIPLINE..)?;
-    if attribute(attributes, TCA_KIND)?.starts_with(b"noqueue") {
+    let attributes = attributes(answer)?;
+    if kind(answer)? == b"noqueue" {
         return None;
     }
     let statistics = attribute(attributes, TCA_STATS2)?;
@@ -106,6 +129,7 @@ mod tests {
         answer[4..6].copy_from_slice(&libc::RTM_NEWQDISC.to_ne_bytes());
         answer.extend(attributes);
         assert_eq!(queue_length(&answer), Some(7));
+        assert_eq!(kind(&answer), Some(&b"tbf"[..]));
         // Cut off anywhere it says nothing, and does no harm.
         for length in 0..answer.len() - 16 {
             assert_eq!(queue_length(&answer[..length]), None, "{length}");

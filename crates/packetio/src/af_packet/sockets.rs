@@ -28,6 +28,9 @@ pub(super) struct Sockets {
     pub(super) receiving: OwnedFd,
     /// One that receives nothing, and takes packets without a virtio header.
     pub(super) transmitting: OwnedFd,
+    /// One as that, which takes packets with a virtio header; opened for the first super-frame.
+    whole: Option<OwnedFd>,
+    ifindex: u32,
 }
 
 impl Sockets {
@@ -61,16 +64,40 @@ impl Sockets {
             mr_address: [0; 8],
         };
         set_option(&receiving, SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, promiscuous)?;
-        let transmitting = sys::socket(libc::AF_PACKET, libc::SOCK_RAW)?;
-        set_option(&transmitting, SOL_SOCKET, libc::SO_SNDBUFFORCE, 4 << 20)?;
-        sys::bind_packet(&transmitting, 0, interface.index)?;
-        Ok(Self { ring, receiving, transmitting })
+        let transmitting = transmitting(interface.index)?;
+        Ok(Self { ring, receiving, transmitting, whole: None, ifindex: interface.index })
+    }
+
+    /// Returns the socket for super-frames, if they are such, or for packets.
+    pub(super) fn of(&self, is_whole: bool) -> &OwnedFd {
+        let whole = self.whole.as_ref().filter(|_| is_whole);
+        whole.unwrap_or(&self.transmitting)
+    }
+
+    /// Opens the socket for super-frames, unless it is open; returns whether it is.
+    pub(super) fn open_whole(&mut self) -> bool {
+        if self.whole.is_none() {
+            let opened = transmitting(self.ifindex).and_then(|socket| {
+                set_option(&socket, SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+                Ok(socket)
+            });
+            self.whole = opened.ok();
+        }
+        self.whole.is_some()
     }
 
     /// Whether these are open on that interface, not on one that had its name before.
     pub(super) fn are_on(&self, interface: &Interface) -> bool {
         matches!(sys::bound_interface(&self.receiving), Ok(Some(index)) if index == interface.index)
     }
+}
+
+/// Opens a socket that receives nothing.
+fn transmitting(ifindex: u32) -> io::Result<OwnedFd> {
+    let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+    set_option(&socket, SOL_SOCKET, libc::SO_SNDBUFFORCE, 4 << 20)?;
+    sys::bind_packet(&socket, 0, ifindex)?;
+    Ok(socket)
 }
 
 impl Group {

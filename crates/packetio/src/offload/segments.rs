@@ -2,41 +2,38 @@
 
 use super::checksum::{add, fold, never_zero};
 use super::headers::{Headers, Layer, TCP, UDP};
+use super::shared::SharedFrame;
 use super::{Damaged, Segmentation, read};
 use crate::Burst;
+use std::ops::Range;
 
 /// A super-frame that is being cut.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     /// All of it.
-    frame: Vec<u8>,
-    headers: Headers,
+    pub(super) frame: SharedFrame,
+    pub(super) headers: Headers,
     /// Offset of the payload.
-    payload: usize,
+    pub(super) payload: usize,
     /// Payload bytes of a segment.
-    size: usize,
+    pub(super) size: usize,
     /// How many have been cut off.
     index: usize,
     /// How many there are; 0 if there is no super-frame.
-    count: usize,
+    pub(super) count: usize,
     /// The segment in work.
     segment: Vec<u8>,
 }
 
 impl Segments {
-    /// Takes a super-frame, given in parts, whose innermost transport header is at `transport` if
+    /// Finds the segments of the super-frame, whose innermost transport header is at `transport` if
     /// that is known.
-    pub(crate) fn load(
+    pub(super) fn open(
         &mut self,
-        parts: &[&[u8]],
         transport: Option<usize>,
         segmentation: Segmentation,
     ) -> Result<(), Damaged> {
         self.count = 0;
-        self.frame.clear();
-        for part in parts {
-            self.frame.extend_from_slice(part);
-        }
         let headers = Headers::find(&self.frame, transport).ok_or(Damaged)?;
         let (protocol, size) = match segmentation {
             Segmentation::Tcp(size) => (TCP, usize::from(size)),
@@ -61,6 +58,32 @@ impl Segments {
         Ok(())
     }
 
+    /// Returns the number of segments; 0 if there is no super-frame.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is a super-frame of which nothing has been cut off.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.count > 0 && self.index == 0
+    }
+
+    /// Whether some segments have not been cut off.
+    pub(super) fn is_pending(&self) -> bool {
+        self.index < self.count
+    }
+
+    /// Forgets the super-frame, and keeps its memory.
+    pub(super) fn clear(&mut self) {
+        (self.index, self.count) = (0, 0);
+    }
+
+    /// Returns where the payload of a segment lies in the super-frame.
+    pub(super) fn payload_of(&self, index: usize) -> Range<usize> {
+        let from = (self.payload + index * self.size).min(self.frame.len());
+        from..(from + self.size).min(self.frame.len())
+    }
+
     /// Puts segments into the burst until it is full or all are out; returns their number and
     /// bytes.
     pub(crate) fn unload(&mut self, burst: &mut Burst) -> (u64, u64) {
@@ -76,17 +99,18 @@ impl Segments {
 
     /// Makes the segment at `index`.
     fn cut(&mut self) {
-        let from = self.payload + self.index * self.size;
-        let to = (from + self.size).min(self.frame.len());
+        let payload = self.payload_of(self.index);
         self.segment.clear();
         self.segment.extend_from_slice(self.frame.get(..self.payload).unwrap_or_default());
-        self.segment.extend_from_slice(self.frame.get(from..to).unwrap_or_default());
+        self.segment.extend_from_slice(self.frame.get(payload).unwrap_or_default());
+        let (index, length) = (self.index, self.segment.len());
         for layer in &self.headers.layers {
-            fix_length(&mut self.segment, *layer, self.index);
+            fix_length(&mut self.segment, *layer, index, length);
         }
+        let at = self.headers.transport;
         match self.headers.protocol {
-            TCP => self.fix_tcp(),
-            _ => fix_udp_length(&mut self.segment, self.headers.transport),
+            TCP => fix_tcp(&mut self.segment, at, (index, self.count), self.size),
+            _ => fix_udp_length(&mut self.segment, at, length),
         }
         // Sums from the inside out, since the outer ones are over the inner.
         let field = if self.headers.protocol == TCP { 16 } else { 6 };
@@ -100,34 +124,38 @@ impl Segments {
             }
         }
     }
+}
 
-    /// Sequence number and flags (RFC 9293, section 3.1).
-    fn fix_tcp(&mut self) {
-        const FIN_PSH: u8 = 0x09;
-        const CWR: u8 = 0x80;
-        let at = self.headers.transport;
-        if let Some(sequence) = read::<4>(&self.segment, at + 4) {
-            let passed = (self.index * self.size) as u32;
-            let sequence = u32::from_be_bytes(sequence).wrapping_add(passed);
-            write(&mut self.segment, at + 4, sequence.to_be_bytes());
+/// The flags of TCP that only the last segment keeps.
+pub(super) const FIN_PSH: u8 = 0x09;
+/// The flag of TCP that only the first segment keeps.
+pub(super) const CWR: u8 = 0x80;
+
+/// Writes the sequence number and the flags of a TCP header at `at` (RFC 9293, section 3.1) for the
+/// segment at `index` of `count`, each of which has `size` bytes of payload.
+pub(super) fn fix_tcp(segment: &mut [u8], at: usize, (index, count): (usize, usize), size: usize) {
+    if let Some(sequence) = read::<4>(segment, at + 4) {
+        let passed = (index * size) as u32;
+        let sequence = u32::from_be_bytes(sequence).wrapping_add(passed);
+        write(segment, at + 4, sequence.to_be_bytes());
+    }
+    if let Some(flags) = segment.get_mut(at + 13) {
+        if index + 1 < count {
+            *flags &= !FIN_PSH;
         }
-        if let Some(flags) = self.segment.get_mut(at + 13) {
-            if self.index + 1 < self.count {
-                *flags &= !FIN_PSH;
-            }
-            // The window is said to be reduced once (RFC 3168, section 6.1.2).
-            if self.index > 0 {
-                *flags &= !CWR;
-            }
+        // The window is said to be reduced once (RFC 3168, section 6.1.2).
+        if index > 0 {
+            *flags &= !CWR;
         }
     }
 }
 
-/// Lengths, identification and header checksum of one header outside of the transport header.
-fn fix_length(segment: &mut [u8], layer: Layer, index: usize) {
+/// Writes lengths, identification and header checksum of one header outside of the transport header,
+/// for the segment at `index`, which has `length` bytes in all.
+pub(super) fn fix_length(segment: &mut [u8], layer: Layer, index: usize, length: usize) {
     match layer {
         Layer::Ipv4(at) => {
-            let length = (segment.len() - at) as u16;
+            let length = (length - at) as u16;
             write(segment, at + 2, length.to_be_bytes());
             let identification = read(segment, at + 4).map_or(0, u16::from_be_bytes);
             let identification = identification.wrapping_add(index as u16);
@@ -138,15 +166,15 @@ fn fix_length(segment: &mut [u8], layer: Layer, index: usize) {
             write(segment, at + 10, (!fold(sum)).to_be_bytes());
         }
         Layer::Ipv6(at) => {
-            let length = (segment.len() - at - 40) as u16;
+            let length = (length - at - 40) as u16;
             write(segment, at + 4, length.to_be_bytes());
         }
-        Layer::Udp(at) => fix_udp_length(segment, at),
+        Layer::Udp(at) => fix_udp_length(segment, at, length),
     }
 }
 
-fn fix_udp_length(segment: &mut [u8], at: usize) {
-    let length = (segment.len() - at) as u16;
+fn fix_udp_length(segment: &mut [u8], at: usize, length: usize) {
+    let length = (length - at) as u16;
     write(segment, at + 4, length.to_be_bytes());
 }
 
@@ -167,7 +195,7 @@ fn fix_sum(segment: &mut [u8], outside: &[Layer], at: usize, field: usize, proto
     write(segment, at + field, checksum.to_be_bytes());
 }
 
-fn write<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
+pub(super) fn write<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
     if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
         *place = value;
     }

@@ -1,5 +1,7 @@
 //! What etherparse builds is what is to come out.
 
+mod super_frames;
+
 use super::*;
 use crate::{Burst, Frame};
 use etherparse::{

@@ -5,7 +5,8 @@ use super::namespace::Namespace;
 use super::{exchange, frame, receive, send, udp, wait_until};
 use packetio::af_packet::{RingMemory, open, open_with};
 use packetio::interface::{Interface, LinkWatch};
-use packetio::{Burst, OpenError, Port, Transmitted};
+use packetio::offload::{Restorer, VIRTIO_HEADER};
+use packetio::{Burst, Frame, OpenError, Port, Transmitted};
 
 /// Runs `body` with two ports that are connected.
 fn with_pair(mtu: u32, body: impl FnOnce(&Namespace, Port, Port) + Send) {
@@ -357,6 +358,114 @@ fn what_a_peer_left_undone_is_done() {
             rustix::net::send(&peer, &merged, rustix::net::SendFlags::empty()).expect("it leaves");
             assert_eq!(receive(&mut right, 10), expected, "{vlan:?}");
         }
+    });
+}
+
+/// The segments of a TCP super-frame, and the frame as a kernel hands it over.
+fn super_frame(vlan: Option<u16>, ipv6: bool) -> (Vec<Vec<u8>>, [u8; VIRTIO_HEADER], Vec<u8>) {
+    const SIZE: usize = 1000;
+    let payload: Vec<u8> = (0..9500_usize).map(|index| (index ^ (index >> 8)) as u8).collect();
+    let build = |part: &[u8], index: usize, is_last: bool| {
+        let network = if ipv6 {
+            let header = etherparse::Ipv6Header {
+                hop_limit: 64,
+                source: [0x20; 16],
+                destination: [0x30; 16],
+                ..Default::default()
+            };
+            etherparse::IpHeaders::Ipv6(header, Default::default())
+        } else {
+            let mut header =
+                etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, [10; 4], [11; 4])
+                    .expect("it fits");
+            header.identification = 0xfffc_u16.wrapping_add(index as u16);
+            etherparse::IpHeaders::Ipv4(header, Default::default())
+        };
+        let link = etherparse::PacketBuilder::ethernet2([2; 6], [4; 6]);
+        let internet = match vlan {
+            None => link.ip(network),
+            Some(vlan) => {
+                link.single_vlan(etherparse::VlanId::try_new(vlan).expect("12 bits")).ip(network)
+            }
+        };
+        let sequence = (u32::MAX - 2000).wrapping_add((SIZE * index) as u32);
+        let mut header = etherparse::TcpHeader::new(1, 2, sequence, 500);
+        (header.ack, header.cwr) = (true, index == 0);
+        (header.psh, header.fin) = (is_last, is_last);
+        header.set_options_raw(&[1; 12]).expect("it fits");
+        let mut packet = Vec::new();
+        internet.tcp_header(header).write(&mut packet, part).expect("memory");
+        packet
+    };
+    let parts = payload.chunks(SIZE).enumerate();
+    let segments = parts.map(|(index, part)| build(part, index, index == 9)).collect();
+    let mut frame = build(&payload, 0, true);
+    let transport = 14 + vlan.map_or(0, |_| 4) + if ipv6 { 40 } else { 20 };
+    frame[transport + 16..transport + 18].fill(0x55);
+    let mut header = [1, if ipv6 { 4 } else { 1 }, 0, 0, 0, 0, 0, 0, 0, 0];
+    for (position, word) in [transport + 32, SIZE, transport, 16].into_iter().enumerate() {
+        header[2 + 2 * position..4 + 2 * position].copy_from_slice(&(word as u16).to_ne_bytes());
+    }
+    (segments, header, frame)
+}
+
+/// The kernel cuts what leaves in one piece as we would have cut it, where an interface takes no more
+/// than packets.
+#[test]
+fn what_leaves_whole_becomes_its_segments() {
+    for longest in [None, Some(2000)] {
+        with_pair(1500, |namespace, mut left, mut right| {
+            if let Some(longest) = longest {
+                namespace.ip(&format!("link set left gso_max_size {longest}"));
+            }
+            for (vlan, ipv6) in [(None, false), (None, true), (Some(7), false), (Some(7), true)] {
+                let (expected, header, frame) = super_frame(vlan, ipv6);
+                let mut burst = Burst::new(64);
+                burst.take_heads(Some(14));
+                let taken = Restorer::default().take(&header, None, &frame, &mut burst);
+                assert_eq!(taken.map(|taken| taken.0), Ok(10));
+                let heads: Vec<&[u8]> = burst.frames().iter().map(Frame::bytes).collect();
+                let whole = burst.super_frames()[0].whole(&heads).expect("nothing was changed");
+                let before = (left.counters.values(), handed_over("left"));
+                assert!(left.queues[0].transmit_whole(&whole));
+                assert!(left.queues[0].flush());
+                assert_eq!(receive(&mut right, 10), expected, "{vlan:?} {ipv6} {longest:?}");
+                let after = (left.counters.values(), handed_over("left"));
+                assert_eq!(after.0.transmitted_packets - before.0.transmitted_packets, 10);
+                let bytes = expected.iter().map(|one| one.len() as u64).sum::<u64>();
+                assert_eq!(after.0.transmitted_bytes - before.0.transmitted_bytes, bytes);
+                assert_eq!(after.1 - before.1, if longest.is_some() { 10 } else { 1 });
+            }
+        });
+    }
+}
+
+/// Packets that the kernel has sent by an interface of this namespace, a super-frame as one.
+fn handed_over(interface: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev").expect("statistics");
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(&format!("{interface}:")));
+    let word = line.and_then(|line| line.split_whitespace().nth(9));
+    word.and_then(|word| word.parse().ok()).expect("a number of packets")
+}
+
+/// The kernel does not compare segments with the MTU.
+#[test]
+fn segments_that_are_too_long_do_not_leave_whole() {
+    with_pair(1500, |namespace, mut left, _right| {
+        let (expected, header, frame) = super_frame(None, false);
+        let mut burst = Burst::new(64);
+        burst.take_heads(Some(14));
+        Restorer::default().take(&header, None, &frame, &mut burst).expect("it is sound");
+        let heads: Vec<&[u8]> = burst.frames().iter().map(Frame::bytes).collect();
+        let whole = burst.super_frames()[0].whole(&heads).expect("nothing was changed");
+        let fits = expected[0].len() - 14;
+        for (mtu, leaves) in [(1500, true), (fits - 1, false), (fits, true), (700, false)] {
+            namespace.ip(&format!("link set left mtu {mtu}"));
+            assert_eq!(left.queues[0].transmit_whole(&whole), leaves, "{mtu}");
+        }
+        namespace.ip("link set left down");
+        wait_until("that the port is down", || left.queues[0].receive(&mut Burst::new(1)).is_err());
+        assert!(!left.queues[0].transmit_whole(&whole));
     });
 }
 

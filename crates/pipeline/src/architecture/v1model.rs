@@ -243,10 +243,10 @@ impl Blocks {
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         let Ingress { packet, port, metadata, mut standard, path, generation } = pass;
-        let length = packet.len() as u64;
+        let length = packet.len() as u64 + machine.beyond;
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
         machine.begin_pass(length)?;
-        machine.charge_bytes(packet.len())?;
+        machine.charge_bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
         self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(length))?;
         if generation == 0 {
             let now = microseconds(machine);
@@ -412,7 +412,7 @@ impl Blocks {
         machine.take_length_change();
         let payload = machine.payload().to_vec();
         let (metadata, standard) = self.preserved(machine, kept, &copy.preserved, INGRESS_CLONE)?;
-        let length = packet.len() as u64;
+        let length = packet.len() as u64 + machine.beyond;
         let passing = Egress {
             port: 0,
             headers,
@@ -526,7 +526,7 @@ impl Blocks {
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         machine.begin_pass(pass.received_length)?;
-        machine.charge_bytes(payload.len())?;
+        machine.charge_bytes(payload.len() + machine.beyond as usize)?;
         let now = microseconds(machine);
         self.set(machine, &mut standard, MetadataField::EgressGlobalTimestamp, now)?;
         self.set(machine, &mut standard, MetadataField::DeqTimedelta, 0)?;
@@ -701,7 +701,7 @@ impl<V> Egress<V> {
     fn charge<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Result<(), RunError> {
         let values = [&self.headers, &self.metadata, &self.standard];
         machine.charge(4 * values.iter().map(|value| machine.cells(value)).sum::<u64>())?;
-        machine.charge_bytes(4 * self.payload.len())
+        machine.charge_bytes(4 * (self.payload.len() + machine.beyond as usize))
     }
 
     fn copied<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Self {

@@ -56,6 +56,8 @@ pub(super) const MAXIMUM_ASKED: usize = 4;
 pub(super) struct Packet {
     pub(super) input: *const u8,
     pub(super) length: u64,
+    /// The length that the packet was received with: what is behind its head may be elsewhere.
+    pub(super) received: u64,
     /// Where in the memory that packets leave from it is copied to.
     pub(super) output: u64,
     pub(super) port: u32,
@@ -249,14 +251,16 @@ impl Run<'_, '_> {
         let mut taken = emitted;
         for (round, packets) in packets.chunks(BURST).enumerate() {
             let mut records = [const { MaybeUninit::<Packet>::uninit() }; BURST];
-            for (record, (port, packet)) in records.iter_mut().zip(packets) {
+            let first = round * BURST;
+            for (at, (record, (port, packet))) in records.iter_mut().zip(packets).enumerate() {
                 let output = (taken + in_front) as u64;
                 taken += in_front + ((packet.len() + SLACK + CHUNK - 1) & !(CHUNK - 1));
                 let (input, length) = (packet.as_ptr(), packet.len() as u64);
+                let received = length + self.beyond(first + at);
                 // Another core may have written it last.
                 prefetch(input);
                 let direction = if tells { self.host.direction(*port) as u32 } else { 0 };
-                record.write(Packet { input, length, output, port: *port, direction });
+                record.write(Packet { input, length, received, output, port: *port, direction });
             }
             self.batch.make_room(taken);
             let bytes = self.batch.room.as_mut_ptr();
@@ -270,7 +274,7 @@ impl Run<'_, '_> {
                 emitted: bytes,
                 bytes,
                 sent: std::ptr::null_mut(),
-                first: (round * BURST) as u64,
+                first: first as u64,
                 asked: asked.as_mut_ptr().cast(),
                 columns: self.columns.as_mut_ptr(),
             };
@@ -550,7 +554,8 @@ impl Run<'_, '_> {
         let cursor = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
         let length_change = std::mem::take(&mut self.context.length_change);
         let payload = packet.get(cursor..).unwrap_or(&[]);
-        self.multicast(packet.len() as u64, length_change, payload)
+        let length = packet.len() as u64 + self.beyond(self.packet);
+        self.multicast(length, length_change, payload)
     }
 
     /// A packet that asked for more than to leave, or goes to a group of a program with which it may ask there, as code left
@@ -562,7 +567,8 @@ impl Run<'_, '_> {
         packet: &[u8],
     ) -> Result<(), RunError> {
         let keeps_length = self.straight.psa.as_ref().is_none_or(|psa| psa.keeps_length);
-        let mut length = packet.len() as u64;
+        let beyond = self.beyond(self.packet);
+        let mut length = packet.len() as u64 + beyond;
         let position = match behind {
             Behind::Ingress => 0,
             Behind::Egress(_) => 1,
@@ -573,6 +579,7 @@ impl Run<'_, '_> {
         let frame = frame.ok_or(RunError::Malformed("frame"))?;
         let Self { core, context, host, machine, straight, .. } = self;
         let machine = machine.as_deref_mut().ok_or(RunError::Malformed("machine"))?;
+        machine.beyond = beyond;
         if !interprets {
             context.asked = NEW_PACKET;
         }

@@ -5,7 +5,7 @@ use crate::architecture::Output;
 use crate::compiled::{Batch, Compiled};
 use crate::error::RunError;
 use crate::machine::Scratch;
-use crate::switch::Core;
+use crate::switch::{Core, Heads};
 use crate::sync::{lock, write};
 use crate::table::EntryChange;
 use crate::trace::Trace;
@@ -305,8 +305,41 @@ impl Worker {
     /// Processes packets with the ports on which they were received, in order, as [`Self::process`] does each; `batch` is
     /// given what they became. All of them run on one pipeline: one that is committed meanwhile is for the next batch.
     pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
+        self.refresh();
+        self.process_packets(Heads::whole(packets), now, batch);
+    }
+
+    /// Returns [`Core::head_bytes`] of the pipeline that was committed last.
+    #[must_use]
+    pub fn head_bytes(&mut self) -> Option<u64> {
+        self.refresh();
+        self.runs.as_ref()?.shared.core.head_bytes()
+    }
+
+    /// Processes packets by their heads, which have at least `head` bytes or are all of a packet, as
+    /// [`crate::Switch::process_heads`] does.
+    ///
+    /// Returns false, with nothing done, if the pipeline that runs needs more of a packet.
+    pub fn process_heads(
+        &mut self,
+        heads: Heads<'_>,
+        head: u64,
+        now: Duration,
+        batch: &mut Batch,
+    ) -> bool {
+        let needed = self.head_bytes();
+        let is_enough = needed.is_some_and(|needed| needed <= head);
+        if is_enough {
+            self.process_packets(heads, now, batch);
+        }
+        is_enough
+    }
+
+    /// Processes packets on the pipeline that runs here.
+    fn process_packets(&mut self, heads: Heads<'_>, now: Duration, batch: &mut Batch) {
         batch.clear();
-        let ran = self.inside(|core, scratch| core.process_batch(scratch, packets, now, batch));
+        let packets = heads.packets;
+        let ran = self.inside(|core, scratch| core.process_batch(scratch, heads, now, batch));
         let processed = packets.len() as u64;
         self.counts
             .count(processed, if ran.is_some() { batch.silent(packets.len()) } else { processed });
@@ -344,6 +377,7 @@ impl Worker {
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let before = outputs.len();
+        self.refresh();
         let outcome =
             self.inside(|core, scratch| core.process(scratch, packet, now, trace, outputs));
         let outcome = outcome.unwrap_or(Ok(()));
@@ -354,10 +388,8 @@ impl Worker {
         outcome
     }
 
-    /// Does something on the pipeline that was committed last, if there is one, and hands on the digests that come of
-    /// it.
+    /// Calls `work` on the pipeline that runs here, if there is one, and passes its digests on.
     fn inside<R>(&mut self, work: impl FnOnce(&Core, &mut Scratch) -> R) -> Option<R> {
-        self.refresh();
         let Running { shared, lane, scratch } = self.runs.as_mut()?;
         let inside = shared.gate.enter(lane);
         let outcome = work(&shared.core, scratch);

@@ -30,6 +30,9 @@ pub(crate) struct Scratch {
     random: ChaCha8Rng,
     /// Values whose memory the next ones of their types may have.
     spare: Vec<(TypeId, Value)>,
+    /// The number of bytes that the packet at hand has behind those that are given, as
+    /// [`crate::Worker::process_heads`] has it.
+    pub(crate) beyond: u64,
     /// Of machine code, where the program has it.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
 }
@@ -46,6 +49,7 @@ impl Scratch {
             digests: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
             spare: Vec::new(),
+            beyond: 0,
             compiled: None,
         }
     }

@@ -1,5 +1,6 @@
 //! One program on the interpreter and on the compiled path.
 
+use crate::apart::Apart;
 pub(crate) use crate::program::{V1model, compile};
 use ir::Program;
 use pipeline::{Batch, Compiled, Output, Processor, RunError, Switch, TableEntry};
@@ -135,7 +136,27 @@ impl Both {
             packets.iter().map(|(port, packet)| (*port, packet.as_slice())).collect();
         let mut batch = Batch::default();
         self.change_way();
-        self.code.process_batch(&self.compiled, &mut self.worker, &borrowed, self.now, &mut batch);
+        let apart = self.compiled.head_bytes().map(|head| Apart::new(&borrowed, head, self.calls));
+        match apart.as_ref().filter(|_| self.calls.is_multiple_of(2)) {
+            Some(apart) => {
+                let heads = apart.as_heads();
+                self.code.process_heads(
+                    &self.compiled,
+                    &mut self.worker,
+                    heads,
+                    self.now,
+                    &mut batch,
+                );
+            }
+            None => self.code.process_batch(
+                &self.compiled,
+                &mut self.worker,
+                &borrowed,
+                self.now,
+                &mut batch,
+            ),
+        }
+        let apart = apart.filter(|_| self.calls.is_multiple_of(2));
         let (mut sent, mut errors) = (Vec::new(), Vec::new());
         for (position, (port, packet)) in borrowed.iter().enumerate() {
             match self.interpreted.process(*port, packet, self.now) {
@@ -145,8 +166,13 @@ impl Both {
                 Err(error) => errors.push((position, error)),
             }
         }
-        let found: Vec<_> =
-            batch.sent().map(|(from, port, bytes)| (from, port, bytes.to_vec())).collect();
+        let behind = |from: usize| match &apart {
+            Some(apart) => &borrowed[from].1[apart.heads[from].1.len()..],
+            None => &[],
+        };
+        let found =
+            batch.sent().map(|(from, port, bytes)| (from, port, [bytes, behind(from)].concat()));
+        let found: Vec<_> = found.collect();
         assert_eq!((sent, errors), (found, batch.errors().to_vec()));
         batch.sent().len()
     }

@@ -7,6 +7,7 @@ pub(crate) mod grammar;
 #[path = "differential/state.rs"]
 mod state;
 
+use crate::apart::Apart;
 use grammar::{Choices, Source};
 use ir::Program;
 use p4lang::diagnostic::Style;
@@ -74,14 +75,7 @@ impl Case {
     /// # Errors
     /// The first difference.
     pub(crate) fn difference(&self) -> Result<Outcome, String> {
-        let program = compile(&self.source.text());
-        let load = || {
-            let switch = Switch::with_seed(program.clone(), SEED);
-            let mut switch = switch.expect("a program that can be run");
-            switch.follow_psa_switch(self.source.follows);
-            switch
-        };
-        let (mut interpreted, mut compiled) = (load(), load());
+        let (mut interpreted, mut compiled) = (self.load(), self.load());
         compiled.compile().map_err(|error| error.to_string())?;
         state::prepare(&mut interpreted);
         let expected = self.run(&mut interpreted, &[], usize::MAX);
@@ -117,6 +111,13 @@ impl Case {
         Ok(Outcome { left, ways })
     }
 
+    fn load(&self) -> Switch {
+        let switch = Switch::with_seed(compile(&self.source.text()), SEED);
+        let mut switch = switch.expect("a program that can be run");
+        switch.follow_psa_switch(self.source.follows);
+        switch
+    }
+
     /// Runs the inputs until a number of bursts or a limit of the interpreter is reached. Bursts
     /// take the ways in turn.
     fn run(&self, switch: &mut Switch, ways: &[Way], most: usize) -> Vec<Burst> {
@@ -148,6 +149,12 @@ impl Case {
             }
         }
         bursts
+    }
+
+    /// Whether some of its batches go without the payload.
+    #[allow(dead_code, reason = "fuzzers do not ask")]
+    pub(crate) fn has_heads(&self) -> bool {
+        self.load().head_bytes().is_some()
     }
 
     /// The smallest case that still differs, which this one does.
@@ -261,12 +268,23 @@ fn in_batch(
     now: Duration,
 ) -> Vec<Result<Vec<Output>, RunError>> {
     let mut batch = Batch::default();
-    compiled.process_batch(packets, now, &mut batch);
+    // Machine code gets every other batch without the payload, if the program does not look at it. The
+    // interpreter, which is the reference, gets whole packets.
+    let is_apart = compiled.ways().len() > 1 && now.subsec_micros().is_multiple_of(2);
+    let apart = compiled.head_bytes().filter(|_| is_apart);
+    let apart = apart.map(|head| Apart::new(packets, head, now.subsec_micros().into()));
+    match &apart {
+        Some(apart) => compiled.process_heads(apart.as_heads(), now, &mut batch),
+        None => compiled.process_batch(packets, now, &mut batch),
+    }
     let mut found: Vec<Result<Vec<Output>, RunError>> =
         packets.iter().map(|_| Ok(Vec::new())).collect();
     for (from, port, packet) in batch.sent() {
         if let Some(Ok(outputs)) = found.get_mut(from) {
-            outputs.push(Output { port, packet: packet.to_vec(), generation: 0 });
+            let behind = apart
+                .as_ref()
+                .map_or(&[][..], |apart| &packets[from].1[apart.heads[from].1.len()..]);
+            outputs.push(Output { port, packet: [packet, behind].concat(), generation: 0 });
         }
     }
     for (from, error) in batch.errors() {

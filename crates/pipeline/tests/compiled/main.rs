@@ -2,6 +2,7 @@
 //! each, generated programs; packets of all lengths, on the same entries.
 
 mod accepted_runs;
+mod apart;
 mod arrays;
 mod bmv2_json;
 mod both;
@@ -14,6 +15,7 @@ mod drop_port;
 mod errors;
 mod field_lists;
 mod generated;
+mod heads;
 mod members;
 mod meters;
 mod named_arguments;

@@ -22,11 +22,12 @@ fn number(variable: &str) -> Option<u64> {
 fn generated_programs_with_all_constructs_give_the_same() {
     let first = number("PLANIMETER_SEED").unwrap_or(1);
     let programs = number("PLANIMETER_PROGRAMS").unwrap_or(PROGRAMS);
-    let (mut left, mut taken) = (0, BTreeMap::<Way, u64>::new());
+    let (mut left, mut heads, mut taken) = (0, 0_u64, BTreeMap::<Way, u64>::new());
     let mut different = Vec::new();
     for seed in first..first + programs {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let case = Case::new(&mut |bound| random.random_range(0..bound.max(1)), INPUTS);
+        heads += u64::from(case.has_heads());
         match case.difference() {
             Ok(outcome) => {
                 left += outcome.left;
@@ -54,4 +55,5 @@ fn generated_programs_with_all_constructs_give_the_same() {
         let went = taken.get(&way).copied().unwrap_or(0);
         assert!(went * 50 > programs, "only {went} of {programs} programs went by {way}");
     }
+    assert!(heads * 24 > programs, "only {heads} programs can do without payloads");
 }

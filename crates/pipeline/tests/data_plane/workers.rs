@@ -9,7 +9,7 @@ use p4runtime::proto::v1::update::Type;
 use p4runtime::proto::v1::write_request::Atomicity;
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::Code;
-use pipeline::{Batch, Event, InterpreterTarget, Output, Path, TableUsage};
+use pipeline::{Batch, Event, Heads, InterpreterTarget, Output, Path, TableUsage};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,6 +91,34 @@ fn a_program_that_asks_is_told_how_many_packets_wait() {
                 assert_eq!(sent, [(0, 2, &expected[..])], "{path:?}");
             }
         }
+    }
+}
+
+/// A pipeline that was committed after heads were cut may need more of a packet.
+#[test]
+fn heads_run_on_a_pipeline_that_they_are_enough_for() {
+    for path in [Path::Interpreter, Path::Compiled] {
+        let target = InterpreterTarget::new(Box::new(compile)).on(path);
+        let ports = target.ports();
+        let registry = Arc::new(PipelineRegistry::new());
+        let mut device = Device::over(Box::new(target), DEVICE, DeviceOptions::default(), registry);
+        let (mut worker, mut batch) = (ports.worker(), Batch::default());
+        assert_eq!(worker.head_bytes(), None);
+        let heads = Heads { packets: &[(1, &[7, 8])], beyond: &[100] };
+        assert!(!worker.process_heads(heads, 2, NOW, &mut batch));
+        let counts = "h.h.enqueued = (bit<8>) s.packet_length;";
+        let longer = measured_program(counts).replace("bit<8> dequeued;", "bit<16> dequeued;");
+        let queues = measured_program("h.h.enqueued = (bit<8>) s.enq_qdepth;");
+        for (source, needed) in
+            [(measured_program(counts), Some(2)), (longer, Some(3)), (queues, None)]
+        {
+            device.preload(config(&source)).expect("runs");
+            assert_eq!(worker.process_heads(heads, 2, NOW, &mut batch), needed == Some(2));
+            assert_eq!(worker.head_bytes(), needed);
+        }
+        // Two bytes are given of a packet of 102, which was processed once.
+        assert_eq!(batch.sent().collect::<Vec<_>>(), [(0, 2, &[102, 8][..])], "{path:?}");
+        assert_eq!(worker.counts().received, 1);
     }
 }
 

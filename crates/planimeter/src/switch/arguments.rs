@@ -164,7 +164,7 @@ pub(crate) fn command() -> Command {
         )
 }
 
-fn device_arguments() -> [Arg; 11] {
+fn device_arguments() -> [Arg; 12] {
     [
         Arg::new("path")
             .long("path")
@@ -234,6 +234,19 @@ fn device_arguments() -> [Arg; 11] {
                  each worker; rounded down to a power of two, and twice as much for an MTU above \
                  about 1,900. Without it, a ring has 8192, or less where all rings together would \
                  take more than an eighth of the memory that is available.",
+            ),
+        Arg::new("segments")
+            .long("segments")
+            .value_name("SEGMENTS")
+            .default_value("whole")
+            .value_parser(PossibleValuesParser::new(["whole", "split"]))
+            .help("Whether TCP segments that the kernel hands over in one piece may leave so")
+            .long_help(
+                "Whether TCP segments that the kernel hands over in one piece (TSO, GRO) may leave in \
+                 one piece. The program processes each of them either way, and what leaves and what is \
+                 counted is the same: where the program treats them differently, or needs their \
+                 payload, and where the other port takes no such pieces, they leave as packets. With \
+                 split they always do.",
             ),
         Arg::new("runtime-json")
             .long("runtime-json")
@@ -391,6 +404,14 @@ pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     match matches.get_one::<String>("path").map(String::as_str) {
         Some("compiled") => softswitch::Path::Compiled,
         _ => softswitch::Path::Interpreter,
+    }
+}
+
+/// The treatment of TCP segments that come in one piece.
+pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
+    match matches.get_one::<String>("segments").map(String::as_str) {
+        Some("split") => softswitch::Segments::Split,
+        _ => softswitch::Segments::Whole,
     }
 }
 

@@ -8,7 +8,7 @@ use p4runtime::proto::v1::{
     write_request::Atomicity,
 };
 use packetio::{Burst, Frame, Port, memory};
-use softswitch::{DeviceConfig, Log, Options, Switch, V1ModelSettings, Verbosity};
+use softswitch::{DeviceConfig, Log, Options, Segments, Switch, V1ModelSettings, Verbosity};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -164,7 +164,15 @@ impl Write for Said {
 
 pub(crate) fn options() -> Options {
     let address = "127.0.0.1:0".parse().expect("an address");
-    Options { address, tls: None, workers: 1, metrics: None, thrift: None, log: Log::off() }
+    Options {
+        address,
+        tls: None,
+        workers: 1,
+        metrics: None,
+        thrift: None,
+        log: Log::off(),
+        segments: Segments::default(),
+    }
 }
 
 /// The far ends of some ports, and the near ones with their numbers from 1.

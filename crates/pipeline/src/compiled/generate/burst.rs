@@ -49,6 +49,15 @@ struct Loop<'s> {
     packet: Value,
 }
 
+/// The lengths of the packet at hand, in bytes.
+#[derive(Clone, Copy)]
+struct Lengths {
+    /// The length of the bytes that code has.
+    given: Value,
+    /// The length that the packet was received with.
+    received: Value,
+}
+
 impl<'m> Function<'_, 'm> {
     /// Parses all packets of a burst.
     pub(super) fn parse_stage(mut self, straight: &Straight, plan: &'m Plan) {
@@ -56,6 +65,7 @@ impl<'m> Function<'_, 'm> {
         let input = self.of_record(looped, offset_of!(Packet, input));
         let output = self.output(looped);
         let length = self.of_record(looped, offset_of!(Packet, length));
+        let received = self.of_record(looped, offset_of!(Packet, received));
         self.copy_packet(input, output, length);
         // What was just written can be read again in other pieces only when it has come to the cache.
         let packet = if plan.parser_writes_headers { output } else { input };
@@ -66,7 +76,7 @@ impl<'m> Function<'_, 'm> {
         }
         self.clear_wide(plan, 0);
         self.begin_values(plan);
-        self.received(looped, length);
+        self.received(looped, received);
         let error = self.parse(looped.straight.blocks[PARSER]);
         self.save(plan, error, (input, output));
         self.prefetch_tables(straight, plan);
@@ -78,15 +88,15 @@ impl<'m> Function<'_, 'm> {
     /// that it cannot bring there.
     pub(super) fn pass_stage(mut self, straight: &Straight, plan: &'m Plan) {
         let looped = self.begin_loop(straight, plan);
-        let length = self.of_record(looped, offset_of!(Packet, length));
+        let lengths = self.lengths(looped);
         let output = self.output(looped);
-        self.begin_packet(output, length);
+        self.begin_packet(output, lengths.given);
         self.begin_values(plan);
-        self.received(looped, length);
+        self.received(looped, lengths.received);
         let error = self.restore(plan);
         let ahead = known_tables(self.bound, straight, plan).map(|(number, ..)| number);
         self.set_ahead(ahead.collect());
-        self.behind_parser(looped, plan, error, (output, length));
+        self.behind_parser(looped, plan, error, (output, lengths));
         self.end_loop(looped);
     }
 
@@ -96,10 +106,11 @@ impl<'m> Function<'_, 'm> {
         looped: Loop<'_>,
         plan: &Plan,
         error: Value,
-        (output, length): (Value, Value),
+        (output, lengths): (Value, Lengths),
     ) {
         let straight = looped.straight;
-        self.set_word(self.context, context_offset::RECEIVED_LENGTH, length);
+        let length = lengths.given;
+        self.set_word(self.context, context_offset::RECEIVED_LENGTH, lengths.received);
         self.set(straight, Of::ParserError, error);
         let zero = self.number(0);
         let is_verified = plan.interprets
@@ -133,7 +144,7 @@ impl<'m> Function<'_, 'm> {
         let port = match straight.kind {
             Kind::V1model => {
                 let port = self.decide(looped, plan);
-                self.egress(looped, plan, (port, length));
+                self.egress(looped, plan, (port, lengths.received));
                 self.run_block(looped, UPDATE);
                 Some(port)
             }
@@ -225,6 +236,13 @@ impl<'m> Function<'_, 'm> {
     /// A word of what is known of a packet that came in.
     fn of_record(&mut self, looped: Loop<'_>, part: usize) -> Value {
         self.load_input(Pointer { base: looped.packet, offset: part as i32 }, 8)
+    }
+
+    fn lengths(&mut self, looped: Loop<'_>) -> Lengths {
+        Lengths {
+            given: self.of_record(looped, offset_of!(Packet, length)),
+            received: self.of_record(looped, offset_of!(Packet, received)),
+        }
     }
 
     fn begin_packet(&mut self, packet: Value, length: Value) {
@@ -495,7 +513,8 @@ impl<'m> Function<'_, 'm> {
         self.leave_burst(looped, at);
     }
 
-    /// Egress for one port; control goes on unless that drops the packet.
+    /// Runs egress for one port, for a packet that was received with this length. Control goes on
+    /// unless egress drops the packet.
     fn egress(&mut self, looped: Loop<'_>, plan: &Plan, (port, length): (Value, Value)) {
         let straight = looped.straight;
         self.clear_locals(plan);

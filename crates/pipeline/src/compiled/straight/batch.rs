@@ -50,13 +50,13 @@ impl Batch {
     pub(crate) fn each(
         &mut self,
         packets: &[(u32, &[u8])],
-        mut process: impl FnMut((u32, &[u8]), &mut Vec<Output>) -> Result<(), RunError>,
+        mut process: impl FnMut(usize, (u32, &[u8]), &mut Vec<Output>) -> Result<(), RunError>,
     ) {
         self.clear();
         let mut outputs = Vec::new();
         for (position, packet) in packets.iter().enumerate() {
             outputs.clear();
-            if let Err(error) = process(*packet, &mut outputs) {
+            if let Err(error) = process(position, *packet, &mut outputs) {
                 self.errors.push((position, error));
                 continue;
             }

@@ -43,6 +43,9 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) packet: usize,
     /// Bytes of tables up to which their entries are not prefetched.
     pub(in crate::compiled) near: u64,
+    /// The number of bytes that each packet of the batch has behind those that are given. Empty if all
+    /// bytes are given.
+    pub(in crate::compiled) beyond: &'b [u64],
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
 }
 
@@ -94,6 +97,12 @@ impl Run<'_, '_> {
         self.batch.errors.push((self.packet, error));
     }
 
+    /// Returns the number of bytes that the packet at a position of the batch has behind those
+    /// that are given.
+    pub(in crate::compiled) fn beyond(&self, position: usize) -> u64 {
+        self.beyond.get(position).copied().unwrap_or(0)
+    }
+
     /// Takes a packet into the frame; gives the parser's error.
     fn parse(
         &mut self,
@@ -101,7 +110,7 @@ impl Run<'_, '_> {
         (port, packet): (u32, &[u8]),
     ) -> Result<u64, RunError> {
         self.frame().fill(0);
-        let length = packet.len() as u64;
+        let length = packet.len() as u64 + self.beyond(self.packet);
         self.context = Context::new(MAXIMUM_STEPS, self.host.now, &self.core.state.arrays);
         if let Some(inside) = inside {
             self.context.set_tables(inside);
@@ -125,7 +134,7 @@ impl Run<'_, '_> {
         self.block(INGRESS)?;
 
         let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
-        let length = packet.len() as u64;
+        let length = packet.len() as u64 + self.beyond(self.packet);
         let passing = Passing {
             payload: packet.get(start..).unwrap_or(&[]),
             length: length.saturating_add_signed(std::mem::take(&mut self.context.length_change)),

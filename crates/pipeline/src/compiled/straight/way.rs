@@ -12,7 +12,7 @@ use crate::compiled::tables::{Inside, Joined};
 use crate::compiled::{Compiled, Memory, Way};
 use crate::error::RunError;
 use crate::machine::{Machine, Scratch};
-use crate::switch::{Core, Processor};
+use crate::switch::{Core, Heads, Processor};
 use std::time::Duration;
 
 /// The straight way as it is now: in bursts, or one by one without the interpreter.
@@ -35,23 +35,42 @@ impl Compiled {
         now: Duration,
         batch: &mut Batch,
     ) {
-        self.run_batch(core, &mut worker.scratch, packets, now, batch);
+        self.run_batch(core, &mut worker.scratch, Heads::whole(packets), now, batch);
     }
 
+    /// Processes packets by their heads, as [`Switch::process_heads`](crate::Switch::process_heads)
+    /// does.
+    pub fn process_heads(
+        &self,
+        core: &Core,
+        worker: &mut Processor,
+        heads: Heads<'_>,
+        now: Duration,
+        batch: &mut Batch,
+    ) {
+        self.run_batch(core, &mut worker.scratch, heads, now, batch);
+    }
+
+    /// Processes packets with a worker's memory.
     pub(crate) fn run_batch(
         &self,
         core: &Core,
         scratch: &mut Scratch,
-        packets: &[(u32, &[u8])],
+        heads: Heads<'_>,
         now: Duration,
         batch: &mut Batch,
     ) {
+        let packets = heads.packets;
         let Some(way) = self.straight_way(core, scratch) else {
-            batch.each(packets, |packet, outputs| self.run(core, scratch, packet, now, outputs));
+            batch.each(packets, |position, packet, outputs| {
+                scratch.beyond = heads.beyond(position);
+                self.run(core, scratch, packet, now, outputs)
+            });
+            scratch.beyond = 0;
             return;
         };
         batch.clear();
-        if let Err(error) = self.straight(&way, core, scratch, packets, now, batch) {
+        if let Err(error) = self.straight(&way, core, scratch, heads, now, batch) {
             batch.clear();
             batch.errors.extend((0..packets.len()).map(|position| (position, error.clone())));
         }
@@ -101,7 +120,9 @@ impl Compiled {
         let kept = &mut scratch.compiled.get_or_insert_default().batch;
         let mut batch = std::mem::take(kept);
         batch.clear();
-        let outcome = self.straight(&way, core, scratch, &[packet], now, &mut batch);
+        let beyond = [scratch.beyond];
+        let heads = Heads { packets: &[packet], beyond: &beyond };
+        let outcome = self.straight(&way, core, scratch, heads, now, &mut batch);
         outputs.extend(batch.sent().zip(&batch.sent).map(|((_, port, bytes), sent)| Output {
             port,
             packet: bytes.to_vec(),
@@ -119,7 +140,7 @@ impl Compiled {
         way: &StraightWay<'_>,
         core: &Core,
         scratch: &mut Scratch,
-        packets: &[(u32, &[u8])],
+        packets: Heads<'_>,
         now: Duration,
         batch: &mut Batch,
     ) -> Result<(), RunError> {
@@ -135,7 +156,7 @@ impl Compiled {
         memory: &mut Memory,
         StraightWay { straight, bursts, near }: &StraightWay<'_>,
         (core, scratch): (&Core, &mut Scratch),
-        packets: &[(u32, &[u8])],
+        Heads { packets, beyond }: Heads<'_>,
         now: Duration,
         batch: &mut Batch,
     ) -> Result<(), RunError> {
@@ -172,6 +193,7 @@ impl Compiled {
             batch,
             packet: 0,
             near: *near,
+            beyond,
             timed,
         };
         let mut all = |inside: Option<&mut Inside<'_>>| match bursts {

@@ -106,7 +106,8 @@ impl<'m> Function<'_, 'm> {
         self.begin_packet(input, length);
         self.begin_whole(input);
         self.begin_values(plan);
-        self.received(looped, length);
+        let received = self.of_record(looped, offset_of!(Packet, received));
+        self.received(looped, received);
         let places = self.say_again(plan, parsed, (input, input));
         let extracted = parsed.headers();
         self.begin_way(extracted, (places, None));

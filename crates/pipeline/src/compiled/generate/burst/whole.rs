@@ -6,8 +6,8 @@
 //! What follows the parser is written out anew for ends of the parser where headers are known to be there, so that nobody
 //! asks for them again.
 
-use super::Loop;
 use super::ask::Asked;
+use super::{Lengths, Loop};
 use crate::bound::{
     Address, Body, Bound, Callee, Expression, Offset, Parser, State, Statement, Target,
 };
@@ -183,16 +183,16 @@ impl<'m> Function<'_, 'm> {
         self.set_ahead(plan.ahead.keys().copied().collect());
         let input = self.of_record(looped, offset_of!(Packet, input));
         let output = self.output(looped);
-        let length = self.of_record(looped, offset_of!(Packet, length));
-        self.copy_packet(input, output, length);
-        self.begin_packet(input, length);
+        let lengths = self.lengths(looped);
+        self.copy_packet(input, output, lengths.given);
+        self.begin_packet(input, lengths.given);
         self.begin_whole(output);
         for (flag, header) in plan.headers.iter().filter(|(_, header)| header.parser_reads) {
             self.clear_storage(*flag, header);
         }
         self.begin_values(plan);
         self.clear_wide(plan, 0);
-        self.received(looped, length);
+        self.received(looped, lengths.received);
 
         let end = self.written_out(straight.blocks[PARSER]);
         let join = self.builder.create_block();
@@ -216,10 +216,10 @@ impl<'m> Function<'_, 'm> {
             self.builder.switch_to_block(way.block);
             let none = self.number(0);
             let told = asked.filter(|asked| asked.is_of(&way.parsed));
-            self.follow(looped, plan, (&way.parsed, told), (none, input, output, length));
+            self.follow(looped, plan, (&way.parsed, told), (none, (input, output), lengths));
         }
         self.builder.switch_to_block(join);
-        self.follow(looped, plan, (&Parsed::unknown(), None), (error, input, output, length));
+        self.follow(looped, plan, (&Parsed::unknown(), None), (error, (input, output), lengths));
         self.end_loop(looped);
     }
 
@@ -234,7 +234,7 @@ impl<'m> Function<'_, 'm> {
         looped: Loop<'_>,
         plan: &Plan,
         (parsed, told): (&Parsed, Option<&Asked<'_>>),
-        (error, input, output, length): (Value, Value, Value, Value),
+        (error, (input, output), lengths): (Value, (Value, Value), Lengths),
     ) {
         // Nobody comes to where a header would lie that was extracted.
         let extracted = parsed.headers();
@@ -246,7 +246,7 @@ impl<'m> Function<'_, 'm> {
         if let Some(asked) = told {
             self.take_told(looped, asked);
         }
-        self.behind_parser(looped, plan, error, (output, length));
+        self.behind_parser(looped, plan, error, (output, lengths));
     }
 
     /// Says what is known of headers, so that nobody asks the values that came through the parser; gives it.

@@ -1,0 +1,118 @@
+//! Packets that are to be sent together.
+
+use crate::offload::{SharedFrame, Whole};
+
+/// Packets that are sent with one system call.
+pub(super) const BATCH: usize = 64;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    waiting: Vec<Waiting>,
+    /// Those from `first` to `end` wait.
+    first: usize,
+    end: usize,
+}
+
+/// A packet, or a super-frame behind its virtio header.
+#[derive(Debug, Default)]
+struct Waiting {
+    data: Vec<u8>,
+    /// The frame that has the payload, and the offset of the payload there.
+    payload: Option<(SharedFrame, usize)>,
+    is_whole: bool,
+    /// The number of packets that it is on a wire.
+    packets: u64,
+    /// The number of bytes of those.
+    bytes: u64,
+}
+
+impl Waiting {
+    fn parts(&self) -> [&[u8]; 2] {
+        let payload = self.payload.as_ref().and_then(|(frame, from)| frame.get(*from..));
+        [&self.data, payload.unwrap_or_default()]
+    }
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.first == self.end
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.end == BATCH
+    }
+
+    pub(super) fn clear(&mut self) {
+        let all = self.waiting.get_mut(self.first..self.end);
+        all.into_iter().flatten().for_each(|waiting| waiting.payload = None);
+        (self.first, self.end) = (0, 0);
+    }
+
+    /// Returns the number of packets that wait, of super-frames that of their segments.
+    pub(super) fn packets(&self) -> u64 {
+        self.all().iter().map(|waiting| waiting.packets).sum()
+    }
+
+    /// Returns whether the next ones to leave are super-frames, and the two parts of each of those
+    /// that can be sent through one socket.
+    pub(super) fn next(&self) -> (bool, impl Iterator<Item = [&[u8]; 2]>) {
+        let all = self.all();
+        let is_whole = all.first().is_some_and(|first| first.is_whole);
+        let alike = all.iter().take_while(move |waiting| waiting.is_whole == is_whole);
+        (is_whole, alike.map(Waiting::parts))
+    }
+
+    /// Takes in a copy; false if there is no room.
+    pub(super) fn push(&mut self, packet: &[u8]) -> bool {
+        let Some(waiting) = self.place() else { return false };
+        waiting.data.extend_from_slice(packet);
+        (waiting.is_whole, waiting.packets, waiting.bytes) = (false, 1, packet.len() as u64);
+        true
+    }
+
+    /// Takes in a super-frame, whose payload is shared; false if there is no room.
+    pub(super) fn push_whole(&mut self, frame: &Whole<'_>) -> bool {
+        let Some(waiting) = self.place() else { return false };
+        waiting.data.extend_from_slice(&frame.virtio);
+        waiting.data.extend_from_slice(frame.parts()[0]);
+        let (payload, from) = frame.payload();
+        waiting.payload = Some((payload.clone(), from));
+        (waiting.is_whole, waiting.packets, waiting.bytes) =
+            (true, frame.segments as u64, frame.bytes);
+        true
+    }
+
+    /// Takes the first ones out; returns how many packets they were on a wire, and their bytes.
+    pub(super) fn leave(&mut self, count: usize) -> (u64, u64) {
+        let mut counted = (0, 0);
+        let all = self.waiting.get_mut(self.first..self.end).unwrap_or_default();
+        for waiting in all.iter_mut().take(count) {
+            counted = (counted.0 + waiting.packets, counted.1 + waiting.bytes);
+            waiting.payload = None;
+        }
+        self.first += count;
+        if self.is_empty() {
+            self.clear();
+        }
+        counted
+    }
+
+    fn all(&self) -> &[Waiting] {
+        self.waiting.get(self.first..self.end).unwrap_or_default()
+    }
+
+    /// Returns the place for another one, emptied; `None` if there is none.
+    fn place(&mut self) -> Option<&mut Waiting> {
+        if self.is_full() {
+            return None;
+        }
+        if self.end == self.waiting.len() {
+            self.waiting.push(Waiting::default());
+        }
+        let place = self.waiting.get_mut(self.end)?;
+        self.end += 1;
+        place.data.clear();
+        Some(place)
+    }
+}

@@ -1,0 +1,78 @@
+//! The bytes of a super-frame. It is long enough that copies of it take most of the time that it
+//! takes: whoever sends it shares it until it has left.
+
+use super::Damaged;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Bytes of a tag.
+const TAG: usize = 4;
+/// The offset of a tag, behind both addresses.
+const ADDRESSES: usize = 12;
+
+/// The bytes of a super-frame. A clone keeps the bytes that it was cloned with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedFrame {
+    memory: Arc<Vec<u8>>,
+    start: usize,
+    end: usize,
+}
+
+impl SharedFrame {
+    /// Whether somebody else has a clone.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.memory) > 1
+    }
+
+    /// Makes it a copy of a frame that lies in parts.
+    pub(super) fn fill(&mut self, parts: &[&[u8]]) {
+        let length = parts.iter().map(|part| part.len()).sum();
+        let mut rest = self.memory(length);
+        for part in parts {
+            let Some((place, behind)) = rest.split_at_mut_checked(part.len()) else { break };
+            place.copy_from_slice(part);
+            rest = behind;
+        }
+        (self.start, self.end) = (0, length);
+    }
+
+    /// Returns memory for a frame of up to `bytes` bytes. [`Self::place`] tells the length of the
+    /// frame that was written there.
+    pub(super) fn room(&mut self, bytes: usize) -> &mut [u8] {
+        self.memory(bytes + TAG).get_mut(TAG..).unwrap_or_default()
+    }
+
+    /// Takes in the frame that was written to the memory, of `length` bytes, and puts a tag back into
+    /// the frame.
+    pub(super) fn place(&mut self, length: usize, tag: Option<[u8; TAG]>) -> Result<(), Damaged> {
+        (self.start, self.end) = (TAG, TAG + length);
+        if let Some(tag) = tag {
+            if length < ADDRESSES {
+                return Err(Damaged);
+            }
+            let memory = self.memory(TAG + length);
+            memory.copy_within(TAG..TAG + ADDRESSES, 0);
+            if let Some(place) = memory.get_mut(ADDRESSES..ADDRESSES + TAG) {
+                place.copy_from_slice(&tag);
+            }
+            self.start = 0;
+        }
+        Ok(())
+    }
+
+    /// Returns the memory, other than what somebody else has.
+    fn memory(&mut self, bytes: usize) -> &mut [u8] {
+        if Arc::get_mut(&mut self.memory).is_none_or(|memory| memory.len() < bytes) {
+            self.memory = Arc::new(vec![0; bytes]);
+        }
+        Arc::get_mut(&mut self.memory).map_or(&mut [], |memory| memory.as_mut_slice())
+    }
+}
+
+impl Deref for SharedFrame {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.memory.get(self.start..self.end).unwrap_or_default()
+    }
+}

@@ -1,0 +1,414 @@
+//! The largest number of leading bytes of a packet that a program of v1model reads.
+//!
+//! A program that reads at most the first `n` bytes of a packet, and has nothing of what is behind
+//! them but its length, does the same with those bytes and the length as with the packet: the rest
+//! of a packet is what the deparser appends. Whoever has the segments of a TCP connection in one
+//! piece can run the program on the head of each segment and leave the payload where it is.
+//!
+//! The bound is what all states of the parser extract, look ahead or skip together, a state that
+//! is part of a loop as often as the header stack lets it that the loop fills. A loop that fills no
+//! stack, and a parser that skips by what it has read, have none. Neither have programs which
+//!
+//! * compute a checksum over the payload (`verify_checksum_with_payload`,
+//!   `update_checksum_with_payload`), or ask for `packet.length()`;
+//! * cut packets off (`truncate`, clone sessions), since the rest does not belong to them then;
+//! * clone or recirculate: a deparser may take headers away in front of the rest, and the parser
+//!   of the copy would look deeper;
+//! * look at how long queues are, which count packets.
+
+use super::each_statement_in;
+use ir::{
+    Architecture, Argument, BinaryOperator, Block, CompositeKind, Expression, ExpressionKind,
+    ExternCallee, ExternFunction, Parser, Place, Program, Projection, State, Statement,
+    StatementKind, Target, Transition, Type, TypeId,
+};
+
+/// Returns the largest number of leading bytes of a packet that the program reads; `None` if it
+/// may read all of them, or does more with the others than to pass them on.
+pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
+    if program.architecture != Architecture::V1model || reads_queue_depth {
+        return None;
+    }
+    if !reads_heads_only(program) {
+        return None;
+    }
+    let Some(ir::PackageValue::Parser(parser)) =
+        program.main.arguments.first().map(|argument| &argument.value)
+    else {
+        return None;
+    };
+    let bytes = of_parser(program, program.parsers.get(parser.index())?)?.div_ceil(8);
+    // To take longer heads apart from their payload takes longer than to process the packet.
+    const LONGEST: u64 = 1024;
+    (bytes <= LONGEST).then_some(bytes)
+}
+
+/// Whether no statement but those of parsers has to do with bytes behind the head.
+fn reads_heads_only(program: &Program) -> bool {
+    let tables = &program.tables;
+    let references = tables.iter().flat_map(|table| &table.actions);
+    let mut outside: Vec<&Block> = Vec::new();
+    outside.extend(program.controls.iter().map(|control| &control.body));
+    outside.extend(program.actions.iter().map(|action| &action.body));
+    outside.extend(program.functions.iter().map(|function| &function.body));
+    outside.extend(tables.iter().map(|table| &table.before_keys));
+    outside.extend(references.clone().map(|reference| &reference.before_arguments));
+    let mut parsers: Vec<&Block> = Vec::new();
+    for parser in &program.parsers {
+        parsers.push(&parser.prologue);
+        parsers.extend(parser.states.iter().map(|state| &state.body));
+    }
+    let mut is_read = false;
+    each_statement_in(outside, &mut |statement| {
+        is_read |= matches!(
+            statement.kind,
+            StatementKind::Extract { .. }
+                | StatementKind::Lookahead { .. }
+                | StatementKind::Advance(_)
+        );
+        is_read |= needs_payload(&statement.kind);
+    });
+    each_statement_in(parsers, &mut |statement| is_read |= needs_payload(&statement.kind));
+    let transitions = program.parsers.iter().flat_map(|parser| &parser.states);
+    let subjects = transitions.flat_map(|state| match &state.transition {
+        Transition::Direct(_) => &[][..],
+        Transition::Select { subjects, .. } => subjects,
+    });
+    let mut others =
+        subjects.chain(tables.iter().flat_map(|table| &table.keys).map(|key| &key.expression));
+    !is_read
+        && !others.any(asks_for_length)
+        && !references.flat_map(|one| &one.arguments).any(argument_asks)
+}
+
+/// Whether a statement computes with the payload, makes packets of another length, or asks how
+/// long the packet is.
+fn needs_payload(statement: &StatementKind) -> bool {
+    match statement {
+        StatementKind::Assign { place, value } => place_asks(place) || asks_for_length(value),
+        StatementKind::Reset(place) => place_asks(place),
+        StatementKind::If { condition: value, .. }
+        | StatementKind::Switch { subject: value, .. }
+        | StatementKind::For { condition: value, .. }
+        | StatementKind::Advance(value)
+        | StatementKind::Emit(value)
+        | StatementKind::Return(Some(value)) => asks_for_length(value),
+        StatementKind::ApplyTable { hit, action_run, .. } => {
+            hit.iter().chain(action_run).any(place_asks)
+        }
+        StatementKind::CallExtern { callee, arguments, result, .. } => {
+            let is_whole = match callee {
+                ExternCallee::Function(function) => uses_rest(function),
+                ExternCallee::Method { .. } => false,
+            };
+            is_whole || arguments.iter().any(argument_asks) || result.iter().any(place_asks)
+        }
+        StatementKind::CallFunction { arguments, result, .. } => {
+            arguments.iter().any(argument_asks) || result.iter().any(place_asks)
+        }
+        StatementKind::CallAction { arguments, .. }
+        | StatementKind::CallControl { arguments, .. }
+        | StatementKind::CallParser { arguments, .. } => arguments.iter().any(argument_asks),
+        StatementKind::Extract { header, varbit_width, .. } => {
+            header.iter().any(place_asks) || varbit_width.iter().any(asks_for_length)
+        }
+        StatementKind::Lookahead { result: place, .. }
+        | StatementKind::SetValidity { header: place, .. }
+        | StatementKind::PushFront { stack: place, .. }
+        | StatementKind::PopFront { stack: place, .. } => place_asks(place),
+        StatementKind::Verify { condition, error } => {
+            asks_for_length(condition) || asks_for_length(error)
+        }
+        StatementKind::Break
+        | StatementKind::Continue
+        | StatementKind::Return(None)
+        | StatementKind::Exit => false,
+    }
+}
+
+/// Whether a function does something with the bytes behind the head, or to them.
+fn uses_rest(function: &ExternFunction) -> bool {
+    use ExternFunction as Known;
+    match function {
+        Known::Clone
+        | Known::Clone3
+        | Known::ClonePreservingFieldList
+        | Known::Recirculate
+        | Known::RecirculatePreservingFieldList
+        | Known::Truncate
+        | Known::UpdateChecksumWithPayload
+        | Known::VerifyChecksumWithPayload
+        | Known::Other(_) => true,
+        Known::Assert
+        | Known::Assume
+        | Known::Digest
+        | Known::Hash
+        | Known::LogMsg
+        | Known::MarkToDrop
+        | Known::Random
+        | Known::Resubmit
+        | Known::ResubmitPreservingFieldList
+        | Known::StaticAssert
+        | Known::UpdateChecksum
+        | Known::VerifyChecksum => false,
+        // None of v1model's: such a program is refused when it is loaded.
+        _ => true,
+    }
+}
+
+fn argument_asks(argument: &Argument) -> bool {
+    match argument {
+        Argument::In(value) => asks_for_length(value),
+        Argument::Out(place) | Argument::InOut(place) => place_asks(place),
+        Argument::Saved { place, value } => place_asks(place) || asks_for_length(value),
+        Argument::Ordered { argument, .. } => argument_asks(argument),
+        Argument::Extern(_) | Argument::Action(_) | Argument::Absent => false,
+    }
+}
+
+fn place_asks(place: &Place) -> bool {
+    place.path.iter().any(|step| match step {
+        Projection::Element(index) => asks_for_length(index),
+        Projection::Field(_) | Projection::Next | Projection::Last | Projection::Slice { .. } => {
+            false
+        }
+    })
+}
+
+/// Whether `packet.length()` is part of an expression.
+fn asks_for_length(expression: &Expression) -> bool {
+    match &expression.kind {
+        ExpressionKind::PacketLength => true,
+        ExpressionKind::Constant(_) | ExpressionKind::Invalid => false,
+        ExpressionKind::Read(place)
+        | ExpressionKind::IsValid(place)
+        | ExpressionKind::LastIndex(place) => place_asks(place),
+        ExpressionKind::Unary(_, operand)
+        | ExpressionKind::Cast(operand)
+        | ExpressionKind::Slice { operand, .. } => asks_for_length(operand),
+        ExpressionKind::Binary(_, left, right) => asks_for_length(left) || asks_for_length(right),
+        ExpressionKind::Conditional { condition, then, otherwise } => {
+            [condition, then, otherwise].iter().any(|part| asks_for_length(part))
+        }
+        ExpressionKind::Composite(parts) | ExpressionKind::Stack(parts) => {
+            parts.iter().any(asks_for_length)
+        }
+    }
+}
+
+/// Returns the bits that a parser reads at most, with those of the parsers that it calls.
+fn of_parser(program: &Program, parser: &Parser) -> Option<u64> {
+    let loops = Loops::of(parser);
+    let mut times = 1_u64;
+    if loops.any() {
+        // What is left without the states that fill a stack must come to an end by itself.
+        let fills = |state: &State| filled_stack(program, state);
+        if Loops::without(parser, |state| fills(state).is_some()).any() {
+            return None;
+        }
+        for (state, _) in parser.states.iter().zip(&loops.0).filter(|(_, is_looped)| **is_looped) {
+            if !keeps_stacks(program, state) {
+                return None;
+            }
+            times = times.saturating_add(fills(state).unwrap_or(0));
+        }
+    }
+    let mut sum = of_block(program, &parser.prologue)?;
+    for (state, is_looped) in parser.states.iter().zip(loops.0) {
+        let once = of_block(program, &state.body)?;
+        sum = sum.saturating_add(once.saturating_mul(if is_looped { times } else { 1 }));
+    }
+    Some(sum)
+}
+
+/// Returns the bits that statements of a parser read at most.
+fn of_block(program: &Program, block: &Block) -> Option<u64> {
+    let mut sum = Some(0_u64);
+    each_statement_in(vec![block], &mut |statement: &Statement| {
+        let bits = match &statement.kind {
+            // Of a longer `varbit` field than the header has, the packet is looked at first.
+            StatementKind::Extract { header_type, varbit_width, .. } => {
+                let fields = width(program, *header_type);
+                let tail = varbit_width.as_ref().map_or(Some(0), |bits| largest(program, bits));
+                fields.zip(tail).map(|(fields, tail)| fields.saturating_add(tail))
+            }
+            StatementKind::Lookahead { type_id, .. } => width(program, *type_id),
+            StatementKind::Advance(by) => largest(program, by),
+            StatementKind::CallParser { parser, .. } => {
+                program.parsers.get(parser.index()).and_then(|called| of_parser(program, called))
+            }
+            // It may be gone through any number of times.
+            StatementKind::For { .. } => None,
+            _ => Some(0),
+        };
+        sum = sum.zip(bits).map(|(sum, bits)| sum.saturating_add(bits));
+    });
+    sum
+}
+
+/// Returns a number that an unsigned expression does not exceed, by the widths of what is in it.
+fn largest(program: &Program, value: &Expression) -> Option<u64> {
+    let Type::Bits { width, signed: false } = program.types.find(value.type_id)? else {
+        return None;
+    };
+    let of_width = 1_u64.checked_shl(width).map_or(u64::MAX, |above| above - 1);
+    let of_parts = match &value.kind {
+        ExpressionKind::Constant(ir::Value::Bits(bits)) => bits.to_u64(),
+        ExpressionKind::Cast(operand) => largest(program, operand),
+        ExpressionKind::Slice { high, low, .. } => {
+            1_u64.checked_shl(high - low + 1).map(|above| above - 1)
+        }
+        ExpressionKind::Binary(BinaryOperator::Multiply, left, right) => {
+            let [left, right] = [left, right].map(|part| largest(program, part));
+            left.zip(right).and_then(|(left, right)| left.checked_mul(right))
+        }
+        ExpressionKind::Binary(BinaryOperator::ShiftLeft, left, right) => {
+            let by = match &right.kind {
+                ExpressionKind::Constant(ir::Value::Bits(bits)) => bits.to_u64(),
+                ExpressionKind::Constant(ir::Value::Integer(by)) => u64::try_from(by).ok(),
+                _ => None,
+            };
+            let factor = by.and_then(|by| 1_u64.checked_shl(u32::try_from(by).ok()?));
+            largest(program, left).zip(factor).and_then(|(left, by)| left.checked_mul(by))
+        }
+        _ => None,
+    };
+    Some(of_parts.unwrap_or(u64::MAX).min(of_width))
+}
+
+/// Returns the bits of a value of a type in a packet, at most.
+fn width(program: &Program, type_id: TypeId) -> Option<u64> {
+    match program.types.find(type_id)? {
+        Type::Bits { width, .. } | Type::Varbits { max_width: width } => Some(width.into()),
+        Type::Bool => Some(1),
+        Type::Composite(id) => {
+            let composite = program.types.composites.get(id.index())?;
+            let mut widths = composite.fields.iter().map(|field| width(program, field.type_id));
+            widths.try_fold(0_u64, |sum, width| Some(sum.saturating_add(width?)))
+        }
+        Type::Stack { element, size } => Some(width(program, element)?.saturating_mul(size.into())),
+        Type::Integer | Type::Error | Type::Enum(_) | Type::String | Type::ActionRun(_) => None,
+    }
+}
+
+/// Returns the number of elements of the stack that a state extracts the next element of on every
+/// way through it: an extraction into a full stack rejects.
+fn filled_stack(program: &Program, state: &State) -> Option<u64> {
+    state.body.iter().find_map(|statement| {
+        let StatementKind::Extract { header: Some(place), .. } = &statement.kind else {
+            return None;
+        };
+        let position = place.path.iter().position(|step| matches!(step, Projection::Next))?;
+        match type_of(program, place, position)? {
+            Type::Stack { size, .. } => Some(size.into()),
+            _ => None,
+        }
+    })
+}
+
+/// Whether a state leaves what is in header stacks, and so how many elements they can still take.
+fn keeps_stacks(program: &Program, state: &State) -> bool {
+    let mut keeps = true;
+    each_statement_in(vec![&state.body], &mut |statement| {
+        keeps &= match &statement.kind {
+            StatementKind::Extract { .. }
+            | StatementKind::Lookahead { .. }
+            | StatementKind::Advance(_)
+            | StatementKind::Verify { .. }
+            | StatementKind::If { .. } => true,
+            StatementKind::Assign { place, .. } | StatementKind::Reset(place) => {
+                let is_slice = matches!(place.path.last(), Some(Projection::Slice { .. }));
+                let written = type_of(program, place, place.path.len());
+                is_slice || written.is_some_and(|of| !holds_stack(program, of))
+            }
+            _ => false,
+        };
+    });
+    keeps
+}
+
+fn holds_stack(program: &Program, of: Type) -> bool {
+    match of {
+        Type::Stack { .. } => true,
+        Type::Composite(id) => program.types.composites.get(id.index()).is_none_or(|composite| {
+            composite.kind != CompositeKind::Header
+                && composite.fields.iter().any(|field| {
+                    let inner = program.types.find(field.type_id);
+                    inner.is_none_or(|inner| holds_stack(program, inner))
+                })
+        }),
+        _ => false,
+    }
+}
+
+/// Returns the type of what the first steps of a place lead to.
+fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
+    let mut current = program.variables.get(place.variable.index())?.type_id;
+    for step in place.path.get(..steps)? {
+        current = match (step, program.types.find(current)?) {
+            (Projection::Field(position), Type::Composite(id)) => {
+                let composite = program.types.composites.get(id.index())?;
+                composite.fields.get(*position as usize)?.type_id
+            }
+            (
+                Projection::Element(_) | Projection::Next | Projection::Last,
+                Type::Stack { element, .. },
+            ) => element,
+            _ => return None,
+        };
+    }
+    program.types.find(current)
+}
+
+/// The states of a parser that can come to themselves again.
+struct Loops(Vec<bool>);
+
+impl Loops {
+    fn of(parser: &Parser) -> Self {
+        Self::without(parser, |_| false)
+    }
+
+    /// Leaves out the states that `is_gone` names.
+    fn without(parser: &Parser, is_gone: impl Fn(&State) -> bool) -> Self {
+        let count = parser.states.len();
+        let next: Vec<Vec<usize>> = parser.states.iter().map(successors).collect();
+        let gone: Vec<bool> = parser.states.iter().map(is_gone).collect();
+        let comes_back = |start: usize| {
+            let mut seen = vec![false; count];
+            let mut waiting = vec![start];
+            while let Some(state) = waiting.pop() {
+                if gone.get(state).copied().unwrap_or(true) {
+                    continue;
+                }
+                for &to in next.get(state).into_iter().flatten() {
+                    if to == start {
+                        return true;
+                    }
+                    if let Some(seen) = seen.get_mut(to).filter(|seen| !**seen) {
+                        *seen = true;
+                        waiting.push(to);
+                    }
+                }
+            }
+            false
+        };
+        Self((0..count).map(comes_back).collect())
+    }
+
+    fn any(&self) -> bool {
+        self.0.contains(&true)
+    }
+}
+
+fn successors(state: &State) -> Vec<usize> {
+    let state_of = |target: &Target| match target {
+        Target::State(id) => Some(id.index()),
+        Target::Accept | Target::Reject => None,
+    };
+    match &state.transition {
+        Transition::Direct(target) => state_of(target).into_iter().collect(),
+        Transition::Select { cases, .. } => {
+            cases.iter().filter_map(|case| state_of(&case.target)).collect()
+        }
+    }
+}
