@@ -1,4 +1,4 @@
-//! Clients of BMv2's Thrift interface, who are told to use P4Runtime.
+//! Clients of BMv2's Thrift interface, which are referred to P4Runtime.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The first bytes of a client of Thrift: a call, the beginning of one, or something else, and an answer that has the
-//! form of its call.
+//! Parses the first bytes of a client of Thrift, which are a call, the beginning of one, or
+//! something else. The answer to a call has the form of the call.
 
 #![no_main]
 

@@ -286,10 +286,10 @@ pub fn render(
     text
 }
 
-/// What is wrong with the annotations and types that controllers see of a program for v1model, PSA
-/// or PNA: it has no P4Info, whether or not anyone asks for it. Structs of other structs in value
-/// sets and names that two objects share are not among it: p4c compiles such programs if it is not
-/// asked for their P4Info.
+/// Returns the faults in the annotations and types that controllers see of a program for v1model,
+/// PSA or PNA. A program with such a fault has no P4Info, whether or not anyone requests it.
+/// Structs of other structs in value sets and names that two objects share are not among the
+/// faults: p4c compiles such programs unless it is asked for their P4Info.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();

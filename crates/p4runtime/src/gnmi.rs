@@ -103,7 +103,8 @@ struct Watcher {
 struct Watch {
     /// Paths of leaves that are sent when they change.
     paths: Vec<Path>,
-    /// Paths of leaves that are sent at intervals. Only the removal of a port is sent for them here.
+    /// Paths of leaves that are sent at intervals. A watch sends only the removal of a port for
+    /// these leaves.
     sampled: Vec<Path>,
     form: Form,
 }

@@ -36,7 +36,7 @@ pub enum MissingMetadata {
     Refuse,
 }
 
-/// What becomes of metadata fields for which controllers have strings (`p4runtime_translation` with
+/// The treatment of metadata fields that are strings for controllers (`p4runtime_translation` with
 /// `string`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextMetadata {
@@ -104,7 +104,7 @@ pub enum MetadataError {
     },
 }
 
-/// The names that P4Runtime gives to the two controller headers.
+/// The names of the two controller headers in P4Runtime.
 const PACKET_IN: &str = "packet_in";
 const PACKET_OUT: &str = "packet_out";
 

@@ -54,7 +54,7 @@ pub struct DeviceOptions {
     pub packet_in_form: ByteString,
     /// What a packet-out may leave out.
     pub missing_metadata: MissingMetadata,
-    /// What becomes of metadata for which controllers have strings and programs numbers.
+    /// The treatment of metadata that are strings for controllers and numbers for programs.
     pub text_metadata: TextMetadata,
     /// Whether refused packet-outs and acknowledgements are answered with a `StreamError`, which
     /// the specification makes optional, or dropped in silence.

@@ -37,7 +37,8 @@ const UPKEEP: u32 = 128;
 /// The longest packet that may lie beside the ring: the kernel's greatest super-frame.
 const LONGEST: usize = (512 << 10) + 256;
 
-/// Opens an interface for a number of workers, one of few ports of this machine. One that is down opens, and is down.
+/// Opens an interface for a number of workers, with receive rings that suit a machine with few
+/// ports. An interface that is down can be opened, and its port is down.
 ///
 /// # Errors
 /// If there is no such Ethernet interface, or this program may not open it.
@@ -45,7 +46,7 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
     open_with(interface, queues, RingMemory::here(queues))
 }
 
-/// As [`open`], each queue with a receive ring of that memory.
+/// Opens an interface as [`open`] does, with a receive ring of `memory` for each queue.
 ///
 /// # Errors
 /// As for [`open`].
@@ -95,7 +96,7 @@ struct PacketQueue {
     /// None if it was down when it was opened, and since.
     sockets: Option<Sockets>,
     group: Option<Group>,
-    /// Of the ring, whenever the interface is opened.
+    /// The memory of the receive ring, which is made whenever the interface is opened.
     memory: RingMemory,
     restorer: Restorer,
     batch: Batch,

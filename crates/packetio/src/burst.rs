@@ -44,9 +44,10 @@ impl Burst {
         Self { frames, filled: 0, head: None, super_frames: Vec::new(), spare: Vec::new() }
     }
 
-    /// Lets ports leave TCP super-frames in one piece from now on, or no longer. Of each of their
-    /// segments the burst has a frame with at least the first `bytes` bytes, or all bytes of a shorter
-    /// one, and [`Self::super_frames`] has the payload.
+    /// Lets ports keep TCP super-frames in one piece from now on, or no longer if `bytes` is
+    /// `None`. While they do, the burst has a frame for each segment of a super-frame, with at
+    /// least the segment's first `bytes` bytes, or all bytes of a shorter segment, and
+    /// [`Self::super_frames`] has the payload.
     pub fn take_heads(&mut self, bytes: Option<usize>) {
         self.head = bytes;
     }

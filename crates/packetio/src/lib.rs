@@ -84,7 +84,7 @@ pub trait Queue: Debug + Send {
     }
 
     /// Takes a copy of a super-frame that is to leave in one piece, as [`Self::transmit`] takes a
-    /// packet. Returns false, with nothing done, if the frame has to be cut for this port, or if the
+    /// packet. Returns false, with nothing done, if the frame must be cut for this port, or if the
     /// queue is full.
     fn transmit_whole(&mut self, _frame: &Whole<'_>) -> bool {
         false

@@ -75,8 +75,9 @@ impl Link {
         self.takes_length(packet, packet.len())
     }
 
-    /// The lengths that a packet with such a front may have on a link of Ethernet: a header, and what fits behind it.
-    /// One tag does not count, as in the kernel (packet_snd).
+    /// Whether an Ethernet link takes a packet of `length` bytes that begins with `front`. It takes
+    /// at least a header, and at most a header and the MTU. One tag does not count, as in the
+    /// kernel (packet_snd).
     pub(crate) fn takes_length(&self, front: &[u8], length: usize) -> bool {
         const HEADER: usize = 14;
         let tag = if front.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };

@@ -106,7 +106,7 @@ impl Restorer {
         self.segments.frame.room(bytes)
     }
 
-    /// Puts the packet that was written to the memory of [`Self::room`], of `length` bytes, into the
+    /// Puts the packet of `length` bytes that was written to the memory of [`Self::room`] into the
     /// burst, as [`Self::take`] does.
     ///
     /// # Errors

@@ -102,7 +102,8 @@ pub enum SpecError {
 
 const KINDS: &str = "af_packet:INTERFACE, xdp:INTERFACE[,generic], dpdk:DEVICE[,ARGUMENT]... or pcap:IN,OUT[,repeat]";
 
-/// Opens a port for a number of workers. If it is a packet socket, each has a receive ring of that memory.
+/// Opens a port for a number of workers. If the port is a packet socket, each worker has a receive
+/// ring of `memory`.
 ///
 /// # Errors
 /// If it is not there, or this program may not open it.

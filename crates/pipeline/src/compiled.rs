@@ -153,11 +153,13 @@ impl Compiled {
         tables::activate(&self.bound, state)
     }
 
-    /// Makes what workers of a state have of their own in its tables for as many of them, before they come.
+    /// Creates what each worker has of its own in the tables of a state, for a number of workers,
+    /// before the workers come.
     pub(crate) fn reserve_workers(&self, state: &State, workers: usize) {
         let tables = self.bound.natives.iter().filter_map(|position| state.tables.get(*position));
         for table in tables.filter_map(TableState::native) {
-            // What memory does not suffice for now is tried again when the worker comes, which is told then.
+            // If memory does not suffice now, the worker tries again when it comes, and that
+            // failure is reported.
             let _ = table.reserve(workers);
         }
     }

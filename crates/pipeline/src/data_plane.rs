@@ -152,8 +152,8 @@ impl Trimming {
     /// The fewest objects whose memory is worth the time that it takes.
     const FEWEST: u64 = 1 << 14;
 
-    /// Whether it is due now that so many objects are left. The time that it takes grows with these, so the more they are, the
-    /// more must have gone.
+    /// Whether the heap is to be trimmed now that `left` objects are left. Trimming takes time in
+    /// proportion to these, so the more objects are left, the more must have gone.
     fn is_due(&self, left: impl FnOnce() -> u64) -> bool {
         self.gone >= Self::FEWEST && self.gone >= left()
     }
@@ -351,7 +351,7 @@ impl Interpreted {
         }
     }
 
-    /// Gives memory back to the system if much has become free.
+    /// Returns free memory to the system if many objects have gone.
     fn trim(&mut self) {
         let tables = &self.shared.core.state.tables;
         if self.trimming.is_due(|| tables.iter().map(|table| table.len() as u64).sum()) {

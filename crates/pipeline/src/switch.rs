@@ -96,16 +96,18 @@ impl Core {
         Ok(self.code.insert(code))
     }
 
-    /// Makes room for as many workers that will process packets, so that the first packet of each finds all that it needs:
-    /// of tables that each worker has for itself (`@tableconfig(impl = "sharded")`) the entries are copied now.
+    /// Makes room for `workers` workers that will process packets, so that the first packet of each
+    /// worker finds all that it needs. The entries of tables that each worker has for itself
+    /// (`@tableconfig(impl = "sharded")`) are copied now.
     pub fn reserve_workers(&self, workers: usize) {
         if let Some(code) = &self.code {
             code.reserve_workers(&self.state, workers);
         }
     }
 
-    /// The number of changes that were made so far to entries where machine code has them: entries put in, changed, taken
-    /// out or copied. A packet that only reads entries, the first one included, leaves it as it is. Zero on the interpreter.
+    /// Returns the number of changes so far to entries where machine code has them: entries that
+    /// were inserted, changed, removed or copied. A packet that only reads entries leaves the
+    /// number unchanged, even if it is the first packet. Zero on the interpreter.
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.state.natives.changes()
@@ -344,7 +346,7 @@ impl Switch {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// As [`Processor::choose_way`].
+    /// Sends packets by this way from now on, as [`Processor::choose_way`] does.
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }

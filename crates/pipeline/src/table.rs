@@ -359,8 +359,9 @@ impl TableState {
         read(&self.entries).by_handle.len()
     }
 
-    /// The bytes of memory of its own that the table has: what packets touch of entries, and the entries as machine code has
-    /// them. All else that is known of entries is on the heap.
+    /// Returns the bytes of memory that the table has of its own: the parts of entries that packets
+    /// touch, and the entries as machine code stores them. All other state of entries is on the
+    /// heap.
     pub(crate) fn bytes(&self) -> usize {
         let accounts = read(&self.entries).accounts.bytes();
         accounts + self.native().map_or(0, |native| native.bytes())

@@ -1,5 +1,5 @@
-//! Memory that entries take is given back when they go: on the heap, which an allocator counts here, and in what tables
-//! have of their own.
+//! Memory that entries take is freed when they are removed: on the heap, which an allocator counts
+//! here, and in the memory that tables have of their own.
 
 #![allow(unsafe_code, reason = "an allocator")]
 
@@ -49,7 +49,7 @@ control e(inout headers h, inout meta m, inout standard_metadata_t s) { apply { 
 control d(packet_out b, in headers h) { apply { b.emit(h.h); } }
 V1Switch(p(), v(), i(), e(), v(), d()) main;";
 
-/// What the entries of one table take.
+/// The memory that the entries of one table take.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     heap: usize,
@@ -128,8 +128,9 @@ fn check(kind: &'static str, config: &str, counts: bool, compiled: bool) {
         (0..entries).for_each(|number| table.insert(number));
         assert_eq!(table.port(entries - 1), 2, "{context}");
         let full = table.taken();
-        // All but the first hundred go, then these too. Where a search finds entries by their numbers, the place of an entry
-        // is its number, so that of the last one decides how much memory is left.
+        // All entries but the first hundred are removed, then these too. Where a search finds
+        // entries by their numbers, the place of an entry is its number, so that the number of the
+        // last entry decides how much memory is left.
         let left = 100;
         (left..entries).rev().for_each(|number| table.delete(number));
         let few = table.taken();

@@ -91,8 +91,8 @@ fn every_program_passes_its_script_on_every_way() {
             assert!(ways.contains(&Way::Interpreter) && ways.contains(&Way::Driver), "{ways:?}");
             bursts += usize::from(ways.contains(&Way::Stages));
             let different = disagreements(&runs);
-            let told: Vec<String> = different.iter().map(ToString::to_string).collect();
-            assert!(different.is_empty(), "{path:?}: {}", told.concat());
+            let sentences: Vec<String> = different.iter().map(ToString::to_string).collect();
+            assert!(different.is_empty(), "{path:?}: {}", sentences.concat());
             // Scripts are written for BMv2's switches.
             for ran in runs.iter().filter(|ran| !ran.together && !specification) {
                 assert_passed(&ran.report, &script);

@@ -38,8 +38,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Before the ports are opened, so that no change goes unseen.
     let watch = LinkWatch::new().ok();
     let how = (arguments::path(matches), arguments::v1model(matches));
-    let asked = matches.get_one::<u32>("ring-memory").copied();
-    let memory = devices::ring_memory(&planned, workers, asked);
+    let requested = matches.get_one::<u32>("ring-memory").copied();
+    let memory = devices::ring_memory(&planned, workers, requested);
     let captures = captures(matches)?;
     let configs = devices::open(&planned, workers, memory, how, captures.as_deref())?;
     let options = Options {

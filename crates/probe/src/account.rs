@@ -1,10 +1,10 @@
 //! The account that says which side was the limit of a trial.
 //!
-//! Packet-ins of a trial are lost, are late, or pile up. Each side gets a lower and an upper bound on
-//! the number for which it accounts. A delay of the probe explains no more packet-ins than its length
-//! times the rate, so that a short pause excuses no long backlog. Bounds add over threads, ranks and
-//! trials. The side with the largest lower bound was the limit ([`decision`]). Where no lower bound
-//! is high enough, the verdict names the bounds instead of a side.
+//! Packet-ins of a trial are lost, are late, or pile up. Each side gets a lower and an upper bound
+//! on the number for which it accounts. A delay of the probe explains no more packet-ins than its
+//! length times the rate, so that a short pause excuses no long backlog. Bounds add over threads,
+//! ranks and trials. The side with the largest lower bound was the limit ([`decision`]). Where no
+//! lower bound is high enough, the verdict names the bounds instead of a side.
 //!
 //! The causal model:
 //!

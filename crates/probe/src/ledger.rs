@@ -125,7 +125,7 @@ pub(crate) struct SwitchLedger {
 pub(crate) struct InWindow {
     pub(crate) left: u64,
     pub(crate) answers: u64,
-    /// Of the answers, those whose packet-in was due before the window.
+    /// The number of answers whose packet-in was due before the window.
     pub(crate) answers_to_earlier: u64,
 }
 
@@ -509,7 +509,7 @@ impl SwitchLedger {
         }
     }
 
-    /// What left and was answered during the window, whenever it was due.
+    /// Returns the counts of what left and was answered during the window, whenever it was due.
     pub(crate) fn in_window(&self) -> InWindow {
         self.in_window
     }

@@ -9,8 +9,8 @@ const SPARE: f64 = 1.5;
 /// The longest time to wait that is worth proposing, in seconds.
 const LONGEST: f64 = 3_600.0;
 
-/// Proposes the same command with a rate that the controller keeps up with, or a longer wait. Returns
-/// nothing where nothing was answered.
+/// Proposes the same command with a rate that the controller keeps up with, or a longer wait.
+/// Returns `None` if nothing was answered.
 pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> Option<String> {
     let low = backlog.answer_rate_low.unwrap_or(backlog.answer_rate);
     let rate = two_digits(SHARE * low / f64::from(switches.max(1)));

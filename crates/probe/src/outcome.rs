@@ -119,7 +119,8 @@ pub struct Trial {
     /// sockets. Results of before have none.
     #[serde(default)]
     pub read_delay: Latency,
-    /// What left and arrived during the window, whenever it was due. Results of before have none.
+    /// The packet-ins that left and the answers that arrived during the window, whenever they were
+    /// due. Earlier results have none.
     #[serde(default)]
     pub in_window: InWindow,
     /// Jain's fairness index of answered packet-ins over switches, 1 is perfectly fair.
@@ -193,15 +194,17 @@ pub struct Counts {
     pub answered: u64,
     /// Of the answered, those whose answer took longer than the limit for late answers.
     pub late: u64,
-    /// Of the answered, those whose answer came after the window.
+    /// The number of answered packet-ins whose answer came after the window.
     #[serde(default)]
     pub answered_after: u64,
     /// Packet-ins that left and had no answer when the trial ended.
     pub lost: u64,
-    /// Of the lost, those that were passed over: a later packet-in of their switch was answered.
+    /// The number of lost packet-ins that were passed over: a later packet-in of their switch was
+    /// answered.
     #[serde(default)]
     pub passed_over: u64,
-    /// Of the lost, those that were not passed over: they may still have waited at the controller.
+    /// The number of lost packet-ins that were not passed over: they may still have waited at the
+    /// controller.
     #[serde(default)]
     pub waiting: u64,
     /// Further answers to a packet-in that was answered before.
@@ -234,14 +237,15 @@ pub struct Counts {
     pub not_taken: u64,
 }
 
-/// What left and arrived during the measure window, whenever it was due.
+/// The packet-ins that left and the answers that arrived during the measure window, whenever they
+/// were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InWindow {
     /// Packet-ins that left.
     pub left: u64,
     /// First answers that arrived.
     pub answers: u64,
-    /// Of the answers, those whose packet-in was due before the window.
+    /// The number of answers whose packet-in was due before the window.
     pub answers_to_earlier: u64,
     /// Round-trip times of the answers, from the moment at which their packet-ins left.
     pub rtt_from_sent: Latency,
@@ -258,8 +262,8 @@ pub struct Rates {
     pub received: f64,
     /// Rules installed.
     pub rules: f64,
-    /// Share of the packet-ins due in the window that left and had no answer when the trial ended, of
-    /// those that left; 0 to 1.
+    /// The share, 0 to 1, of the packet-ins due in the window that left and had no answer when the
+    /// trial ended, among those that left.
     pub loss: f64,
 }
 
@@ -360,13 +364,14 @@ pub struct Verdict {
     pub saturated: Saturated,
     /// The observations that say so, in a sentence or two.
     pub because: String,
-    /// How sure it is, where a side was the limit and the loop is open.
+    /// The certainty of the verdict, where a side was the limit and the loop is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
-    /// What each side accounts for; absent unless the loop is open and something was answered.
+    /// The packet-ins for which each side accounts; absent unless the loop is open and something
+    /// was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// What piled up at the controller, if it did.
+    /// The backlog that grew at the controller, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
 }
@@ -378,7 +383,7 @@ impl Verdict {
     }
 }
 
-/// How sure a verdict is.
+/// The certainty of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
@@ -388,13 +393,14 @@ pub enum Certainty {
     Likely,
 }
 
-/// What each side accounts for of the packet-ins that were due in the window and for which no answer
-/// arrived in it.
+/// Each side's part in the packet-ins that were due in the window and for which no answer arrived
+/// in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Packet-ins that were due in the window; what rules handled is left out.
     pub due: u64,
-    /// By how many first answers in the window were fewer, whatever they answered.
+    /// The number by which first answers in the window fell short of the packet-ins that were due
+    /// in it, whatever packet-ins they answered.
     pub missing: u64,
     /// The controller's part.
     pub controller: Bounds,
@@ -407,14 +413,14 @@ pub struct Account {
 /// Bounds on a number of packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// At least so many.
+    /// The lower bound.
     pub low: u64,
-    /// At most so many.
+    /// The upper bound.
     pub high: u64,
 }
 
-/// A backlog that grew at the controller: packet-ins that left, or that its connections refused, and
-/// that it had neither answered nor dropped.
+/// A backlog that grew at the controller: packet-ins that left, or that the controller's
+/// connections refused, and that it had neither answered nor dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     /// Answers per second while there was a backlog.
@@ -427,9 +433,10 @@ pub struct Backlog {
     pub at_start: u64,
     /// The backlog at its end.
     pub at_end: u64,
-    /// By how many packet-ins per second it grew: the offered rate less the rate of answers.
+    /// The growth of the backlog in packet-ins per second: the offered rate less the rate of
+    /// answers.
     pub growth_rate: f64,
-    /// The seconds that the controller takes to answer what was left at the end; absent where nothing
+    /// The seconds that the controller takes to answer the backlog at the end; absent where nothing
     /// was answered.
     pub time_to_answer_s: Option<f64>,
 }

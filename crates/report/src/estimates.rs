@@ -127,8 +127,8 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     kinds.into_iter().filter(|(kind, _)| applies(*kind) && kind.samples(point) > 0).collect()
 }
 
-/// Whether so many answers in the window were to packet-ins due before it that the window has times of
-/// its own.
+/// Whether a notable share of the answers in the window belongs to packet-ins that were due before
+/// it, so that the window has times of its own.
 fn has_earlier(point: &Point) -> bool {
     let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
     let earlier = sum(|trial| trial.in_window.answers_to_earlier);

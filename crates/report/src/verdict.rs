@@ -1,8 +1,8 @@
 //! Which side was the limit, over the trials of a point and over the points of a run.
 //!
-//! Trials of one point may disagree. Where they have accounts, those add up: a side is the limit of the
-//! point if it accounts for more than 1 % of all that was due. Where they have none, the most serious
-//! verdict stands for all.
+//! Trials of one point may disagree. Where they have accounts, the accounts add up: a side is the
+//! limit of the point if it accounts for more than 1 % of all that was due. Where trials have no
+//! accounts, the most serious verdict stands for all.
 
 use probe::outcome::{Account, Completion, Point, RunResult, Saturated};
 
@@ -222,7 +222,7 @@ mod tests {
             probe: Bounds { low: probe, high: probe },
             ..Account::default()
         };
-        // One trial in which the probe was in the way excuses no controller that was the limit in all.
+        // One trial that the probe limited excuses no controller that was the limit in all.
         let trials = [account(380, 0), account(350, 50), account(20, 90)];
         assert_eq!(side_of(&trials), Some(Controller));
         assert_eq!(side_of(&[account(0, 20), account(0, 0)]), None);

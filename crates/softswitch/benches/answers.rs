@@ -1,19 +1,23 @@
-//! How soon packets obey entries once a Write is answered, how long they wait while entries come, how fast entries come
-//! and go, and what memory is left when they are gone.
+//! The delay after which packets obey entries once a Write is answered, the time that packets wait
+//! while entries are written, the rates at which entries are inserted and deleted, and the memory
+//! that is left when all entries are gone.
 //!
 //!     cargo bench -p softswitch --bench answers [-- KIND [ENTRIES]]
 //!
-//! KIND is exact, sharded, lpm, ternary, range, optional, member or group; all are measured if none is given. Each case
-//! runs in a process of its own, on the interpreter and in machine code, with one worker on ports in memory:
+//! KIND is exact, sharded, lpm, ternary, range, optional, member or group; all are measured if none
+//! is given. Each case runs in a process of its own, on the interpreter and in machine code, with
+//! one worker on ports in memory:
 //!
-//! * `idle`: entries are written while no packet comes. `first packet` is the time from the last answer to the packet
-//!   that obeys the last entry. From the answer on, packets come at 5,000 per second for two seconds through a queue of
-//!   1,024; `lost` are those that found it full.
-//! * `busy`: the same entries are written while packets come at 5,000 per second. `pause` is the longest time between two
-//!   packets that leave, and `lost` as above.
-//! * Rates are by the clock, and in brackets by the processor time of the control plane's thread, for machines that are
-//!   busy with something else too.
-//! * `memory`: what the process has more than before the entries came, with them and without them.
+//! * `idle`: entries are written while no packet comes. `first packet` is the time from the last
+//!   answer to the packet that obeys the last entry. From the answer on, packets come at 5,000 per
+//!   second for two seconds through a queue of 1,024; `lost` counts the packets that found the
+//!   queue full.
+//! * `busy`: the same entries are written while packets come at 5,000 per second. `pause` is the
+//!   longest time between two packets that leave, and `lost` is the same count as above.
+//! * Rates are by the clock, and in brackets by the processor time of the control plane's thread,
+//!   for machines that are busy with other work too.
+//! * `memory`: the memory that the process has gained since before the entries came, while they are
+//!   there and after they are gone.
 //!
 //! Nothing passes or fails here.
 
@@ -37,7 +41,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::{CPU_PORT, Controller, DEVICE};
 
-/// Of the switches that `support` starts; here each case has its own.
+/// The path of the switches that `support` starts; here each case has its own.
 const PATH: softswitch::Path = softswitch::Path::Compiled;
 /// Packets per second.
 const RATE: f64 = 5_000.0;
@@ -337,7 +341,7 @@ impl Running {
     }
 }
 
-/// What became of packets.
+/// The times and losses of packets.
 struct Outcome {
     /// When the first one left.
     first: Option<Instant>,

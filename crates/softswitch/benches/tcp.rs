@@ -4,8 +4,9 @@
 //!
 //! Two hosts in network namespaces of their own are connected by a bridge, by a switch that runs
 //! `programs/l2.p4`, or by one that runs `programs/router.p4`, as machine code on one worker, with
-//! segments whole and split. iperf3 sends from one host to the other. Each trial measures all of them; a figure is the median of the trials, with the lowest and the highest behind it, and
-//! `of bridge` its share of what the bridge did in the same trial. Nothing passes or fails here.
+//! segments whole and split. iperf3 sends from one host to the other. Each trial measures all of
+//! these. A figure is the median of the trials, followed by the lowest and the highest, and
+//! `of bridge` is its share of the bridge's rate in the same trial. Nothing passes or fails here.
 
 #[path = "support/hosts.rs"]
 mod hosts;

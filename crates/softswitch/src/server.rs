@@ -31,7 +31,7 @@ pub(crate) struct Served {
 /// Looks at all devices.
 pub(crate) type Look = Arc<dyn Fn() -> Vec<DeviceState> + Send + Sync>;
 
-/// Where clients of Thrift are told to use P4Runtime, and where that is.
+/// The port on which clients of Thrift are referred to P4Runtime, and the address of P4Runtime.
 pub(crate) struct ThriftPort {
     pub(crate) listener: TcpListener,
     pub(crate) grpc: SocketAddr,

@@ -37,7 +37,8 @@ pub struct Options {
     pub workers: usize,
     /// Where Prometheus may ask for `/metrics`; `None` answers nobody.
     pub metrics: Option<SocketAddr>,
-    /// Where clients of Thrift are told to use P4Runtime; `None` answers nobody.
+    /// The address at which clients of Thrift are referred to P4Runtime; `None` serves no such
+    /// client.
     pub thrift: Option<SocketAddr>,
     /// Where it says what happens.
     pub log: Log,
@@ -48,8 +49,8 @@ pub struct Options {
 /// The treatment of TCP segments that the kernel hands over in one piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Segments {
-    /// The program processes each by its headers. They stay in one piece if all of them leave as such
-    /// a piece would. Packets and counters are the same as with [`Self::Split`].
+    /// The program processes each segment by its headers. The segments stay in one piece if all of
+    /// them leave as such a piece would. Packets and counters are the same as with [`Self::Split`].
     #[default]
     Whole,
     /// They are cut before the program sees them.
@@ -261,7 +262,7 @@ impl Switch {
         self.metrics
     }
 
-    /// Where clients of Thrift are told to use P4Runtime.
+    /// Returns the address at which clients of Thrift are referred to P4Runtime.
     #[must_use]
     pub fn thrift_address(&self) -> Option<SocketAddr> {
         self.thrift

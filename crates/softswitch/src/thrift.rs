@@ -1,7 +1,7 @@
-//! The port on which simple_switch serves Thrift. Networks such as those of p4-utils wait until somebody
-//! listens there before they go on. There is no such control plane here: the first call of a client is answered with
-//! an exception that says what to use instead, so that it ends with that sentence and not with a
-//! connection that nobody serves.
+//! The port on which simple_switch serves Thrift. Networks such as those of p4-utils wait until a
+//! process listens there before they go on. This switch has no such control plane. It answers the
+//! first call of a client with an exception that says what to use instead, so that the client ends
+//! with that sentence and not with a connection that no process serves.
 
 mod message;
 
@@ -19,8 +19,8 @@ use tokio::time::{sleep, timeout};
 
 /// The most connections at a time; more are closed at once.
 const CONNECTIONS: usize = 64;
-/// How long a client may take from the first byte of its call to the last of its header, and to hang up
-/// once it was answered.
+/// The time that a client may take from the first byte of its call to the last byte of its header,
+/// and the time that it may take to hang up once it was answered.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most bytes that are read of what follows the header of a call.
 const READ_LIMIT: u64 = 1 << 20;
@@ -93,7 +93,8 @@ async fn answer(
                 stream.write_all(&exception).await?;
             }
             stream.shutdown().await?;
-            // To hang up with bytes unread would take the answer away from a client that has not read it yet.
+            // Hanging up with bytes unread would take the answer away from a client that has not
+            // read it yet.
             let rest = async {
                 tokio::io::copy(&mut stream.take(READ_LIMIT), &mut tokio::io::sink()).await
             };

@@ -4,8 +4,9 @@
 //! deletion, change) is done while the gate is closed. So a deletion needs no epochs, and a table may grow under its
 //! users. Keys are numbers; parameters are bytes as the caller packs them.
 //!
-//! To grow takes time in proportion to the entries, in which users would wait. Where they do not write entries in place, the
-//! larger table is made beside this one while they go on ([`ExactTable::with_room_for`]), and takes its place in a moment.
+//! Growing takes time in proportion to the entries, and users would wait meanwhile. Where users do
+//! not write entries in place, the larger table is made beside this one while they go on
+//! ([`ExactTable::with_room_for`]), and replaces this one in a moment.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ const FIRST_SIZE: usize = 64;
 /// The largest table that is never made smaller.
 const SMALLEST_SHRUNK: usize = 512;
 
-/// Most bytes of parameters.
+/// The largest number of bytes of parameters.
 const MOST_PARAMETERS: usize = 32;
 
 /// See the module.
@@ -195,8 +196,8 @@ impl ExactTable {
         }
     }
 
-    /// A table with the same entries, in which there is room for one more with this key, if there is none here and the key is
-    /// not there. Users may read entries of this table meanwhile, but not write them.
+    /// Returns a table with the same entries and room for one more with this key, or `None` if this
+    /// table has room. Users may read entries of this table meanwhile, but not write them.
     ///
     /// # Errors
     /// If memory does not suffice.
@@ -207,8 +208,9 @@ impl ExactTable {
         }
     }
 
-    /// A table with the same entries that takes less memory, if so few are left that this is worth its time: at most an
-    /// eighth of those that there is room for. Users may read entries of this table meanwhile, but not write them.
+    /// Returns a table with the same entries that takes less memory, if so few entries are left
+    /// that this is worth its time: at most an eighth of those for which there is room. Users may
+    /// read entries of this table meanwhile, but not write them.
     #[must_use]
     pub fn shrunk(&self) -> Option<Self> {
         if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {
@@ -443,8 +445,8 @@ impl Body {
         }
     }
 
-    /// Whether an entry with this key has room where there is room for `size`. It has none where it is there already, too,
-    /// if all others are.
+    /// Whether a table for `size` entries has room for an entry with this key. A full table has
+    /// none even if it contains the key, unless its keys are numbers of entries.
     fn has_room_for(&self, key: u128, size: usize) -> bool {
         match self {
             Self::Numbered(_) => key <= size as u128,

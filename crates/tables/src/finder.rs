@@ -4,9 +4,9 @@
 //! what that promises to threads holds here too. Threads of the data plane have a [`Searcher`] each and use it inside of
 //! a [`Gate`](crate::Gate); whatever has `&mut` here is done while the gate is closed.
 //!
-//! An insertion may take long: a part of the tree that has grown is built anew. So a change is prepared while threads search
-//! on ([`Finder::prepare_insertion`]), and they are kept out only for the moment in which it is made seen
-//! ([`Finder::publish`]).
+//! An insertion may take long, since a part of the tree that has grown is rebuilt. So a change is
+//! prepared while threads search ([`Finder::prepare_insertion`]), and threads are kept out only for
+//! the moment in which the change becomes visible ([`Finder::publish`]).
 //!
 //! Code packs a key of up to 128 bits into one number of one word, or of two where it has more than 64 bits, and
 //! [`Finder::places`] says where each field goes.
@@ -33,8 +33,8 @@ use links::Links;
 /// Most bits of a packed key.
 const MAXIMUM_KEY: u32 = 128;
 
-/// The largest number of entries for which memory is not given back as long as there is one, and of which an eighth is
-/// not worth it at all.
+/// The peak number of entries up to which a search is not rebuilt to save memory while it has an
+/// entry. For a search without entries, an eighth of this number applies.
 const SMALLEST_REBUILT: usize = 512;
 
 /// See the module.
@@ -170,13 +170,15 @@ impl Finder {
         Ok(number)
     }
 
-    /// Takes the entry with this number out. Where memory does not suffice for that, the number is never used again.
+    /// Removes the entry with this number. If memory does not suffice for that, the number is not
+    /// used again before the search is rebuilt.
     pub fn remove(&mut self, number: u32) {
         self.prepare_removal(number);
         let _ = self.publish();
     }
 
-    /// Prepares what [`Finder::insert`] does, while threads may search; [`Finder::publish`] or [`Finder::abandon`] comes next.
+    /// Prepares what [`Finder::insert`] does, while threads may search. The next call is
+    /// [`Finder::publish`] or [`Finder::abandon`].
     ///
     /// # Errors
     /// As for [`Finder::insert`].
@@ -198,7 +200,8 @@ impl Finder {
         Ok(number)
     }
 
-    /// Prepares what [`Finder::remove`] does, while threads may search; [`Finder::publish`] comes next.
+    /// Prepares what [`Finder::remove`] does, while threads may search. The next call is
+    /// [`Finder::publish`].
     pub fn prepare_removal(&mut self, number: u32) {
         self.abandon();
         let Some(link) = self.links.take(number) else { return };
@@ -232,7 +235,7 @@ impl Finder {
         if is_made { Ok(()) } else { Err(FinderError::Memory) }
     }
 
-    /// Gives up what was prepared.
+    /// Discards a change that was prepared.
     pub fn abandon(&mut self) {
         if let Some(Pending { link, number, adds, .. }) = self.pending.take() {
             Search::abandon(&mut self.writer);
@@ -242,9 +245,9 @@ impl Finder {
         }
     }
 
-    /// The same entries in a new search, for [`Finder::adopt`], if that has another layout than this one needs for its entries
-    /// by now, or takes much more memory: at most an eighth is left of the entries that there were. Threads may search
-    /// meanwhile. Nothing must be pending.
+    /// Returns the same entries in a new search, for [`Finder::adopt`], if the entries need another
+    /// layout by now, or if this search takes much more memory than they need: at most an eighth of
+    /// the former entries are left. Threads may search meanwhile. No change may be pending.
     #[must_use]
     pub fn rebuilt(&self) -> Option<Rebuilt> {
         let count = self.links.len();
@@ -267,8 +270,9 @@ impl Finder {
         Some(Rebuilt { body, writer, domain })
     }
 
-    /// Has threads search in what [`Finder::rebuilt`] made from these entries. Searchers must be made anew, and the result is
-    /// kept until none of those before is used any more.
+    /// Lets threads search in what [`Finder::rebuilt`] made from these entries. Searchers must be
+    /// made again, and the search that is returned must be kept until no earlier searcher is used
+    /// any more.
     pub fn adopt(&mut self, rebuilt: Rebuilt) -> Rebuilt {
         let Rebuilt { body, writer, domain } = rebuilt;
         self.most = self.links.len();
@@ -280,7 +284,7 @@ impl Finder {
         }
     }
 
-    /// Gives memory back that only changes need. Threads may search meanwhile.
+    /// Frees memory that only changes need. Threads may search meanwhile.
     pub fn shrink(&mut self) {
         self.links.shrink();
     }
@@ -291,13 +295,14 @@ impl Finder {
         self.body.search.bytes()
     }
 
-    /// A thread's way to search. It may be used as long as the finder is alive and has not adopted another search.
+    /// Returns a searcher for one thread. The searcher may be used as long as the finder is alive
+    /// and has not adopted another search.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
         self.source().searcher()
     }
 
-    /// What searchers are made from, for those who do not have the finder.
+    /// Returns the source of searchers, for callers that do not have the finder.
     #[must_use]
     pub fn source(&self) -> SearcherSource {
         let (find, all) = self.body.search.way();
@@ -305,7 +310,7 @@ impl Finder {
     }
 }
 
-/// What the searchers of a [`Finder`] are made from.
+/// The source from which the searchers of a [`Finder`] are made.
 #[derive(Debug)]
 pub struct SearcherSource {
     find: Find,
@@ -313,14 +318,16 @@ pub struct SearcherSource {
     body: *const c_void,
 }
 
-// SAFETY: as for a searcher.
+// SAFETY: `body` points to a search that threads may share; whoever uses a searcher made from it
+// keeps the finder alive.
 unsafe impl Send for SearcherSource {}
-// SAFETY: as for a searcher.
+// SAFETY: a shared reference only lets threads copy the fields; changing the search needs
+// `&mut Finder`.
 unsafe impl Sync for SearcherSource {}
 
 impl SearcherSource {
-    /// A thread's way to search. It may be used as long as the finder is alive and has not adopted another search since the
-    /// source was made.
+    /// Returns a searcher for one thread. The searcher may be used as long as the finder is alive
+    /// and has not adopted another search since the source was made.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
         let Self { find, all, body } = *self;
@@ -705,7 +712,7 @@ mod tests {
         }
     }
 
-    /// What is found for each key.
+    /// Returns the number that is found for each key.
     fn found(finder: &Finder, keys: &[u64], bits: u32) -> Vec<u32> {
         let mut searcher = finder.searcher();
         keys.iter().map(|key| search(&mut searcher, [key << (64 - bits), 0])).collect()
@@ -756,10 +763,10 @@ mod tests {
         }
     }
 
-    /// A table of more entries than it was made for gets the layout of a large one, and one of which few are left takes
-    /// little memory again.
+    /// A search with more entries than it was made for gets the layout of a large one, and a search
+    /// in which few entries are left takes little memory again.
     #[test]
-    fn a_search_is_built_anew_when_it_has_outgrown_its_layout_or_few_entries_are_left() {
+    fn a_search_is_rebuilt_when_it_has_outgrown_its_layout_or_few_entries_are_left() {
         if cfg!(miri) {
             eprintln!("SKIPPED: too many entries for Miri");
             return;

@@ -26,7 +26,8 @@ pub struct Gate {
 #[derive(Debug, Default)]
 struct Lanes {
     all: Vec<Arc<Lane>>,
-    /// The number of packets that wait until the gate is opened: to wake nobody takes a system call too.
+    /// The number of packets that wait until the gate is opened. If it is zero, opening the gate
+    /// saves the system call that wakes them.
     waiting: usize,
 }
 

@@ -170,7 +170,8 @@ impl PrefixTrie {
         }
     }
 
-    /// Whether its array has as many bits as in a new trie for keys of `bits` bits in a table made for so many entries.
+    /// Whether the array has the number of bits that it would have in a new trie for keys of `bits`
+    /// bits in a table made for `entries` entries.
     pub(crate) fn suits(&self, bits: u32, entries: usize) -> bool {
         self.array_bits == Self::array_bits(bits, entries)
     }

@@ -216,8 +216,8 @@ impl Drop for Region {
     }
 }
 
-/// Gives memory of the heap that nothing uses back to the system, where the allocator would keep it. It takes time in
-/// proportion to the memory.
+/// Returns unused memory of the heap to the system, where the allocator would keep it. This takes
+/// time in proportion to the memory.
 pub fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {

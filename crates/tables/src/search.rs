@@ -176,8 +176,8 @@ impl Search {
         }
     }
 
-    /// Does of an addition, or of a removal, what takes long and packets do not see. `None` where memory does not suffice;
-    /// then nothing has changed.
+    /// Prepares an addition or a removal by doing the part that takes long and that packets do not
+    /// see. Returns `None` if memory does not suffice; then nothing has changed.
     pub(crate) fn prepare(
         &self,
         writer: &mut SearchWriter,
@@ -196,7 +196,8 @@ impl Search {
         }
     }
 
-    /// Lets packets see a change that was prepared. False where memory does not suffice; then nothing has changed.
+    /// Lets packets see a change that was prepared. Returns false if memory does not suffice; then
+    /// nothing has changed.
     pub(crate) fn publish(
         &self,
         writer: &mut SearchWriter,
@@ -213,14 +214,15 @@ impl Search {
         }
     }
 
-    /// Gives up a change that was prepared.
+    /// Discards a change that was prepared.
     pub(crate) fn abandon(writer: &mut SearchWriter) {
         if let SearchWriter::Ternary(writer) = writer {
             writer.roll_back();
         }
     }
 
-    /// Whether it is laid out for about as many entries, if there are different ways to do that.
+    /// Whether the layout of the search suits about this number of entries, where there are several
+    /// layouts.
     pub(crate) fn suits(&self, entries: usize) -> bool {
         match self {
             Self::Prefix { packing, trie } => trie.suits(packing.bits(), entries),

@@ -3,8 +3,9 @@
 //! What packets touch of an entry beside the entry itself (its counters, when it was used last) lies here: among all else that
 //! the control plane knows of entries, on pages of 4 KiB, each packet would miss the cache and the translation buffer.
 //!
-//! Values come where others are already, in the region with the lowest address that has room, and the memory of a region
-//! is given back when its last value goes, unless it is the only one with room for the next.
+//! A value is placed where other values are already, in the region with the lowest address that has
+//! room. The memory of a region is freed when its last value goes, unless the region is the only
+//! one with room for the next value.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,7 @@ pub struct Slab<T> {
 
 #[derive(Default)]
 struct Places {
-    /// By their addresses.
+    /// The regions by their addresses.
     regions: BTreeMap<usize, Part>,
     /// Regions with a place that no value has.
     with_room: BTreeSet<usize>,
@@ -46,7 +47,7 @@ struct Part {
     values: usize,
     /// Places that ever had a value.
     taken: usize,
-    /// Of these, those that have none any more, by their numbers.
+    /// The numbers of places that had a value and have none any more.
     free: Vec<u32>,
 }
 
@@ -111,7 +112,7 @@ impl Stride {
 }
 
 impl Part {
-    /// How many values there may be.
+    /// Returns the number of values for which the region has places.
     fn room(&self, stride: Stride) -> usize {
         self.region.bytes() / stride.in_region(self.region.bytes())
     }
@@ -145,7 +146,8 @@ impl Places {
         Some(start)
     }
 
-    /// Takes a place back. The memory of a region without values is given back, unless the next value would need it.
+    /// Takes a place back. The memory of a region without values is freed, unless the next value
+    /// would need it.
     fn vacate(&mut self, place: NonNull<u8>, stride: Stride) {
         self.values -= 1;
         if self.values == 0 {
@@ -227,7 +229,8 @@ mod tests {
         assert!(slab.bytes() == bytes && again.len() == count);
     }
 
-    /// Values come and go; each has its place, no two of them one, and memory goes with the last value of a region.
+    /// Values come and go: no two of them share a place, and the memory of a region goes with its
+    /// last value.
     #[test]
     fn memory_of_values_that_are_gone_is_used_again_or_given_back() {
         let slab = Slab::new();

@@ -223,8 +223,8 @@ impl TernaryTree {
         self.publish(writer, domain, changed)
     }
 
-    /// The tree with one rule more or less, which packets do not see until it is published. `None` where memory does not
-    /// suffice; then nothing has changed.
+    /// Returns the tree with one rule more or less, which packets do not see until it is published.
+    /// `None` if memory does not suffice; then nothing has changed.
     pub(crate) fn prepare(&self, writer: &mut Writer, rule: &Rule, adds: bool) -> Option<Block> {
         let root = self.now();
         let changed = match adds {

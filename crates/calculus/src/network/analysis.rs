@@ -137,8 +137,8 @@ pub enum AnalysisError {
     /// Regulators, multicast and replicated flows are known to analyses by delays only.
     #[error("{0} does not know regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
-    /// Something between an interleaved regulator and the last regulation does not keep the order
-    /// of arrival.
+    /// A server between an interleaved regulator and the previous regulation of its flows does not
+    /// keep the order of arrival.
     #[error(
         "the interleaved regulator behind server '{regulator}' needs FIFO service since the last regulation of its flows, and \
          server '{server}' serves in any order; serve in the order of arrival there, or regulate each flow by itself \

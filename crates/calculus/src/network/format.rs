@@ -7,7 +7,7 @@
 //! | WOPANets' physical network, XML, as Saihu and xTFA read it | `wopanets` |
 //!
 //! All numbers are exact: they stay text until their unit is known. All faults name their place.
-//! What a file says and nobody knows here is refused; what is known and has no effect here is noted
+//! Content that no reader knows is refused, and content that is known but has no effect is noted
 //! ([`Network::notes`]).
 
 mod curves;

@@ -697,7 +697,7 @@ pub struct Network {
     copies: Copies,
     /// What has curves that stand in for longer ones.
     outlined: BTreeSet<Part>,
-    /// What its bounds must be read with.
+    /// Remarks on the origin of the network that a reader of its bounds must know.
     notes: Vec<String>,
     turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
     /// Servers to which flows go on from each server, in ascending order.
@@ -713,7 +713,8 @@ pub struct Network {
     is_outline: bool,
     /// Whether services count what other classes send.
     is_arrival_aware: bool,
-    /// If its curves are in true time: the network by its own clocks, and these.
+    /// The network with the curves that hold by its own clocks, and these clocks, if the curves of
+    /// this network are in true time.
     clocked: Option<Arc<(Self, Clocks)>>,
 }
 
@@ -778,8 +779,8 @@ impl Network {
         self.outlined.iter().copied()
     }
 
-    /// What a reader of its bounds must know of how it came about, as sentences; see
-    /// [`NetworkBuilder::note`].
+    /// Returns remarks on the origin of the network that a reader of its bounds must know, as
+    /// sentences; see [`NetworkBuilder::note`].
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

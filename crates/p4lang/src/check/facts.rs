@@ -93,7 +93,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the expression that the call gives for the parameter at `position`, by name or by
+    /// Returns the expression that the call passes for the parameter at `position`, by name or by
     /// position.
     pub fn given<'call>(
         &self,

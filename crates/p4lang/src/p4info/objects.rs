@@ -103,7 +103,8 @@ impl<'p> Builder<'p> {
         let mut given = BTreeSet::new();
         for (key, id) in table.keys.iter().zip(ids) {
             let Some(kind) = match_kind(&key.match_kind) else { continue };
-            // Two keys may share a name that no annotation gives: one field may be matched twice.
+            // Two keys may share a name unless the name comes from an annotation: one field may be
+            // matched twice.
             if let Some(name) = find(&key.annotations, "name").and_then(Annotation::single_string)
                 && !given.insert(name)
             {

@@ -99,11 +99,11 @@ fn written(encoding: i32) -> Result<Written, EntityError> {
         Ok(Encoding::Json) => Ok(Written::Json),
         Ok(Encoding::JsonIetf) => Ok(Written::JsonIetf),
         Ok(Encoding::Bytes | Encoding::Ascii) | Err(_) => {
-            let asked = Encoding::try_from(encoding)
+            let requested = Encoding::try_from(encoding)
                 .map_or_else(|_| encoding.to_string(), |known| known.name().to_owned());
             let served = ENCODINGS.map(|known| known.name()).join(", ");
             Err(EntityError::unimplemented(format!(
-                "The encoding {asked} is not supported; {served} are."
+                "The encoding {requested} is not supported; {served} are."
             )))
         }
     }

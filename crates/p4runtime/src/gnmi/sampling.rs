@@ -1,11 +1,11 @@
 //! Subscriptions that are sent at intervals (gNMI 0.7, section 3.5.1.5.2): SAMPLE, and the
 //! heartbeats of the others.
 //!
-//! By that section, a target refuses an interval that it cannot keep. Clients request 10 us to get
-//! as many samples as possible, so a shorter interval than [`SHORTEST`] is raised to it instead,
-//! and the owner of the device is notified. Samples are taken by the thread that serves
-//! controllers. Where they take long, as those of many ports, the next ones are delayed, so that
-//! all together use at most a tenth of the thread's time ([`Samples::rest`]).
+//! By that section, a target refuses an interval that it cannot keep. Clients request 10 us to be
+//! sampled at the highest possible rate, so an interval shorter than [`SHORTEST`] is raised to it
+//! instead, and the owner of the device is notified. Samples are taken by the thread that serves
+//! controllers. Where samples take long, as those of many ports do, the next ones are delayed, so
+//! that all together use at most a tenth of the thread's time ([`Samples::rest`]).
 
 use std::{
     collections::HashMap,
@@ -82,11 +82,11 @@ impl Samples {
 
     /// Returns the interval that is kept in place of a requested one.
     fn kept(&mut self, nanoseconds: u64) -> Duration {
-        let asked = Duration::from_nanos(nanoseconds);
-        if asked < SHORTEST {
-            self.raised = Some(self.raised.map_or(asked, |raised| raised.min(asked)));
+        let requested = Duration::from_nanos(nanoseconds);
+        if requested < SHORTEST {
+            self.raised = Some(self.raised.map_or(requested, |raised| raised.min(requested)));
         }
-        asked.max(SHORTEST)
+        requested.max(SHORTEST)
     }
 
     /// Returns the shortest interval that was requested and is not kept, if there is one.
@@ -239,8 +239,8 @@ mod tests {
             Subscription { suppress_redundant: true, heartbeat_interval: 4 * SECOND, ..sampled() };
         let mut samples = samples(&quiet, begin);
         let mut leaves = |packets, second| {
-            let told = samples.take(&port(packets), &scalars(), at(second), 0);
-            told.iter().map(|one| one.update.len()).sum::<usize>()
+            let notifications = samples.take(&port(packets), &scalars(), at(second), 0);
+            notifications.iter().map(|one| one.update.len()).sum::<usize>()
         };
         assert_eq!([leaves(1, 1), leaves(1, 2), leaves(2, 3), leaves(2, 4)], [7, 0, 1, 7]);
     }

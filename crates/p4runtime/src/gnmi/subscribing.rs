@@ -25,7 +25,7 @@ use super::{
 };
 use crate::status::refusal;
 
-/// What may wait for a subscriber, who is cut off at twice that.
+/// The messages and bytes that may wait for a subscriber, who is cut off at twice these numbers.
 const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
 
 pub(super) struct Subscribe(pub(super) GnmiServer);
@@ -188,11 +188,12 @@ impl Drop for Counted {
     }
 }
 
-/// What a subscriber sends.
+/// The requests of a subscriber.
 struct Requests {
-    /// Until it has said that no more comes.
+    /// The stream of requests, unless it has ended and the subscription goes on without it.
     open: Option<Streaming<SubscribeRequest>>,
-    /// Whether it is still to be told then: clients in Python hand over one request and no more.
+    /// Whether the subscription goes on once the stream of requests has ended. Clients in Python
+    /// send one request and end the stream.
     go_on_without: bool,
 }
 

@@ -199,11 +199,11 @@ mod tests {
         let (before, lost, disabled) = (port(true, true), port(false, true), port(false, false));
         let told = |text: &str, before: Option<&Port>, after: Option<&Port>| {
             let (paths, form) = ([path(text)], scalars());
-            let told = match after {
+            let notification = match after {
                 Some(after) => changed(before, after, &paths, &form, 0),
                 None => deleted(before.expect("one of both"), paths.iter(), &form, 0),
             };
-            told.map(|one| (one.update.len(), one.delete.len()))
+            notification.map(|one| (one.update.len(), one.delete.len()))
         };
         let [before, lost, disabled] = [&before, &lost, &disabled].map(Some);
         let status = "interfaces/interface[name=eth2]/state/oper-status";
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(leaves(".../name").expect("known").len(), 6);
         assert_eq!(leaves("interfaces/.../mtu"), None);
         assert_eq!(leaves("*/oper-status"), None);
-        // As many as a request has room for are no burden.
+        // The wildcards that one request can hold are resolved in little time and memory.
         let many = path(&format!("{}/oper-status", vec!["..."; 10_000].join("/")));
         assert_eq!(paths::join(Some(&many), &many).elem.len(), 4);
     }

@@ -32,7 +32,7 @@ pub struct Pipeline {
     of_program: OnceLock<Layouts>,
 }
 
-/// How controller headers are written and read.
+/// The layouts by which controller headers are written and read.
 #[derive(Debug)]
 struct Layouts {
     packet_in: Option<PacketInLayout>,

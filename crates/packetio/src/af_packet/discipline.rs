@@ -33,8 +33,8 @@ impl Discipline {
         Ok(Self { socket: File::from(socket), ifindex })
     }
 
-    /// Whether the discipline does to a super-frame what it would do to its segments. Disciplines that
-    /// shape, lose, delay or change packets do not.
+    /// Whether the discipline does to a super-frame what it would do to the segments of the
+    /// super-frame. Disciplines that shape, lose, delay or change packets do not.
     pub(super) fn takes_super_frames(&mut self) -> bool {
         let mut answer = [0; 4096];
         let answer = self.answer(&mut answer);

@@ -1,7 +1,8 @@
-//! How much memory the receive rings of packet sockets take.
+//! The memory that the receive rings of packet sockets take.
 //!
-//! A ring takes all of its memory when it is made, and each queue of each port has one. Few ports have rings that hold bursts
-//! of thousands of packets; many of them share an eighth of the memory that the machine has available.
+//! A ring takes all of its memory when it is made, and each queue of each port has one. With few
+//! ports, each ring holds bursts of thousands of packets. With many ports, all rings together share
+//! an eighth of the memory that the machine has available.
 
 use std::fs;
 
@@ -12,32 +13,34 @@ pub struct RingMemory {
 }
 
 impl RingMemory {
-    /// Most bytes of a ring, unless frames are longer than a page can hold: then it may be twice that.
+    /// The most bytes of a ring. A ring takes up to twice that where frames do not fit in a slot of
+    /// ordinary length.
     pub const MOST: usize = 8 << 20;
-    /// Fewest bytes of a ring.
+    /// The fewest bytes of a ring.
     pub const LEAST: usize = 256 << 10;
-    /// Of the memory that is available, all rings together take one part in so many.
+    /// The divisor of the available memory that yields the memory of all rings together.
     const PART: u64 = 8;
     /// Fewest slots of a ring: a burst must find room, however long frames are.
     const SLOTS: usize = 64;
     /// Bytes of a slot for frames of ordinary length.
     const ORDINARY_SLOT: usize = 2 << 10;
 
-    /// Memory of as many bytes, or the nearest that a ring may have.
+    /// Returns `bytes` bytes of memory, clamped to what a ring may have and rounded down to a power
+    /// of two.
     #[must_use]
     pub fn of_bytes(bytes: usize) -> Self {
         let bytes = bytes.clamp(Self::LEAST, Self::MOST);
         Self { bytes: 1 << bytes.ilog2() }
     }
 
-    /// What each of so many sockets gets where so many bytes of memory are available.
+    /// Returns the memory for each of `sockets` sockets where `available` bytes are available.
     #[must_use]
     pub fn shared(available: u64, sockets: usize) -> Self {
         let each = available / Self::PART / sockets.max(1) as u64;
         Self::of_bytes(usize::try_from(each).unwrap_or(Self::MOST))
     }
 
-    /// What each of so many sockets gets on this machine now.
+    /// Returns the memory for each of `sockets` sockets on this machine at present.
     #[must_use]
     pub fn here(sockets: usize) -> Self {
         available().map_or_else(Self::default, |available| Self::shared(available, sockets))
@@ -57,8 +60,9 @@ impl Default for RingMemory {
     }
 }
 
-/// Bytes of memory that this process may still take, if the system tells: what the machine has available, or what is left of
-/// the limit of its control group.
+/// Returns the number of bytes that this process may still take, if the system reports it: the
+/// smaller of what the machine has available and what is left of the limit of the process's control
+/// group.
 fn available() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| mem_available(&text));
     let group = fs::read_to_string("/proc/self/cgroup").ok();
@@ -121,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_brought_to_what_a_ring_may_have() {
-        let bytes = |asked| RingMemory::of_bytes(asked).bytes;
+    fn requests_are_adjusted_to_what_a_ring_may_have() {
+        let bytes = |requested| RingMemory::of_bytes(requested).bytes;
         assert_eq!(
             [0, 1 << 20, (1 << 20) + 5, usize::MAX].map(bytes),
             [256 << 10, 1 << 20, 1 << 20, 8 << 20]

@@ -150,8 +150,8 @@ pub(super) fn fix_tcp(segment: &mut [u8], at: usize, (index, count): (usize, usi
     }
 }
 
-/// Writes lengths, identification and header checksum of one header outside of the transport header,
-/// for the segment at `index`, which has `length` bytes in all.
+/// Writes the lengths, the identification and the header checksum of one header in front of the
+/// transport header, for the segment at `index`, which has `length` bytes in all.
 pub(super) fn fix_length(segment: &mut [u8], layer: Layer, index: usize, length: usize) {
     match layer {
         Layer::Ipv4(at) => {

@@ -42,8 +42,8 @@ impl SharedFrame {
         self.memory(bytes + TAG).get_mut(TAG..).unwrap_or_default()
     }
 
-    /// Takes in the frame that was written to the memory, of `length` bytes, and puts a tag back into
-    /// the frame.
+    /// Takes in the frame of `length` bytes that was written to the memory, and puts `tag` back
+    /// into the frame.
     pub(super) fn place(&mut self, length: usize, tag: Option<[u8; TAG]>) -> Result<(), Damaged> {
         (self.start, self.end) = (TAG, TAG + length);
         if let Some(tag) = tag {

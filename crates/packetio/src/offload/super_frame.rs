@@ -177,8 +177,8 @@ impl SuperFrame {
         true
     }
 
-    /// Returns the frame as it may leave in one piece: with headers that, when it is cut, become those
-    /// that the program made of each head. `None` if there are no such headers.
+    /// Returns the frame as it may leave in one piece, with headers that become those that the
+    /// program made of each head when the frame is cut. `None` if there are no such headers.
     #[must_use]
     pub fn whole(&self, heads: &[&[u8]]) -> Option<Whole<'_>> {
         let Segments { frame, headers, payload, count, .. } = &self.segments;

@@ -409,8 +409,8 @@ fn super_frame(vlan: Option<u16>, ipv6: bool) -> (Vec<Vec<u8>>, [u8; VIRTIO_HEAD
     (segments, header, frame)
 }
 
-/// The kernel cuts what leaves in one piece as we would have cut it, where an interface takes no more
-/// than packets.
+/// The kernel cuts a frame that leaves in one piece into the same segments as this crate, where an
+/// interface takes no more than packets.
 #[test]
 fn what_leaves_whole_becomes_its_segments() {
     for longest in [None, Some(2000)] {

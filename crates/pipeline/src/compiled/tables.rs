@@ -156,8 +156,8 @@ impl Inside<'_> {
     }
 }
 
-/// Puts the entries of all tables of a program that machine code reads itself where it finds them. From then on a change
-/// of an entry is made there before it returns.
+/// Stores the entries of all tables that machine code reads itself where machine code finds them.
+/// From then on, a change of an entry is made there before the change returns.
 ///
 /// # Errors
 /// If memory does not suffice.

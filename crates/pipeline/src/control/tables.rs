@@ -133,8 +133,8 @@ impl Core {
         Ok(self.table(table)?.iter().map(|stored| (stored.handle, stored.shown())))
     }
 
-    /// The bytes of memory that a table has for its entries beside the heap: what packets touch of them, and the entries as
-    /// machine code has them.
+    /// Returns the bytes of memory that a table takes for its entries in addition to the heap: the
+    /// parts of entries that packets touch, and the entries as machine code stores them.
     ///
     /// # Errors
     /// If there is no such table.

@@ -165,9 +165,9 @@ fn bound_table(
     })
 }
 
-/// Returns the widths in bits of the fields of a controller header: of the header type with this name in
-/// `@controller_header`; or, where a program has lost its annotations as BMv2 JSON has, of the only
-/// one with fields of these names.
+/// Returns the widths in bits of the fields of a controller header. The type of the header has this
+/// name in `@controller_header`. Where a program has lost its annotations, as BMv2 JSON has, the
+/// header is the only one with fields of these names.
 pub(super) fn controller_header(
     program: &Program,
     name: &str,

@@ -138,7 +138,7 @@ impl Ports {
         self.tell(&settings);
     }
 
-    /// As [`Core::packed_changes`] of the running pipeline.
+    /// Returns [`Core::packed_changes`] of the running pipeline, or zero if none runs.
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.running().map_or(0, |shared| shared.core.packed_changes())
@@ -316,8 +316,8 @@ impl Worker {
         self.runs.as_ref()?.shared.core.head_bytes()
     }
 
-    /// Processes packets by their heads, which have at least `head` bytes or are all of a packet, as
-    /// [`crate::Switch::process_heads`] does.
+    /// Processes packets by their heads, as [`crate::Switch::process_heads`] does. A head has at
+    /// least `head` bytes or is all of a packet.
     ///
     /// Returns false, with nothing done, if the pipeline that runs needs more of a packet.
     pub fn process_heads(
@@ -411,8 +411,9 @@ impl Worker {
         }
     }
 
-    /// Goes over to the pipeline that was committed last. That before may have many entries, and nobody else may use it:
-    /// another thread drops it, so that the packet at hand does not wait for that.
+    /// Switches to the pipeline that was committed last. The previous pipeline may have many
+    /// entries, and this worker may be the last to use it, so another thread drops it: the packet
+    /// at hand does not wait for that.
     fn take_pipeline(&mut self) {
         if let Some(before) = self.leave_pipeline() {
             // Where there can be no other thread, it is dropped here, with the closure.
@@ -497,7 +498,7 @@ mod tests {
         Ok(compiled.program.expect("it compiles"))
     }
 
-    /// The entries of the pipeline before are dropped, but the thread of the first packet has other things to do.
+    /// The entries of the previous pipeline are dropped, but not by the thread of the first packet.
     #[test]
     fn a_worker_that_goes_over_to_another_pipeline_drops_no_entries_of_that_before() {
         for path in [Path::Interpreter, Path::Compiled] {

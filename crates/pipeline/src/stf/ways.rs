@@ -128,7 +128,7 @@ mod tests {
         Ran { way, together, report, digests: Vec::new() }
     }
 
-    fn told(runs: &[Ran]) -> Vec<String> {
+    fn sentences(runs: &[Ran]) -> Vec<String> {
         disagreements(runs).iter().map(ToString::to_string).collect()
     }
 
@@ -140,7 +140,7 @@ mod tests {
             // Other times pass in bursts.
             ran(Way::Interpreter, true, &[(1, 2, 7), (3, 4, 9)]),
         ];
-        assert_eq!(told(&runs), [""; 0]);
+        assert_eq!(sentences(&runs), [""; 0]);
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
             ran(Way::Stages, true, &[(9, 1, 1)]),
         ];
         assert_eq!(
-            told(&runs),
+            sentences(&runs),
             [
                 "line 3: machine code in one function gives another than the interpreter\n        the interpreter: port 4 at \
                  3ms 08\n        machine code in one function: nothing\n",
@@ -168,7 +168,7 @@ mod tests {
         limited.report.failures.push(Failure::Run { line: 1, error: RunError::WorkLimit(1) });
         let one = ran(Way::Driver, false, &[(1, 1, 1)]);
         let other = ran(Way::Stages, false, &[(1, 1, 1)]);
-        assert_eq!(told(&[limited.clone(), one.clone(), other]), [""; 0]);
-        assert_eq!(told(&[limited, one, ran(Way::Stages, false, &[])]).len(), 1);
+        assert_eq!(sentences(&[limited.clone(), one.clone(), other]), [""; 0]);
+        assert_eq!(sentences(&[limited, one, ran(Way::Stages, false, &[])]).len(), 1);
     }
 }

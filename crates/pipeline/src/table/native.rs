@@ -4,10 +4,11 @@
 //! Where keys are not matched exactly, entries are stored by number, and a [`Finder`] leads from a packet's key to the
 //! number of the best entry.
 //!
-//! A table has this beside its other state from when its program was compiled ([`super::TableState::activate`]).
-//! From then on the action of an entry is here and nowhere else: its [`super::ActionCell`] names the key, and the
-//! interpreter and the control plane reach it through that. Whoever changes an entry changes it here before the change
-//! returns, so that the next packet finds it without any work that others left to it ([`Natives::changes`]).
+//! A table has this in addition to its other state once its program has been compiled
+//! ([`super::TableState::activate`]). From then on the action of an entry is here and nowhere else:
+//! its [`super::ActionCell`] names the key, by which the interpreter and the control plane reach
+//! the action. A change of an entry is made here before the change returns, so that the next packet
+//! finds it without any deferred work ([`Natives::changes`]).
 //!
 //! A table may have its entries twice (`impl = "t4p4s"`) or once more for each worker (`impl = "sharded"`): [`replicas`].
 //!
@@ -16,9 +17,10 @@
 //! against each other only, and not at all where that cannot be told from outside: where packets only read, and where what
 //! they write of an entry is one word. A worker inside the gate waits for nobody who may be closing it.
 //!
-//! Packets wait while the gate is closed, so what takes time in proportion to the entries is done before that: a table that
-//! must grow or may shrink is copied, and a search is built anew, while packets use those that are there ([`Changing`]).
-//! Only entries that packets write in place are copied with the gate closed.
+//! Packets wait while the gate is closed, so work in proportion to the entries is done before that:
+//! a table that must grow or may shrink is copied, and a search is rebuilt, while packets use the
+//! present ones ([`Changing`]). Only entries that packets write in place are copied with the gate
+//! closed.
 
 mod choosing;
 mod replicas;
@@ -116,8 +118,9 @@ impl Natives {
         &self.gate
     }
 
-    /// The number of entries that were put in, changed, taken out or copied so far, in all tables. A packet that only
-    /// reads entries leaves it as it is, even if it is the first one.
+    /// Returns the number of entries that were inserted, changed, removed or copied so far, in all
+    /// tables. A packet that only reads entries leaves the number unchanged, even if it is the
+    /// first packet.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
@@ -150,16 +153,16 @@ pub(crate) struct NativeTable {
     entries: RwLock<Entries>,
 }
 
-/// What only those know who change which entries there are.
+/// The state that only changes to the set of entries need.
 #[derive(Debug)]
 struct Changing {
-    /// If keys are not matched exactly.
+    /// The search for entries, unless keys are matched exactly.
     finder: Option<Finder>,
-    /// Entries that were taken out since it was last seen to that memory is given back.
+    /// The number of entries that were removed since the table was last shrunk.
     taken: usize,
 }
 
-/// Entries that are taken out before it is seen to that memory is given back, unless they were the last ones.
+/// The least number of removals after which a table is shrunk, unless no entry is left.
 const TAKEN_AT_ONCE: usize = 256;
 
 /// How a table was reached when a worker looked at it; another one says that it has to look again.
@@ -169,11 +172,12 @@ pub(crate) struct Reached {
     table: u64,
 }
 
-/// What changes only while the gate is closed. Workers inside may be reading it, so nobody waits with it for the gate.
+/// The state that changes only while the gate is closed. Workers inside the gate may be reading
+/// this state, so no thread waits for the gate while it holds the lock of this state.
 #[derive(Debug)]
 struct Entries {
     table: Replicas,
-    /// Where keys are not matched exactly.
+    /// The source of searchers, unless keys are matched exactly.
     searcher: Option<SearcherSource>,
     workers: Vec<(WorkerId, Arc<Lookups>)>,
     /// Lookups of workers that went: hits and misses.
@@ -216,7 +220,8 @@ impl Entries {
 }
 
 impl Changing {
-    /// The key under which an entry is to be stored. Where it must be sought, it is found once that is published.
+    /// Returns the key under which an entry is to be stored. Unless keys are matched exactly, this
+    /// is the number of the entry, which packets find once the insertion is published.
     fn key(&mut self, layout: &EntryLayout, entry: &Stored) -> Option<u128> {
         match &mut self.finder {
             None => layout.pack_key(&entry.matches),
@@ -305,10 +310,10 @@ impl NativeTable {
         Ok(lookups)
     }
 
-    /// Makes what workers have of their own for as many of them, before they come.
+    /// Creates what each worker has of its own, for a number of workers, before the workers come.
     ///
     /// # Errors
-    /// If memory does not suffice; workers make it when they come then.
+    /// If memory does not suffice. Workers then create their own parts when they come.
     pub(crate) fn reserve(&self, workers: usize) -> Result<(), ExactTableError> {
         // As in `join`.
         let _changing = lock(&self.changing);
@@ -401,8 +406,9 @@ impl NativeTable {
         Some(key)
     }
 
-    /// Tables with room for one more entry, if there is none in those that are there and they can be copied while packets are
-    /// inside. Otherwise the insertion makes room, or tells that memory does not suffice.
+    /// Returns tables with room for one more entry, if the present ones have none and can be copied
+    /// while packets are inside. Otherwise the insertion makes room, or reports that memory does
+    /// not suffice.
     fn room_for(&self, key: u128) -> Option<Remade> {
         if self.in_place {
             return None;
@@ -427,7 +433,7 @@ impl NativeTable {
         }
     }
 
-    /// Gives memory back if many entries have gone.
+    /// Frees memory if many entries have been removed.
     fn shrink(&self, changing: &mut Changing) {
         let left = read(&self.entries).table.len();
         changing.taken += 1;
@@ -437,7 +443,8 @@ impl NativeTable {
         changing.taken = 0;
         self.outgrow(changing);
         changing.finder.iter_mut().for_each(Finder::shrink);
-        // Few are left, so packets do not wait for long where their entries are copied with the gate closed.
+        // Few entries are left, so packets do not wait long where entries are copied with the gate
+        // closed.
         let closed = self.in_place.then(|| self.close_for_change());
         let remade = read(&self.entries).table.shrunk();
         if remade.is_empty() {

@@ -297,7 +297,7 @@ fn put<K: Ord>(
     }
 }
 
-/// Gives memory back where so few buckets are left that this is worth its time.
+/// Frees memory if so few buckets are left that this is worth its time.
 fn shrink(buckets: &mut HashMap<u64, Bucket, Passed>) {
     const SMALLEST: usize = 512;
     if buckets.capacity() > SMALLEST && buckets.len() < buckets.capacity() / 8 {

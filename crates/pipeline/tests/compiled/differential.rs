@@ -268,8 +268,8 @@ fn in_batch(
     now: Duration,
 ) -> Vec<Result<Vec<Output>, RunError>> {
     let mut batch = Batch::default();
-    // Machine code gets every other batch without the payload, if the program does not look at it. The
-    // interpreter, which is the reference, gets whole packets.
+    // Machine code gets every other batch without the payload, if the program does not look at it.
+    // The interpreter, which is the reference, gets whole packets.
     let is_apart = compiled.ways().len() > 1 && now.subsec_micros().is_multiple_of(2);
     let apart = compiled.head_bytes().filter(|_| is_apart);
     let apart = apart.map(|head| Apart::new(packets, head, now.subsec_micros().into()));

@@ -1,7 +1,7 @@
 //! Programs that get the first bytes of packets and the length of the rest.
 //!
-//! The tests here say which programs that is enough for, and that nothing is different then. `both` and
-//! `differential` process every other batch so.
+//! The tests here say for which programs the first bytes are enough, and that the results of these
+//! programs do not differ then. `both` and `differential` process every other batch in this way.
 
 use crate::apart::Apart;
 use crate::both::Both;
@@ -131,7 +131,7 @@ fn programs_that_need_the_payload_are_refused_and_would_be_wrong() {
         .text()
     };
     let length = "state start { m.m = (bit<16>) b.length(); b.extract(h.a); transition accept; }";
-    let told = format!("apply {{ {FORWARD} h.a.b = m.m; }}");
+    let body = format!("apply {{ {FORWARD} h.a.b = m.m; }}");
     for (why, text) in [
         ("checksum", checks(true)),
         ("checksum", checks(false)),
@@ -142,7 +142,7 @@ fn programs_that_need_the_payload_are_refused_and_would_be_wrong() {
         ("recirculated", again("recirculate_preserving_field_list(0);")),
         (
             "length",
-            V1model { declarations: HEADERS, parser: length, ingress: &told, ..V1model::default() }
+            V1model { declarations: HEADERS, parser: length, ingress: &body, ..V1model::default() }
                 .text(),
         ),
     ] {

@@ -1,7 +1,8 @@
 //! When a write is answered, packets obey it, and the first one finds nothing left to do.
 //!
-//! What is counted are changes to entries where machine code has them ([`pipeline::Ports::packed_changes`]): packets that
-//! read entries make none, however many were written while no packet came.
+//! The tests count changes to entries where machine code has them
+//! ([`pipeline::Ports::packed_changes`]): packets that read entries make none, however many entries
+//! were written while no packet came.
 
 use entities::schema::{ActionProfileId, Schema};
 use entities::{
@@ -45,7 +46,7 @@ control d(packet_out b, in headers h) { apply { b.emit(h.h); } }
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// What an entry runs.
+/// The kind of action that an entry runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
     Forward,
@@ -62,7 +63,7 @@ struct Kind {
     keys: &'static str,
     config: &'static str,
     property: &'static str,
-    /// In the body of the action.
+    /// Statements in the body of the action.
     directs: &'static str,
     runs: Runs,
 }
@@ -114,7 +115,7 @@ struct Running {
     kind: Kind,
     target: InterpreterTarget,
     schema: Arc<Schema>,
-    /// Nothing until a program was pushed.
+    /// The data plane, once a program was pushed.
     plane: Option<Box<dyn DataPlane>>,
     ports: Ports,
 }
@@ -200,7 +201,8 @@ impl Running {
         let fields = table.match_fields.iter().enumerate().map(|(position, field)| {
             use entities::schema::MatchKind::{Lpm, Optional, Range, Ternary};
             let value = |number: &[u8]| Value::new(field.value, number).expect("fits");
-            // The first one is the address; another one is the flow, which is zero, or has the address in its end.
+            // The first field is the address. Another field is the flow, which is zero, or has the
+            // address in its end.
             let is_wide = matches!(field.value, ValueType::Bits(bits) if bits.get() > 32);
             let key = if position == 0 || is_wide { number << 4 } else { 0 };
             let mut wide = [0; 20];
@@ -258,7 +260,7 @@ impl Running {
     }
 }
 
-/// Where packets to these numbers leave; nothing where they are dropped.
+/// Returns the port by which a packet to each number leaves, or `None` where it is dropped.
 fn ports_of(worker: &mut Worker, numbers: &[u32], together: bool) -> Vec<Option<u32>> {
     let packets: Vec<[u8; 6]> = numbers
         .iter()
@@ -284,7 +286,7 @@ fn ports_of(worker: &mut Worker, numbers: &[u32], together: bool) -> Vec<Option<
     found
 }
 
-/// Writes entries, some of which are changed and deleted, and sends the first packets of all workers.
+/// Writes entries, changes and deletes some of them, and checks the first packets of all workers.
 fn check(running: &mut Running, workers: &mut [Worker], entries: u32) {
     let port = |number: u32| number % SHARED + 1;
     let all = (0..entries).map(|number| running.entry(number, port(number)));

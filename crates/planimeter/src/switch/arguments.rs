@@ -474,7 +474,7 @@ mod tests {
         matches.get_one::<SocketAddr>("thrift-port").map(ToString::to_string).unwrap_or_default()
     }
 
-    /// A port of this machine's own, as p4-utils gives it, or an address.
+    /// The argument is a port of this machine, as p4-utils passes it, or an address.
     #[test]
     fn the_thrift_port_is_listened_on() {
         assert_eq!(thrift(&parsed("--no-p4")), "");

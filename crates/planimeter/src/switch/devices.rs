@@ -231,7 +231,8 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
     }
 }
 
-/// The memory of each packet socket's receive ring: as many KiB as were asked for, or what fits this machine.
+/// Returns the memory of each packet socket's receive ring: the requested number of KiB, or what
+/// suits this machine.
 pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32>) -> RingMemory {
     let ports = planned.iter().flat_map(|device| &device.ports);
     let sockets = ports.filter(|port| matches!(port.spec.source, Source::AfPacket { .. })).count();

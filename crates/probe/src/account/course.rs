@@ -185,8 +185,8 @@ fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     held.map(|(one, at_end)| one.held.max(*at_end)).max().unwrap_or(0)
 }
 
-/// Returns the least growth over a sequence of values: the lower bound on the mean growth from block
-/// to block, times the number of blocks.
+/// Returns the least growth over a sequence of values: the lower bound on the mean growth from
+/// block to block, times the number of blocks.
 fn growth_low(values: &[f64]) -> f64 {
     let bounds = BLOCKS.iter().filter_map(|blocks| {
         let steps = values.len().checked_sub(1)?;

@@ -185,8 +185,9 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     these
 }
 
-/// Judges a closed loop. Its limit is the station at which packet-ins wait for each other. Where they
-/// wait nowhere, the window is the limit: more outstanding packet-ins would be answered as well.
+/// Judges a closed loop. Its limit is the station at which packet-ins wait for each other. Where
+/// packet-ins wait nowhere, the window is the limit: more outstanding packet-ins would be answered
+/// as well.
 fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     let rate = evidence.answers_in_window as f64 / evidence.seconds();
     let by_probe = evidence.send_lag.mean_ns + evidence.read_delay.mean_ns;

@@ -376,8 +376,8 @@ impl World<'_> {
             return self.push(back, Event::Wake(thread));
         }
         let looked = self.threads[thread].looked;
-        let began = self.scenario.probe.away.iter().map(|(from, _)| nanos(*from));
-        let slept_until = began.filter(|from| (looked..at).contains(from)).min().unwrap_or(at);
+        let starts = self.scenario.probe.away.iter().map(|(from, _)| nanos(*from));
+        let slept_until = starts.filter(|from| (looked..at).contains(from)).min().unwrap_or(at);
         let is_busy =
             self.threads[thread].next_read > at || !self.threads[thread].unread.is_empty();
         match is_busy && self.scenario.probe.read_rate.is_some() {

@@ -308,14 +308,14 @@ fn delays_of_the_probe_explain_what_they_can_and_no_more() {
 }
 
 #[test]
-fn networks_switches_and_loops_are_told_apart() {
+fn networks_switches_and_loops_are_distinguished() {
     check(others());
 }
 
-/// The bounds that other trials break, in words. Without the probe's delays the controller and the
-/// network lack at least what they are held responsible for; with the probe alone, the probe does; and
-/// the probe explains the difference that its delays make. Packets on their way at an edge of the
-/// window are allowed for.
+/// Describes the bounds that other trials of the scenario break. Without the probe's delays, the
+/// controller and the network lack at least what they are held responsible for. With the probe
+/// alone, the probe does. The probe also explains the difference that its delays make. Packets on
+/// their way at an edge of the window are allowed for.
 fn broken_bounds(scenario: &Scenario, outcome: &Outcome, truth: &Outcome) -> Option<String> {
     let burst = match scenario.arrivals {
         Spacing::Bursts(burst) => burst,

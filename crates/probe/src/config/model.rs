@@ -394,13 +394,13 @@ pub enum Matching {
     Order,
 }
 
-/// How long a trial waits for answers after the last packet-in.
+/// The wait for answers after the last packet-in of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
     /// Until everything was answered, and for this long at most.
     For(Duration),
-    /// Until nothing waits at the controller any more: everything was answered, or passed over since a
-    /// later packet-in of its switch was answered. For this long at most.
+    /// Until no packet-in waits at the controller any more: each was answered, or was passed over
+    /// since a later packet-in of its switch was answered. For this long at most.
     UntilEmpty(Duration),
 }
 
@@ -432,7 +432,7 @@ pub struct Timing {
     pub warm_up: Duration,
     /// Traffic that is measured.
     pub measure: Duration,
-    /// How long to wait for answers after the last packet-in.
+    /// The wait for answers after the last packet-in.
     pub drain: Drain,
     /// Each further switch begins its traffic this much later.
     pub start_stagger: Duration,

@@ -1,7 +1,7 @@
 //! Counts of packet-ins and answers in short intervals of a trial.
 //!
-//! They say when packet-ins were due, left and were answered. An account derives from them which side
-//! delayed what. Times are nanoseconds since the start of traffic.
+//! The counts say when packet-ins were due, left and were answered. An account derives from them
+//! which side delayed packet-ins and answers. Times are nanoseconds since the start of traffic.
 
 use serde::{Deserialize, Serialize};
 

@@ -196,8 +196,8 @@ impl Recorder {
         self.absent
     }
 
-    /// For how many nanoseconds before the end of the window the thread did nothing, if it did
-    /// nothing as the window ended.
+    /// Returns the number of nanoseconds before the end of the window for which the thread did not
+    /// look at its sockets, or 0 if it looked at them as the window ended.
     pub(crate) fn away_at_end(&self) -> u64 {
         self.away_at_end
     }

@@ -1,4 +1,4 @@
-//! What a ledger counts, and what it makes of answers, duplicates and refusals.
+//! The counts of a ledger, and its treatment of answers, duplicates and refusals.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn times_of_seconds_are_recorded_as_they_are() {
 }
 
 #[test]
-fn lost_late_duplicated_and_unmatched_are_told_apart() {
+fn lost_late_duplicated_and_unmatched_are_distinguished() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     let lost = send(&mut ledger, &mut tally, 100, 100);
     let late = send(&mut ledger, &mut tally, 101, 101);

@@ -7,7 +7,7 @@ use crate::engine::{Books, Recorder, TrialPlan, nanos};
 use crate::outcome::Silence;
 use crate::traffic::describe;
 
-/// How many times longer than any earlier time between two answers a silence must be: a controller
+/// The factor by which a silence must exceed every earlier time between two answers: a controller
 /// that rests now and then has not stopped.
 const LONGER: u64 = 3;
 /// Packet-ins without an answer that make a silence; fewer may be lost one by one.

@@ -38,7 +38,7 @@ pub(crate) enum Behaviour {
         /// Answers to each.
         copies: u32,
     },
-    /// Answers so many packet-ins of each connection per second, one after the other.
+    /// Answers this number of packet-ins of each connection per second, one after the other.
     AnswerPerSecond(u32),
     /// Answers so many packet-ins of each connection and then only reads.
     AnswerUpTo(u32),

@@ -1,8 +1,8 @@
 //! Two hosts in network namespaces, each on a cable to a third namespace where a switch is.
 //!
-//! For switches and bridges, both hosts have addresses in 10.0.9.0/24 and fd00::/64. For routers, each has
-//! an address in a network of its own, 10.0.1.0/24 or 10.0.2.0/24, to which the entries of
-//! `programs/router.p4` have routes. Neighbours are static.
+//! For switches and bridges, both hosts have addresses in 10.0.9.0/24 and fd00::/64. For routers,
+//! each host has an address in a network of its own, 10.0.1.0/24 or 10.0.2.0/24, to which the
+//! entries of `programs/router.p4` have routes. Neighbours are static.
 
 use crate::namespace::Namespace;
 use p4lang::device_config::{from_device_config, to_pipeline_config};

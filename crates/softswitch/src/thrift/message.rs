@@ -1,6 +1,7 @@
-//! As much of Thrift's binary protocol as it takes to answer a call with an exception: the header of a
-//! message, and a `TApplicationException` (doc/specs/thrift-binary-protocol.md and thrift-rpc.md of Apache
-//! Thrift). Messages may be framed, as a transport wraps them, and have a version or, as old clients write them, none.
+//! The part of Thrift's binary protocol that answers a call with an exception: the header of a
+//! message, and a `TApplicationException` (doc/specs/thrift-binary-protocol.md and thrift-rpc.md of
+//! Apache Thrift). Messages may be framed, as a transport wraps them, and old clients write them
+//! without a version.
 
 /// The upper half of the first word of a message with a version.
 const VERSION: u32 = 0x8001_0000;
@@ -8,7 +9,8 @@ const VERSION_MASK: u32 = 0xffff_0000;
 
 /// The longest name of a method in bytes, with that of its service: those of BMv2 have below 60.
 const NAME_LIMIT: usize = 256;
-/// What separates the service of a client that shares its connection from the method.
+/// The separator between service and method, in the calls of a client whose services share a
+/// connection.
 const SEPARATOR: u8 = b':';
 
 /// Types of messages.
@@ -34,7 +36,7 @@ pub(crate) struct Call {
     is_one_way: bool,
 }
 
-/// What the first bytes of a connection are.
+/// The meaning of the first bytes of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
     /// The beginning of a header; more bytes are needed.
@@ -48,8 +50,8 @@ pub(crate) enum Parsed {
 pub(crate) fn parse(bytes: &[u8]) -> Parsed {
     let Some((first, rest)) = word(bytes) else { return Parsed::Beginning };
     let Some((second, _)) = word(rest) else { return Parsed::Beginning };
-    // A frame begins with its length, and a message without a version with that of its name, which has no control
-    // characters.
+    // A frame begins with its length. A message without a version begins with the length of its
+    // name, which has no control characters.
     let is_framed = first >> 31 == 0 && (second & VERSION_MASK == VERSION || second >> 24 == 0);
     let message = if is_framed { rest } else { bytes };
     match header(message, is_framed) {
@@ -97,8 +99,8 @@ impl Call {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// Returns the message that answers the call with an exception, in the form of the call; `None` if its
-    /// client waits for no answer.
+    /// Returns the message that answers the call with an exception, in the form of the call. `None`
+    /// if the client waits for no answer.
     pub(crate) fn exception(&self, said: &str) -> Option<Vec<u8>> {
         if self.is_one_way {
             return None;
@@ -132,7 +134,7 @@ fn put(message: &mut Vec<u8>, word: u32) {
     message.extend(word.to_be_bytes());
 }
 
-/// Appends a length and as many bytes, which are far fewer than a length can say.
+/// Appends the length of `bytes`, which always fits in 32 bits, and `bytes`.
 fn put_bytes(message: &mut Vec<u8>, bytes: &[u8]) {
     put(message, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
     message.extend_from_slice(bytes);
@@ -187,7 +189,8 @@ mod tests {
         assert_eq!(call.exception("no"), None);
     }
 
-    /// Bytes come as they like: every beginning of a call is one, and no other bytes are needed behind its header.
+    /// Bytes may arrive in pieces of any size: each prefix of a header is a beginning, and no bytes
+    /// behind the header are needed.
     #[test]
     fn a_beginning_waits_for_more() {
         for form in FORMS {
@@ -199,7 +202,8 @@ mod tests {
         }
     }
 
-    /// What is no call of this protocol is known as soon as it is wrong, and never makes us wait for much.
+    /// Bytes that are no call of this protocol are recognised at the first wrong one, so the switch
+    /// does not wait for many bytes.
     #[test]
     fn other_protocols_are_foreign() {
         for bytes in [

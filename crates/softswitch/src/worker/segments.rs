@@ -5,8 +5,9 @@
 //! of all heads is what a cut would make of one frame, one frame leaves
 //! ([`packetio::offload::SuperFrame`] has the rule). Otherwise each segment gets its payload back.
 //!
-//! A head has as many bytes as the program may read ([`pipeline::Core::head_bytes`]). A program that
-//! does more with the other bytes than to pass them on gets segments, and so does a log of packets.
+//! A head has at least the bytes that the program may read ([`pipeline::Core::head_bytes`]). A
+//! program that does more with the other bytes than to pass them on gets whole segments, and so
+//! does a log of packets.
 
 use super::Lane;
 use crate::log::Verbosity;
@@ -92,8 +93,8 @@ impl Lane {
         }
     }
 
-    /// Sends a super-frame in one piece, with what the program made of its heads. Returns false, with
-    /// nothing done, if the frame has to be cut.
+    /// Sends a super-frame in one piece, with what the program made of its heads. Returns false,
+    /// with nothing done, if the frame must be cut.
     fn send_whole(&mut self, port: u32, frame: &SuperFrame, heads: &[&[u8]]) -> bool {
         let is_for_controllers = port == self.shared.cpu_port || port == super::PSA_PORT_CPU;
         let mut ports = self.ports.iter_mut().filter(|_| !is_for_controllers);
@@ -126,8 +127,8 @@ impl Lane {
     }
 }
 
-/// Returns the ports that each segment of a super-frame goes to, in order. `None` if they differ from
-/// segment to segment, or a port comes twice.
+/// Returns the ports to which each segment of a super-frame goes, in order. `None` if the ports
+/// differ from segment to segment, or a port occurs twice.
 fn ports_of_all(frame: &SuperFrame, sent: &[Sent<'_>]) -> Option<Vec<u32>> {
     let positions = frame.positions();
     let copies = sent.len() / positions.len();

@@ -1,4 +1,4 @@
-//! Clients of Thrift, who are told what to use.
+//! Clients of Thrift, which are referred to P4Runtime.
 
 use crate::support::{Bench, Said};
 use std::io::{Read, Write};
@@ -14,14 +14,15 @@ fn connect(bench: &Bench) -> TcpStream {
     stream
 }
 
-/// What comes until the other side hangs up.
+/// Returns the bytes that arrive until the other side hangs up.
 fn answer(mut stream: TcpStream) -> Vec<u8> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("it answers and hangs up");
     answer
 }
 
-/// A call as a client of several services writes it, with a version: see the specification of the binary protocol.
+/// Returns a call as a client of several services writes it, with a version: see the specification
+/// of the binary protocol.
 fn call(name: &str, arguments: &[u8]) -> Vec<u8> {
     let length = u32::try_from(name.len()).expect("short").to_be_bytes();
     let head = [&[0x80, 1, 0, 1][..], &length, name.as_bytes(), &[0, 0, 0, 9]].concat();
@@ -38,7 +39,7 @@ fn wait_for(said: &Said, line: &str) {
 
 /// The first call is answered with what to use, however its bytes come, and the log has it too.
 #[test]
-fn a_client_is_told_to_use_p4runtime() {
+fn a_client_is_referred_to_p4runtime() {
     let (bench, said) = Bench::logging(1);
     let instead = format!("P4Runtime at {}", bench.switch.address());
     let calls = [
@@ -93,11 +94,12 @@ fn others_are_cut_off() {
     let mut stream = connect(&bench);
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it reads");
     let mut rest = Vec::new();
-    // It may be told so by a reset, since nobody reads all of that.
+    // The connection may end with a reset, since the switch does not read the whole request.
     let _ = stream.read_to_end(&mut rest);
     assert_eq!(rest, b"");
     wait_for(&said, "speaks another protocol");
-    // Many that say nothing are as many as there are places; the next one is cut off, and places come back.
+    // Silent clients take all places. The next client is cut off, and places become free once the
+    // silent clients hang up.
     let silent: Vec<TcpStream> = (0..64).map(|_| connect(&bench)).collect();
     assert_eq!(answer(connect(&bench)), b"");
     wait_for(&said, "one client too many");

@@ -1,5 +1,5 @@
-//! Programs with types that controllers have as strings: what needs no translation works, and what needs one is
-//! refused with its name.
+//! Programs with types that are strings for controllers: what needs no translation works, and what
+//! needs one is refused with an error that names it.
 
 use crate::support::{Bench, Controller, PATIENCE, pushed};
 use p4runtime::client::WriteError;
@@ -11,8 +11,8 @@ use p4runtime::proto::v1::{
 use p4runtime::status::{Code, batch_errors};
 use std::sync::Arc;
 
-/// Names of ports as strings wherever P4Runtime can have one: keys of each kind, parameters, defaults, constant
-/// entries, members, registers, digests and the headers of controllers.
+/// Names of ports as strings wherever P4Runtime can have one: in keys of each kind, parameters,
+/// defaults, constant entries, members, registers, digests and the headers of controllers.
 const NAMED: &str = r#"
 #include <core.p4>
 #include <v1model.p4>
@@ -274,8 +274,8 @@ async fn reads_that_need_a_translation_are_refused_by_name() {
     }
 }
 
-/// A number in the place of a name would be one that nobody gave: packet-ins are dropped, counted and
-/// logged, packet-outs refused.
+/// The switch has no translation, so a number in the place of a name would be arbitrary: packet-ins
+/// are dropped, counted and logged, and packet-outs are refused.
 #[tokio::test]
 async fn packets_of_controllers_need_a_translation() {
     let (mut bench, said) = Bench::logging(2);
@@ -316,7 +316,8 @@ async fn numbers_of_another_width_are_translated() {
     assert_eq!(bench.receive(2, 1), [[1, 2]]);
 }
 
-/// A number of 32 bits for controllers is one of 9 in the header of a program, with seven more beside it.
+/// A number of 32 bits for controllers is one of 9 bits in the header of a program, with seven more
+/// bits beside it.
 #[tokio::test]
 async fn controller_headers_have_the_widths_of_the_program() {
     let source = NAMED.replace("\"example.org/name\", string", "\"example.org/name\", 32");

@@ -110,8 +110,8 @@ impl Queue for Wire {
 }
 
 impl Given<'_> {
-    /// Lets a switch process all packets. Returns the outcome, and the number of frames that left in
-    /// one piece.
+    /// Lets a switch process all packets. Returns the outcome, and the number of frames that left
+    /// in one piece.
     pub(crate) fn run(&self, path: Path, segments: Segments) -> (Seen, usize) {
         let wires: Vec<(Arc<Mutex<Outside>>, Arc<PortCounters>)> =
             self.mtus.iter().map(|_| Default::default()).collect();

@@ -1,6 +1,7 @@
 //! The numbers of a finder's entries, and how each entry is found.
 //!
-//! Low numbers are given first: entries are stored by their numbers, and memory behind the last one can be given back.
+//! Low numbers are assigned first: entries are stored by their numbers, so that memory behind the
+//! last entry can be freed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +12,7 @@ use crate::search::Link;
 /// See the module.
 #[derive(Default)]
 pub(super) struct Links {
-    /// By number less one.
+    /// The link of each entry, at the entry's number less one.
     links: Vec<Option<Link>>,
     /// Numbers that no entry has, up to the length of the above.
     free: BinaryHeap<Reverse<u32>>,
@@ -39,7 +40,8 @@ impl Links {
         }
     }
 
-    /// Makes room for an entry with the number that was free, so that [`Links::put`] does not take long.
+    /// Makes room for an entry with the next free number, so that [`Links::put`] does not take
+    /// long.
     pub(super) fn make_room(&mut self, number: u32) {
         let missing = (number as usize).saturating_sub(self.links.len());
         self.links.reserve(missing);
@@ -73,7 +75,8 @@ impl Links {
         }
     }
 
-    /// Gives the link of an entry away, which has its number until that is freed or lost.
+    /// Removes and returns the link of an entry, which keeps its number until that is freed or
+    /// lost.
     pub(super) fn take(&mut self, number: u32) -> Option<Link> {
         let link = self.links.get_mut((number as usize).checked_sub(1)?)?.take()?;
         self.count -= 1;
@@ -124,7 +127,7 @@ impl Links {
         self.few = is_soon_done.then(|| self.all().map(|(number, _)| number).collect());
     }
 
-    /// Gives memory back that is not needed.
+    /// Frees memory that is not needed.
     pub(super) fn shrink(&mut self) {
         let last = self.links.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let last = self.lost.iter().fold(last, |last, lost| last.max(*lost as usize));

@@ -204,7 +204,8 @@ impl Inline {
         with!(self, buckets => buckets.insert_numbered(&widen(key), action, &widen(parameters)))
     }
 
-    /// The entry at a position, if there is one: its action; its key and value fill what is given, with zeros behind.
+    /// Returns the action of the entry at a position, if there is one, and writes the entry's key
+    /// and value to `key` and `value`, followed by zeros.
     pub(crate) fn entry_at(
         &self,
         position: u32,

@@ -1,4 +1,5 @@
-//! In which form values come: scalars, JSON and JSON by RFC 7951; and which of them are asked for.
+//! The forms in which values are sent (scalars, JSON, and JSON by RFC 7951), and the values that
+//! requests select.
 
 use serde_json::{Value as JsonValue, json};
 use tonic::Code;
@@ -113,7 +114,7 @@ async fn a_container_is_one_object() {
     assert_eq!(root[0].json["openconfig-interfaces:interfaces"]["interface"], json!(list));
 }
 
-/// A wildcard is as many nodes as it stands for, each of them whole.
+/// A wildcard yields one complete node for each of its matches.
 #[tokio::test]
 async fn a_wildcard_is_a_node_for_each_port() {
     let mut served = Served::new().await;
@@ -161,7 +162,7 @@ async fn encodings_that_are_not_served_are_unimplemented() {
     }
 }
 
-/// What a subscriber is told next, or nothing for "these were all".
+/// Returns the next notification, or `None` for the message that ends the initial ones.
 async fn next(responses: &mut Streaming<SubscribeResponse>) -> Option<Notification> {
     let message = soon(responses.message()).await.expect("no error").expect("not the end");
     match message.response.expect("a response") {
@@ -170,9 +171,9 @@ async fn next(responses: &mut Streaming<SubscribeResponse>) -> Option<Notificati
     }
 }
 
-/// In each mode a leaf at a time: at first, when polled, as samples and when it changes.
+/// Each mode sends one leaf at a time: initially, when polled, as samples, and on change.
 #[tokio::test]
-async fn a_subscription_is_told_in_its_encoding() {
+async fn a_subscription_is_answered_in_its_encoding() {
     let mut served = Served::new().await;
     let subscribed = |mode, encoding: Encoding, sampled: bool| {
         let path = format!("{PORT}/state");
@@ -200,9 +201,9 @@ async fn a_subscription_is_told_in_its_encoding() {
     ] {
         let mut responses = served.subscribe(requests).await;
         for is_port in ports {
-            let told = next(&mut responses).await;
-            assert_eq!(told.is_some(), *is_port);
-            told.into_iter().for_each(check);
+            let notification = next(&mut responses).await;
+            assert_eq!(notification.is_some(), *is_port);
+            notification.into_iter().for_each(check);
         }
     }
     let mut stream = served.subscribe([subscribed(Mode::Stream, ietf, false)]).await;
@@ -215,9 +216,9 @@ async fn a_subscription_is_told_in_its_encoding() {
     // Scalars where they are asked for, and where nothing is asked for, as finsy and ONOS do.
     for encoding in [Encoding::Proto, Encoding::Json] {
         let mut once = served.subscribe([subscribed(Mode::Once, encoding, false)]).await;
-        let told = next(&mut once).await.expect("a port");
+        let notification = next(&mut once).await.expect("a port");
         let scalar = Some(TypedValue { value: Some(Value::Number(u64::MAX - 1)) });
-        assert!(told.update.iter().any(|update| update.val == scalar), "{encoding:?}");
+        assert!(notification.update.iter().any(|update| update.val == scalar), "{encoding:?}");
     }
 }
 
@@ -235,7 +236,8 @@ async fn paths_of_a_get_are_kept_apart() {
     }
 }
 
-/// Answers have the target of the request's prefix, by which clients know them, and paths that are whole.
+/// Answers repeat the target of the request's prefix, by which clients recognise them, and their
+/// paths are complete.
 #[tokio::test]
 async fn the_target_and_the_origin_are_repeated() {
     let mut served = Served::new().await;
@@ -264,7 +266,8 @@ async fn the_target_and_the_origin_are_repeated() {
     assert_eq!(next(&mut stream).await.expect("an end").prefix, repeated);
 }
 
-/// The types of data are those of the model: what may be written, what was applied, what the device does.
+/// The types of data are those of the model: configuration that clients may write, the settings
+/// that were applied, and what the device does.
 #[tokio::test]
 async fn a_type_of_data_is_part_of_a_port() {
     let mut served = Served::new().await;
@@ -289,7 +292,7 @@ async fn a_type_of_data_is_part_of_a_port() {
 }
 
 #[tokio::test]
-async fn models_are_those_that_are_asked_for() {
+async fn models_are_those_that_the_request_names() {
     let mut served = Served::new().await;
     let model = |name: &str, version: &str| ModelData {
         name: name.to_owned(),

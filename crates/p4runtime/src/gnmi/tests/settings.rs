@@ -55,7 +55,7 @@ async fn a_container_of_configuration_is_written() {
     assert_eq!(enabled(&served), [true, true]);
 }
 
-/// To replace a container takes what is left out to its default, and to update it does not.
+/// Replacing a container resets what is left out to its default, and updating it does not.
 #[tokio::test]
 async fn what_a_replacement_leaves_out_is_the_default() {
     let mut served = Served::new().await;

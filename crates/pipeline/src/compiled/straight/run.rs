@@ -43,8 +43,8 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) packet: usize,
     /// Bytes of tables up to which their entries are not prefetched.
     pub(in crate::compiled) near: u64,
-    /// The number of bytes that each packet of the batch has behind those that are given. Empty if all
-    /// bytes are given.
+    /// The number of bytes that each packet of the batch has behind those that are given. Empty if
+    /// all bytes are given.
     pub(in crate::compiled) beyond: &'b [u64],
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
 }

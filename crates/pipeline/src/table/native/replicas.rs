@@ -11,8 +11,9 @@
 //! that write one entry stay with one worker, as those of a flow do, that is one value, and this is what is read. When a
 //! worker goes, what its packets wrote goes home, and to the shards of those whose packets did not write that entry.
 //!
-//! A worker comes with its first packet, which must not wait until all entries have been copied. So shards are made
-//! before ([`Replicas::reserve`]), while the control plane has time, and wait for their workers.
+//! A worker joins with its first packet, which must not wait until all entries have been copied. So
+//! shards are made in advance ([`Replicas::reserve`]), while the control plane has time, and wait
+//! for their workers.
 
 use super::WorkerId;
 use std::collections::BTreeMap;
@@ -120,7 +121,8 @@ impl Replicas {
         self.divided
     }
 
-    /// Makes shards for as many workers, with those that have come; returns how many entries were copied.
+    /// Makes shards for `workers` workers, including those that have joined. Returns the number of
+    /// entries that were copied.
     ///
     /// # Errors
     /// If memory does not suffice.
@@ -136,7 +138,8 @@ impl Replicas {
         Ok(copied)
     }
 
-    /// A worker comes; returns how many entries were copied for it, which are none where it was expected.
+    /// Adds a worker. Returns the number of entries that were copied for it, which is zero if a
+    /// shard was reserved.
     pub(super) fn join(&mut self, worker: WorkerId) -> Result<usize, ExactTableError> {
         let Self { home, others: Others::Shards(shards), .. } = self else { return Ok(0) };
         let (shard, copied) = match shards.spare.pop() {
@@ -191,8 +194,8 @@ impl Replicas {
         shards.into_iter().flatten().chain(second).chain(std::iter::once(&self.home))
     }
 
-    /// Larger tables for those in which there is no room for an entry with this key, for [`Replicas::adopt`]. Packets may
-    /// read entries meanwhile.
+    /// Returns larger tables, for [`Replicas::adopt`], in place of those that have no room for an
+    /// entry with this key. Packets may read entries meanwhile.
     ///
     /// # Errors
     /// If memory does not suffice.
@@ -201,12 +204,14 @@ impl Replicas {
         Ok(Remade { tables: tables? })
     }
 
-    /// Smaller tables for those in which few entries are left, for [`Replicas::adopt`]. Packets may read entries meanwhile.
+    /// Returns smaller tables, for [`Replicas::adopt`], in place of those in which few entries are
+    /// left. Packets may read entries meanwhile.
     pub(super) fn shrunk(&self) -> Remade {
         Remade { tables: self.all_now().map(ExactTable::shrunk).collect() }
     }
 
-    /// Takes tables in place of those that they were made from, which have not been changed since; returns the latter.
+    /// Replaces tables by those that were made from them, and returns the replaced ones. The
+    /// replaced tables must not have changed since the new ones were made.
     pub(super) fn adopt(&mut self, remade: Remade) -> Remade {
         let Remade { mut tables } = remade;
         for (table, other) in self.all().zip(&mut tables) {

@@ -155,7 +155,7 @@ impl Value for Duration {
     }
 }
 
-/// What is written before the limit of a drain that ends when nothing waits any more.
+/// The prefix, before the limit, of a drain that ends when no packet-in waits any more.
 const UNTIL_EMPTY: &str = "until-empty:";
 
 impl Value for Drain {

@@ -1,4 +1,4 @@
-//! What files of other tools say is taken, refused with its place, or noted.
+//! Files of other tools, whose content is accepted, refused with its place, or noted.
 
 use crate::network::format::{Format, read};
 use crate::network::{Analyser, Analysis, Network, Settings};
