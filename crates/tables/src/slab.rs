@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn memory_of_values_that_are_gone_is_used_again_or_given_back() {
         let slab = Slab::new();
-        let most = if cfg!(miri) { 100 } else { 60_000 };
+        let most = if cfg!(miri) { 100 } else { 240_000 };
         let seed = 0x5ab_u64;
         let mut random = fastrand::Rng::with_seed(seed);
         let mut kept: Vec<(u64, Kept<[u64; 9]>)> = Vec::new();

@@ -85,7 +85,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         manual: "A packet-in that has no answer by then is lost. It should be longer than \
             traffic.late-after, so that the last answers can be late rather than lost. The wait \
             ends early once everything is answered. With until-empty:LIMIT it ends once nothing \
-            waits at the controller any more, so that a backlog, however long, is told from loss: \
+            waits at the controller any more, so that a backlog, however long, is not taken for loss: \
             everything was answered, or passed over since a later packet-in of the same switch was \
             answered.",
         limits: Limits::Seconds(0.0, WEEK),
