@@ -3,7 +3,9 @@
 use super::analysis::{Analyser, Analysis, AnalysisError, FlowBound};
 use super::model::FlowId;
 use super::simulation::{Trajectory, simulate};
+use super::unbounded::Reason;
 use crate::Extended;
+use std::collections::HashSet;
 
 /// A bound and the worst run that was found.
 #[derive(Clone, Debug)]
@@ -11,7 +13,8 @@ use crate::Extended;
 pub struct Assessed {
     /// The bound.
     pub bound: FlowBound,
-    /// The run; none if none was asked for or the network is beyond what is simulated.
+    /// The run; none if none was requested, if an overloaded server leaves the flow without bounds, or if
+    /// the network is beyond what is simulated.
     pub run: Option<Trajectory>,
 }
 
@@ -66,21 +69,32 @@ impl Analyser<'_> {
         for analysis in analyses {
             self.feed_forward(*analysis)?;
         }
+        let overloaded = if with_runs { self.overloaded(flows) } else { HashSet::new() };
         let done = self.in_parallel(flows, |flow| {
             if self.is_stopped() {
                 return Ok(None);
             }
-            let run = with_runs.then(|| simulate(self.network(), *flow, self.settings())).flatten();
-            let assess = |analysis: &Analysis| {
-                Ok(Assessed { bound: self.run(*flow, *analysis)?, run: run.clone() })
+            let bounds = analyses.iter().map(|analysis| self.run(*flow, *analysis));
+            let bounds: Result<Vec<FlowBound>, _> = bounds.collect();
+            let bounds = match bounds {
+                Err(AnalysisError::Stopped) => return Ok(None),
+                bounds => bounds?,
             };
-            let found: Result<Vec<Assessed>, _> = analyses.iter().map(assess).collect();
+            // The delays of a run behind an overloaded server grow for as long as the run lasts.
+            let is_unbounded = bounds.iter().all(|bound| bound.delay.finite().is_none());
+            let runs = with_runs && !(is_unbounded && overloaded.contains(flow));
+            let run = runs.then(|| simulate(self.network(), *flow, self.settings())).flatten();
             self.count_assessed();
-            match found {
-                Err(AnalysisError::Stopped) => Ok(None),
-                found => found.map(Some),
-            }
+            let assessed = |bound| Assessed { bound, run: run.clone() };
+            Ok(Some(bounds.into_iter().map(assessed).collect()))
         })?;
         Ok(done.into_iter().flatten().collect())
+    }
+
+    /// Returns the flows that pass an overloaded server, or meet flows that do.
+    fn overloaded(&self, flows: &[FlowId]) -> HashSet<FlowId> {
+        let unbounded = self.network().unbounded(flows).into_iter();
+        let overloaded = unbounded.filter(|(reason, _)| matches!(reason, Reason::Overloaded(_)));
+        overloaded.flat_map(|(_, flows)| flows).collect()
     }
 }

@@ -163,9 +163,12 @@ impl Given<'_> {
             assert!(started.elapsed() < PATIENCE, "{:?} of {expected}", switch.state()[0].packets);
             std::thread::yield_now();
         }
-        // The worker may be about to send: it looks around once more for this.
+        // The worker may be about to send, or to hand packets to controllers. It drops the queue of a
+        // detached port after that.
         assert!(switch.detach(1, self.mtus.len() as u32));
-        while switch.state()[0].ports.len() == self.mtus.len() {
+        let (last, _) = wires.last().expect("a port");
+        while Arc::strong_count(last) > 1 {
+            assert!(started.elapsed() < PATIENCE, "the worker keeps the queue of a port");
             std::thread::yield_now();
         }
         let state = switch.state().remove(0);
