@@ -13,8 +13,8 @@ use std::collections::HashSet;
 pub struct Assessed {
     /// The bound.
     pub bound: FlowBound,
-    /// The run; none if none was requested, if an overloaded server leaves the flow without bounds, or if
-    /// the network is beyond what is simulated.
+    /// The run; none if none was requested, if an overloaded server leaves the flow without bounds,
+    /// or if the network is beyond what is simulated.
     pub run: Option<Trajectory>,
 }
 

@@ -472,7 +472,10 @@ impl NativeTable {
         let taken = {
             let _closed = self.close_for_change();
             let mut entries = write(&self.entries);
-            let taken = entries.table.take(key)?;
+            let Some(taken) = entries.table.take(key) else {
+                changing.abandon();
+                return None;
+            };
             changing.publish();
             entries.counted(self.writes(taken.0), false);
             taken

@@ -163,8 +163,8 @@ impl Given<'_> {
             assert!(started.elapsed() < PATIENCE, "{:?} of {expected}", switch.state()[0].packets);
             std::thread::yield_now();
         }
-        // The worker may be about to send, or to hand packets to controllers. It drops the queue of a
-        // detached port after that.
+        // The worker may be about to send, or to hand packets to controllers. It drops the queue of
+        // a detached port after that.
         assert!(switch.detach(1, self.mtus.len() as u32));
         let (last, _) = wires.last().expect("a port");
         while Arc::strong_count(last) > 1 {
