@@ -38,7 +38,7 @@ pub use self::entity::{
 };
 pub use self::entry::{EntryKey, FieldMatch, MatchKey, Matching, TableEntry, ValueSet};
 pub use self::error::{Code, EntityError, LONGEST_MESSAGE, shortened};
-pub use self::plane::{Atomicity, Cursor, DataPlane, Reader, Target, Visibility, write};
+pub use self::plane::{Atomicity, Cursor, DataPlane, Keep, Reader, Target, Visibility, write};
 pub use self::replication::{
     Backup, CloneSession, CloneSessionId, MulticastGroup, MulticastGroupId, Replica,
 };

@@ -162,11 +162,16 @@ pub enum Atomicity {
 ///
 /// Unless every update is tried, the first that is refused has its own error and all others are
 /// ABORTED.
+///
+/// `keep` is called with the outcomes after everything was tried and before anything is committed,
+/// for owners that record what was accepted. If it fails, the batch is undone and every outcome is
+/// its error. It is not called for a batch of which nothing would be left.
 pub fn write<P: DataPlane + ?Sized>(
     plane: &mut P,
     updates: impl ExactSizeIterator<Item = Result<Option<Update>, EntityError>>,
     atomicity: Atomicity,
     now: Nanos,
+    keep: Keep<'_>,
 ) -> Vec<Result<(), EntityError>> {
     let count = updates.len();
     let visibility = match atomicity {
@@ -180,8 +185,7 @@ pub fn write<P: DataPlane + ?Sized>(
         updates.map(|update| update?.map_or(Ok(()), |update| plane.prepare(update, now)));
     if atomicity == Atomicity::ContinueOnError {
         let outcomes = prepared.collect();
-        plane.commit();
-        return outcomes;
+        return commit(plane, outcomes, keep);
     }
     let refused = prepared
         .by_ref()
@@ -189,8 +193,7 @@ pub fn write<P: DataPlane + ?Sized>(
         .find_map(|(position, outcome)| outcome.err().map(|error| (position, error)));
     drop(prepared);
     let Some((position, error)) = refused else {
-        plane.commit();
-        return vec![Ok(()); count];
+        return commit(plane, vec![Ok(()); count], keep);
     };
     plane.roll_back();
     let message = format!("rolled back, because update {position} of the batch failed");
@@ -199,6 +202,28 @@ pub fn write<P: DataPlane + ?Sized>(
         *outcome = Err(error);
     }
     outcomes
+}
+
+/// Records what was accepted of a batch, given the outcome of each update.
+pub type Keep<'a> = &'a mut dyn FnMut(&[Result<(), EntityError>]) -> Result<(), EntityError>;
+
+/// Commits a batch if what was accepted of it can be recorded, and rolls it back otherwise.
+fn commit<P: DataPlane + ?Sized>(
+    plane: &mut P,
+    outcomes: Vec<Result<(), EntityError>>,
+    keep: Keep<'_>,
+) -> Vec<Result<(), EntityError>> {
+    let accepts_any = outcomes.iter().any(Result::is_ok);
+    match if accepts_any { keep(&outcomes) } else { Ok(()) } {
+        Ok(()) => {
+            plane.commit();
+            outcomes
+        }
+        Err(error) => {
+            plane.roll_back();
+            vec![Err(error); outcomes.len()]
+        }
+    }
 }
 
 impl<P: DataPlane + ?Sized> DataPlane for Box<P> {

@@ -47,4 +47,4 @@ pub use http2::{
     without_unreadable_details,
 };
 pub use outbox::{Outbox, OutboxReader, QueueLimit, Weighed};
-pub use unary::{Method, Streaming};
+pub use unary::{Later, Method, Streaming};

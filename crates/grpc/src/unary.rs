@@ -1,6 +1,9 @@
 //! Functions as gRPC methods.
 
-use std::future::{Ready, ready};
+use std::{
+    future::{Ready, ready},
+    pin::Pin,
+};
 
 use tonic::{
     Request, Response, Status,
@@ -19,6 +22,23 @@ where
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
         ready((self.0)(request.into_inner()).map(Response::new))
+    }
+}
+
+/// A method whose answer may have to wait.
+pub struct Later<F>(pub F);
+
+impl<Q, A, W, F> UnaryService<Q> for Later<F>
+where
+    F: FnMut(Q) -> W,
+    W: Future<Output = Result<A, Status>> + Send + 'static,
+{
+    type Response = A;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<A>, Status>> + Send>>;
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let answer = (self.0)(request.into_inner());
+        Box::pin(async { answer.await.map(Response::new) })
     }
 }
 

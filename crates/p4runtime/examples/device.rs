@@ -9,7 +9,7 @@ use p4runtime::{
     gnmi::Port,
     proto::v1::{PacketOut, WriteRequest},
     server::{DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, Server, ServerOptions},
-    session::{Device, DeviceOptions, Pipeline, PipelineRegistry, WrittenTo},
+    session::{Device, DeviceOptions, Pipeline, PipelineRegistry},
     status::EntityError,
 };
 use tokio::{net::TcpListener, time::sleep};
@@ -37,7 +37,6 @@ impl DeviceObserver for Narrator {
     fn written(
         &self,
         _device: &DeviceHandle,
-        _: WrittenTo,
         request: &WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {

@@ -11,6 +11,7 @@ mod answer;
 mod config;
 mod digest;
 mod entities;
+mod log;
 mod pipeline;
 mod role;
 #[cfg(test)]
@@ -26,7 +27,7 @@ use prost_types::Any;
 
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
-    entities::WrittenTo,
+    log::{Durable, StateVisitor, WriteLog},
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},
 };
@@ -142,6 +143,8 @@ pub struct Device {
     /// Loaded by VERIFY_AND_SAVE and not committed yet.
     saved: Option<Loaded>,
     digests: Digests,
+    /// Where the owner records what is accepted.
+    log: Option<Box<dyn WriteLog>>,
     /// Held by the answers to Reads that are being given as well.
     reads: Arc<()>,
 }
@@ -172,6 +175,7 @@ impl Device {
             committed: None,
             saved: None,
             digests: Digests::default(),
+            log: None,
             reads: Arc::default(),
         }
     }

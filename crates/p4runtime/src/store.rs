@@ -12,7 +12,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use entities::Nanos;
-use entities::{Atomicity, Cells, Cursor, DataPlane, DigestConfig, Entity, EntityError, Selection};
+use entities::{
+    Atomicity, Cells, Cursor, DataPlane, DigestConfig, Entity, EntityError, Keep, Selection,
+};
 
 pub use self::reading::Reading;
 use crate::conversion;
@@ -94,6 +96,19 @@ impl<P: DataPlane> Store<P> {
         atomicity: v1::write_request::Atomicity,
         now: Nanos,
     ) -> Vec<Result<(), EntityError>> {
+        let each = updates.iter().map(Ok);
+        self.write_kept(each, atomicity, now, &mut |_| Ok(()))
+    }
+
+    /// As [`Self::write_batch`]. Updates may be refused beforehand, and `keep` records what was
+    /// accepted before it holds; see [`entities::write`].
+    pub fn write_kept<'a>(
+        &mut self,
+        updates: impl ExactSizeIterator<Item = Result<&'a v1::Update, EntityError>>,
+        atomicity: v1::write_request::Atomicity,
+        now: Nanos,
+        keep: Keep<'_>,
+    ) -> Vec<Result<(), EntityError>> {
         use v1::write_request::Atomicity as Asked;
 
         let atomicity = match atomicity {
@@ -102,8 +117,8 @@ impl<P: DataPlane> Store<P> {
             Asked::DataplaneAtomic => Atomicity::DataplaneAtomic,
         };
         let Self { schema, plane } = self;
-        let updates = updates.iter().map(|update| conversion::update(schema, update));
-        entities::write(plane, updates, atomicity, now)
+        let updates = updates.map(|update| conversion::update(schema, update?));
+        entities::write(plane, updates, atomicity, now, keep)
     }
 
     /// Reads what the requests select, piece by piece, in an order that depends on the content of

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use packetio::interface::{Interface, LinkWatch};
-use softswitch::{DeviceState, Log, Options, ServerTls, StartError, Switch, Verbosity};
+use softswitch::{DeviceState, Gap, Log, Options, ServerTls, StartError, Switch, Verbosity};
 
 use crate::failure::Failure;
 use crate::interrupt;
-use devices::Planned;
+use devices::{Common, Planned};
 use top::Top;
 
 pub(crate) use arguments::command;
@@ -32,16 +32,25 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     arguments::check(matches)?;
+    if let (Some(from), Some(to)) =
+        (matches.get_one::<PathBuf>("state"), matches.get_one::<PathBuf>("state-repair"))
+    {
+        return repair(from, to);
+    }
     let stop = interrupt::flag().map_err(Failure::run)?;
     let planned = devices::planned(matches)?;
     let workers = usize::from(matches.get_one::<u16>("workers").copied().unwrap_or(1));
     // Before the ports are opened, so that no change goes unseen.
     let watch = LinkWatch::new().ok();
-    let how = (arguments::path(matches), arguments::v1model(matches));
+    let common = Common {
+        path: arguments::path(matches),
+        v1model: arguments::v1model(matches),
+        durability: arguments::durability(matches),
+    };
     let requested = matches.get_one::<u32>("ring-memory").copied();
     let memory = devices::ring_memory(&planned, workers, requested);
     let captures = captures(matches)?;
-    let configs = devices::open(&planned, workers, memory, how, captures.as_deref())?;
+    let configs = devices::open(&planned, workers, memory, common, captures.as_deref())?;
     let options = Options {
         address: *matches
             .get_one("grpc-server-addr")
@@ -71,6 +80,25 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let top = matches.get_flag("top").then(|| Top::begin(switch.state()));
     watch_over(&switch, &planned, watch, top.map(|top| (top, ready)), &stop);
     switch.state().iter().for_each(|device| say(&summary(device)));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Copies what is intact of a file of `--state` into another one, and lists what is lost.
+fn repair(from: &Path, to: &Path) -> Result<ExitCode, Failure> {
+    let report = softswitch::repair_state(from, to).map_err(Failure::input)?;
+    say(&format!("{}: {} records are copied into {}", from.display(), report.copied, to.display()));
+    for Gap { first, last } in &report.missing {
+        let lost = if first == last {
+            format!("record {} is lost", first.0)
+        } else {
+            format!("records {} to {} are lost", first.0, last.0)
+        };
+        say(&lost);
+    }
+    if report.damaged_bytes > 0 {
+        say(&format!("{} bytes belong to no record that is intact", report.damaged_bytes));
+    }
+    say(&format!("to go on with what is left: planimeter switch --state {} ...", to.display()));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -333,6 +333,7 @@ impl Running {
             pipeline: None,
             updates: Vec::new(),
             state: None,
+            durability: softswitch::Durability::default(),
             ports: vec![(1, near), (2, other)],
         };
         let switch = Switch::start(support::options(), vec![device]).expect("it starts");

@@ -226,6 +226,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         pipeline: Some(to_pipeline_config(&compiled).expect("it has a P4Info")),
         updates: Vec::new(),
         state: None,
+        durability: softswitch::Durability::default(),
         ports: vec![(1, receive), (2, transmit)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");

@@ -1,25 +1,19 @@
 //! A device: what its worker threads and its control plane share.
 
 use crate::entry_controller::EntryController;
-use crate::journal::{Chunks, Journal, Record, kept, write_record};
 use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
+use crate::state_log::Durability;
 use bytes::Bytes;
 use p4runtime::arbitration::{RoleKey, StreamId};
 use p4runtime::packet_io::PacketInLayout;
-use p4runtime::proto::v1::{
-    ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, PacketOut,
-    SetForwardingPipelineConfigRequest, Update, WriteRequest,
-    get_forwarding_pipeline_config_request::ResponseType,
-    set_forwarding_pipeline_config_request::Action,
-};
+use p4runtime::proto::v1::{ForwardingPipelineConfig, PacketOut, Update, WriteRequest};
 use p4runtime::server::{DeviceHandle, DeviceObserver, PacketOutRefusal};
-use p4runtime::session::{Pipeline, WrittenTo};
+use p4runtime::session::Pipeline;
 use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use packetio::Port;
 use pipeline::{EntryChange, Path, V1ModelSettings};
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -45,6 +39,8 @@ pub struct DeviceConfig {
     pub updates: Vec<Update>,
     /// The file in which what controllers write is kept over a restart; `None` keeps nothing.
     pub state: Option<PathBuf>,
+    /// What an answer means for what is kept.
+    pub durability: Durability,
     /// Its ports by their number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,
 }
@@ -137,8 +133,6 @@ pub(crate) struct Shared {
     pub(crate) digests_wait: Notify,
     /// Of the worker that packets of controllers go to: one, so that they stay in order.
     pub(crate) mailbox: Arc<Mailbox>,
-    /// Where what controllers write is kept.
-    journal: Option<Mutex<Journal>>,
     /// How controller headers are written at the moment. Kept here, since to ask the device would
     /// make packets wait for large writes.
     running: Mutex<Option<Arc<Pipeline>>>,
@@ -154,7 +148,6 @@ impl Shared {
         started: Nanos,
         mailbox: Arc<Mailbox>,
         log: Arc<Log>,
-        journal: Option<Journal>,
         plane: pipeline::Ports,
     ) -> Self {
         Self {
@@ -166,7 +159,6 @@ impl Shared {
             log,
             digests_wait: Notify::new(),
             mailbox,
-            journal: journal.map(Mutex::new),
             running: Mutex::default(),
             entry_controller: OnceLock::new(),
             plane,
@@ -221,71 +213,8 @@ impl Shared {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a device is at first, if anything is kept.
-    pub(crate) fn begin_journal(&self, device: &DeviceHandle) {
-        self.keep(|journal| replace(journal, device));
-    }
-
-    /// Adds to what is kept, if anything is.
-    fn keep(&self, keep: impl FnOnce(&mut Journal) -> io::Result<()>) {
-        let Some(journal) = &self.journal else { return };
-        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = keep(&mut journal) {
-            let said = format_args!("device {}: what was written is not kept: {error}", self.id);
-            self.log.line(Verbosity::Error, said);
-        }
-    }
-
-    /// Adds what was accepted of a Write to what is kept.
-    fn keep_written(
-        &self,
-        device: &DeviceHandle,
-        request: &WriteRequest,
-        outcomes: &[Result<(), EntityError>],
-    ) {
-        self.keep(|journal| {
-            let accepted =
-                request.updates.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
-            let updates: Vec<_> = accepted.filter_map(|(update, _)| kept(update.clone())).collect();
-            if updates.is_empty() {
-                return Ok(());
-            }
-            journal.append(&write_record(self.id, updates))?;
-            if journal.is_long() { replace(journal, device) } else { Ok(()) }
-        });
-    }
-
     fn info(&self, text: std::fmt::Arguments<'_>) {
         self.log.line(Verbosity::Info, format_args!("device {}: {text}", self.id));
-    }
-}
-
-/// Puts what a device is now in the place of what a journal says.
-fn replace(journal: &mut Journal, device: &DeviceHandle) -> io::Result<()> {
-    journal.replace(|hand_on| {
-        if device.pipeline().is_none() {
-            return Ok(());
-        }
-        hand_on(&Record::Pipeline(Box::new(pipeline_of(device))));
-        let mut chunks = Chunks::new(device.id(), hand_on);
-        let read = device.written(&mut |update| chunks.push(update));
-        chunks.flush();
-        read.map_err(io::Error::other)
-    })
-}
-
-/// The pipeline that a device runs, as a controller would push it.
-fn pipeline_of(device: &DeviceHandle) -> SetForwardingPipelineConfigRequest {
-    let everything = GetForwardingPipelineConfigRequest {
-        device_id: device.id(),
-        response_type: ResponseType::All as i32,
-    };
-    let running = device.inspect(|device| device.get_pipeline(&everything));
-    SetForwardingPipelineConfigRequest {
-        device_id: device.id(),
-        action: Action::VerifyAndCommit as i32,
-        config: running.ok().and_then(|running| running.config),
-        ..Default::default()
     }
 }
 
@@ -310,26 +239,19 @@ impl DeviceObserver for Observer {
         }
     }
 
-    fn pipeline_committed(&self, device: &DeviceHandle, pipeline: &Arc<Pipeline>) {
+    fn pipeline_committed(&self, _device: &DeviceHandle, pipeline: &Arc<Pipeline>) {
         self.0.set_running(Some(Arc::clone(pipeline)));
         self.0.tallies.pipelines.add(1);
         let tables = pipeline.p4info().tables.len();
         self.0.info(format_args!("a pipeline with {tables} tables was committed"));
-        // All at once, with what was written to it before it was committed.
-        self.0.keep(|journal| replace(journal, device));
     }
 
     fn written(
         &self,
-        device: &DeviceHandle,
-        to: WrittenTo,
-        request: &WriteRequest,
+        _device: &DeviceHandle,
+        _request: &WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {
-        // What is saved is not what a restart brings back: it is kept when it is committed.
-        if to == WrittenTo::Running {
-            self.0.keep_written(device, request, outcomes);
-        }
         let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         let count = refused.clone().count();
         self.0.tallies.writes.add(outcomes.len());

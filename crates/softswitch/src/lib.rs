@@ -12,23 +12,26 @@
 
 mod device;
 mod entry_controller;
-mod journal;
 mod log;
 mod mailbox;
 mod metrics;
 mod ports;
+mod record;
 mod restored;
 pub mod runtime_json;
 mod server;
+mod state_log;
 mod switch;
 mod thrift;
 pub mod topology_json;
 mod worker;
 
 pub use device::{Activity, DeviceConfig};
-pub use journal::JournalError;
+pub use journal::{Gap, OpenError, RepairError, RepairReport};
 pub use log::{Log, Verbosity};
 pub use p4runtime::server::{ServerTls, TlsError};
 pub use pipeline::{Path, V1ModelSettings};
 pub use ports::PortState;
+pub use restored::repair as repair_state;
+pub use state_log::Durability;
 pub use switch::{DeviceState, Options, Segments, StartError, Switch};

@@ -1,7 +1,8 @@
 //! What was kept of an earlier run.
 
-use crate::journal::{Journal, JournalError, Record};
 use crate::log::{Log, Verbosity};
+use crate::record::{self, Record};
+use journal::{Disk, Journal, OpenError, RepairError, RepairReport, Torn};
 use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
 use p4runtime::session::Device;
 use std::path::Path;
@@ -11,26 +12,28 @@ use std::path::Path;
 pub(crate) struct Restored(Option<(ForwardingPipelineConfig, Vec<Vec<Update>>)>);
 
 impl Restored {
-    /// Reads the file; the journal stands at its end.
-    pub(crate) fn read(path: &Path, log: &Log) -> Result<(Self, Journal), JournalError> {
+    /// Reads the file, and returns the journal, which ends there.
+    pub(crate) fn read(path: &Path, log: &Log) -> Result<(Self, Journal<Disk>), OpenError> {
         let mut restored = None;
-        let (journal, was_cut) = Journal::open(path, &mut |record| match record {
-            Record::Pipeline(request) => {
-                restored = request.config.map(|config| (config, Vec::new()));
-            }
-            Record::Write(request) => {
-                if let Some((_, writes)) = &mut restored {
-                    writes.push(request.updates);
+        let (journal, torn) = Journal::open(Disk, path, &mut |record| {
+            match record::decode(record)? {
+                Record::Pipeline(config) => restored = Some((*config, Vec::new())),
+                Record::Write(updates) => {
+                    if let Some((_, writes)) = &mut restored {
+                        writes.push(updates);
+                    }
                 }
             }
+            Ok(())
         })?;
-        if was_cut {
+        if let Some(Torn { length, kept_in, .. }) = torn {
             log.line(
                 Verbosity::Warn,
                 format_args!(
-                    "{}: the last record was cut off, and with it a batch that nobody had an \
-                     answer to",
-                    path.display()
+                    "{}: the last record was not written to its end; it was moved to {} \
+                     ({length} bytes)",
+                    path.display(),
+                    kept_in.display()
                 ),
             );
         }
@@ -65,12 +68,22 @@ impl Restored {
     }
 }
 
-/// Writes a batch again. What is refused, since the program's own limits may be others by now, is
-/// said and left out.
-pub(crate) fn install(device: &mut Device, updates: &[Update], log: &Log) {
+/// Copies what is intact of a file of [`DeviceConfig::state`](crate::DeviceConfig::state) into another
+/// file, which does not exist yet.
+///
+/// # Errors
+///
+/// If nothing can be read, or nothing be written.
+pub fn repair(from: &Path, to: &Path) -> Result<RepairReport, RepairError> {
+    journal::repair(&Disk, from, to)
+}
+
+/// Writes a batch again, and returns whether all of it was accepted. What is refused, since the
+/// program's own limits may be others by now, is logged and left out.
+pub(crate) fn install(device: &mut Device, updates: &[Update], log: &Log) -> bool {
     let now = p4runtime::server::now();
     if device.install(updates, now).is_ok() {
-        return;
+        return true;
     }
     for update in updates {
         if let Err((_, error)) = device.install(std::slice::from_ref(update), now) {
@@ -79,4 +92,5 @@ pub(crate) fn install(device: &mut Device, updates: &[Update], log: &Log) {
             log.line(Verbosity::Warn, said);
         }
     }
+    false
 }

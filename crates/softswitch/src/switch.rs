@@ -1,13 +1,14 @@
 //! A switch from its start to its end.
 
 use crate::device::{Activity, DeviceConfig, Observer, Shared};
-use crate::journal::JournalError;
 use crate::log::Log;
 use crate::mailbox::Mailbox;
 use crate::ports::{PortState, Ports};
 use crate::restored::{self, Restored};
 use crate::server::{Look, Served, ServerThread, ThriftPort};
+use crate::state_log::StateLog;
 use crate::worker::{Lane, Worker};
+use journal::OpenError;
 use p4lang::device_config::from_device_config;
 use p4runtime::gnmi::PortSource;
 use p4runtime::packet_io::TextMetadata;
@@ -104,7 +105,15 @@ pub enum StartError {
     },
     /// What was kept cannot be used.
     #[error(transparent)]
-    State(#[from] JournalError),
+    State(#[from] OpenError),
+    /// What a device is cannot be kept.
+    #[error("device {device}: {}", cause.message())]
+    Keep {
+        /// Its id.
+        device: u64,
+        /// Why not.
+        cause: EntityError,
+    },
     /// The system gives no threads, descriptors or memory.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),
@@ -326,11 +335,13 @@ impl Running {
         let (restored, journal) = kept.unzip();
         let restored =
             restored.and_then(|restored| restored.take(id, config.pipeline.as_ref(), &log));
+        let mut is_recorded = false;
         match restored {
             Some((pipeline, writes)) => {
                 config.pipeline = Some(pipeline);
                 preload(&mut device, &mut config)?;
-                writes.iter().for_each(|updates| restored::install(&mut device, updates, &log));
+                let installed = |updates: &Vec<_>| restored::install(&mut device, updates, &log);
+                is_recorded = writes.iter().map(installed).fold(true, |all, one| all && one);
             }
             None => {
                 preload(&mut device, &mut config)?;
@@ -344,11 +355,24 @@ impl Running {
                 }
             }
         }
-        let shared =
-            Arc::new(Shared::new(&config, index, started, mailbox, log, journal, plane.clone()));
+        let shared = Arc::new(Shared::new(
+            &config,
+            index,
+            started,
+            mailbox,
+            Arc::clone(&log),
+            plane.clone(),
+        ));
+        if let Some(journal) = journal {
+            let is_long = journal.is_long();
+            device.set_log(Box::new(StateLog::start(id, journal, config.durability, log)?));
+            if !is_recorded || is_long {
+                let recorded = device.record_all(p4runtime::server::now());
+                recorded.map_err(|cause| StartError::Keep { device: id, cause })?;
+            }
+        }
         shared.set_running(device.pipeline().cloned());
         let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
-        shared.begin_journal(&handle);
         let ports = Arc::new(Ports::new(index, plane.clone(), mailboxes.to_vec()));
         handle.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
         Ok(Self { shared, handle, plane, ports })

@@ -81,6 +81,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         pipeline: Some(to_pipeline_config(&compiled).expect("it has a P4Info")),
         updates: Vec::new(),
         state: None,
+        durability: softswitch::Durability::default(),
         // The input last: ports are attached one after the other.
         ports: vec![(2, transmit), (1, receive)],
     };

@@ -25,7 +25,7 @@ use crate::{
     conversion,
     gnmi::{FixedPorts, Port, PortSource},
     proto::v1::{self, stream_message_response::Update},
-    session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer, WrittenTo},
+    session::{Device, Durable, Effect, PacketFilter, Pipeline, ReadAnswer},
     status::{EntityError, refusal},
     store::Nanos,
 };
@@ -53,7 +53,6 @@ pub trait DeviceObserver: Send + Sync + 'static {
     fn written(
         &self,
         _device: &DeviceHandle,
-        _to: WrittenTo,
         _request: &v1::WriteRequest,
         _outcomes: &[Result<(), EntityError>],
     ) {
@@ -274,15 +273,6 @@ impl DeviceHandle {
     /// Looks at the state machine, which stays locked meanwhile.
     pub fn inspect<T>(&self, look: impl FnOnce(&Device) -> T) -> T {
         look(&self.session().device)
-    }
-
-    /// Calls `visit` with what restores the forwarding state; see [`Device::written`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::written`].
-    pub fn written(&self, visit: &mut dyn FnMut(v1::Update)) -> Result<(), EntityError> {
-        self.session().device.written(clock::now(), visit)
     }
 
     /// Sends one packet-in; see [`DeviceHandle::send_batch`].
@@ -556,12 +546,14 @@ impl DeviceHandle {
         }
     }
 
-    pub(super) fn write(&self, request: &v1::WriteRequest) -> Result<(), Status> {
-        let (outcomes, to) =
-            self.change(|device, _| (device.write(request, clock::now()), device.writes_go_to()));
+    pub(super) fn write(&self, request: &v1::WriteRequest) -> Result<Answer, Status> {
+        let (outcomes, durable) =
+            self.change(|device, _| (device.write(request, clock::now()), device.durable()));
         let outcomes = outcomes.map_err(|error| refusal(&error))?;
-        self.shared.observer.written(self, to, request, &outcomes);
-        crate::status::batch_status(&outcomes).map_err(|status| crate::status::to_grpc(&status))
+        self.shared.observer.written(self, request, &outcomes);
+        let status = crate::status::batch_status(&outcomes);
+        let outcome = status.map_err(|status| crate::status::to_grpc(&status));
+        Ok(Answer { outcome, durable })
     }
 
     pub(super) fn read(&self, request: v1::ReadRequest) -> Result<ReadAnswer, Status> {
@@ -573,9 +565,12 @@ impl DeviceHandle {
     pub(super) fn set_pipeline(
         &self,
         request: v1::SetForwardingPipelineConfigRequest,
-    ) -> Result<(), Status> {
-        self.change(|device, effects| device.set_pipeline(request, clock::now(), effects))
-            .map_err(|error| refusal(&error))
+    ) -> Result<Answer, Status> {
+        let (outcome, durable) = self.change(|device, effects| {
+            (device.set_pipeline(request, clock::now(), effects), device.durable())
+        });
+        outcome.map_err(|error| refusal(&error))?;
+        Ok(Answer { outcome: Ok(()), durable })
     }
 
     pub(super) fn get_pipeline(
@@ -678,6 +673,23 @@ impl DeviceHandle {
 
     fn packet_in_path(&self) -> MutexGuard<'_, PacketInPath> {
         self.shared.packet_in.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer to a request that was carried out.
+pub(super) struct Answer {
+    outcome: Result<(), Status>,
+    /// What it has to wait for.
+    durable: Option<Durable>,
+}
+
+impl Answer {
+    /// Waits until what was carried out is kept, and returns the outcome.
+    pub(super) async fn kept(self) -> Result<(), Status> {
+        if let Some(durable) = self.durable {
+            durable.await.map_err(|error| refusal(&error))?;
+        }
+        self.outcome
     }
 }
 

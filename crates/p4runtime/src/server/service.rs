@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use grpc::{Link, Method, Outbox, QueueLimit, Streaming};
+use grpc::{Later, Link, Method, Outbox, QueueLimit, Streaming};
 use h2::{RecvStream, server::SendResponse};
 use prost::Message;
 use tonic::{
@@ -58,15 +58,25 @@ impl Service {
                 Box::pin(async move { Ok(grpc.unary(Method($method), request).await) })
             }};
         }
+        macro_rules! later {
+            ($method:expr) => {{
+                let mut grpc = self.grpc();
+                Box::pin(async move { Ok(grpc.unary(Later($method), request).await) })
+            }};
+        }
         match method {
-            "Write" => unary!(move |request: v1::WriteRequest| {
-                devices.find(request.device_id)?.write(&request)?;
-                Ok(v1::WriteResponse {})
+            "Write" => later!(move |request: v1::WriteRequest| {
+                let device = devices.find(request.device_id);
+                let answer = device.and_then(|device| device.write(&request));
+                async { answer?.kept().await.map(|()| v1::WriteResponse {}) }
             }),
             "SetForwardingPipelineConfig" => {
-                unary!(move |request: v1::SetForwardingPipelineConfigRequest| {
-                    devices.find(request.device_id)?.set_pipeline(request)?;
-                    Ok(v1::SetForwardingPipelineConfigResponse {})
+                later!(move |request: v1::SetForwardingPipelineConfigRequest| {
+                    let device = devices.find(request.device_id);
+                    let answer = device.and_then(|device| device.set_pipeline(request));
+                    async {
+                        answer?.kept().await.map(|()| v1::SetForwardingPipelineConfigResponse {})
+                    }
                 })
             }
             "GetForwardingPipelineConfig" => {

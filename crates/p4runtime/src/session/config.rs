@@ -12,7 +12,7 @@ use bytes::Bytes;
 use entities::DataPlane;
 use prost::Message as _;
 
-use super::{Device, Effect, Pipeline, Reconcile, no_pipeline};
+use super::{Device, Durable, Effect, Pipeline, Reconcile, WriteLog, no_pipeline};
 use crate::{
     arbitration::RoleKey,
     p4info::DigestId,
@@ -35,6 +35,15 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
+    /// The pipeline as a controller would push it.
+    fn config(&self) -> v1::ForwardingPipelineConfig {
+        v1::ForwardingPipelineConfig {
+            p4info: Some(self.pipeline.p4info().clone()),
+            p4_device_config: self.pipeline.device_config().clone(),
+            cookie: self.cookie,
+        }
+    }
+
     pub(super) fn has_digest(&self, digest_id: u32) -> bool {
         self.pipeline.schema().digests().get(DigestId(digest_id)).is_some()
     }
@@ -78,6 +87,9 @@ impl Device {
             Ok(Action::VerifyAndSave) => self.saved = Some(self.load(request.config)?),
             Ok(Action::VerifyAndCommit) => {
                 let loaded = self.load(request.config)?;
+                if let Some(log) = &mut self.log {
+                    log.begin(loaded.config())?;
+                }
                 self.commit(loaded, effects);
             }
             Ok(Action::Commit) => {
@@ -93,21 +105,34 @@ impl Device {
                         "There is no saved configuration; send VERIFY_AND_SAVE first.",
                     )
                 })?;
-                self.commit(saved, effects);
+                match self.record(&saved, now) {
+                    Ok(()) => self.commit(saved, effects),
+                    Err(error) => {
+                        self.saved = Some(saved);
+                        return Err(error);
+                    }
+                }
             }
             Ok(Action::ReconcileAndCommit) => {
                 let mut loaded = self.load(request.config)?;
                 match self.committed.take() {
                     // The same program goes on.
-                    Some(running) if Arc::ptr_eq(&running.pipeline, &loaded.pipeline) => {
-                        loaded.store = running.store;
+                    Some(mut running) if Arc::ptr_eq(&running.pipeline, &loaded.pipeline) => {
+                        std::mem::swap(&mut loaded.store, &mut running.store);
+                        let recorded = self.record(&loaded, now);
+                        if recorded.is_err() {
+                            std::mem::swap(&mut loaded.store, &mut running.store);
+                            self.committed = Some(running);
+                        }
+                        recorded?;
                     }
                     Some(running) => {
                         let kept = self.keep(&running, &mut loaded, now);
+                        let kept = kept.and_then(|()| self.record(&loaded, now));
                         self.committed = Some(running);
                         kept?;
                     }
-                    None => {}
+                    None => self.record(&loaded, now)?,
                 }
                 self.commit(loaded, effects);
             }
@@ -130,28 +155,54 @@ impl Device {
         Ok(())
     }
 
-    /// Calls `visit` with updates that, written to a device that was just given the same pipeline,
-    /// make it what this one is: for owners that keep it over a restart. Tells nothing while no
-    /// pipeline is committed.
+    /// Records from now on what is accepted, beginning with `log` as it is: it must say what the
+    /// device is now, or be given that by [`Device::record_all`].
+    pub fn set_log(&mut self, log: Box<dyn WriteLog>) {
+        self.log = Some(log);
+    }
+
+    /// Puts what the device is now in the place of all that was recorded, if anything is.
     ///
     /// # Errors
     ///
-    /// When the pipeline cannot be loaded once more, to compare with.
-    pub fn written(
-        &mut self,
-        now: Nanos,
-        visit: &mut dyn FnMut(v1::Update),
-    ) -> Result<(), EntityError> {
+    /// When it cannot be recorded, or the pipeline cannot be loaded once more, to compare with.
+    pub fn record_all(&mut self, now: Nanos) -> Result<(), EntityError> {
         let Some(running) = self.committed.take() else { return Ok(()) };
-        let fresh = self.store(&running.pipeline);
-        let outcome = fresh.and_then(|fresh| {
-            each_written(&fresh, &running.store, now, &mut |update| {
+        let outcome = self.record(&running, now);
+        self.committed = Some(running);
+        outcome
+    }
+
+    /// Returns what an answer to the last request has to wait for, if anything.
+    #[must_use]
+    pub fn durable(&self) -> Option<Durable> {
+        self.log.as_ref().and_then(|log| log.durable())
+    }
+
+    /// Shortens the record if it has become long.
+    pub(super) fn shorten_log(&mut self, now: Nanos) {
+        if self.log.as_ref().is_some_and(|log| log.is_long())
+            && let Err(error) = self.record_all(now)
+            && let Some(log) = &mut self.log
+        {
+            log.not_replaced(&error);
+        }
+    }
+
+    /// Records a pipeline with its forwarding state, if anything is recorded.
+    fn record(&mut self, loaded: &Loaded, now: Nanos) -> Result<(), EntityError> {
+        if self.log.is_none() {
+            return Ok(());
+        }
+        let fresh = self.store(&loaded.pipeline)?;
+        let mut state = |visit: &mut dyn FnMut(v1::Update)| {
+            each_written(&fresh, &loaded.store, now, &mut |update| {
                 visit(update);
                 Ok(())
             })
-        });
-        self.committed = Some(running);
-        outcome
+        };
+        let log = self.log.as_mut();
+        log.map_or(Ok(()), |log| log.replace(loaded.config(), &mut state))
     }
 
     /// Answers a GetForwardingPipelineConfig request with the pipeline that the device runs.

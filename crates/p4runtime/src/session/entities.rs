@@ -8,15 +8,6 @@ use crate::{
     store::Nanos,
 };
 
-/// Which of the pipelines of a device Writes refer to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WrittenTo {
-    /// The one that it runs.
-    Running,
-    /// One that was saved: what is written takes effect when it is committed.
-    Saved,
-}
-
 impl Device {
     /// Carries out a Write request and returns the outcome of each update.
     ///
@@ -40,16 +31,30 @@ impl Device {
             ));
         };
         let access = self.access(&role).cloned();
-        let loaded = self.current_mut().ok_or_else(no_pipeline)?;
-        let outcomes = match access {
-            None => loaded.store.write_batch(&request.updates, atomicity, now),
-            Some(access) => write_narrowed(loaded, &access, &request.updates, atomicity, now),
+        let updates = &request.updates;
+        if let Some(outcomes) = access.as_ref().and_then(|one| refused(one, updates, atomicity)) {
+            return Ok(outcomes);
+        }
+        // What is saved is recorded when it is committed.
+        let log = self.log.as_mut().filter(|_| self.saved.is_none());
+        let loaded = self.saved.as_mut().or(self.committed.as_mut()).ok_or_else(no_pipeline)?;
+        let each = updates.iter().map(|update| match &access {
+            Some(access) if !allows(access, update) => Err(denied()),
+            _ => Ok(update),
+        });
+        let outcomes = match log {
+            None => loaded.store.write_kept(each, atomicity, now, &mut |_| Ok(())),
+            Some(log) => {
+                let mut keep = |outcomes: &[_]| log.append(updates, outcomes);
+                loaded.store.write_kept(each, atomicity, now, &mut keep)
+            }
         };
         if request.updates.iter().any(configures_digest) {
             let committed = self.committed.as_ref();
             let enabled = |digest| committed.is_some_and(|one| one.store.digest(digest).is_some());
             self.digests.retain(enabled);
         }
+        self.shorten_log(now);
         Ok(outcomes)
     }
 
@@ -107,12 +112,6 @@ impl Device {
         self.saved.as_ref().or(self.committed.as_ref())
     }
 
-    /// What Writes refer to at the moment.
-    #[must_use]
-    pub fn writes_go_to(&self) -> WrittenTo {
-        if self.saved.is_some() { WrittenTo::Saved } else { WrittenTo::Running }
-    }
-
     fn current_mut(&mut self) -> Option<&mut Loaded> {
         self.saved.as_mut().or(self.committed.as_mut())
     }
@@ -123,29 +122,32 @@ fn configures_digest(update: &v1::Update) -> bool {
     matches!(entity, Some(v1::entity::Entity::DigestEntry(_)))
 }
 
-/// A batch of a role that may not write everything.
-fn write_narrowed(
-    loaded: &mut Loaded,
+/// Returns the outcomes of a batch that is refused because the role may not write all of it, if every
+/// update is to hold or none.
+fn refused(
     access: &RoleAccess,
     updates: &[v1::Update],
     atomicity: Atomicity,
-    now: Nanos,
-) -> Vec<Result<(), EntityError>> {
-    let allowed =
-        |update: &v1::Update| update.entity.as_ref().is_none_or(|entity| access.covers(entity));
-    if updates.iter().all(allowed) {
-        return loaded.store.write_batch(updates, atomicity, now);
+) -> Option<Vec<Result<(), EntityError>>> {
+    if atomicity == Atomicity::ContinueOnError
+        || updates.iter().all(|update| allows(access, update))
+    {
+        return None;
     }
-    let denied = || {
-        Err(EntityError::new(Code::PermissionDenied, "This entity does not belong to the role."))
-    };
-    let outcome = |update: &v1::Update| match (allowed(update), atomicity) {
-        (false, _) => denied(),
-        (true, Atomicity::ContinueOnError) => loaded.store.write(update, now),
-        (true, Atomicity::RollbackOnError | Atomicity::DataplaneAtomic) => Err(EntityError::new(
+    let outcome = |update| match allows(access, update) {
+        false => Err(denied()),
+        true => Err(EntityError::new(
             Code::Aborted,
             "Not tried, because another update of the batch was refused.",
         )),
     };
-    updates.iter().map(outcome).collect()
+    Some(updates.iter().map(outcome).collect())
+}
+
+fn allows(access: &RoleAccess, update: &v1::Update) -> bool {
+    update.entity.as_ref().is_none_or(|entity| access.covers(entity))
+}
+
+fn denied() -> EntityError {
+    EntityError::new(Code::PermissionDenied, "This entity does not belong to the role.")
 }

@@ -16,7 +16,7 @@ use p4runtime::{
         ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, ServeError,
         Server, ServerOptions,
     },
-    session::{Device, DeviceOptions, Pipeline, PipelineRegistry, WrittenTo},
+    session::{Device, DeviceOptions, Pipeline, PipelineRegistry},
     status::EntityError,
 };
 use tokio::{
@@ -160,7 +160,6 @@ impl DeviceObserver for Log {
     fn written(
         &self,
         _device: &DeviceHandle,
-        _: WrittenTo,
         request: &v1::WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {

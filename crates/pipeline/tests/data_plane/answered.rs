@@ -254,7 +254,9 @@ impl Running {
     fn write(&mut self, kind: UpdateKind, entities: Vec<Entity>) {
         let updates = entities.into_iter().map(|entity| Ok(Some(Update { kind, entity })));
         let plane = self.plane.as_deref_mut().expect("a program was pushed");
-        for outcome in entities::write(plane, updates, Atomicity::ContinueOnError, NOW) {
+        for outcome in
+            entities::write(plane, updates, Atomicity::ContinueOnError, NOW, &mut |_| Ok(()))
+        {
             outcome.expect("taken");
         }
     }

@@ -135,7 +135,7 @@ impl Running {
 
     fn write(&mut self, kind: UpdateKind, entities: Vec<Entity>, atomicity: Atomicity) {
         let updates = entities.into_iter().map(|entity| Ok(Some(Update { kind, entity })));
-        for outcome in entities::write(&mut *self.plane, updates, atomicity, NOW) {
+        for outcome in entities::write(&mut *self.plane, updates, atomicity, NOW, &mut |_| Ok(())) {
             outcome.expect("taken");
         }
     }
@@ -281,7 +281,8 @@ fn no_packet_sees_a_part_of_a_batch_or_one_that_is_rolled_back() {
         let kind = UpdateKind::Modify;
         let updates = updates.map(|entity| Ok(Some(Update { kind, entity })));
         let atomicity = Atomicity::DataplaneAtomic;
-        let outcomes = entities::write(&mut *running.plane, updates, atomicity, NOW);
+        let outcomes =
+            entities::write(&mut *running.plane, updates, atomicity, NOW, &mut |_| Ok(()));
         assert!(outcomes.iter().all(Result::is_err));
     });
     assert_eq!(sent.len(), ALL as usize);

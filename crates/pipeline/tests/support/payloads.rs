@@ -5,7 +5,7 @@
 //! it is in a gRPC message, or a packet. Who may write is not tried here (target `device`): requests are
 //! those of the primary, whatever they say.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use ir::Program;
@@ -14,7 +14,10 @@ use p4runtime::arbitration::{ElectionId, StreamId};
 use p4runtime::proto::v1::{
     self, set_forwarding_pipeline_config_request::Action, stream_message_request::Update,
 };
-use p4runtime::session::{Device, DeviceOptions, Effect, PipelineRegistry, ReadStep};
+use p4runtime::session::{
+    Device, DeviceOptions, Effect, PipelineRegistry, ReadStep, StateVisitor, WriteLog,
+};
+use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use pipeline::{InterpreterTarget, Path, Ports, Worker};
 use prost::Message;
@@ -205,9 +208,10 @@ impl Running {
 
     /// What is kept over a restart can be written to a device that was just given the same pipeline.
     pub(crate) fn check_restart(mut self) {
-        let mut updates = Vec::new();
-        let written = self.device.written(self.now, &mut |update| updates.push(update));
-        written.expect("the pipeline can be loaded again");
+        let log = Recorded::default();
+        self.device.set_log(Box::new(log.clone()));
+        self.device.record_all(self.now).expect("the pipeline can be loaded again");
+        let updates = std::mem::take(&mut *log.0.lock().expect("no test panicked"));
         let running = self.device.pipeline().expect("one runs");
         let again = v1::ForwardingPipelineConfig {
             p4info: Some(running.p4info().clone()),
@@ -220,6 +224,33 @@ impl Running {
             let installed = restarted.install(std::slice::from_ref(&update), self.now);
             installed.unwrap_or_else(|(_, error)| panic!("{error}: {update:?}"));
         }
+    }
+}
+
+/// What restores a device.
+#[derive(Clone, Debug, Default)]
+struct Recorded(Arc<Mutex<Vec<v1::Update>>>);
+
+impl WriteLog for Recorded {
+    fn append(
+        &mut self,
+        _updates: &[v1::Update],
+        _outcomes: &[Result<(), EntityError>],
+    ) -> Result<(), EntityError> {
+        Ok(())
+    }
+
+    fn begin(&mut self, _config: v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        _config: v1::ForwardingPipelineConfig,
+        state: &mut StateVisitor<'_>,
+    ) -> Result<(), EntityError> {
+        let mut updates = self.0.lock().expect("no test panicked");
+        state(&mut |update| updates.push(update))
     }
 }
 

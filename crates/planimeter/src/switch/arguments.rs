@@ -164,7 +164,7 @@ pub(crate) fn command() -> Command {
         )
 }
 
-fn device_arguments() -> [Arg; 12] {
+fn device_arguments() -> [Arg; 14] {
     [
         Arg::new("path")
             .long("path")
@@ -263,8 +263,17 @@ fn device_arguments() -> [Arg; 12] {
                 "Keep the pipeline and the entities that controllers write in this file, and begin \
                  with what it has. A batch that was answered is there after a restart, also after \
                  kill -9, whole or not at all; counters, registers and entries that packets added \
-                 are not kept.",
+                 are not kept. A write that cannot be kept, as on a full disk, is undone and refused \
+                 with UNAVAILABLE. What was written in the last second may be lost with the power, \
+                 unless --journal-sync is given. A file that is damaged is refused, and stays as it is.",
             ),
+        flag("journal-sync", "Answer a write only when the disk has it; slower"),
+        Arg::new("state-repair")
+            .long("state-repair")
+            .value_name("OTHER")
+            .value_parser(value_parser!(PathBuf))
+            .requires("state")
+            .help("Copy what is intact of a damaged --state FILE into the file OTHER, and end"),
         Arg::new("devices")
             .long("devices")
             .value_name("FILE")
@@ -404,6 +413,15 @@ pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     match matches.get_one::<String>("path").map(String::as_str) {
         Some("compiled") => softswitch::Path::Compiled,
         _ => softswitch::Path::Interpreter,
+    }
+}
+
+/// What an answer to a controller means for what is kept.
+pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
+    if matches.get_flag("journal-sync") {
+        softswitch::Durability::Medium
+    } else {
+        softswitch::Durability::Kernel
     }
 }
 

@@ -15,7 +15,7 @@ use packetio::{PortSpec, Source, SpecError};
 use prost::Message;
 use serde::Deserialize;
 use softswitch::runtime_json::RuntimeJson;
-use softswitch::{DeviceConfig, V1ModelSettings};
+use softswitch::{DeviceConfig, Durability, V1ModelSettings};
 
 use super::arguments;
 use crate::failure::Failure;
@@ -242,14 +242,23 @@ pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32
     }
 }
 
+/// What holds for all devices of a switch.
+#[derive(Clone, Copy)]
+pub(crate) struct Common {
+    pub(crate) path: softswitch::Path,
+    pub(crate) v1model: V1ModelSettings,
+    pub(crate) durability: Durability,
+}
+
 /// Opens the ports; what passes them is recorded in a directory, if one is given.
 pub(crate) fn open(
     planned: &[Planned],
     workers: usize,
     memory: RingMemory,
-    (path, v1model): (softswitch::Path, V1ModelSettings),
+    common: Common,
     captures: Option<&Path>,
 ) -> Result<Vec<DeviceConfig>, Failure> {
+    let Common { path, v1model, durability } = common;
     let devices = planned.iter().map(|device| {
         let ports = device.ports.iter().map(|port| {
             let failure = |error: &dyn fmt::Display| {
@@ -272,6 +281,7 @@ pub(crate) fn open(
             pipeline: device.pipeline.clone(),
             updates: device.updates.clone(),
             state: device.state.clone(),
+            durability,
             ports: ports.collect::<Result<_, Failure>>()?,
         })
     });

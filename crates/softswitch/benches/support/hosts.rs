@@ -79,6 +79,7 @@ impl Network {
                 pipeline: Some(pipeline),
                 updates,
                 state: None,
+                durability: softswitch::Durability::default(),
                 ports: ports.collect(),
             };
             let address = "127.0.0.1:0".parse().expect("an address");

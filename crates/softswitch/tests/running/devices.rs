@@ -15,6 +15,7 @@ fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
         pipeline: None,
         updates: Vec::new(),
         state: None,
+        durability: softswitch::Durability::default(),
         ports,
     }
 }

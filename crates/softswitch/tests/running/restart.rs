@@ -1,9 +1,10 @@
 //! What is there again after a restart.
 
-use crate::support::{Bench, Controller, Names, PROGRAM, pushed};
+use crate::support::{Bench, Controller, Names, PROGRAM, options, pushed};
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action,
 };
+use softswitch::Durability;
 use std::path::Path;
 
 async fn entries(controller: &mut Controller) -> Vec<v1::Entity> {
@@ -32,19 +33,45 @@ async fn entries_are_there_again_and_forward() {
     assert_eq!(entries(&mut controller).await.len(), 100);
 }
 
-/// As after `kill -9`: the file is cut off anywhere, and a batch is there whole or not at all.
+/// A file that was cut off after the switch had ended lacks what was acknowledged: the start is refused, the file stays
+/// as it is, and a repaired copy has what is left.
 #[tokio::test]
-async fn a_batch_is_there_whole_or_not_at_all() {
+async fn a_file_that_was_cut_off_is_refused_and_can_be_repaired() {
     let directory = tempfile::tempdir().expect("a directory");
-    let state = directory.path().join("state");
+    let [state, repaired] = ["state", "repaired"].map(|name| directory.path().join(name));
     told(&state).await;
     let whole = std::fs::read(&state).expect("it is there");
     for missing in [1, 100, 1_000] {
-        std::fs::write(&state, &whole[..whole.len() - missing]).expect("it is written");
-        let bench = Bench::with_state(2, &state);
+        let cut = &whole[..whole.len() - missing];
+        std::fs::write(&state, cut).expect("it is written");
+        let refused = Bench::try_start(2, &state).expect_err("an acknowledged batch is missing");
+        assert!(refused.to_string().contains("--state-repair"), "{refused}");
+        assert_eq!(std::fs::read(&state).expect("it is there"), cut);
+        let _ = std::fs::remove_file(&repaired);
+        let report = softswitch::repair_state(&state, &repaired).expect("it can be read");
+        assert_eq!(report.copied, 1, "the pipeline");
+        let bench = Bench::with_state(2, &repaired);
         let mut controller = Controller::of(&bench.switch, 2).await;
-        assert_eq!(entries(&mut controller).await.len(), 0, "{missing} bytes are missing");
+        assert_eq!(entries(&mut controller).await.len(), 0, "a batch is whole or not there");
     }
+}
+
+/// With the medium behind each answer the same is there again.
+#[tokio::test]
+async fn answers_may_wait_for_the_medium() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let state = directory.path().join("state");
+    let durability = Durability::Medium;
+    let bench = Bench::started(2, Some(&state), durability, options()).expect("it starts");
+    let mut controller = Controller::with(&bench.switch, PROGRAM).await;
+    let names = Names::new();
+    for to in 0..20 {
+        controller.insert([names.entry(to, "forward", &[2])]).await;
+    }
+    drop(bench);
+    let bench = Bench::with_state(2, &state);
+    let mut controller = Controller::of(&bench.switch, 2).await;
+    assert_eq!(entries(&mut controller).await.len(), 20);
 }
 
 /// Between VERIFY_AND_SAVE and COMMIT writes are for a pipeline that does not run yet: a restart

@@ -8,7 +8,10 @@ use p4runtime::proto::v1::{
     write_request::Atomicity,
 };
 use packetio::{Burst, Frame, Port, memory};
-use softswitch::{DeviceConfig, Log, Options, Segments, Switch, V1ModelSettings, Verbosity};
+use softswitch::{
+    DeviceConfig, Durability, Log, Options, Segments, StartError, Switch, V1ModelSettings,
+    Verbosity,
+};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -78,6 +81,7 @@ pub(crate) fn pushed(source: &str) -> v1::ForwardingPipelineConfig {
 }
 
 /// A switch and the far ends of its ports 1 to `ports`.
+#[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) switch: Switch,
     pub(crate) lines: Vec<Port>,
@@ -105,10 +109,24 @@ impl Bench {
 
     /// One that keeps what it is told.
     pub(crate) fn with_state(ports: u32, state: &Path) -> Self {
-        Self::start(ports, Some(state.to_owned()), options())
+        Self::try_start(ports, state).expect("it starts")
+    }
+
+    pub(crate) fn try_start(ports: u32, state: &Path) -> Result<Self, StartError> {
+        Self::started(ports, Some(state), Durability::default(), options())
     }
 
     pub(crate) fn start(ports: u32, state: Option<PathBuf>, options: Options) -> Self {
+        let started = Self::started(ports, state.as_deref(), Durability::default(), options);
+        started.expect("it starts")
+    }
+
+    pub(crate) fn started(
+        ports: u32,
+        state: Option<&Path>,
+        durability: Durability,
+        options: Options,
+    ) -> Result<Self, StartError> {
         let (far, near) = lines(ports);
         let device = DeviceConfig {
             id: DEVICE,
@@ -117,11 +135,12 @@ impl Bench {
             v1model: V1ModelSettings::default(),
             pipeline: None,
             updates: Vec::new(),
-            state,
+            state: state.map(Path::to_owned),
+            durability,
             ports: near,
         };
-        let switch = Switch::start(options, vec![device]).expect("it starts");
-        Self { switch, lines: far }
+        let switch = Switch::start(options, vec![device])?;
+        Ok(Self { switch, lines: far })
     }
 
     pub(crate) fn send(&mut self, port: usize, packet: &[u8]) {

@@ -145,6 +145,7 @@ impl Given<'_> {
             updates: entries.updates(p4info).expect("entries of the program"),
             pipeline: Some(pipeline),
             state: None,
+            durability: softswitch::Durability::default(),
             ports: (1..).zip(wires.iter().zip(self.mtus)).map(port).collect(),
         };
         let address = "127.0.0.1:0".parse().expect("an address");

@@ -15,7 +15,7 @@ use ::p4runtime::proto::v1::{self, Update};
 use ::p4runtime::server::{
     DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, Server, ServerOptions,
 };
-use ::p4runtime::session::{self, Device, DeviceOptions, PipelineRegistry, WrittenTo};
+use ::p4runtime::session::{self, Device, DeviceOptions, PipelineRegistry};
 use ::p4runtime::status::EntityError;
 use ::p4runtime::value;
 use bytes::Bytes;
@@ -63,7 +63,6 @@ impl DeviceObserver for Observer {
     fn written(
         &self,
         _: &DeviceHandle,
-        _: WrittenTo,
         request: &v1::WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {

@@ -15,7 +15,7 @@ use p4runtime::proto::v1::{self, entity::Entity, update};
 use p4runtime::server::{
     ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, PacketOutRefusal,
 };
-use p4runtime::session::{Pipeline, WrittenTo};
+use p4runtime::session::Pipeline;
 use p4runtime::status::EntityError;
 use tokio::sync::Notify;
 
@@ -439,7 +439,6 @@ impl DeviceObserver for Observer {
     fn written(
         &self,
         device: &DeviceHandle,
-        _: WrittenTo,
         request: &v1::WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use p4runtime::arbitration::{RoleKey, StreamId};
 use p4runtime::proto::v1::{self, entity::Entity, update::Type};
 use p4runtime::server::{DeviceHandle, DeviceObserver};
-use p4runtime::session::{Pipeline, WrittenTo};
+use p4runtime::session::Pipeline;
 use p4runtime::status::EntityError;
 use tokio::sync::Notify;
 
@@ -88,7 +88,6 @@ impl DeviceObserver for Observer {
     fn written(
         &self,
         _: &DeviceHandle,
-        _: WrittenTo,
         request: &v1::WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {

@@ -1,0 +1,53 @@
+//! A list of records in a file that is being written.
+
+use crate::error::AppendError;
+use crate::format::{Chain, HEADER, Head, Kind, LONGEST, Number, Sequence};
+
+/// A file and where it ends.
+#[derive(Debug)]
+pub(crate) struct List<F> {
+    pub(crate) file: F,
+    pub(crate) number: Number,
+    pub(crate) tip: Tip,
+    /// The last record that is known to be on the medium.
+    pub(crate) durable: Sequence,
+    /// The number of marks that were written.
+    pub(crate) marks: u64,
+}
+
+/// The end of a list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tip {
+    /// The length of the file in bytes.
+    pub(crate) length: u64,
+    /// The last record.
+    pub(crate) sequence: Sequence,
+    pub(crate) chain: Chain,
+}
+
+impl Tip {
+    /// The end of a list without records.
+    pub(crate) const START: Self =
+        Self { length: HEADER, sequence: Sequence(0), chain: Chain::START };
+
+    /// Writes the record that comes next to the end of `bytes`, and returns where the list ends then.
+    pub(crate) fn append(
+        self,
+        number: Number,
+        durable: Sequence,
+        kind: Kind,
+        body: &[u8],
+        bytes: &mut Vec<u8>,
+    ) -> Result<Self, AppendError> {
+        if body.len() > LONGEST as usize {
+            return Err(AppendError::TooLong { length: body.len(), longest: LONGEST });
+        }
+        let sequence = self.sequence.next();
+        let head = Head::of(number, self.chain, kind, sequence, durable, body);
+        let before = bytes.len();
+        bytes.extend(head.encode(number));
+        bytes.extend_from_slice(body);
+        let length = self.length + (bytes.len() - before) as u64;
+        Ok(Self { length, sequence, chain: head.chain })
+    }
+}

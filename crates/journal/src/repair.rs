@@ -1,0 +1,179 @@
+//! Copies what is intact of a damaged journal into another file.
+
+use crate::error::{AppendError, OpenError};
+use crate::files::{Draft, locked};
+use crate::format::{HEAD, HEADER, Head, Header, LONGEST, Number, Sequence};
+use crate::scan;
+use crate::storage::{Storage, StoredFile, read_full};
+use std::io;
+use std::path::Path;
+
+/// The number of bytes in which the next head is searched at once.
+const PORTION: usize = 1 << 20;
+
+/// What a repair found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RepairReport {
+    /// The number of records that were copied.
+    pub copied: u64,
+    /// The records that are missing between others, or before them.
+    pub missing: Vec<Gap>,
+    /// The number of bytes that belong to no record that is intact.
+    pub damaged_bytes: u64,
+}
+
+/// Records that are not there, from one to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The first.
+    pub first: Sequence,
+    /// The last.
+    pub last: Sequence,
+}
+
+/// Why a journal cannot be repaired.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The damaged file cannot be read, or is no journal of this version.
+    #[error(transparent)]
+    Read(#[from] OpenError),
+    /// The copy cannot be written.
+    #[error(transparent)]
+    Write(#[from] AppendError),
+    /// The copy would overwrite something.
+    #[error("{} is there already; give --state-repair a file that does not exist", path.display())]
+    Exists {
+        /// The file.
+        path: std::path::PathBuf,
+    },
+}
+
+/// Where a record that is intact lies.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: u64,
+    head: Head,
+}
+
+/// Copies each record of the journal `from` that is intact into a new journal `to`, in the order
+/// in which they were appended. The journal `from` stays as it is.
+///
+/// # Errors
+///
+/// If `from` is no journal, or is in use, or `to` is there already or cannot be written.
+pub fn repair<S: Storage>(
+    storage: &S,
+    from: &Path,
+    to: &Path,
+) -> Result<RepairReport, RepairError> {
+    let unreadable = |cause| OpenError::Io { path: from.to_owned(), cause };
+    let from = &storage.resolve(from).map_err(unreadable)?;
+    storage.identity(from).map_err(unreadable)?;
+    let file = locked(storage, from)?;
+    let number = match scan::header(&file).map_err(unreadable)? {
+        Header::Current { number, .. } => number,
+        Header::Older => return Err(OpenError::Older { path: from.clone() }.into()),
+        // A file whose beginning is damaged has no number by which its records are told.
+        Header::Foreign | Header::Damaged | Header::Newer => {
+            return Err(OpenError::Foreign { path: from.clone() }.into());
+        }
+    };
+    let unwritable = |cause| AppendError::Io { path: to.to_owned(), cause };
+    let to = &storage.resolve(to).map_err(unwritable)?;
+    if storage.identity(to).is_ok() {
+        return Err(RepairError::Exists { path: to.clone() });
+    }
+    let mut report = RepairReport::default();
+    let mut places = intact(&file, number, &mut report).map_err(unreadable)?;
+    places.sort_by_key(|place| place.head.sequence);
+    places.dedup_by_key(|place| place.head.sequence);
+    report.missing = gaps(&places);
+    report.copied = places.len() as u64;
+
+    let mut draft = Draft::create(storage, to).map_err(unwritable)?;
+    let filled = draft.fill(to, |append| {
+        let mut body = Vec::new();
+        for Place { offset, head } in &places {
+            body.resize(head.length as usize, 0);
+            read_full(&file, offset + HEAD as u64, &mut body).map_err(unwritable)?;
+            append(head.kind, &body)?;
+        }
+        Ok(())
+    });
+    if let Err(error) = filled {
+        draft.discard(storage);
+        return Err(error.into());
+    }
+    draft.put(storage, to).and_then(|_| storage.sync_directory(to)).map_err(unwritable)?;
+    Ok(report)
+}
+
+/// Finds the records that are intact, wherever they lie.
+fn intact(
+    file: &impl StoredFile,
+    number: Number,
+    report: &mut RepairReport,
+) -> io::Result<Vec<Place>> {
+    let length = file.length()?;
+    let mut places = Vec::new();
+    let (mut offset, mut body) = (HEADER, Vec::new());
+    while let Some(place) = next_head(file, number, offset, length)? {
+        report.damaged_bytes += place.offset - offset;
+        let left = length - place.offset - HEAD as u64;
+        let size = u64::from(place.head.length);
+        if place.head.length > LONGEST || size > left {
+            report.damaged_bytes += HEAD as u64;
+            offset = place.offset + HEAD as u64;
+            continue;
+        }
+        body.resize(place.head.length as usize, 0);
+        read_full(file, place.offset + HEAD as u64, &mut body)?;
+        if place.head.has(&body) {
+            places.push(place);
+            offset = place.offset + HEAD as u64 + size;
+        } else {
+            // The body may hide the beginning of the next record, if bytes are missing.
+            report.damaged_bytes += HEAD as u64;
+            offset = place.offset + HEAD as u64;
+        }
+    }
+    report.damaged_bytes += length.saturating_sub(offset);
+    Ok(places)
+}
+
+/// Returns the first head at or behind `offset`.
+fn next_head(
+    file: &impl StoredFile,
+    number: Number,
+    mut offset: u64,
+    length: u64,
+) -> io::Result<Option<Place>> {
+    let mut buffer = vec![0; HEAD];
+    while offset + HEAD as u64 <= length {
+        let read = read_full(file, offset, &mut buffer)?;
+        let windows = buffer.get(..read).unwrap_or_default().windows(HEAD);
+        let found = windows.enumerate().find_map(|(skipped, bytes)| {
+            Head::decode(number, bytes).map(|head| Place { offset: offset + skipped as u64, head })
+        });
+        if found.is_some() || read < HEAD {
+            return Ok(found);
+        }
+        offset += (read - HEAD + 1) as u64;
+        // Where one record follows the other, the first try finds it.
+        buffer.resize(PORTION, 0);
+    }
+    Ok(None)
+}
+
+fn gaps(places: &[Place]) -> Vec<Gap> {
+    let mut expected = Sequence(1);
+    let mut gaps = Vec::new();
+    for Place { head, .. } in places {
+        if head.sequence > expected {
+            gaps.push(Gap { first: expected, last: Sequence(head.sequence.0 - 1) });
+        }
+        expected = head.sequence.next();
+    }
+    gaps
+}

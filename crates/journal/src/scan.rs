@@ -1,0 +1,211 @@
+//! Reads the records of a file in order, and tells the tail of an interrupted write from damage.
+
+use crate::format::{Chain, HEAD, HEADER, Head, Header, Kind, LONGEST, Mark, Number, Sequence};
+use crate::storage::{StoredFile, read_full};
+use std::io;
+
+/// The unit in which a medium writes: after a loss of power, a record may be zero from a multiple
+/// of this on.
+const SECTOR: u64 = 512;
+/// The number of bytes that are read at once.
+const PORTION: usize = 1 << 20;
+
+/// A record as its owner sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Where its head begins in the file.
+    pub offset: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Its number in the file.
+    pub sequence: Sequence,
+    /// What it says.
+    pub body: &'a [u8],
+}
+
+/// Where the intact records end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    /// The offset behind the last record.
+    pub(crate) offset: u64,
+    /// The last record.
+    pub(crate) sequence: Sequence,
+    pub(crate) chain: Chain,
+    /// The last record that is known to have been synced.
+    pub(crate) durable: Sequence,
+    /// What follows.
+    pub(crate) rest: Rest,
+}
+
+/// What follows the intact records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Nothing,
+    /// A part of a record whose writing was interrupted.
+    Torn,
+    /// Something that nobody wrote, or less than was synced.
+    Damaged(&'static str),
+}
+
+/// Reads the header.
+pub(crate) fn header(file: &impl StoredFile) -> io::Result<Header> {
+    let mut bytes = vec![0; HEADER as usize];
+    let length = read_full(file, 0, &mut bytes)?;
+    bytes.truncate(length);
+    Ok(crate::format::read_header(&bytes))
+}
+
+/// Calls `visit` with each record until one is not intact, or `visit` fails.
+pub(crate) fn records<E>(
+    file: &impl StoredFile,
+    number: Number,
+    mark: Mark,
+    visit: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
+) -> io::Result<Result<End, E>> {
+    let mut reader = Portions::new(file)?;
+    let mut end = End {
+        offset: HEADER,
+        sequence: Sequence(0),
+        chain: Chain::START,
+        durable: mark.durable,
+        rest: Rest::Nothing,
+    };
+    loop {
+        let sequence = end.sequence.next();
+        let fault = match next(&mut reader, number, &end)? {
+            Found::End if end.sequence < end.durable => "records that were there are missing",
+            Found::End => return Ok(Ok(end)),
+            Found::Record { head, body } => {
+                let (offset, kind) = (end.offset, head.kind);
+                if let Err(error) = visit(Record { offset, kind, sequence, body }) {
+                    return Ok(Err(error));
+                }
+                end.offset += HEAD as u64 + u64::from(head.length);
+                end.sequence = sequence;
+                end.chain = head.chain;
+                end.durable = end.durable.max(head.durable);
+                continue;
+            }
+            // A record that was synced was whole.
+            Found::Cut if sequence > end.durable => {
+                end.rest = Rest::Torn;
+                return Ok(Ok(end));
+            }
+            Found::Cut => "it is not whole, although it was",
+            Found::Bad(fault) => fault,
+        };
+        end.rest = Rest::Damaged(fault);
+        return Ok(Ok(end));
+    }
+}
+
+/// What stands where a record should begin.
+enum Found<'a> {
+    End,
+    Record {
+        head: Head,
+        body: &'a [u8],
+    },
+    /// A record that ends with the file, or is zero from a sector on.
+    Cut,
+    Bad(&'static str),
+}
+
+fn next<'a, F: StoredFile>(
+    reader: &'a mut Portions<'_, F>,
+    number: Number,
+    end: &End,
+) -> io::Result<Found<'a>> {
+    let offset = end.offset;
+    let left = reader.length.saturating_sub(offset);
+    if left == 0 {
+        return Ok(Found::End);
+    }
+    if left < HEAD as u64 {
+        return Ok(Found::Cut);
+    }
+    let bytes = reader.at(offset, HEAD)?;
+    let Some(head) = Head::decode(number, bytes) else {
+        let is_cut = is_zero_from_a_sector(offset, bytes) && reader.is_zero_from(offset)?;
+        return Ok(if is_cut {
+            Found::Cut
+        } else {
+            Found::Bad("its head is not what was written")
+        });
+    };
+    if head.sequence != end.sequence.next() {
+        return Ok(Found::Bad("another record stands in its place"));
+    }
+    if head.chained(number, end.chain) != head.chain {
+        return Ok(Found::Bad("the records before it are not those that were written"));
+    }
+    if head.length > LONGEST {
+        return Ok(Found::Bad("it is longer than a record can be"));
+    }
+    if left - (HEAD as u64) < u64::from(head.length) {
+        return Ok(Found::Cut);
+    }
+    let body = reader.at(offset + HEAD as u64, head.length as usize)?;
+    if head.has(body) {
+        return Ok(Found::Record { head, body });
+    }
+    if is_zero_from_a_sector(offset + HEAD as u64, body) {
+        return Ok(Found::Cut);
+    }
+    Ok(Found::Bad("its content is not what was written"))
+}
+
+/// Whether bytes that lie at `offset` in a file are zero from a sector's begin to their end.
+fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
+    let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count() as u64;
+    let end = offset + bytes.len() as u64;
+    let first = (end - zeros).next_multiple_of(SECTOR);
+    first < end
+}
+
+/// A file that is read from its begin to its end.
+struct Portions<'a, F> {
+    file: &'a F,
+    length: u64,
+    /// Where the buffer's content lies in the file.
+    start: u64,
+    buffer: Vec<u8>,
+}
+
+impl<'a, F: StoredFile> Portions<'a, F> {
+    fn new(file: &'a F) -> io::Result<Self> {
+        Ok(Self { file, length: file.length()?, start: 0, buffer: Vec::new() })
+    }
+
+    /// Returns bytes that the file has, as its length says.
+    fn at(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
+        let holds = |portions: &Self| {
+            let skipped = offset.checked_sub(portions.start)?;
+            let end = skipped.checked_add(length as u64)?;
+            (end <= portions.buffer.len() as u64).then_some(skipped as usize)
+        };
+        if holds(self).is_none() {
+            // As much as the file has, so that a length in a record allocates nothing beyond it.
+            let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
+            self.buffer.resize(length.max(PORTION).min(left), 0);
+            let read = read_full(self.file, offset, &mut self.buffer)?;
+            self.buffer.truncate(read);
+            self.start = offset;
+        }
+        let skipped = holds(self).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.buffer.get(skipped..skipped + length).ok_or(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Whether the file is zero from the first sector at or behind `offset` to its end.
+    fn is_zero_from(&mut self, offset: u64) -> io::Result<bool> {
+        let mut place = offset.next_multiple_of(SECTOR).min(self.length);
+        while place < self.length {
+            let length = (self.length - place).min(PORTION as u64);
+            if self.at(place, length as usize)?.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            place += length;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,498 @@
+//! Journals on a disk that fails, crashes and is damaged.
+
+use crate::simulated::{Crash, Fault, SimulatedDisk};
+use crate::{
+    AppendError, Disk, Gap, Journal, Kind, OpenError, RepairError, Sequence, Storage, Torn,
+    Unreadable, repair,
+};
+use std::path::{Path, PathBuf};
+
+const KNOWN: Kind = Kind(7);
+
+type Bodies = Vec<Vec<u8>>;
+
+fn path() -> PathBuf {
+    PathBuf::from("/state/switch.new")
+}
+
+fn body(number: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(number);
+    let length = [0, 1, 30, 500, 3_000][random.usize(0..5)];
+    // Some of it zero, as entries are.
+    (0..length).map(|_| if random.bool() { 0 } else { random.u8(..) }).collect()
+}
+
+struct Opened<S: Storage> {
+    journal: Journal<S>,
+    bodies: Bodies,
+    torn: Option<Torn>,
+}
+
+fn open<S: Storage>(disk: &S, path: &Path) -> Result<Opened<S>, OpenError>
+where
+    S: Clone,
+{
+    let mut bodies = Vec::new();
+    let (journal, torn) = Journal::open(disk.clone(), path, &mut |record| {
+        if record.kind != KNOWN {
+            return Err(Unreadable::Kind);
+        }
+        bodies.push(record.body.to_vec());
+        Ok(())
+    })?;
+    Ok(Opened { journal, bodies, torn })
+}
+
+fn written(disk: &SimulatedDisk, numbers: std::ops::Range<u64>) -> Bodies {
+    let mut journal = open(disk, &path()).expect("it is ours").journal;
+    let bodies: Bodies = numbers.map(body).collect();
+    for body in &bodies {
+        journal.append(KNOWN, body).expect("there is room");
+    }
+    bodies
+}
+
+/// Where the records of a file begin, and its length.
+fn boundaries(disk: &SimulatedDisk) -> Vec<usize> {
+    let mut found = Vec::new();
+    let opened = Journal::open(disk.clone(), &path(), &mut |record| {
+        found.push(record.offset as usize);
+        Ok(())
+    });
+    drop(opened.expect("it is intact"));
+    found.push(disk.read(&path()).expect("it is there").len());
+    found
+}
+
+#[test]
+fn what_was_appended_is_read_again() {
+    let disk = SimulatedDisk::new(1);
+    let mut all = written(&disk, 0..7);
+    all.extend(written(&disk, 7..9));
+    let opened = open(&disk, &path()).expect("it is ours");
+    assert_eq!((opened.bodies, opened.torn), (all, None));
+}
+
+/// Wherever a process ended while it wrote, all that was whole is there, later records follow it, and what was cut off
+/// is kept.
+#[test]
+fn a_record_that_was_cut_off_is_set_aside() {
+    let disk = SimulatedDisk::new(1);
+    let all = written(&disk, 0..4);
+    let whole = disk.read(&path()).expect("it is there");
+    let last = boundaries(&disk)[3];
+    for length in last..whole.len() {
+        let disk = SimulatedDisk::new(2);
+        disk.write(&path(), whole[..length].to_vec());
+        let opened = open(&disk, &path()).expect("it can be used");
+        assert_eq!(opened.bodies, all[..3]);
+        let kept_in = PathBuf::from("/state/switch.new.torn-1");
+        let (offset, rest) = (last as u64, (length - last) as u64);
+        let torn = Torn { offset, length: rest, kept_in: kept_in.clone() };
+        assert_eq!(opened.torn, (length > last).then_some(torn));
+        if length > last {
+            assert_eq!(disk.read(&kept_in).as_deref(), Some(&whole[last..length]));
+        }
+        drop(opened.journal);
+        let later = written(&disk, 9..10);
+        assert_eq!(open(&disk, &path()).expect("it is ours").bodies, [&all[..3], &later].concat());
+    }
+}
+
+/// Whichever bit flips, nothing is lost without a word: the start is refused, and the file stays.
+#[test]
+fn a_flipped_bit_is_damage() {
+    let disk = SimulatedDisk::new(1);
+    let all = written(&disk, 0..6);
+    let whole = disk.read(&path()).expect("it is there");
+    let starts = boundaries(&disk);
+    // Bytes that are not used, and the two marks, of which either suffices.
+    let unimportant = |place: usize| (44..128).contains(&place);
+    for place in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1 << (place % 8);
+        let disk = SimulatedDisk::new(2);
+        disk.write(&path(), bytes.clone());
+        match open(&disk, &path()) {
+            Ok(opened) => {
+                assert!(unimportant(place), "a flip in byte {place} was not found");
+                assert_eq!(opened.bodies, all);
+            }
+            Err(OpenError::Damaged { offset, sequence, .. }) if place >= 128 => {
+                let record = starts.iter().rposition(|start| *start <= place).expect("one");
+                assert_eq!(
+                    (offset, sequence),
+                    (starts[record] as u64, Sequence(record as u64 + 1))
+                );
+                let other = PathBuf::from("/state/repaired");
+                let report = repair(&disk, &path(), &other).expect("it is repaired");
+                let lost = sequence;
+                let missing =
+                    Vec::from_iter((record < 5).then_some(Gap { first: lost, last: lost }));
+                assert_eq!((report.copied, report.missing), (5, missing), "byte {place}");
+                assert!(report.damaged_bytes > 0);
+                let mut left = all.clone();
+                left.remove(record);
+                assert_eq!(open(&disk, &other).expect("it is intact").bodies, left);
+            }
+            Err(error) => assert!(place < 44, "byte {place}: {error}"),
+        }
+        assert_eq!(disk.read(&path()), Some(bytes), "byte {place}");
+        assert!(!disk.paths().iter().any(|path| path.to_string_lossy().contains("torn")));
+    }
+}
+
+/// Records that were taken out, exchanged, doubled or brought from elsewhere are found although each is intact.
+#[test]
+fn records_that_were_moved_are_damage() {
+    let disk = SimulatedDisk::new(1);
+    let all: Bodies = (0..5).map(|number| vec![number; 40]).collect();
+    let mut journal = open(&disk, &path()).expect("it is new").journal;
+    all.iter().for_each(|body| assert!(journal.append(KNOWN, body).is_ok()));
+    drop(journal);
+    let whole = disk.read(&path()).expect("it is there");
+    let starts = boundaries(&disk);
+    let parts: Vec<&[u8]> = starts.windows(2).map(|pair| &whole[pair[0]..pair[1]]).collect();
+    let header = &whole[..starts[0]];
+    let stranger = SimulatedDisk::new(9);
+    let mut other = open(&stranger, &path()).expect("it is new").journal;
+    all.iter().for_each(|body| assert!(other.append(KNOWN, body).is_ok()));
+    drop(other);
+    let foreign = stranger.read(&path()).expect("it is there");
+    let foreign = &foreign[starts[2]..starts[3]];
+    let orders: [&[&[u8]]; 5] = [
+        &[parts[0], parts[2], parts[3], parts[4]],
+        &[parts[0], parts[2], parts[1], parts[3], parts[4]],
+        &[parts[0], parts[1], parts[1], parts[2]],
+        &[parts[0], parts[1], foreign, parts[3]],
+        &[parts[1], parts[2], parts[3], parts[4]],
+    ];
+    for order in orders {
+        let disk = SimulatedDisk::new(2);
+        disk.write(&path(), [header, &order.concat()].concat());
+        let refused = open(&disk, &path()).map(|opened| opened.bodies);
+        assert!(matches!(refused, Err(OpenError::Damaged { .. })), "{refused:?}");
+        let other = PathBuf::from("/state/repaired");
+        let report = repair(&disk, &path(), &other).expect("it is repaired");
+        let left = open(&disk, &other).expect("it is intact").bodies;
+        assert_eq!(report.copied, left.len() as u64);
+        // What is left is in the order in which it was written, and each once.
+        assert!(left.is_sorted_by(|one, next| one[0] < next[0]), "{left:?}");
+        assert!(left.len() >= 3);
+    }
+}
+
+/// Of records that were synced not one may be missing, not even at the end.
+#[test]
+fn a_file_that_is_shorter_than_it_was_is_damage() {
+    let disk = SimulatedDisk::new(1);
+    let mut journal = open(&disk, &path()).expect("it is new").journal;
+    for number in 0..5 {
+        journal.append(KNOWN, &body(number)).expect("there is room");
+    }
+    journal.sync().expect("the medium works");
+    drop(journal);
+    let whole = disk.read(&path()).expect("it is there");
+    for length in boundaries(&disk)[0]..whole.len() {
+        let disk = SimulatedDisk::new(2);
+        disk.write(&path(), whole[..length].to_vec());
+        let refused = open(&disk, &path()).map(|opened| opened.bodies);
+        assert!(matches!(refused, Err(OpenError::Damaged { .. })), "{length} bytes: {refused:?}");
+        assert_eq!(disk.read(&path()).map(|bytes| bytes.len()), Some(length));
+    }
+}
+
+#[test]
+fn kinds_and_versions_that_are_not_known_are_newer_files() {
+    let disk = SimulatedDisk::new(1);
+    written(&disk, 0..3);
+    let mut journal = open(&disk, &path()).expect("it is ours").journal;
+    journal.append(Kind(8), b"later").expect("there is room");
+    journal.append(KNOWN, b"known").expect("there is room");
+    drop(journal);
+    let before = disk.read(&path());
+    let refused = open(&disk, &path()).map(|opened| opened.bodies);
+    assert!(matches!(refused, Err(OpenError::Newer { kind: Kind(8), .. })), "{refused:?}");
+    assert_eq!(disk.read(&path()), before);
+    for (text, is_newer) in [("3\n", true), ("1\n", false)] {
+        let text = format!("planimeter switch state {text}and whatever follows");
+        disk.write(&path(), text.clone().into());
+        let refused = open(&disk, &path()).map(|opened| opened.bodies).expect_err("refused");
+        assert_eq!(matches!(refused, OpenError::Newer { .. }), is_newer, "{refused}");
+        assert_eq!(matches!(refused, OpenError::Older { .. }), !is_newer, "{refused}");
+        assert_eq!(disk.read(&path()), Some(text.into()));
+    }
+}
+
+#[test]
+fn another_list_takes_its_place_or_this_one_stays() {
+    let disk = SimulatedDisk::new(1);
+    written(&disk, 0..5);
+    let mut journal = open(&disk, &path()).expect("it is ours").journal;
+    let condense = |append: &mut dyn FnMut(Kind, &[u8]) -> Result<(), AppendError>| {
+        append(KNOWN, b"all of it")
+    };
+    journal.replace(condense).expect("there is room");
+    let failed = journal.replace(|append| {
+        append(KNOWN, b"half of it")?;
+        Err(AppendError::Owner("nothing to say".to_owned()))
+    });
+    failed.expect_err("what was there stays");
+    journal.append(KNOWN, b"more").expect("there is room");
+    drop(journal);
+    let bodies = open(&disk, &path()).expect("it is ours").bodies;
+    assert_eq!(bodies, [b"all of it".to_vec(), b"more".to_vec()]);
+    assert_eq!(disk.paths(), [path()], "nothing is left beside it");
+}
+
+/// With a disk that is full, or whose call k fails, for each k: what was accepted is there, what was refused is not.
+#[test]
+fn whichever_call_fails_answers_are_true() {
+    let run = |disk: &SimulatedDisk, fault: Option<Fault>| {
+        let seeded = written(disk, 0..2);
+        disk.set_fault(fault);
+        let mut accepted = seeded.clone();
+        let mut refused = 0;
+        if let Ok(Opened { mut journal, .. }) = open(disk, &path()) {
+            for number in 2..8 {
+                match journal.append(KNOWN, &body(number)) {
+                    Ok(_) => accepted.push(body(number)),
+                    Err(_) => refused += 1,
+                }
+                if number == 5 {
+                    let list = accepted.clone();
+                    let replaced = journal
+                        .replace(|append| list.iter().try_for_each(|body| append(KNOWN, body)));
+                    refused += u32::from(replaced.is_err());
+                }
+            }
+            refused += u32::from(journal.sync().is_err());
+        } else {
+            refused += 1;
+        }
+        let calls = disk.calls();
+        disk.set_fault(None);
+        let opened = open(disk, &path()).expect("it can be used");
+        assert_eq!(opened.bodies, accepted, "{fault:?}");
+        assert_eq!(opened.torn, None, "{fault:?}");
+        (calls, refused)
+    };
+    let (calls, refused) = run(&SimulatedDisk::new(1), None);
+    assert_eq!(refused, 0);
+    let mut refusals = 0;
+    for call in 0..calls {
+        refusals += run(&SimulatedDisk::new(1), Some(Fault::Once(call))).1;
+    }
+    assert!(refusals > calls as u32 / 2, "{refusals} refusals for {calls} calls that failed");
+    for room in (300..20_000).step_by(97) {
+        run(&SimulatedDisk::new(1), Some(Fault::Full(room)));
+    }
+}
+
+/// A failed sync is not tried again, and nothing is accepted after it.
+#[test]
+fn after_a_failed_sync_nothing_is_accepted() {
+    let disk = SimulatedDisk::new(1);
+    let mut journal = open(&disk, &path()).expect("it is new").journal;
+    journal.append(KNOWN, b"one").expect("there is room");
+    let job = journal.begin_sync().expect("there are handles").expect("there is something");
+    journal.append(KNOWN, b"two").expect("there is room");
+    disk.set_fault(Some(Fault::Once(0)));
+    let outcome = job.run();
+    journal.end_sync(&job, outcome).expect_err("the medium failed");
+    let refused = journal.append(KNOWN, b"three").expect_err("it is closed");
+    assert!(matches!(refused, AppendError::Closed { .. }), "{refused}");
+    journal.replace(|_| Ok(())).expect_err("it is closed");
+    assert_eq!(journal.durable(), Sequence(0));
+}
+
+/// Seeded runs of appends, replacements and syncs that end in a crash at any call. After a kill all that was answered is
+/// there; after a loss of power, all that was synced.
+#[test]
+fn what_was_answered_survives_crashes() {
+    let runs: u64 =
+        std::env::var("JOURNAL_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
+    let mut torn = 0;
+    for seed in 0..runs {
+        let crash = [Crash::Kill, Crash::Power, Crash::PowerInOrder][(seed % 3) as usize];
+        torn += u64::from(crashed(seed, crash) == After::Torn);
+    }
+    assert!(torn > runs / 30, "only {torn} of {runs} crashes cut a record off");
+}
+
+#[derive(PartialEq)]
+enum After {
+    Whole,
+    Torn,
+    Damaged,
+}
+
+fn crashed(seed: u64, crash: Crash) -> After {
+    let disk = SimulatedDisk::new(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
+    disk.set_fault(Some(Fault::Crash(random.u64(0..150))));
+    let mut history = History::default();
+    let _ = history.live(&disk, &mut random);
+    disk.reboot(crash);
+    let opened = match open(&disk, &path()) {
+        Ok(opened) => opened,
+        // Sectors that were written out of order leave holes in what was not synced.
+        Err(OpenError::Damaged { sequence, .. }) if crash == Crash::Power => {
+            let other = PathBuf::from("/state/repaired");
+            repair(&disk, &path(), &other).expect("it is repaired");
+            let bodies = open(&disk, &other).expect("it is intact").bodies;
+            // Up to the damage it is as if everything behind were not there.
+            history.check_synced(&bodies[..sequence.0 as usize - 1], seed);
+            history.check_order(&bodies, seed);
+            return After::Damaged;
+        }
+        Err(error) => panic!("seed {seed}, {crash:?}: {error}"),
+    };
+    match crash {
+        Crash::Kill => history.check_answered(&opened.bodies, seed),
+        Crash::Power | Crash::PowerInOrder => history.check_synced(&opened.bodies, seed),
+    }
+    if opened.torn.is_some() { After::Torn } else { After::Whole }
+}
+
+/// What a process was told, until it ended.
+#[derive(Default)]
+struct History {
+    /// What it appended or put in the place of everything, in order.
+    lists: Vec<Bodies>,
+    /// The append, if any, that was under way.
+    pending: Option<Vec<u8>>,
+    /// How many records of the last list are on the medium for certain.
+    synced: usize,
+}
+
+impl History {
+    fn live(
+        &mut self,
+        disk: &SimulatedDisk,
+        random: &mut fastrand::Rng,
+    ) -> Result<(), AppendError> {
+        self.lists.push(Vec::new());
+        let Ok(Opened { mut journal, .. }) = open(disk, &path()) else { return Ok(()) };
+        for number in 0.. {
+            match random.u8(0..12) {
+                0 => {
+                    journal.sync()?;
+                    self.synced = self.last().len();
+                }
+                1 => {
+                    let condensed: Bodies = self.last().iter().step_by(2).cloned().collect();
+                    self.lists.push(condensed.clone());
+                    journal.replace(|append| {
+                        condensed.iter().try_for_each(|one| append(KNOWN, one))
+                    })?;
+                    // Whether the new name is on the medium.
+                    journal.sync()?;
+                    self.lists.drain(..self.lists.len() - 1);
+                    self.synced = condensed.len();
+                }
+                _ => {
+                    let body = body(number);
+                    self.pending = Some(body.clone());
+                    journal.append(KNOWN, &body)?;
+                    self.pending = None;
+                    let place = self.lists.len() - 1;
+                    self.lists[place].push(body);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn last(&self) -> &Bodies {
+        self.lists.last().expect("there is one")
+    }
+
+    fn check_answered(&self, found: &Bodies, seed: u64) {
+        let is_whole = |list: &Bodies| {
+            let more = self.pending.iter().cloned();
+            found == list || *found == list.iter().cloned().chain(more).collect::<Bodies>()
+        };
+        assert!(self.lists.iter().any(is_whole), "seed {seed}: {} records", found.len());
+    }
+
+    fn check_order(&self, found: &[Vec<u8>], seed: u64) {
+        let in_order = |list: &Bodies| {
+            let mut written = list.iter().chain(&self.pending);
+            found.iter().all(|body| written.any(|one| one == body))
+        };
+        assert!(self.lists.iter().any(in_order), "seed {seed}: {} records", found.len());
+    }
+
+    fn check_synced(&self, found: &[Vec<u8>], seed: u64) {
+        let has_all = |list: &Bodies| {
+            let written: Bodies = list.iter().cloned().chain(self.pending.clone()).collect();
+            found.len() >= self.synced.min(list.len()) && written.starts_with(found)
+        };
+        let lengths: Vec<_> = self.lists.iter().map(Vec::len).collect();
+        assert!(
+            self.lists.iter().any(has_all),
+            "seed {seed}: {} records of {lengths:?}, {} synced, pending {}",
+            found.len(),
+            self.synced,
+            self.pending.is_some()
+        );
+    }
+}
+
+/// Leftovers of a process that ended while it replaced a list go when the journal is opened again, and only those.
+#[test]
+fn leftovers_are_removed() {
+    let disk = SimulatedDisk::new(1);
+    let all = written(&disk, 0..3);
+    let others = ["/state/.switch.new.1.0123456789abcdef.tmp", "/state/.switch.new.tmp"];
+    others.iter().for_each(|other| disk.write(Path::new(other), b"of others".to_vec()));
+    disk.write(Path::new("/state/.switch.new.0123456789abcdef.tmp"), b"left".to_vec());
+    assert_eq!(open(&disk, &path()).expect("it is ours").bodies, all);
+    let mut expected: Vec<_> = others.iter().map(PathBuf::from).collect();
+    expected.push(path());
+    expected.sort();
+    assert_eq!(disk.paths(), expected);
+}
+
+#[test]
+fn files_of_others_files_in_use_and_what_is_no_file_are_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name);
+    let held = open(&Disk, &file("state")).expect("it is new");
+    let refused = open(&Disk, &file("state")).map(|_| ()).expect_err("it is in use");
+    assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
+    std::os::unix::fs::symlink(file("state"), file("link")).expect("a link");
+    let refused = open(&Disk, &file("link")).map(|_| ()).expect_err("it is in use");
+    assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
+    std::fs::write(file("other"), "something that is no state of a switch").expect("a file");
+    let refused = open(&Disk, &file("other")).map(|_| ()).expect_err("it is no journal");
+    assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
+    let refused = open(&Disk, directory.path()).map(|_| ()).expect_err("it is no file");
+    assert!(matches!(refused, OpenError::Io { .. }), "{refused}");
+    let refused = repair(&Disk, &file("state"), &file("fixed")).expect_err("it is in use");
+    assert!(matches!(refused, RepairError::Read(OpenError::InUse { .. })), "{refused}");
+    drop(held);
+    let refused = repair(&Disk, &file("state"), &file("other")).expect_err("it is there");
+    assert!(matches!(refused, RepairError::Exists { .. }), "{refused}");
+}
+
+/// Names that share their beginning, or end as temporary names do, do not meet.
+#[test]
+fn journals_side_by_side_keep_apart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let paths = ["sw", "sw.1", "sw.2", "sw.new", "sw.tmp"].map(|name| directory.path().join(name));
+    let mut journals: Vec<_> =
+        paths.iter().map(|path| open(&Disk, path).expect("it is new").journal).collect();
+    for (number, journal) in journals.iter_mut().enumerate() {
+        journal.append(KNOWN, &[number as u8]).expect("there is room");
+        let body = [number as u8, 2];
+        journal.replace(|append| append(KNOWN, &body)).expect("there is room");
+    }
+    drop(journals);
+    for (number, path) in paths.iter().enumerate() {
+        assert_eq!(open(&Disk, path).expect("it is ours").bodies, [[number as u8, 2]]);
+    }
+    let left = std::fs::read_dir(directory.path()).expect("it is there").count();
+    assert_eq!(left, paths.len());
+}

@@ -1,0 +1,289 @@
+//! The record of a device in a file, so that the device is there again after a restart.
+//!
+//! A record is in the hands of the kernel before its controller has its answer, so that all that was
+//! answered survives the end of the process in any way, and a batch is there whole or not at all. A
+//! thread brings records to the medium: within a second, or, with [`Durability::Medium`], before
+//! the answer; one sync then serves all answers that wait.
+
+use crate::log::{Log, Verbosity};
+use crate::record::{PIPELINE, Updates, WRITE};
+use journal::{AppendError, Disk, Journal, Kind};
+use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
+use p4runtime::session::{Durable, StateVisitor, WriteLog};
+use p4runtime::status::{Code, EntityError};
+use prost::Message;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The longest time that a record stays in the hands of the kernel alone.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+
+/// What an answer to a controller means for what it wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives the end of the process; the last second may be lost with the power.
+    #[default]
+    Kernel,
+    /// It is on the medium.
+    Medium,
+}
+
+/// The record of one device.
+#[derive(Debug)]
+pub(crate) struct StateLog {
+    shared: Arc<Shared>,
+    durability: Durability,
+    synced: watch::Receiver<Synced>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    device: u64,
+    state: Mutex<State>,
+    /// There is something to sync, or the end has come.
+    wake: Condvar,
+    log: Arc<Log>,
+}
+
+#[derive(Debug)]
+struct State {
+    journal: Journal<Disk>,
+    /// The number of records that were appended, over all replacements.
+    appended: u64,
+    /// Whether an answer waits for the medium.
+    is_awaited: bool,
+    /// Whether the last request was refused, so that the log has the reason.
+    is_refusing: bool,
+    has_ended: bool,
+    synced: watch::Sender<Synced>,
+}
+
+/// How far the record is on the medium.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Synced {
+    /// So many of the records that were appended.
+    UpTo(u64),
+    /// No more will be.
+    Failed(String),
+}
+
+impl StateLog {
+    /// Keeps a record in a journal that says what the device is, or is given that at once.
+    pub(crate) fn start(
+        device: u64,
+        journal: Journal<Disk>,
+        durability: Durability,
+        log: Arc<Log>,
+    ) -> io::Result<Self> {
+        let (sender, synced) = watch::channel(Synced::UpTo(0));
+        let state = State {
+            journal,
+            appended: 0,
+            is_awaited: false,
+            is_refusing: false,
+            has_ended: false,
+            synced: sender,
+        };
+        let shared =
+            Arc::new(Shared { device, state: Mutex::new(state), wake: Condvar::new(), log });
+        let syncing = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("state".to_owned());
+        let thread = Some(thread.spawn(move || syncing.sync_until_the_end())?);
+        Ok(Self { shared, durability, synced, thread })
+    }
+}
+
+impl WriteLog for StateLog {
+    fn append(
+        &mut self,
+        updates: &[Update],
+        outcomes: &[Result<(), EntityError>],
+    ) -> Result<(), EntityError> {
+        let mut kept = Updates::default();
+        let accepted = updates.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
+        accepted.for_each(|(update, _)| kept.push(update));
+        let Some(body) = kept.take() else { return Ok(()) };
+        self.shared.append(WRITE, &body)
+    }
+
+    fn begin(&mut self, config: ForwardingPipelineConfig) -> Result<(), EntityError> {
+        self.shared.append(PIPELINE, &config.encode_to_vec())
+    }
+
+    fn replace(
+        &mut self,
+        config: ForwardingPipelineConfig,
+        visit: &mut StateVisitor<'_>,
+    ) -> Result<(), EntityError> {
+        let mut unreadable = None;
+        let mut state = self.shared.lock();
+        let replaced = state.journal.replace(|append| {
+            append(PIPELINE, &config.encode_to_vec())?;
+            let (mut updates, mut outcome) = (Updates::default(), Ok(()));
+            let visited = visit(&mut |update| {
+                updates.push(&update);
+                if updates.is_full()
+                    && outcome.is_ok()
+                    && let Some(body) = updates.take()
+                {
+                    outcome = append(WRITE, &body);
+                }
+            });
+            outcome?;
+            if let Err(error) = visited {
+                let said = error.message().to_owned();
+                unreadable = Some(error);
+                return Err(AppendError::Owner(said));
+            }
+            updates.take().map_or(Ok(()), |body| append(WRITE, &body))
+        });
+        match (replaced, unreadable) {
+            (Ok(()), _) => {
+                let all = state.appended;
+                state.synced.send_replace(Synced::UpTo(all));
+                state.is_refusing = false;
+                Ok(())
+            }
+            (Err(_), Some(error)) => Err(error),
+            (Err(error), None) => Err(self.shared.refusal(&mut state, &error)),
+        }
+    }
+
+    fn is_long(&self) -> bool {
+        self.shared.lock().journal.is_long()
+    }
+
+    fn not_replaced(&mut self, error: &EntityError) {
+        let said = format_args!(
+            "device {}: the file of its state grows on, since it cannot be shortened: {}",
+            self.shared.device,
+            error.message()
+        );
+        self.shared.log.line(Verbosity::Warn, said);
+    }
+
+    fn durable(&self) -> Option<Durable> {
+        if self.durability == Durability::Kernel {
+            return None;
+        }
+        let mut state = self.shared.lock();
+        let wanted = state.appended;
+        let is_there = move |synced: &Synced| match synced {
+            Synced::UpTo(count) => *count >= wanted,
+            Synced::Failed(_) => true,
+        };
+        if *self.synced.borrow() == Synced::UpTo(wanted) {
+            return None;
+        }
+        state.is_awaited = true;
+        self.shared.wake.notify_one();
+        let mut synced = self.synced.clone();
+        Some(Box::pin(async move {
+            let reason = match synced.wait_for(is_there).await.as_deref() {
+                Ok(Synced::UpTo(_)) => return Ok(()),
+                Ok(Synced::Failed(reason)) => reason.clone(),
+                Err(_) => "the switch ends".to_owned(),
+            };
+            let message = format!(
+                "It took effect, but it may be lost with the power, because it could not be \
+                 brought to the medium: {reason}"
+            );
+            Err(EntityError::new(Code::Unavailable, message))
+        }))
+    }
+}
+
+impl Drop for StateLog {
+    fn drop(&mut self) {
+        self.shared.lock().has_ended = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It has said what went wrong.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, kind: Kind, body: &[u8]) -> Result<(), EntityError> {
+        let mut state = self.lock();
+        if let Err(error) = state.journal.append(kind, body) {
+            return Err(self.refusal(&mut state, &error));
+        }
+        state.appended += 1;
+        state.is_refusing = false;
+        Ok(())
+    }
+
+    /// Returns what a controller gets whose request cannot be recorded. The first of several is
+    /// logged.
+    fn refusal(&self, state: &mut State, error: &AppendError) -> EntityError {
+        if !std::mem::replace(&mut state.is_refusing, true) {
+            let said = format_args!("device {}: writes are refused: {error}", self.device);
+            self.log.line(Verbosity::Error, said);
+        }
+        let message = format!("It was undone, because it cannot be kept over a restart: {error}");
+        EntityError::new(Code::Unavailable, message)
+    }
+
+    fn sync_until_the_end(&self) {
+        let mut state = self.lock();
+        loop {
+            let waited = self.wake.wait_timeout_while(state, SYNC_EVERY, |state| {
+                !state.is_awaited && !state.has_ended
+            });
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let has_ended = state.has_ended;
+            state = self.sync(state);
+            if has_ended {
+                return;
+            }
+        }
+    }
+
+    fn sync<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.is_awaited = false;
+        let reached = state.appended;
+        let job = match state.journal.begin_sync() {
+            Ok(Some(job)) => job,
+            Ok(None) => return state,
+            Err(error) => {
+                self.report_failure(&state, &error.to_string());
+                return state;
+            }
+        };
+        drop(state);
+        let outcome = job.run();
+        let mut state = self.lock();
+        match state.journal.end_sync(&job, outcome) {
+            Ok(()) => {
+                state.synced.send_if_modified(|synced| match synced {
+                    Synced::UpTo(count) if *count < reached => {
+                        *count = reached;
+                        true
+                    }
+                    _ => false,
+                });
+            }
+            Err(error) => self.report_failure(&state, &error.to_string()),
+        }
+        state
+    }
+
+    fn report_failure(&self, state: &State, reason: &str) {
+        let said = format_args!(
+            "device {}: what was written last may be lost with the power: {reason}",
+            self.device
+        );
+        self.log.line(Verbosity::Error, said);
+        state.synced.send_replace(Synced::Failed(reason.to_owned()));
+    }
+}
