@@ -37,6 +37,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     {
         return repair(from, to);
     }
+    if let Some(warning) = arguments::exposure(matches) {
+        eprintln!("planimeter: {warning}");
+    }
     let stop = interrupt::flag().map_err(Failure::run)?;
     let planned = devices::planned(matches)?;
     let workers = usize::from(matches.get_one::<u16>("workers").copied().unwrap_or(1));

@@ -26,7 +26,7 @@ before the program sees a packet.
 It takes the command line of simple_switch_grpc, so that scripts run with the name changed; what \
 stands behind `--` there may stand anywhere. When it is ready it prints one line, such as
 
-  listening on 0.0.0.0:9559 (P4Runtime), device 1 runs l2.p4 on 1@veth0 2@veth1
+  listening on 127.0.0.1:9559 (P4Runtime), device 1 runs l2.p4 on 1@veth0 2@veth1
 
 and when it is interrupted one for each device with what it has done. The log goes to standard error.";
 
@@ -296,10 +296,14 @@ fn server_arguments() -> [Arg; 7] {
         Arg::new("grpc-server-addr")
             .long("grpc-server-addr")
             .value_name("ADDRESS:PORT")
-            .default_value("0.0.0.0:9559")
+            .default_value("127.0.0.1:9559")
             .value_parser(address)
             .help_heading("P4Runtime")
-            .help("Where controllers dial"),
+            .help("Where controllers dial; by default only those on this host can")
+            .long_help(
+                "Where controllers dial. The default admits controllers on this host only, because P4Runtime \
+                 without TLS lets anyone in who reaches the address; simple_switch_grpc listens on 0.0.0.0:9559.",
+            ),
         flag("grpc-server-ssl", "Serve TLS").help_heading("P4Runtime"),
         pem("grpc-server-cert", "Our certificate, followed by those of its issuers (PEM)"),
         pem("grpc-server-key", "The private key of the certificate (PEM)"),
@@ -452,12 +456,50 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
             return Err(Failure::input(format!("--{name}: {instead}")));
         }
     }
+    check_tls(matches)?;
     if let Some(program) = matches.get_one::<PathBuf>("program")
         && matches.get_flag("no-p4")
     {
         eprintln!("planimeter: {} has no effect beside --no-p4", program.display());
     }
     Ok(())
+}
+
+/// Refuses flags of TLS that would have no effect, since whoever gives them relies on it.
+fn check_tls(matches: &ArgMatches) -> Result<(), Failure> {
+    let is_encrypted = matches.get_flag("grpc-server-ssl");
+    let is_mutual = matches.get_flag("grpc-server-with-client-auth");
+    let given = |name: &&str| crate::given(matches, name);
+    let needs_encryption = [
+        "grpc-server-cert",
+        "grpc-server-key",
+        "grpc-server-cacert",
+        "grpc-server-with-client-auth",
+    ];
+    if let Some(name) = needs_encryption.iter().find(|name| given(name) && !is_encrypted) {
+        return Err(Failure::input(format!(
+            "--{name} has no effect without --grpc-server-ssl, which serves TLS; give both or neither"
+        )));
+    }
+    if given(&"grpc-server-cacert") && !is_mutual {
+        return Err(Failure::input(
+            "--grpc-server-cacert has no effect without --grpc-server-with-client-auth, which asks clients \
+             for certificates; give both or neither",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns a warning if anybody who reaches the address may change what the switch does.
+pub(super) fn exposure(matches: &ArgMatches) -> Option<String> {
+    let address = matches.get_one::<SocketAddr>("grpc-server-addr")?;
+    if address.ip().is_loopback() || matches.get_flag("grpc-server-with-client-auth") {
+        return None;
+    }
+    Some(format!(
+        "anybody who reaches {address} may change what this switch does; 127.0.0.1 admits this host only, \
+         and --grpc-server-with-client-auth only clients with a certificate"
+    ))
 }
 
 #[cfg(test)]
@@ -530,6 +572,39 @@ mod tests {
         assert_eq!(given, V1ModelSettings { drop_port: 510, priority_queues: 8 });
         let wide = command().try_get_matches_from(["switch", "--drop-port", "512"]);
         assert!(wide.is_err(), "egress_spec has nine bits");
+    }
+
+    /// A flag of TLS that has no effect is an error: whoever gives it relies on it.
+    #[test]
+    fn flags_of_tls_work_or_are_refused() {
+        for (line, missing) in [
+            ("--grpc-server-cert c.pem --grpc-server-key k.pem", "--grpc-server-ssl"),
+            ("--grpc-server-key k.pem", "--grpc-server-ssl"),
+            ("--grpc-server-with-client-auth --grpc-server-cacert a.pem", "--grpc-server-ssl"),
+            ("--grpc-server-ssl --grpc-server-cacert a.pem", "--grpc-server-with-client-auth"),
+        ] {
+            let refused =
+                check(&parsed(&format!("--no-p4 -- {line}"))).expect_err(line).to_string();
+            assert!(refused.contains(missing), "{line}: {refused}");
+        }
+        let whole = "--no-p4 -- --grpc-server-ssl --grpc-server-cert c --grpc-server-key k \
+                     --grpc-server-with-client-auth --grpc-server-cacert a";
+        assert!(check(&parsed(whole)).is_ok());
+    }
+
+    /// By default only this host can dial, and an address that lets anybody in is named.
+    #[test]
+    fn whoever_may_come_is_said() {
+        for (line, is_open) in [
+            ("--no-p4", false),
+            ("--no-p4 -- --grpc-server-addr localhost:1", false),
+            ("--no-p4 -- --grpc-server-addr 0.0.0.0:9559", true),
+            ("--no-p4 -- --grpc-server-addr 0.0.0.0:9559 --grpc-server-ssl", true),
+            ("--no-p4 -- --grpc-server-addr 0.0.0.0:9559 --grpc-server-with-client-auth", false),
+        ] {
+            let said = exposure(&parsed(line));
+            assert_eq!(said.is_some(), is_open, "{line}: {said:?}");
+        }
     }
 
     #[test]
