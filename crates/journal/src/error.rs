@@ -13,7 +13,7 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The cause, from the system.
         cause: io::Error,
     },
     /// It is something else.
@@ -47,9 +47,9 @@ pub enum OpenError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// The offset of the record in bytes.
         offset: u64,
-        /// What the record says that it is.
+        /// The kind of the record.
         kind: Kind,
     },
     /// A part of it is not what was written.
@@ -61,11 +61,11 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// The offset of the record in bytes.
         offset: u64,
-        /// Which record should be there.
+        /// The number of the record that should be there.
         sequence: Sequence,
-        /// What is wrong with it.
+        /// The difference from an intact record.
         fault: &'static str,
     },
 }
@@ -79,7 +79,7 @@ pub enum AppendError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The cause, from the system.
         cause: io::Error,
     },
     /// The body is longer than a record may be.

@@ -39,8 +39,8 @@ pub(crate) fn locked<S: Storage>(storage: &S, path: &Path) -> Result<S::File, Op
     Err(OpenError::InUse { path: path.to_owned() })
 }
 
-/// Removes the temporary files of a journal whose lock is held, which are left where a process ended
-/// while it replaced a list.
+/// Removes the temporary files that interrupted replacements left. The caller holds the journal's
+/// lock.
 pub(crate) fn remove_leftovers<S: Storage>(storage: &S, path: &Path) {
     let prefix = temporary_prefix(path);
     let is_leftover = |found: &PathBuf| {
@@ -105,7 +105,7 @@ pub(crate) struct Draft<F> {
 }
 
 impl<F: StoredFile> Draft<F> {
-    /// Creates a list without records beside the journal, and locks it while nobody knows it.
+    /// Creates a list without records beside the journal, and locks it before it has the journal's path.
     pub(crate) fn create<S: Storage<File = F>>(storage: &S, beside: &Path) -> io::Result<Self> {
         let mut name = temporary_prefix(beside);
         name.push(format!("{:0DIGITS$x}{TEMPORARY}", storage.random()));
@@ -148,7 +148,7 @@ impl<F: StoredFile> Draft<F> {
         write_full(file, written, &bytes).map_err(failed)
     }
 
-    /// Gives the list the journal's path. If that fails, the journal has its path still.
+    /// Renames the list to the journal's path. If that fails, the journal stays in place.
     pub(crate) fn put<S: Storage<File = F>>(
         mut self,
         storage: &S,

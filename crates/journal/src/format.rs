@@ -21,7 +21,7 @@
 //! | 28..32 | chain: checksum of the file's number, the previous chain, and bytes 0..28 |
 //! | 32..36 | checksum of the file's number and bytes 0..32 |
 
-/// What a journal of any version begins with.
+/// The first bytes of a journal of any version.
 pub(crate) const MAGIC: &[u8] = b"planimeter switch state ";
 /// The version that is written and read here, as it follows [`MAGIC`].
 const VERSION: &[u8] = b"2\n";
@@ -36,7 +36,7 @@ const MARKS: [usize; 2] = [64, 96];
 /// The length of such a place in bytes.
 const MARK: usize = 20;
 
-/// What a record is, to its owner.
+/// The kind of a record, which its owner chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u32);
 
@@ -63,14 +63,14 @@ impl Chain {
     pub(crate) const START: Self = Self(0);
 }
 
-/// Which record was synced last, and how long the file was then.
+/// The record that was synced last, and the length of the file at that moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) durable: Sequence,
     pub(crate) length: u64,
 }
 
-/// What the beginning of a file says.
+/// The header of a file, decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     Current {

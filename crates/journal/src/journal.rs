@@ -27,7 +27,7 @@ pub struct Journal<S: Storage> {
 /// The tail of a write that was interrupted, cut off when the journal was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
-    /// Where it began in the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
@@ -93,8 +93,8 @@ impl<S: Storage> Journal<S> {
         Self { storage, path: path.to_owned(), list, replaced: 0, closed: None }
     }
 
-    /// Appends a record. It is in the file when this returns, and survives the process's end; a loss
-    /// of power it survives after a sync.
+    /// Appends a record. It survives the end of the process from now on, and a loss of power after
+    /// the next sync.
     ///
     /// # Errors
     ///
@@ -121,9 +121,9 @@ impl<S: Storage> Journal<S> {
         self.list.tip.length > SMALL.max(4 * self.replaced)
     }
 
-    /// Puts another list in the place of this one, all at once, or leaves this one as it is. `write`
-    /// hands the records on. The new list is on the medium when this returns; where only its name
-    /// may not be, the journal takes no more records.
+    /// Replaces the whole list by the records that `write` appends, or leaves it as it is. The new
+    /// list is on the medium when this returns. If only the name of the file may not be, the journal
+    /// takes no more records.
     ///
     /// # Errors
     ///
@@ -166,8 +166,8 @@ impl<S: Storage> Journal<S> {
         Ok(Some(SyncJob { file: file.handle()?, number: *number, mark }))
     }
 
-    /// Notes the outcome of a sync. After one that failed, the system no longer knows what is on the
-    /// medium, so the journal takes no more records.
+    /// Records the outcome of a sync. After a failure the content of the medium is unknown, so the
+    /// journal takes no more records.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@
 //!   sequence number, and a checksum over all heads before it (the chain). A bit that flipped, and
 //!   a record that was removed or exchanged, end in [`OpenError::Damaged`]. The file then stays
 //!   as it is, and [`repair`] copies what is intact into another file.
-//! * **The tail of a write that a crash interrupted is told from damage.** Only records that were
-//!   never synced can be such a tail. It is kept in a file of its own and cut off.
+//! * **An interrupted write is no damage.** Only a record that was never synced can be incomplete
+//!   after a crash. Its bytes are moved to a file of their own.
 //! * **A newer file is recognized.** A record of an unknown kind ends in [`OpenError::Newer`].
 //! * **A file has one owner.** It is locked, also while [`Journal::replace`] puts a shorter list in
 //!   its place.

@@ -30,7 +30,7 @@ impl Tip {
     pub(crate) const START: Self =
         Self { length: HEADER, sequence: Sequence(0), chain: Chain::START };
 
-    /// Writes the record that comes next to the end of `bytes`, and returns where the list ends then.
+    /// Encodes the next record into `bytes` and returns the new end of the list.
     pub(crate) fn append(
         self,
         number: Number,

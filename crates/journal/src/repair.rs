@@ -11,7 +11,7 @@ use std::path::Path;
 /// The number of bytes in which the next head is searched at once.
 const PORTION: usize = 1 << 20;
 
-/// What a repair found.
+/// The outcome of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
     /// The number of records that were copied.
@@ -49,7 +49,7 @@ pub enum RepairError {
     },
 }
 
-/// Where a record that is intact lies.
+/// An intact record and its offset in the file.
 #[derive(Clone, Copy)]
 struct Place {
     offset: u64,
@@ -74,7 +74,7 @@ pub fn repair<S: Storage>(
     let number = match scan::header(&file).map_err(unreadable)? {
         Header::Current { number, .. } => number,
         Header::Older => return Err(OpenError::Older { path: from.clone() }.into()),
-        // A file whose beginning is damaged has no number by which its records are told.
+        // Without the number in the header, records cannot be recognized.
         Header::Foreign | Header::Damaged | Header::Newer => {
             return Err(OpenError::Foreign { path: from.clone() }.into());
         }

@@ -13,17 +13,17 @@ const PORTION: usize = 1 << 20;
 /// A record as its owner sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Where its head begins in the file.
+    /// The offset of its head in the file.
     pub offset: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its number in the file.
     pub sequence: Sequence,
-    /// What it says.
+    /// Its body.
     pub body: &'a [u8],
 }
 
-/// Where the intact records end.
+/// The end of the intact records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     /// The offset behind the last record.
@@ -33,17 +33,17 @@ pub(crate) struct End {
     pub(crate) chain: Chain,
     /// The last record that is known to have been synced.
     pub(crate) durable: Sequence,
-    /// What follows.
+    /// The content behind it.
     pub(crate) rest: Rest,
 }
 
-/// What follows the intact records.
+/// The content behind the intact records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
     /// A part of a record whose writing was interrupted.
     Torn,
-    /// Something that nobody wrote, or less than was synced.
+    /// Bytes that no owner wrote, or fewer records than were synced.
     Damaged(&'static str),
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn records<E>(
     }
 }
 
-/// What stands where a record should begin.
+/// The content at the place where a record should begin.
 enum Found<'a> {
     End,
     Record {
@@ -167,7 +167,7 @@ fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
 struct Portions<'a, F> {
     file: &'a F,
     length: u64,
-    /// Where the buffer's content lies in the file.
+    /// The offset of the buffer's content in the file.
     start: u64,
     buffer: Vec<u8>,
 }

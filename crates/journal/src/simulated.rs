@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 const SECTOR: usize = 512;
 
-/// What ends the process.
+/// A way in which the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crash {
     /// `kill -9`: what was written is there.
@@ -20,12 +20,12 @@ pub(crate) enum Crash {
     PowerInOrder,
 }
 
-/// What becomes of the calls from now on.
+/// A fault of the calls from now on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     /// The call with this number, from 0, fails or is carried out in part, and all others succeed.
     Once(u64),
-    /// From the call with this number on, all fail: the process has ended there.
+    /// The process ends in the call with this number, so that all later calls fail.
     Crash(u64),
     /// Writes fail beyond this many bytes in all files together.
     Full(usize),
@@ -154,7 +154,7 @@ impl SimulatedDisk {
     }
 }
 
-/// What a call may do.
+/// The extent to which a call is carried out.
 enum Turn {
     Whole,
     /// It is carried out in part, as far as it has parts, and fails then.

@@ -37,7 +37,7 @@ pub trait Storage: Debug {
     /// If there is none.
     fn identity(&self, path: &Path) -> io::Result<FileId>;
 
-    /// Gives a file another path, in place of the file that has it.
+    /// Renames a file. A file that has the new path is replaced.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ pub trait StoredFile: Debug + Send + Sized {
     /// If the system refuses.
     fn length(&self) -> io::Result<u64>;
 
-    /// Reads at most as many bytes as the buffer has, and returns their number: 0 only at the end.
+    /// Reads into the buffer and returns the number of bytes, 0 at the end of the file.
     ///
     /// # Errors
     ///

@@ -28,10 +28,7 @@ struct Opened<S: Storage> {
     torn: Option<Torn>,
 }
 
-fn open<S: Storage>(disk: &S, path: &Path) -> Result<Opened<S>, OpenError>
-where
-    S: Clone,
-{
+fn open<S: Storage + Clone>(disk: &S, path: &Path) -> Result<Opened<S>, OpenError> {
     let mut bodies = Vec::new();
     let (journal, torn) = Journal::open(disk.clone(), path, &mut |record| {
         if record.kind != KNOWN {
@@ -52,7 +49,7 @@ fn written(disk: &SimulatedDisk, numbers: std::ops::Range<u64>) -> Bodies {
     bodies
 }
 
-/// Where the records of a file begin, and its length.
+/// Returns the offsets at which the records of a file begin, and the file's length.
 fn boundaries(disk: &SimulatedDisk) -> Vec<usize> {
     let mut found = Vec::new();
     let opened = Journal::open(disk.clone(), &path(), &mut |record| {
@@ -73,8 +70,8 @@ fn what_was_appended_is_read_again() {
     assert_eq!((opened.bodies, opened.torn), (all, None));
 }
 
-/// Wherever a process ended while it wrote, all that was whole is there, later records follow it, and what was cut off
-/// is kept.
+/// A process may end at any byte of a write. The incomplete record is moved aside, and later records
+/// follow the whole ones.
 #[test]
 fn a_record_that_was_cut_off_is_set_aside() {
     let disk = SimulatedDisk::new(1);
@@ -142,7 +139,8 @@ fn a_flipped_bit_is_damage() {
     }
 }
 
-/// Records that were taken out, exchanged, doubled or brought from elsewhere are found although each is intact.
+/// Records that were removed, exchanged, doubled or copied from another file are damage, although
+/// each of them is intact.
 #[test]
 fn records_that_were_moved_are_damage() {
     let disk = SimulatedDisk::new(1);
@@ -182,7 +180,7 @@ fn records_that_were_moved_are_damage() {
     }
 }
 
-/// Of records that were synced not one may be missing, not even at the end.
+/// No record that was synced may be missing, not even at the end.
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_damage() {
     let disk = SimulatedDisk::new(1);
@@ -229,10 +227,7 @@ fn another_list_takes_its_place_or_this_one_stays() {
     let disk = SimulatedDisk::new(1);
     written(&disk, 0..5);
     let mut journal = open(&disk, &path()).expect("it is ours").journal;
-    let condense = |append: &mut dyn FnMut(Kind, &[u8]) -> Result<(), AppendError>| {
-        append(KNOWN, b"all of it")
-    };
-    journal.replace(condense).expect("there is room");
+    journal.replace(|append| append(KNOWN, b"all of it")).expect("there is room");
     let failed = journal.replace(|append| {
         append(KNOWN, b"half of it")?;
         Err(AppendError::Owner("nothing to say".to_owned()))
@@ -245,7 +240,7 @@ fn another_list_takes_its_place_or_this_one_stays() {
     assert_eq!(disk.paths(), [path()], "nothing is left beside it");
 }
 
-/// With a disk that is full, or whose call k fails, for each k: what was accepted is there, what was refused is not.
+/// Accepted records are there and refused ones are not, whichever call fails, and on a full disk.
 #[test]
 fn whichever_call_fails_answers_are_true() {
     let run = |disk: &SimulatedDisk, fault: Option<Fault>| {
@@ -306,8 +301,8 @@ fn after_a_failed_sync_nothing_is_accepted() {
     assert_eq!(journal.durable(), Sequence(0));
 }
 
-/// Seeded runs of appends, replacements and syncs that end in a crash at any call. After a kill all that was answered is
-/// there; after a loss of power, all that was synced.
+/// Seeded runs of appends, replacements and syncs end in a crash at some call. All accepted records
+/// survive a kill, and all synced ones survive a loss of power.
 #[test]
 fn what_was_answered_survives_crashes() {
     let runs: u64 =
@@ -355,14 +350,14 @@ fn crashed(seed: u64, crash: Crash) -> After {
     if opened.torn.is_some() { After::Torn } else { After::Whole }
 }
 
-/// What a process was told, until it ended.
+/// The answers that a process had until it ended.
 #[derive(Default)]
 struct History {
-    /// What it appended or put in the place of everything, in order.
+    /// The lists that may be in the file. The last one is the newest.
     lists: Vec<Bodies>,
-    /// The append, if any, that was under way.
+    /// The body of an append that had no answer yet.
     pending: Option<Vec<u8>>,
-    /// How many records of the last list are on the medium for certain.
+    /// The number of records of the last list that are on the medium for certain.
     synced: usize,
 }
 
@@ -440,7 +435,8 @@ impl History {
     }
 }
 
-/// Leftovers of a process that ended while it replaced a list go when the journal is opened again, and only those.
+/// Opening a journal removes the temporary files of a replacement that a crash interrupted, and no
+/// other files.
 #[test]
 fn leftovers_are_removed() {
     let disk = SimulatedDisk::new(1);

@@ -1,4 +1,4 @@
-//! What of a device is kept over a restart, as records of a journal.
+//! The part of a device's state that is kept over a restart, as records of a journal.
 //!
 //! Kept are the pipeline, entries, default entries, members, groups, multicast groups, clone
 //! sessions, value sets, and the configuration of meters and digests. Not kept is what packets left
@@ -70,7 +70,7 @@ impl Updates {
     }
 }
 
-/// What is kept of an update.
+/// The part of an update that is kept.
 enum Reduced {
     Same,
     Other(Box<Update>),

@@ -1,8 +1,7 @@
 //! The record of a device in a file, so that the device is there again after a restart.
 //!
-//! A record is in the hands of the kernel before its controller has its answer, so that all that was
-//! answered survives the end of the process in any way, and a batch is there whole or not at all. A
-//! thread brings records to the medium: within a second, or, with [`Durability::Medium`], before
+//! The kernel has a record before the controller has its answer. Every accepted request therefore
+//! survives the end of the process. A batch survives whole or not at all. A thread brings records to the medium: within a second, or, with [`Durability::Medium`], before
 //! the answer; one sync then serves all answers that wait.
 
 use crate::log::{Log, Verbosity};
@@ -21,7 +20,7 @@ use tokio::sync::watch;
 /// The longest time that a record stays in the hands of the kernel alone.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// What an answer to a controller means for what it wrote.
+/// The promise of an answer to a Write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// It survives the end of the process; the last second may be lost with the power.
@@ -62,12 +61,12 @@ struct State {
     synced: watch::Sender<Synced>,
 }
 
-/// How far the record is on the medium.
+/// The part of the record that is on the medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Synced {
-    /// So many of the records that were appended.
+    /// The number of appended records that are on the medium.
     UpTo(u64),
-    /// No more will be.
+    /// The medium failed, for this reason.
     Failed(String),
 }
 

@@ -340,8 +340,10 @@ impl Running {
             Some((pipeline, writes)) => {
                 config.pipeline = Some(pipeline);
                 preload(&mut device, &mut config)?;
-                let installed = |updates: &Vec<_>| restored::install(&mut device, updates, &log);
-                is_recorded = writes.iter().map(installed).fold(true, |all, one| all && one);
+                is_recorded = true;
+                for updates in &writes {
+                    is_recorded &= restored::install(&mut device, updates, &log);
+                }
             }
             None => {
                 preload(&mut device, &mut config)?;

@@ -9,9 +9,8 @@ use crate::{
 
 /// A record of what a device accepts, from which its owner can restore the device.
 ///
-/// The device calls it before a request takes effect for good. If it refuses, the request is
-/// undone, and the controller gets the refusal as its answer. So whatever a controller has an answer
-/// to is in the record.
+/// The device calls it before a request takes effect for good. If it refuses, the device undoes the
+/// request and answers with the refusal. Every request that was accepted is therefore in the record.
 pub trait WriteLog: Debug + Send {
     /// Records what was accepted of a Write to the pipeline that runs: the updates whose outcome is
     /// `Ok`. At least one is.
