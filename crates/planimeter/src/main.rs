@@ -39,6 +39,7 @@ use clap::{ArgMatches, Command};
 
 fn main() -> ExitCode {
     end_quietly_with_the_reader();
+    began::build().declare();
     let matches = match command().try_get_matches_from(understood(std::env::args_os().collect())) {
         Ok(matches) => matches,
         Err(error) => {
@@ -104,6 +105,7 @@ fn end_quietly_with_the_reader() {
 fn command() -> Command {
     Command::new("planimeter")
         .version(env!("CARGO_PKG_VERSION"))
+        .long_version(format!("{} ({})", env!("CARGO_PKG_VERSION"), began::build().in_words()))
         .about("Measures programmable networks and turns what it measured into guarantees.")
         .after_help(
             "Exit status: 0 done; 1 the measured thing failed its thresholds or a check; \

@@ -34,6 +34,19 @@ fn follows(schema: &str, text: &str, what: &str) {
         .map(|fault| format!("{}: {fault}", fault.instance_path()))
         .collect();
     assert!(faults.is_empty(), "{what}: {faults:#?}");
+    names_its_build(&value, what);
+}
+
+/// Asserts that a result names the profile of the build and, where the sources lie in their
+/// repository, the commit.
+fn names_its_build(result: &Value, what: &str) {
+    let build = &result["build"];
+    assert!(build["profile"].as_str().is_some_and(|name| !name.is_empty()), "{what}: {build}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let head = Command::new("git").current_dir(&root).args(["rev-parse", "HEAD"]).output();
+    let has_repository = root.join(".git").exists() && head.is_ok_and(|head| head.status.success());
+    assert_eq!(build["commit"].is_string(), has_repository, "{what}: {build}");
+    assert_eq!(build["modified"].is_boolean(), has_repository, "{what}: {build}");
 }
 
 /// Names of the files of a folder with that ending, without it.

@@ -1,8 +1,9 @@
-//! Where a measured figure comes from: the command, when it ran, for how long, and on which host.
+//! Where a measured figure comes from: the command, the build, when it ran, for how long, and on which host.
 //!
 //! Every verb that leaves a result says so with the same type, [`Provenance`], and under the same keys. A measurement
 //! [begins](Began::now) before anything is measured, and tells its provenance whenever a result is written.
 
+mod build;
 mod host;
 mod share;
 
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+pub use build::Build;
 pub use host::{Host, cores};
 pub use share::Share;
 
@@ -18,6 +20,9 @@ pub use share::Share;
 pub struct Provenance {
     /// Version of Planimeter that ran.
     pub planimeter_version: String,
+    /// The build that ran; absent in earlier results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// Start, RFC 3339, UTC, to the second.
     pub started_at: String,
     /// Length in seconds.
@@ -53,6 +58,7 @@ impl Began {
     pub fn now(command: Vec<String>) -> Self {
         let provenance = Provenance {
             planimeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: Build::declared(),
             started_at: timestamp(SystemTime::now()),
             elapsed_s: 0.0,
             command,

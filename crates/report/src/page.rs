@@ -135,6 +135,15 @@ impl Note {
     }
 }
 
+/// The program that left a result, with its version and its build as far as the result names them.
+pub(crate) fn program(provenance: &Provenance) -> String {
+    let version = printable(&provenance.planimeter_version);
+    match &provenance.build {
+        Some(build) => format!("Planimeter {version} ({})", printable(&build.in_words())),
+        None => format!("Planimeter {version}"),
+    }
+}
+
 impl Page {
     /// A page without content. The kicker, in small print above the title, says what kind of report it is.
     pub fn new(kicker: impl Into<String>, title: impl Into<String>) -> Self {
@@ -151,8 +160,7 @@ impl Page {
     /// The page of one run, of which it tells the version, the time and, below its lead, the command. The kind of report
     /// is in the plural: `P4 programs`.
     pub fn of_run(provenance: &Provenance, kind: &str, title: impl Into<String>) -> Self {
-        let version = printable(&provenance.planimeter_version);
-        let mut page = Self::new(format!("Planimeter {version} · {kind}"), title);
+        let mut page = Self::new(format!("{} · {kind}", program(provenance)), title);
         page.began(provenance);
         page.command = command_line(&provenance.command);
         crate::shares::lead(&mut page, provenance);

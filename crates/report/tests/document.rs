@@ -54,6 +54,7 @@ fn document() -> Document {
         }],
         provenance: Provenance {
             planimeter_version: "0.1.0".to_owned(),
+            build: None,
             started_at: "2026-11-22T09:00:00Z".to_owned(),
             elapsed_s: 1.0,
             command: vec!["planimeter".to_owned(), "demo".to_owned()],

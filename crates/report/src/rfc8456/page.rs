@@ -8,7 +8,7 @@ use super::figures::figures;
 use super::{Candidate, deviation, name, parameters, remarks, trials, value};
 use crate::describe::{self, distinct};
 use crate::format::{command_line, figure, printable};
-use crate::page::{Block, Column, FIGURE_FILES, Note, Page, Table, Tone};
+use crate::page::{Block, Column, FIGURE_FILES, Note, Page, Table, Tone, program};
 
 const DEFINITIONS: [(&str, &str); 5] = [
     (
@@ -44,9 +44,9 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
         [one] => format!("RFC 8456: {}", printable(one.name)),
         several => format!("RFC 8456: {} controllers", several.len()),
     };
-    let version =
-        candidates.first().map_or("", |one| one.result.provenance.planimeter_version.as_str());
-    let mut page = Page::new(format!("Planimeter {} · controllers", printable(version)), title);
+    let program =
+        candidates.first().map_or_else(String::new, |one| program(&one.result.provenance));
+    let mut page = Page::new(format!("{program} · controllers"), title);
     for Candidate { name, result } in candidates {
         page.began(&result.provenance);
         if let Some((state, reason)) = describe::incomplete(&result.completion) {

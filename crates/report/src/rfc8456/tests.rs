@@ -34,6 +34,7 @@ fn result(values: &[f64]) -> BenchmarkResult {
         schema_version: SCHEMA_VERSION,
         provenance: Provenance {
             planimeter_version: "0".to_owned(),
+            build: None,
             started_at: "2026-01-02T03:04:05Z".to_owned(),
             elapsed_s: 1.5,
             command: vec!["planimeter".to_owned()],

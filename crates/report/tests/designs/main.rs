@@ -65,6 +65,7 @@ fn with<R>(findings: &Findings, look: impl FnOnce(&Run<'_>) -> R) -> R {
     };
     let provenance = Provenance {
         planimeter_version: "0.1.0".to_owned(),
+        build: None,
         started_at: "2026-01-02T03:04:05Z".to_owned(),
         elapsed_s: 12.5,
         command: vec!["planimeter".to_owned(), "tables".to_owned()],

@@ -9,7 +9,7 @@ use probe::outcome::{
     Rates, RunResult, SCHEMA, SCHEMA_VERSION, Saturated, SearchOutcome, Series, SwitchOutcome,
     ThresholdOutcome, Trial, Usage, Verdict,
 };
-use provenance::{Host, Provenance};
+use provenance::{Build, Host, Provenance};
 use statistics::Estimate;
 
 /// What one point measures.
@@ -292,6 +292,7 @@ pub(crate) fn run(points: Vec<Point>) -> RunResult {
         schema_version: SCHEMA_VERSION,
         provenance: Provenance {
             planimeter_version: "0.1.0".to_owned(),
+            build: None,
             started_at: "2025-11-21T09:00:00Z".to_owned(),
             elapsed_s: points.iter().flat_map(|p| &p.trials).map(|t| t.measured_s + 6.5).sum(),
             command: [
@@ -564,7 +565,7 @@ pub(crate) fn closed() -> RunResult {
 }
 
 /// Number of strings in [`hostile`].
-pub(crate) const HOSTILE_STRINGS: usize = 18;
+pub(crate) const HOSTILE_STRINGS: usize = 20;
 
 /// Everything that a run takes from outside, made to break a page or a terminal.
 pub(crate) fn hostile() -> RunResult {
@@ -576,6 +577,7 @@ pub(crate) fn hostile() -> RunResult {
     };
     let mut result = partial();
     result.provenance.planimeter_version = evil();
+    result.provenance.build = Some(Build { commit: Some(evil()), modified: None, profile: evil() });
     result.provenance.started_at = evil();
     result.provenance.command.push(evil());
     result.provenance.host.hostname = evil();
