@@ -11,8 +11,10 @@
 pub mod application;
 mod counters;
 pub mod heartbeat;
+mod http;
 mod journal;
 mod northbound;
+pub mod onos;
 pub mod openflow;
 pub mod p4runtime;
 pub mod pipeline;

@@ -6,24 +6,18 @@
 //! * `POST /stats/flowentry/add`: a rule for packets of an ingress port, a source and a destination. Its priority is not looked
 //!   at: all rules of the application have one.
 
-use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn::http1, service};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::application::paths::{self, SwitchId};
 use crate::application::{Flow, Port, Rule};
+use crate::http::{Answer, HttpRequest, Server};
 
-/// How long a client may take to send its request.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a request, at most: a rule takes a few hundred.
 const LONGEST: usize = 64 * 1024;
 /// How often the interface looks whether it is to end.
@@ -40,91 +34,59 @@ pub(crate) trait Paths: Send + Sync {
 
 /// Where clients connect.
 #[derive(Debug)]
-pub(crate) struct Northbound {
-    listener: TcpListener,
-    address: SocketAddr,
-}
+pub(crate) struct Northbound(Server);
 
 impl Northbound {
     /// Listens; clients are answered from when it serves.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self { address: listener.local_addr()?, listener })
+        Server::bind(address, LONGEST).map(Self)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address()
     }
 
     /// Answers clients, on this thread, until it has ended.
     pub(crate) fn serve(&self, paths: Arc<dyn Paths>, ended: impl Fn() -> bool) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(self.listener.try_clone()?)?;
-            tokio::spawn(accept(listener, paths));
-            while !ended() {
-                tokio::time::sleep(LOOK).await;
+            let accepting = self.0.accept(move |request| respond(answer(&request, &*paths)));
+            let waiting = async {
+                while !ended() {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            tokio::select! {
+                failed = accepting => failed.map(|never| match never {}),
+                () = waiting => Ok(()),
             }
-            Ok(())
         })
-    }
-}
-
-async fn accept(listener: tokio::net::TcpListener, paths: Arc<dyn Paths>) {
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors: others will be closed.
-            tokio::time::sleep(LOOK).await;
-            continue;
-        };
-        // A request and its answer are a small segment each, and the next request waits for the answer.
-        let _ = stream.set_nodelay(true);
-        let paths = Arc::clone(&paths);
-        let answer = service::service_fn(move |request: Request<Incoming>| {
-            let paths = Arc::clone(&paths);
-            async move { Ok::<_, Infallible>(respond(answer(request, &*paths).await)) }
-        });
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-        let connection = http.serve_connection(TokioIo::new(stream), answer);
-        tokio::spawn(async move {
-            // Whoever hangs up has what it wanted.
-            let _ = connection.await;
-        });
     }
 }
 
 /// What is wrong with a request.
 type Refusal = (StatusCode, String);
 
-fn respond(answer: Result<Value, Refusal>) -> Response<Full<Bytes>> {
-    let (status, kind, body) = match answer {
+fn respond(answer: Result<Value, Refusal>) -> Answer {
+    match answer {
         // As `ofctl_rest` does after a change.
-        Ok(Value::Null) => (StatusCode::OK, "text/plain", String::new()),
-        Ok(value) => (StatusCode::OK, "application/json", value.to_string()),
-        Err((status, reason)) => (status, "text/plain", format!("{reason}\n")),
-    };
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
+        Ok(Value::Null) => Answer::Text(StatusCode::OK, String::new()),
+        Ok(value) => Answer::Json(StatusCode::OK, value),
+        Err((status, reason)) => Answer::Text(status, format!("{reason}\n")),
+    }
 }
 
-async fn answer(request: Request<Incoming>, paths: &dyn Paths) -> Result<Value, Refusal> {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    match (&method, path.as_str()) {
-        (&Method::GET, "/v1.0/topology/switches") => Ok(asked(paths, switches)),
-        (&Method::GET, "/v1.0/topology/links") => Ok(asked(paths, links)),
+fn answer(request: &HttpRequest, paths: &dyn Paths) -> Result<Value, Refusal> {
+    match (&request.method, request.path.as_str()) {
+        (&Method::GET, "/v1.0/topology/switches") => Ok(looked_up(paths, switches)),
+        (&Method::GET, "/v1.0/topology/links") => Ok(looked_up(paths, links)),
         (&Method::GET, path) if path.starts_with("/stats/flow/") => {
             let id = path.trim_start_matches("/stats/flow/");
             let id = id.parse().map_err(|_| bad(format!("`{id}` is no number of a switch")))?;
-            asked(paths, |network| rules(network, SwitchId(id))).ok_or_else(|| no_switch(id))
+            looked_up(paths, |network| rules(network, SwitchId(id))).ok_or_else(|| no_switch(id))
         }
         (&Method::POST, "/stats/flowentry/add") => {
-            let body = Limited::new(request.into_body(), LONGEST).collect();
-            let body = body.await.map_err(|error| bad(error.to_string()))?.to_bytes();
-            let (switch, rule) = rule_of(&body).map_err(bad)?;
+            let (switch, rule) = rule_of(&request.body).map_err(bad)?;
             match paths.install(switch, rule) {
                 true => Ok(Value::Null),
                 false => Err(no_switch(switch.0)),
@@ -147,7 +109,7 @@ fn no_switch(id: u64) -> Refusal {
 }
 
 /// What somebody who looks at the network sees.
-fn asked<R: Default>(paths: &dyn Paths, see: impl Fn(&paths::Network) -> R) -> R {
+fn looked_up<R: Default>(paths: &dyn Paths, see: impl Fn(&paths::Network) -> R) -> R {
     let mut seen = R::default();
     paths.look(&mut |network| seen = see(network));
     seen

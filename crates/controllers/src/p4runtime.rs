@@ -18,9 +18,11 @@
 mod connections;
 mod depth;
 mod entities;
+mod fleet;
 mod gather;
 mod network;
 mod rules;
+mod service;
 mod serving;
 mod switch;
 mod target;
@@ -47,7 +49,10 @@ pub use ::p4runtime::arbitration::ElectionId;
 pub use ::p4runtime::client::{ClientOptions, ClientTls};
 use connections::Connector;
 pub use depth::{AnswerAfter, Description};
+pub(crate) use fleet::{Fleet, Served};
 use network::Network;
+pub use service::ServiceTime;
+use service::Station;
 pub use target::{Target, TargetError};
 
 /// How often threads look whether they are to stop.
@@ -62,6 +67,8 @@ pub struct Options {
     pub answer_after: AnswerAfter,
     /// When it reads the description of the pipeline.
     pub description: Description,
+    /// The time that it takes for each packet-in; path provisioning has none.
+    pub service_time: ServiceTime,
     /// Threads that serve switches; at least one.
     pub threads: usize,
     /// How long no packet may match a rule before it is removed; zero for ever.
@@ -82,6 +89,8 @@ pub struct Options {
     pub parallel_dials: usize,
     /// The longest pause between attempts to reach a switch.
     pub retry: Duration,
+    /// The pause before a switch is dialled again whose session ended.
+    pub redial: Duration,
     /// How long a switch may take to answer the arbitration.
     pub patience: Duration,
     /// TLS, timeouts and limits of the connections.
@@ -98,6 +107,7 @@ impl Default for Options {
             application: Application::default(),
             answer_after: AnswerAfter::default(),
             description: Description::default(),
+            service_time: ServiceTime::default(),
             threads: 1,
             idle_timeout: Duration::from_secs(10),
             gather: Duration::ZERO,
@@ -107,6 +117,7 @@ impl Default for Options {
             device_config: None,
             parallel_dials: 64,
             retry: Duration::from_secs(2),
+            redial: Duration::from_millis(100),
             patience: Duration::from_secs(10),
             client: ClientOptions::default(),
             journal: Journal::default(),
@@ -129,6 +140,7 @@ struct Shared {
     pipeline: Pipeline,
     dials: Semaphore,
     counters: Arc<Counters>,
+    station: Arc<Station>,
     /// For the application that decides over all switches.
     network: Network,
 }
@@ -166,6 +178,7 @@ impl Controller {
             pipeline: Pipeline::new(options.device_config.clone())?,
             dials: Semaphore::new(options.parallel_dials.clamp(1, Semaphore::MAX_PERMITS)),
             counters: Arc::default(),
+            station: Arc::new(Station::new(options.service_time)),
             network: Network::default(),
             options,
         };
@@ -243,7 +256,7 @@ impl Controller {
         runtime.block_on(async {
             let targets = self.targets.iter().skip(thread).step_by(threads);
             for connector in Connector::of(targets.cloned()) {
-                tokio::spawn(switch::keep(connector, self.shared.clone()));
+                tokio::spawn(switch::keep(connector, self.shared.clone(), Arc::default()));
             }
             while !ended() {
                 tokio::time::sleep(LOOK).await;

@@ -79,7 +79,24 @@ impl Pipeline {
     ///
     /// When the built-in P4Info is defect.
     pub fn new(device_config: Option<Bytes>) -> Result<Self, PipelineError> {
-        let p4info = text::parse(P4INFO)?;
+        Self::of(text::parse(P4INFO)?, device_config, P4INFO.as_bytes())
+    }
+
+    /// The pipeline with [`DEVICE_CONFIG`] and with another name of its package, so that switches
+    /// and who measures them take it for another pipeline.
+    pub(crate) fn named(name: &str) -> Result<Self, PipelineError> {
+        let mut p4info = text::parse(P4INFO)?;
+        p4info.pkg_info.get_or_insert_default().name = name.to_owned();
+        Self::of(p4info, None, name.as_bytes())
+    }
+
+    /// The pipeline of a P4Info, and of a device configuration other than [`DEVICE_CONFIG`] where
+    /// one is given. The cookie is that of `identity` and the device configuration.
+    fn of(
+        p4info: P4Info,
+        device_config: Option<Bytes>,
+        identity: &[u8],
+    ) -> Result<Self, PipelineError> {
         let schema = Schema::new(p4info.clone())?;
         let form = ByteString::Canonical;
         let packet_in = PacketInLayout::from_schema(&schema, form)
@@ -87,7 +104,7 @@ impl Pipeline {
         let packet_out = PacketOutLayout::from_schema(&schema, form)
             .ok_or(PipelineError::NoHeader("packet-outs"))?;
         let device_config = device_config.unwrap_or(Bytes::from_static(DEVICE_CONFIG));
-        let cookie = fnv1a(&[P4INFO.as_bytes(), &device_config]);
+        let cookie = fnv1a(&[identity, &device_config]);
         Ok(Self { p4info, device_config, cookie, packet_in, packet_out })
     }
 

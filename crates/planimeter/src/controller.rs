@@ -13,12 +13,15 @@ use std::time::{Duration, Instant};
 use clap::ArgMatches;
 use controllers::application::Application;
 use controllers::p4runtime::Target;
-use controllers::{Counters, Journal, heartbeat, openflow, p4runtime};
+use controllers::{Counters, Journal, heartbeat, onos, openflow, p4runtime};
 
 use crate::failure::Failure;
 use crate::{given, interrupt};
 pub(crate) use arguments::command;
 
+/// Flags that OpenFlow controllers alone have.
+const OPENFLOW_ALONE: [&str; 6] =
+    ["listen", "openflow-version", "miss-send-len", "prepared", "beat", "standby-of"];
 /// Spacing of the figures on standard error with --verbose.
 const REPORT: Duration = Duration::from_secs(5);
 
@@ -30,6 +33,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let switches_named =
         ["device", "devices", "first-port"].into_iter().find(|name| given(matches, name));
+    if let Some(address) = address_of(matches, "onos") {
+        return stand_in(matches, address);
+    }
     match (text(matches, "protocol"), switches_named) {
         (Some("p4runtime"), _) | (None, Some(_)) => dial(matches),
         (_, Some(name)) => Err(Failure::input(format!(
@@ -58,6 +64,7 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             "gather",
             "answer-after",
             "read-pipeline-per-packet",
+            "service-time",
             "device-config",
             "tls-server-name",
         ],
@@ -148,11 +155,7 @@ fn address_of(matches: &ArgMatches, name: &str) -> Option<SocketAddr> {
 
 /// Runs a P4Runtime controller.
 fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    refuse(
-        matches,
-        &["listen", "openflow-version", "miss-send-len", "prepared", "beat", "standby-of"],
-        "OpenFlow",
-    )?;
+    refuse(matches, &OPENFLOW_ALONE, "OpenFlow")?;
     let targets = targets(matches)?;
     if targets.is_empty() {
         return Err(Failure::input(
@@ -169,6 +172,7 @@ fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         application,
         answer_after: number(matches, "answer-after"),
         description,
+        service_time: service_time(matches).unwrap_or_default(),
         threads: number::<u16>(matches, "threads").into(),
         idle_timeout: Duration::from_secs(number::<u16>(matches, "idle-timeout").into()),
         election_id: p4runtime::ElectionId(number(matches, "election-id")),
@@ -192,6 +196,31 @@ fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         northbound(matches, application, |address| controller.offer_northbound(address))?;
     let ready = format!("dialling {switches} (P4Runtime), {application}{northbound}");
     serve(matches, &ready, &controller.counters(), |stop| controller.run(stop))
+}
+
+/// Stands in for ONOS.
+fn stand_in(matches: &ArgMatches, address: SocketAddr) -> Result<ExitCode, Failure> {
+    refuse(matches, &OPENFLOW_ALONE, "OpenFlow")?;
+    let usual = onos::Onos::options();
+    let options = p4runtime::Options {
+        service_time: service_time(matches).unwrap_or(usual.service_time),
+        journal: journal(matches),
+        ..usual
+    };
+    let onos = onos::Onos::bind(address, options).map_err(|error| {
+        Failure::input(format!("cannot listen on {address}: {error}; choose another --onos"))
+    })?;
+    let ready = format!(
+        "standing in for ONOS at http://{} (P4Runtime), reactive forwarding",
+        onos.address()
+    );
+    serve(matches, &ready, &onos.counters(), |stop| onos.run(stop))
+}
+
+/// The time that each packet-in is to take, where it was given.
+fn service_time(matches: &ArgMatches) -> Option<p4runtime::ServiceTime> {
+    let time = matches.get_one::<Duration>("service-time")?;
+    Some(p4runtime::ServiceTime::constant(*time))
 }
 
 /// Says that the controller is ready, runs it until it is interrupted, and says what it did.

@@ -41,6 +41,11 @@ impl Connector {
             .collect()
     }
 
+    /// A connector that shares its connection with no other.
+    pub(super) fn alone(target: Target) -> Self {
+        Self { target, shared: None }
+    }
+
     pub(super) fn target(&self) -> &Target {
         &self.target
     }

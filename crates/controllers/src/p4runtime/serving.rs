@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::network::{Afterwards, Task};
 use super::rules::{Order, Repeated, RuleBook};
+use super::service::{Answer, Line};
 use super::switch::Problem;
 use super::{AnswerAfter, Shared, entities};
 use crate::application::paths::SwitchId;
@@ -32,23 +33,27 @@ pub(super) async fn respond(
     let mut messages = Vec::new();
     let undecoded = (shared.options.answer_after == AnswerAfter::Grpc)
         .then(|| shared.pipeline.egress(Port(1), None));
+    let mut answers = Vec::new();
+    let mut line = Line::open(&shared.station);
     loop {
-        let mut tally = match next(&mut receiver, &mut messages).await {
+        let mut tally = match next_or_due(&mut receiver, &mut messages, &line).await {
             Ok(tally) => tally,
             Err(problem) => return problem,
         };
-        let answers = messages.drain(..).filter_map(|message| match message {
-            Message::Packet(packet) => {
+        for message in messages.drain(..) {
+            if let Message::Packet(packet) = message {
                 let metadata = undecoded.clone().unwrap_or_else(|| {
                     let pipeline = shared.description();
                     let ingress = pipeline.ingress(&packet.metadata).unwrap_or(Port(0));
                     pipeline.egress(ingress, None)
                 });
-                Some(v1::PacketOut { payload: packet.payload, metadata })
+                let packet = v1::PacketOut { payload: packet.payload, metadata };
+                line.push(Answer { packet, rule: None });
             }
-            _ => None,
-        });
-        tally.packet_outs = sender.packet_outs(answers) as u64;
+        }
+        // Taken first: a stream that has ended takes nothing, and what is due must not stay.
+        answers.extend(std::iter::from_fn(|| line.next()).map(|answer| answer.packet));
+        tally.packet_outs = sender.packet_outs(answers.drain(..)) as u64;
         shared.counters.add(&tally);
     }
 }
@@ -61,10 +66,10 @@ pub(super) async fn forward(
     orders: mpsc::Sender<Ordered>,
     shared: &Shared,
 ) -> Problem {
-    let mut messages = Vec::new();
-    let mut answers = Vec::new();
+    let (mut messages, mut answers) = (Vec::new(), Vec::new());
+    let mut line = Line::open(&shared.station);
     loop {
-        let mut tally = match next(&mut receiver, &mut messages).await {
+        let mut tally = match next_or_due(&mut receiver, &mut messages, &line).await {
             Ok(tally) => tally,
             Err(problem) => return problem,
         };
@@ -78,19 +83,14 @@ pub(super) async fn forward(
                         // Where it came from is unknown, so nothing can be learned from it.
                         None => Decision::Flood,
                     };
-                    let output = match decision {
+                    let (output, rule) = match decision {
                         Decision::Drop => continue,
-                        Decision::Flood => FLOOD_PORT,
-                        Decision::Forward { port, rule } => {
-                            if let Some(rule) = rule {
-                                // A full queue is worth no waiting; see `ORDERS`.
-                                let _ = orders.try_send((Order::Install(rule), None));
-                            }
-                            port
-                        }
+                        Decision::Flood => (FLOOD_PORT, None),
+                        Decision::Forward { port, rule } => (port, rule),
                     };
                     let metadata = pipeline.egress(output, ingress);
-                    answers.push(v1::PacketOut { payload: packet.payload, metadata });
+                    let packet = v1::PacketOut { payload: packet.payload, metadata };
+                    line.push(Answer { packet, rule });
                 }
                 Message::IdleTimeoutNotification(idle) => {
                     remove_idle(&idle, &orders).await;
@@ -98,8 +98,27 @@ pub(super) async fn forward(
                 _ => {}
             }
         }
+        while let Some(Answer { packet, rule }) = line.next() {
+            if let Some(rule) = rule {
+                // A full queue is worth no waiting; see `ORDERS`.
+                let _ = orders.try_send((Order::Install(rule), None));
+            }
+            answers.push(packet);
+        }
         tally.packet_outs = sender.packet_outs(answers.drain(..)) as u64;
         shared.counters.add(&tally);
+    }
+}
+
+/// Waits for messages as [`next`], or until an answer is due.
+async fn next_or_due(
+    receiver: &mut StreamReceiver,
+    messages: &mut Vec<Message>,
+    line: &Line,
+) -> Result<Tally, Problem> {
+    tokio::select! {
+        () = line.due() => Ok(Tally::default()),
+        seen = next(receiver, messages), if !line.is_full() => seen,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The life of one switch: dialled until it is there, set up, served, and dialled again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::p4runtime::client::{
@@ -49,8 +50,8 @@ pub(super) enum Problem {
     NotPrimary,
 }
 
-/// Serves a switch for ever.
-pub(super) async fn keep(connector: Connector, shared: Arc<Shared>) {
+/// Serves a switch for ever; `is_connected` is true while it has a session.
+pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected: Arc<AtomicBool>) {
     let target = connector.target();
     let journal = &shared.options.journal;
     let mut pause = FIRST_PAUSE;
@@ -58,11 +59,13 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>) {
     loop {
         match Session::open(&connector, &shared).await {
             Ok(session) => {
-                pause = FIRST_PAUSE;
+                pause = shared.options.redial;
                 told.clear();
                 journal.note(format_args!("{target} is connected"));
                 let counted = Counted::new(&shared.counters);
+                is_connected.store(true, Ordering::Relaxed);
                 let problem = session.serve(&shared).await;
+                is_connected.store(false, Ordering::Relaxed);
                 drop(counted);
                 // Switches may leave.
                 if !matches!(problem, Problem::Ended | Problem::Stream(_)) {
@@ -82,7 +85,7 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>) {
             }
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(shared.options.retry.max(FIRST_PAUSE));
+        pause = (pause * 2).clamp(FIRST_PAUSE, shared.options.retry.max(FIRST_PAUSE));
     }
 }
 

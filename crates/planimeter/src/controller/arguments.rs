@@ -7,6 +7,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
 use controllers::p4runtime::{AnswerAfter, Target};
 
+use crate::words::duration;
+
 /// Columns of the manual, where the terminal has as many.
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a reference controller";
@@ -62,6 +64,10 @@ Examples:
   Path provisioning that is told of paths as well, as planimeter probe --plan rfc8456:5.1.5 does:
     planimeter controller -a paths --idle-timeout 0 --northbound 127.0.0.1:8080
 
+  A stand-in for ONOS, and fifty switches that ask it for more than it can answer:
+    planimeter controller --onos 127.0.0.1:8181 &
+    planimeter probe --config examples/onos/saturated.toml --process pid:$!
+
   BMv2, with the pipeline compiled for it:
     p4c --target bmv2 --arch v1model --std p4-16 -o build programs/l2.p4
     planimeter controller --device 1@127.0.0.1:9559 --device-config build/l2.json";
@@ -86,7 +92,7 @@ pub(crate) fn command() -> Command {
         .args(tls_arguments())
 }
 
-fn general() -> [Arg; 7] {
+fn general() -> [Arg; 8] {
     [
         Arg::new("application")
             .short('a')
@@ -124,6 +130,21 @@ fn general() -> [Arg; 7] {
                  rules of a switch (GET /stats/flow/ID) over HTTP there, and install rules (POST \
                  /stats/flowentry/add), as the REST interfaces of os-ken and Ryu do: what probe \
                  --northbound ofctl:http://ADDRESS:PORT asks.",
+            ),
+        Arg::new("onos")
+            .long("onos")
+            .value_name("ADDRESS:PORT")
+            .value_parser(value_parser!(SocketAddr))
+            .conflicts_with_all(["application", "northbound", "device", "devices", "first-port", "threads"])
+            .help("Stand in for ONOS 2.5: learn of P4Runtime switches over its REST interface, on that address")
+            .long_help(
+                "Stand in for ONOS 2.5: learn of P4Runtime switches over its REST interface, on that address. \
+                 Reactive forwarding answers each packet-in in the time that ONOS 2.5.0 took in the P4RCProbe paper \
+                 (see --service-time), and what planimeter probe --onos-rest asks and tells is answered as ONOS 2.5.6 \
+                 answers it: a device keeps the pipeconf that it had first, one that is known is dialled again after \
+                 12 s, and netcfg that is deleted before its device leaves it damaged. It has the driver bmv2 and the \
+                 pipeconfs org.onosproject.pipelines.basic and p4-tutorial-pipeconf, which are both the pipeline of \
+                 this controller under another name; it tells of no hosts and no links, and has no OpenFlow.",
             ),
         // For the controllers that planimeter itself starts.
         Arg::new("parent")
@@ -192,7 +213,7 @@ fn openflow_arguments() -> [Arg; 7] {
     ]
 }
 
-fn p4runtime_arguments() -> [Arg; 13] {
+fn p4runtime_arguments() -> [Arg; 14] {
     let argument = |name: &'static str| Arg::new(name).long(name).help_heading("P4Runtime");
     [
         argument("device")
@@ -267,6 +288,17 @@ fn p4runtime_arguments() -> [Arg; 13] {
             .long_help(
                 "Read the description of the pipeline (its P4Info) again for every packet that is \
                  decoded, as ONOS 2.5.0 did: a bottleneck to be found with planimeter probe --paths.",
+            ),
+        argument("service-time")
+            .value_name("TIME")
+            .value_parser(duration)
+            .help("Take so long for each packet-in, one after the other over all switches")
+            .long_help(
+                "Take so long for each packet-in, such as 680us, one after the other over all switches, in the order in \
+                 which they come and without dropping any: a controller whose limit is known. Nothing works in \
+                 between, so that its CPU stays low. With --onos the time is otherwise that of the P4RCProbe paper: \
+                 680us with one switch (1471/s, Table I), 1.9ms with several (526/s, Fig. 5), and 2.525ms while more \
+                 than a hundred packet-ins wait (396/s, Fig. 7).",
             ),
         argument("device-config")
             .value_name("FILE")

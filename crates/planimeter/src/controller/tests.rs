@@ -54,6 +54,8 @@ fn what_cannot_work_is_refused_before_anything_starts() {
         (&["-d", "1@h:1", "--listen", "127.0.0.1:0"], "--listen goes with OpenFlow"),
         (&["-d", "1@h:1", "--prepared"], "--prepared goes with OpenFlow"),
         (&["--election-id", "5"], "--election-id goes with P4Runtime"),
+        (&["--service-time", "1ms"], "--service-time goes with P4Runtime"),
+        (&["--onos", "127.0.0.1:0", "--prepared"], "--prepared goes with OpenFlow"),
         (&["--prepared"], "--prepared goes with --application null"),
         (&["--tls-ca", empty_list], "give --tls-certificate and --tls-key as well"),
         (&["--tls-certificate", empty_list, "--tls-key", empty_list], "holds no certificate"),

@@ -1,0 +1,87 @@
+//! Switches that come and go while a controller runs, each with a pipeline of its own choice.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use super::connections::Connector;
+use super::network::Network;
+use super::service::Station;
+use super::{Options, Shared, Target, switch};
+use crate::Counters;
+use crate::pipeline::{Pipeline, PipelineError};
+
+/// A controller of switches that are added one by one. All share one station.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    options: Options,
+    counters: Arc<Counters>,
+    station: Arc<Station>,
+    /// The state that the switches of a pipeline share, by the name of the pipeline.
+    shared: HashMap<String, Arc<Shared>>,
+}
+
+/// A switch that is served until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Served {
+    is_connected: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+impl Fleet {
+    pub(crate) fn new(options: Options) -> Self {
+        let station = Arc::new(Station::new(options.service_time));
+        Self { options, counters: Arc::default(), station, shared: HashMap::new() }
+    }
+
+    pub(crate) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Serves a switch from now on, in a task of the runtime that calls this. Its pipeline has the
+    /// name that is given.
+    pub(crate) fn serve(
+        &mut self,
+        target: Target,
+        pipeline: &str,
+    ) -> Result<Served, PipelineError> {
+        let shared = match self.shared.get(pipeline) {
+            Some(shared) => Arc::clone(shared),
+            None => {
+                let shared = Arc::new(self.share(Pipeline::named(pipeline)?));
+                self.shared.insert(pipeline.to_owned(), Arc::clone(&shared));
+                shared
+            }
+        };
+        let is_connected = Arc::<AtomicBool>::default();
+        let connector = Connector::alone(target);
+        let keeping = switch::keep(connector, shared, Arc::clone(&is_connected));
+        Ok(Served { is_connected, task: tokio::spawn(keeping).abort_handle() })
+    }
+
+    fn share(&self, pipeline: Pipeline) -> Shared {
+        Shared {
+            pipeline,
+            dials: Semaphore::new(self.options.parallel_dials.clamp(1, Semaphore::MAX_PERMITS)),
+            counters: Arc::clone(&self.counters),
+            station: Arc::clone(&self.station),
+            network: Network::default(),
+            options: self.options.clone(),
+        }
+    }
+}
+
+impl Served {
+    pub(crate) fn is_connected(&self) -> bool {
+        self.is_connected.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
