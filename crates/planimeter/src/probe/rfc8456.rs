@@ -13,7 +13,7 @@ use report::RunDirectory;
 use report::rfc8456::Candidate;
 
 use crate::began;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, OUT_OF_REACH};
 use crate::interrupt;
 use crate::output::{self, layout};
 use crate::progress::Progress;
@@ -51,8 +51,9 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     output::leave(&directory, config.output.json, || json, text, write)?;
     Ok(match result.completion {
         _ if interrupt.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
-        Completion::Failed { .. } => ExitCode::from(1),
-        Completion::Partial { .. } | Completion::Complete => ExitCode::SUCCESS,
+        _ if result.controller_was_out_of_reach => ExitCode::from(OUT_OF_REACH),
+        Completion::Failed { .. } | Completion::Partial { .. } => ExitCode::from(1),
+        Completion::Complete => ExitCode::SUCCESS,
     })
 }
 

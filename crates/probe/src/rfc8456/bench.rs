@@ -10,6 +10,9 @@ use crate::metrics::Unit;
 
 /// Time between the announcements of two hosts, in nanoseconds. At once they would be a load.
 const ANNOUNCEMENT: u64 = 10_000_000;
+/// How long all sessions may be gone before the controller counts as lost, in nanoseconds. One that
+/// ends them on purpose takes them again at once.
+const GONE: u64 = 1_000_000_000;
 /// Announcements that circle are told from those that are flooded once by how often they cross a
 /// link.
 const CIRCLES: u64 = 64;
@@ -23,6 +26,20 @@ pub(crate) struct Measured {
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
     /// What a reader must know; why there is no value, where there is none.
     pub(crate) remark: Option<String>,
+    /// Whether the controller was there.
+    pub(crate) reach: Reach,
+}
+
+/// Whether the controller was there for a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Switches had sessions with it.
+    #[default]
+    Reached,
+    /// No switch had a session with it.
+    NotReached,
+    /// It ended the sessions of all switches in the midst of the trial.
+    Lost,
 }
 
 impl Measured {
@@ -32,6 +49,11 @@ impl Measured {
 
     pub(crate) fn of(value: f64) -> Self {
         Self { value: Some(value), ..Self::default() }
+    }
+
+    /// A trial for which the controller was not there.
+    pub(crate) fn without_controller(reach: Reach, why: impl Into<String>) -> Self {
+        Self { reach, ..Self::failed(why) }
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: f64, unit: Unit) -> Self {
@@ -44,6 +66,11 @@ impl Measured {
 pub(crate) trait Procedure {
     /// Whether it begins before any switch is connected.
     fn begins_unconnected(&self) -> bool {
+        false
+    }
+
+    /// Whether it goes on when all sessions end, since it ends a controller itself.
+    fn outlives_controller(&self) -> bool {
         false
     }
 
@@ -96,6 +123,12 @@ pub(crate) struct Bench<D> {
     missing: Vec<usize>,
     crossed: u64,
     last_error: Option<String>,
+    /// Whether any switch was ever ready.
+    ever_ready: bool,
+    /// Whether all switches were ready at a time.
+    was_ready: bool,
+    /// Since when no switch has had a session, after all were ready.
+    gone_since: Option<u64>,
 }
 
 impl<D: Device> Bench<D> {
@@ -106,7 +139,20 @@ impl<D: Device> Bench<D> {
     ) -> Self {
         let missing = vec![preparation.controllers; emulator.devices.len()];
         let (phase, crossed) = (Phase::New, 0);
-        Self { emulator, procedure, preparation, phase, missing, crossed, last_error: None }
+        let (ever_ready, was_ready, gone_since) = (false, false, None);
+        let last_error = None;
+        Self {
+            emulator,
+            procedure,
+            preparation,
+            phase,
+            missing,
+            crossed,
+            last_error,
+            ever_ready,
+            was_ready,
+            gone_since,
+        }
     }
 
     /// Does what is to be done at `now`, and appends what the edge has to do.
@@ -132,6 +178,19 @@ impl<D: Device> Bench<D> {
         match &self.phase {
             _ if self.emulator.has_seen() => 0,
             Phase::New => 0,
+            Phase::Over(_) => u64::MAX,
+            _ => self.due_in_phase().min(self.gone_at()),
+        }
+    }
+
+    /// When the controller counts as lost.
+    fn gone_at(&self) -> u64 {
+        self.gone_since.map_or(u64::MAX, |since| since.saturating_add(GONE))
+    }
+
+    fn due_in_phase(&self) -> u64 {
+        match &self.phase {
+            Phase::New => 0,
             Phase::Connecting { until } | Phase::Settling { until } | Phase::Learning { until } => {
                 *until
             }
@@ -150,6 +209,15 @@ impl<D: Device> Bench<D> {
     }
 
     fn advance(&mut self, now: u64, orders: &mut Vec<Order>) {
+        if now >= self.gone_at() && !matches!(self.phase, Phase::Over(_)) {
+            let last = self.last_error.as_deref().unwrap_or("none was reported");
+            let why = format!(
+                "the controller ended the sessions of all switches and opened none for {} s: it may \
+                 have crashed; last error: {last}",
+                GONE / 1_000_000_000
+            );
+            self.phase = Phase::Over(Measured::without_controller(Reach::Lost, why));
+        }
         let settle = self.preparation.settle;
         match &mut self.phase {
             Phase::New if self.procedure.begins_unconnected() => {
@@ -163,15 +231,18 @@ impl<D: Device> Bench<D> {
                 orders.extend((0..count).map(|switch| Order::Connect { switch }));
             }
             Phase::Connecting { .. } if self.missing.iter().all(|missing| *missing == 0) => {
+                self.was_ready = true;
                 self.phase = Phase::Settling { until: now.saturating_add(settle) };
             }
             Phase::Connecting { until } if now >= *until => {
                 let ready = self.missing.iter().filter(|missing| **missing == 0).count();
                 let last = self.last_error.as_deref().unwrap_or("none was reported");
-                self.phase = Phase::Over(Measured::failed(format!(
+                let why = format!(
                     "{ready} of {} switches got ready; last error: {last}",
                     self.missing.len()
-                )));
+                );
+                let failed = Measured::failed(why);
+                self.phase = Phase::Over(Measured { reach: self.reach(), ..failed });
             }
             Phase::Settling { until } if now >= *until => {
                 self.phase = match self.preparation.announces {
@@ -201,16 +272,26 @@ impl<D: Device> Bench<D> {
                     self.procedure.wake(now, orders);
                 }
                 if let Some(measured) = self.procedure.measured() {
-                    self.phase = Phase::Over(measured);
+                    self.phase = Phase::Over(Measured { reach: self.reach(), ..measured });
                 }
             }
             _ => {}
         }
     }
 
+    fn reach(&self) -> Reach {
+        if self.ever_ready { Reach::Reached } else { Reach::NotReached }
+    }
+
+    /// Whether any switch has a session with any controller.
+    fn has_session(&self) -> bool {
+        self.missing.iter().any(|missing| *missing < self.preparation.controllers)
+    }
+
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
         match &seen.what {
             What::Ready { switch, .. } => {
+                self.ever_ready = true;
                 if let Some(missing) = self.missing.get_mut(*switch as usize) {
                     *missing = missing.saturating_sub(1);
                 }
@@ -234,6 +315,11 @@ impl<D: Device> Bench<D> {
             }
             _ => {}
         }
+        let watched = self.was_ready && !self.procedure.outlives_controller();
+        self.gone_since = match watched && !self.has_session() {
+            true => self.gone_since.or(Some(seen.at)),
+            false => None,
+        };
         if matches!(self.phase, Phase::Running) {
             self.procedure.see(seen, orders);
         }

@@ -13,6 +13,7 @@ use crate::engine::control::Clock;
 use crate::rfc8456::bench::Bench;
 use crate::rfc8456::emulator::Device;
 use crate::rfc8456::seen::{Order, What};
+use crate::trial::TrialError;
 use desk::Desk;
 
 pub(super) use openflow::OpenFlowEdge;
@@ -20,6 +21,9 @@ pub(super) use openflow_device::OpenFlowDevice;
 pub(super) use p4runtime::P4RuntimeEdge;
 pub(super) use p4runtime_device::{Kind, P4RuntimeDevice, Programs};
 pub(super) use p4runtime_events::Events;
+
+/// Tells the controller of the switches of a trial.
+pub(super) type Announce<'a> = &'a dyn Fn() -> Result<(), TrialError>;
 
 /// The longest sleep, so that an interrupt is seen, in nanoseconds.
 const LOOK: u64 = 50_000_000;

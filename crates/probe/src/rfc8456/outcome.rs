@@ -35,6 +35,9 @@ pub struct BenchmarkResult {
     pub tests: Vec<TestOutcome>,
     /// Remarks that a reader of the figures must know.
     pub notes: Vec<String>,
+    /// Whether nothing was measured because no switch ever had a session with the controller.
+    #[serde(skip)]
+    pub controller_was_out_of_reach: bool,
 }
 
 /// What was measured, on what (section 4.8).

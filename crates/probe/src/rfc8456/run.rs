@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use provenance::Began;
 
-use super::bench::Measured;
+use super::bench::{Measured, Reach};
 use super::outcome::{
     BenchmarkResult, Figure, Parameters, SCHEMA, SCHEMA_VERSION, TestOutcome, TrialOutcome,
 };
@@ -17,7 +17,8 @@ use crate::config::{Config, FlowTables, Mode, PlanKind, Protocol, Switches, Topo
 use crate::engine::p4runtime::HeldPorts;
 use crate::host;
 use crate::metrics::Unit;
-use crate::outcome::{Completion, RunResult, Trial};
+use crate::onos::{self, Onos};
+use crate::outcome::{Completion, RunResult, SearchOutcome, Trial};
 use crate::run::{RunContext, RunError, Watcher, between};
 use crate::topology::Topology;
 use crate::trial::{address, announce};
@@ -60,6 +61,7 @@ pub fn run(
         ..config.clone()
     };
     context.notes.extend(announce(&all, &context.interrupt)?);
+    context.notes.extend(onos::keeps(&config));
     let config = &config;
     let began = Began::now(context.command.clone());
     let mut runner = Runner {
@@ -69,9 +71,11 @@ pub fn run(
         context,
         watcher,
         trials: 0,
+        was_reached: false,
+        missed: None,
     };
     for test in tests.iter() {
-        if runner.is_interrupted() {
+        if runner.is_over() {
             break;
         }
         runner.test(test)?;
@@ -86,6 +90,10 @@ struct Runner<'a> {
     began: Began,
     result: BenchmarkResult,
     trials: u32,
+    /// Whether the controller was there for any trial.
+    was_reached: bool,
+    /// Why the controller was not there for a trial, when nothing restarts it.
+    missed: Option<String>,
 }
 
 impl Runner<'_> {
@@ -154,6 +162,9 @@ impl Runner<'_> {
             self.repeat(test, Some(name), part.unit(), |runner| {
                 runner.trial(*part, switches, None)
             })?;
+            if self.is_over() {
+                return Ok(());
+            }
             for (words, disturbance) in disturbances {
                 let name = format!("{}, {words}", part.title());
                 self.repeat(test, Some(name), part.unit(), |runner| {
@@ -182,13 +193,14 @@ impl Runner<'_> {
         self.result.tests.push(empty_outcome(test, variant.clone(), unit));
         let repetitions = self.config.plan.repetitions;
         for repetition in 1..=repetitions {
-            if self.is_interrupted() {
+            if self.is_over() {
                 return Ok(());
             }
             let variant = variant.as_ref().map_or_else(String::new, |name| format!(", {name}"));
             self.watcher
                 .trial_begins(&format!("{test}{variant}, trial {repetition} of {repetitions}"));
             let measured = trial(self)?;
+            self.note_reach(&measured);
             if let Some(outcome) = self.result.tests.get_mut(place) {
                 outcome.trials.push(told(measured));
                 outcome.summarize();
@@ -207,8 +219,35 @@ impl Runner<'_> {
     ) -> Result<Measured, RunError> {
         self.between()?;
         let seed = self.config.seed.wrapping_add(u64::from(self.trials));
-        let setting = Setting { test, switches, seed, disturbance };
-        trial::run(self.config, setting, &self.context.interrupt)
+        let trial = u64::from(self.trials);
+        let setting = Setting { test, switches, seed, trial, disturbance };
+        let (config, interrupt) = (self.config, &*self.context.interrupt);
+        let Some(onos) = Onos::of(config).filter(|_| config.controller.onos_forget) else {
+            return trial::run(config, setting, interrupt, None);
+        };
+        let mut of_trial = config.clone();
+        of_trial.switches.count = switches;
+        // What ONOS is told of it forgets first, with what it remembers of the trial before.
+        let announce = || announce(&of_trial, interrupt).map(drop);
+        let measured = trial::run(config, setting, interrupt, Some(&announce));
+        let failure = onos.forget(&of_trial);
+        self.result.notes.extend(failure.filter(|text| !self.result.notes.contains(text)));
+        measured
+    }
+
+    /// Notes whether the controller was there. Where it was not, no further trial is tried, unless
+    /// something restarts it.
+    fn note_reach(&mut self, measured: &Measured) {
+        let is_reached = measured.reach == Reach::Reached;
+        self.was_reached |= is_reached || measured.reach == Reach::Lost;
+        if !is_reached && self.config.plan.between.is_none() && self.missed.is_none() {
+            self.missed = Some(measured.remark.clone().unwrap_or_default());
+        }
+    }
+
+    /// Whether no further trial is to be tried.
+    fn is_over(&self) -> bool {
+        self.is_interrupted() || self.missed.is_some()
     }
 
     /// The command of the user's before every trial but the first.
@@ -253,7 +292,7 @@ impl Runner<'_> {
         let trial = result.points.iter().flat_map(|point| &point.trials).next();
         let Some(ready) = trial.map(|trial| trial.handshake.ready).filter(|ready| *ready > 0)
         else {
-            return Ok(Measured::failed(why(result.completion)));
+            return Ok(unanswered(result));
         };
         let mut measured =
             Measured::of(ready.into()).with("switches", switches.into(), Unit::Count);
@@ -269,33 +308,53 @@ impl Runner<'_> {
         let result = self.probe(|config| {
             (config.plan.kind, config.traffic.mode) = (config.rfc8456.search.clone(), Mode::Open);
         })?;
-        let Some(search) = result.search.filter(|search| search.maximum_received_rate > 0.0) else {
-            return Ok(Measured::failed(why(result.completion)));
+        let found = |search: &SearchOutcome| search.maximum_received_rate > 0.0;
+        let Some(search) = result.search.clone().filter(found) else {
+            return Ok(unanswered(result));
         };
         let mut measured = Measured::of(search.maximum_received_rate);
         if let Some(rate) = search.loss_free_rate {
             measured = measured.with("loss-free rate", rate, Unit::PerSecond);
         }
-        measured.remark = search
-            .limited_by_probe
-            .then(|| "the probe itself was the limit: the controller may take more".to_owned());
+        measured.remark = match (search.limited_by_probe, search.lossy_rate) {
+            (true, _) => {
+                Some("the probe itself was the limit: the controller may take more".to_owned())
+            }
+            (false, None) => Some(
+                "all rates that were offered were answered: the rate is at least this \
+                 (--search-high)"
+                    .to_owned(),
+            ),
+            (false, Some(_)) => None,
+        };
         Ok(measured)
     }
 
     /// Section 5.2.2.
     fn size(&mut self) -> Result<Measured, RunError> {
         let (least, most) = (least_switches(self.config), self.config.rfc8456.switches);
+        let mut reach = Reach::Reached;
         let found = largest(least, most, |switches| match self.is_interrupted() {
-            true => Ok(None),
-            false => self.trial(Test::DiscoverySize, switches, None).map(Some),
+            true => Ok::<_, RunError>(None),
+            false => {
+                let measured = self.trial(Test::DiscoverySize, switches, None)?;
+                // That it is gone at one size may be the size; at the next it is not.
+                let gone = reach != Reach::Reached && measured.reach != Reach::Reached;
+                reach = measured.reach;
+                Ok((!gone).then_some(measured))
+            }
         })?;
         let Some(Largest { known, unknown }) = found else {
-            return Ok(Measured::failed("interrupted"));
+            return Ok(match reach {
+                Reach::Reached => Measured::failed("interrupted"),
+                reach => Measured::without_controller(reach, "the controller did not come back"),
+            });
         };
         let mut measured = match known {
             0 => Measured::failed(unknown.clone().and_then(|(_, why)| why).unwrap_or_default()),
             known => Measured::of(known.into()),
         };
+        measured.reach = reach;
         if known > 0 {
             let links = Topology::build(&self.config.topology, known, u16::MAX)
                 .map_or(0, |topology| topology.link_count());
@@ -343,8 +402,21 @@ impl Runner<'_> {
             .filter(|outcome| !outcome.is_measured())
             .map(|outcome| outcome.section.as_str())
             .collect();
+        self.result.controller_was_out_of_reach = self.missed.is_some() && !self.was_reached;
         self.result.completion = if self.is_interrupted() {
             Completion::Partial { reason: "interrupted".to_owned() }
+        } else if let Some(reason) = self.missed.take() {
+            let measured = missing.len() < self.result.tests.len();
+            let reason = format!(
+                "the controller was not there any more for all that was to follow: {reason}"
+            );
+            match (measured, self.was_reached) {
+                (true, _) => Completion::Partial { reason },
+                (false, true) => Completion::Failed { reason },
+                (false, false) => Completion::Failed {
+                    reason: reason.replacen(" any more for all that was to follow", "", 1),
+                },
+            }
         } else if missing.len() == self.result.tests.len() {
             let first = self.result.tests.iter().flat_map(|outcome| &outcome.trials);
             let reason = first.filter_map(|trial| trial.remark.clone()).next();
@@ -360,12 +432,17 @@ impl Runner<'_> {
     }
 }
 
-/// Why a run of the probe has no figure.
-fn why(completion: Completion) -> String {
-    match completion {
+/// A trial by a run of the probe that has no figure, with the reason.
+fn unanswered(result: RunResult) -> Measured {
+    let reach = match result.controller_was_out_of_reach() {
+        true => Reach::NotReached,
+        false => Reach::Reached,
+    };
+    let why = match result.completion {
         Completion::Failed { reason } | Completion::Partial { reason } => reason,
         Completion::Complete => "nothing was answered".to_owned(),
-    }
+    };
+    Measured::without_controller(reach, why)
 }
 
 /// Why a test cannot be done with this configuration, if it cannot.
@@ -467,6 +544,7 @@ fn empty_result(
         },
         tests: Vec::new(),
         notes,
+        controller_was_out_of_reach: false,
     })
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::Test;
 use super::bench::{Bench, Measured, Preparation, Procedure};
 use super::edge::{
-    Company, Events, Kind, OpenFlowDevice, OpenFlowEdge, P4RuntimeDevice, P4RuntimeEdge, Programs,
+    Announce, Company, Events, Kind, OpenFlowDevice, OpenFlowEdge, P4RuntimeDevice, P4RuntimeEdge,
+    Programs,
 };
 use super::emulator::Emulator;
 use super::northbound::Northbound;
@@ -29,10 +30,12 @@ pub(super) struct Setting {
     pub(super) test: Test,
     pub(super) switches: u32,
     pub(super) seed: u64,
+    /// The number of the trial in the run, from 1.
+    pub(super) trial: u64,
     pub(super) disturbance: Option<Disturbance>,
 }
 
-/// Runs a trial.
+/// Runs a trial. `announce` tells the controller of its switches, where it is to be told anew.
 ///
 /// # Errors
 ///
@@ -41,6 +44,7 @@ pub(super) fn run(
     config: &Config,
     setting: Setting,
     interrupt: &AtomicBool,
+    announce: Option<Announce<'_>>,
 ) -> Result<Measured, RunError> {
     let plan = Plan::new(config, setting)?;
     let northbound = Northbound::of(config).map_err(TrialError::Engine)?;
@@ -64,9 +68,12 @@ pub(super) fn run(
             let failed = |error: &dyn std::fmt::Display| TrialError::Engine(error.to_string());
             let edge = OpenFlowEdge::new(bench, company, diallers, one_at_a_time)
                 .map_err(|error| failed(&error))?;
+            if let Some(announce) = announce {
+                announce()?;
+            }
             Ok(edge.run().map_err(|error| failed(&error))?)
         }
-        Protocol::P4Runtime => over_p4runtime(&plan, procedure, company),
+        Protocol::P4Runtime => over_p4runtime(&plan, procedure, company, announce),
     }
 }
 
@@ -74,6 +81,7 @@ fn over_p4runtime(
     plan: &Plan,
     procedure: Box<dyn Procedure>,
     company: Company<'_>,
+    announce: Option<Announce<'_>>,
 ) -> Result<Measured, RunError> {
     let failed = |error: &dyn std::fmt::Display| TrialError::Engine(error.to_string());
     let kind = Kind {
@@ -94,7 +102,7 @@ fn over_p4runtime(
     let bench = Bench::new(plan.emulator(devices), procedure, plan.preparation(1));
     let tls = p4runtime::server_tls(&plan.config).map_err(|error| failed(&error))?;
     let edge = P4RuntimeEdge::new(bench, company, plan.key, tls, events, addresses);
-    Ok(edge.run().map_err(|error| failed(&error))?)
+    Ok(edge.run(announce)?)
 }
 
 /// A trial's network.
@@ -175,7 +183,9 @@ impl Plan {
             Test::ProactivePathTime => Box::new(PathTime::new(terms, scene.clone(), true)),
             Test::ReactivePathRate => Box::new(PathRate::new(terms, scene.clone(), false)),
             Test::ProactivePathRate => Box::new(PathRate::new(terms, scene.clone(), true)),
-            Test::TopologyChangeTime => Box::new(TopologyChange::new(patient, &self.topology)),
+            Test::TopologyChangeTime => {
+                Box::new(TopologyChange::new(patient, &self.topology, self.setting.trial))
+            }
             Test::ControlSessions => {
                 let spacing = (1e9 / config.switches.connect_rate) as u64;
                 let terms = Terms { spacing, ..patient };

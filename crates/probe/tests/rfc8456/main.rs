@@ -13,6 +13,7 @@ use std::time::Duration;
 use controllers::application::Application;
 use controllers::openflow::{Controller, Options, Part};
 use probe::config::{Origin, PlanKind, Settings};
+use probe::outcome::Completion;
 use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};
 use probe::rfc8456::{BenchmarkWatcher, Test};
 use probe::{Live, RunContext};
@@ -38,6 +39,10 @@ const SHORT: &[(&str, &str)] = &[
 ];
 
 fn run(settings: &[(&str, &str)]) -> BenchmarkResult {
+    run_watched(settings, &mut Nobody)
+}
+
+fn run_watched(settings: &[(&str, &str)], watcher: &mut dyn BenchmarkWatcher) -> BenchmarkResult {
     let mut all = Settings::new();
     for (key, value) in SHORT.iter().chain(settings) {
         all.set(key, value, Origin::Flag);
@@ -52,7 +57,7 @@ fn run(settings: &[(&str, &str)]) -> BenchmarkResult {
         live: Arc::new(Live::default()),
         interrupt: Arc::default(),
     };
-    probe::rfc8456::run(&resolved.config, tests, context, &mut Nobody)
+    probe::rfc8456::run(&resolved.config, tests, context, watcher)
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -104,7 +109,9 @@ fn the_reference_controller_is_measured_in_both_versions() {
         assert_eq!(mean(&result, Test::DiscoverySize), 12.0);
         assert_eq!(figure(of(&result, Test::TopologyDiscoveryTime), "links"), 8.0);
         assert_eq!(figure(of(&result, Test::ReactivePathTime), "paths that failed"), 0.0);
-        assert_eq!(figure(of(&result, Test::TopologyChangeTime), "notified"), 1.0);
+        let change = of(&result, Test::TopologyChangeTime);
+        assert_eq!(figure(change, "events"), 5.0, "{change:?}");
+        assert_eq!(figure(change, "notified"), 5.0, "{change:?}");
         // Each flow has a rule at two switches at least, and at no more than four.
         let entries = mean(&result, Test::ForwardingTable);
         assert!((120.0..=240.0).contains(&entries), "{entries}");
@@ -173,6 +180,80 @@ fn a_standby_controller_takes_over_in_both_versions() {
         let outcome = of(&result, Test::FailoverTime);
         assert!(outcome.is_measured(), "{protocol}: {outcome:?}");
         assert!(figure(outcome, "packets lost") >= 0.0);
+    }
+}
+
+/// Trials of all tests, and the number of tests that had one.
+fn trials(result: &BenchmarkResult) -> (usize, usize) {
+    let all = result.tests.iter().map(|outcome| outcome.trials.len());
+    (all.sum(), result.tests.len())
+}
+
+#[test]
+fn a_controller_that_is_not_there_is_tried_once_for_all_tests() {
+    let absent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = absent.local_addr().expect("bound").to_string();
+    drop(absent);
+    // 5.1.3 is a search of its own, and 5.2.1 begins before any switch is connected.
+    for tests in ["rfc8456:5.1.1,5.1.4", "rfc8456:5.1.3,5.1.4", "rfc8456:5.2.1,5.1.4"] {
+        let result = run(&[
+            ("controller.address", &address),
+            ("plan.kind", tests),
+            ("plan.repetitions", "10"),
+            ("timing.connect-timeout", "300ms"),
+        ]);
+        assert!(result.controller_was_out_of_reach, "{result:?}");
+        assert_eq!(trials(&result), (1, 1), "{tests}: {result:?}");
+        match &result.completion {
+            Completion::Failed { reason } => {
+                assert!(reason.starts_with("the controller was not there: "), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_controller_that_ends_after_a_trial_ends_the_run() {
+    /// Ends the controller after the first trial.
+    struct Ending<'a>(&'a AtomicBool, &'a AtomicBool);
+
+    impl BenchmarkWatcher for Ending<'_> {
+        fn trial_begins(&mut self, _: &str) {}
+        fn trial_ended(&mut self, _: &BenchmarkResult) {
+            self.0.store(true, Ordering::Relaxed);
+            while !self.1.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    let controller = bind(Part::Alone);
+    let address = controller.local_addr().to_string();
+    let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            controller.run(&stop).expect("it ran");
+            // Its port is given back with it.
+            drop(controller);
+            ended.store(true, Ordering::Relaxed);
+        });
+        let settings = [
+            ("controller.address", address.as_str()),
+            ("plan.kind", "rfc8456:5.1.2,5.1.4,5.1.6"),
+            ("plan.repetitions", "3"),
+            ("timing.connect-timeout", "500ms"),
+        ];
+        run_watched(&settings, &mut Ending(&stop, &ended))
+    });
+    // It was there once, so that it is no controller out of reach.
+    assert!(!result.controller_was_out_of_reach, "{result:?}");
+    assert_eq!(trials(&result), (2, 1), "{result:?}");
+    match &result.completion {
+        Completion::Partial { reason } => {
+            assert!(reason.contains("not there any more for all that was to follow"), "{reason}");
+        }
+        other => panic!("{other:?}"),
     }
 }
 

@@ -49,6 +49,7 @@ fn result(values: &[f64]) -> BenchmarkResult {
             outcome(Test::ExceptionHandling, vec![trial(&0.5)], Some("1 % invalid messages")),
             outcome(Test::FailoverTime, vec![missing], None),
         ],
+        controller_was_out_of_reach: false,
         notes: vec!["a note".to_owned()],
     }
 }

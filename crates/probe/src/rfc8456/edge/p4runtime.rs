@@ -10,15 +10,16 @@ use std::time::Duration;
 use p4runtime::server::{Server, ServerOptions, ServerTls};
 use tokio::task::JoinHandle;
 
-use super::Company;
 use super::p4runtime_device::P4RuntimeDevice;
 use super::p4runtime_events::{Event, Events, Told};
+use super::{Announce, Company};
 use crate::config::DeviceAddress;
 use crate::engine::p4runtime::listen;
 use crate::engine::p4runtime::timer::Timer;
 use crate::rfc8456::bench::{Bench, Measured};
 use crate::rfc8456::seen::{Order, What};
 use crate::traffic::RunKey;
+use crate::trial::TrialError;
 
 /// A trial over P4Runtime.
 pub(crate) struct P4RuntimeEdge<'a> {
@@ -47,18 +48,23 @@ impl<'a> P4RuntimeEdge<'a> {
         Self { bench, company, key, tls, events, addresses, serving }
     }
 
-    /// Runs the trial to its end.
-    pub(crate) fn run(self) -> io::Result<Measured> {
+    /// Runs the trial to its end. The controller is told of the switches once they listen.
+    pub(crate) fn run(self, announce: Option<Announce<'_>>) -> Result<Measured, TrialError> {
+        let failed = |error: io::Error| TrialError::Engine(error.to_string());
         // Dropping the runtime ends the servers and their connections.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(self.drive())
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(failed)?.block_on(self.drive(announce))
     }
 
-    async fn drive(mut self) -> io::Result<Measured> {
-        let timer = Timer::new()?;
+    async fn drive(mut self, mut announce: Option<Announce<'_>>) -> Result<Measured, TrialError> {
+        let failed = |error: io::Error| TrialError::Engine(error.to_string());
+        let timer = Timer::new().map_err(failed)?;
         loop {
             for order in self.company.turn(&mut self.bench) {
                 self.carry_out(order);
+            }
+            if let Some(announce) = announce.take() {
+                announce()?;
             }
             if let Some(measured) = self.bench.measured() {
                 return Ok(measured.clone());
@@ -70,7 +76,7 @@ impl<'a> P4RuntimeEdge<'a> {
                 0 => tokio::task::yield_now().await,
                 sleep => tokio::select! {
                     () = self.events.happened() => {}
-                    slept = timer.sleep(sleep) => slept?,
+                    slept = timer.sleep(sleep) => slept.map_err(failed)?,
                 },
             }
             for event in self.events.take() {

@@ -37,7 +37,9 @@ impl Sessions {
     }
 
     fn conclude(&mut self, remark: String) {
-        if self.measured.is_none() {
+        if self.measured.is_none() && self.most == 0 {
+            self.measured = Some(Measured::failed(remark));
+        } else if self.measured.is_none() {
             let measured =
                 Measured::of(self.most as f64).with("switches", self.switches.into(), Unit::Count);
             self.measured = Some(Measured { remark: Some(remark), ..measured });

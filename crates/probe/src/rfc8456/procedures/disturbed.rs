@@ -49,6 +49,10 @@ impl Disturbed {
 }
 
 impl Procedure for Disturbed {
+    fn outlives_controller(&self) -> bool {
+        self.inner.outlives_controller()
+    }
+
     fn begins_unconnected(&self) -> bool {
         self.inner.begins_unconnected()
     }

@@ -4,8 +4,11 @@
 //! without one sends a packet-in, and the time is from there to the last message by which the
 //! controller provisions the path. Proactive: the northbound interface is told of the path, and the
 //! time is from then to the last of these messages.
+//!
+//! Rules that were there before may take a packet to its destination as well. That is none of the
+//! controller's work, so that such paths are counted apart and are in no time and no rate.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::{QUIET, Terms, seconds};
 use crate::metrics::Unit;
@@ -15,6 +18,15 @@ use crate::rfc8456::seen::{Order, Seen, What};
 
 /// Nanoseconds after which a packet that has not arrived is followed by another.
 const AGAIN: u64 = 100_000_000;
+
+/// Returns the remark of a trial in which the controller provisioned no path.
+fn without_controller(paths: u64) -> String {
+    format!(
+        "rules that were there before took all {paths} packets to their destinations, and the \
+         controller provisioned nothing: have them removed before the trial, for instance by a restart \
+         of the controller (--between)"
+    )
+}
 
 const NO_PAIRS: &str =
     "there are no two hosts behind different switches; see --switches and --hosts";
@@ -30,6 +42,8 @@ pub(in crate::rfc8456) struct PathTime {
     times: Vec<u64>,
     rules: u64,
     lost: u64,
+    /// Paths that rules of before took a packet along, without the controller.
+    bypassed: u64,
     error: Option<String>,
     measured: Option<Measured>,
 }
@@ -61,6 +75,7 @@ impl PathTime {
             times: Vec::new(),
             rules: 0,
             lost: 0,
+            bypassed: 0,
             error: None,
             measured: None,
         }
@@ -99,6 +114,8 @@ impl PathTime {
             Measured::of(seconds(total) / count as f64)
         } else if self.flow == 0 && self.lost == 0 {
             Measured::failed(NO_PAIRS)
+        } else if self.bypassed > 0 && self.lost == 0 {
+            Measured::failed(without_controller(self.bypassed))
         } else {
             Measured::failed(format!("no path of {} was provisioned{error}", self.lost))
         };
@@ -106,6 +123,7 @@ impl PathTime {
             measured
                 .with("paths", count as f64, Unit::Count)
                 .with("paths that failed", self.lost as f64, Unit::Count)
+                .with("paths without the controller", self.bypassed as f64, Unit::Count)
                 .with("rules", self.rules as f64, Unit::Count),
         );
     }
@@ -114,7 +132,8 @@ impl PathTime {
         if let Some(current) = &self.current {
             match (current.arrived, current.asked, current.last) {
                 (true, Some(asked), Some(last)) => self.times.push(last.saturating_sub(asked)),
-                _ => self.lost += 1,
+                (true, ..) => self.bypassed += 1,
+                (false, ..) => self.lost += 1,
             }
         }
         self.flow += 1;
@@ -210,12 +229,22 @@ pub(in crate::rfc8456) struct PathRate {
     next: u64,
     flow: u32,
     /// Pairs whose packet is under way.
-    waiting: HashMap<u32, Pair>,
-    arrived: BTreeSet<u32>,
-    /// Proactive: pairs that the northbound interface has taken, whose packet has not been sent.
+    waiting: HashMap<u32, Offered>,
+    /// Pairs whose packet arrived after the controller had been asked.
+    arrived: u64,
+    /// Pairs whose packet arrived although the controller had not been asked.
+    bypassed: u64,
     rules: u64,
     error: Option<String>,
     measured: Option<Measured>,
+}
+
+/// A pair whose path is wanted.
+struct Offered {
+    pair: Pair,
+    at: u64,
+    /// Whether the controller was asked for it, by a packet-in or at its northbound interface.
+    asked: bool,
 }
 
 impl PathRate {
@@ -230,7 +259,8 @@ impl PathRate {
             next: u64::MAX,
             flow: 0,
             waiting: HashMap::new(),
-            arrived: BTreeSet::new(),
+            arrived: 0,
+            bypassed: 0,
             rules: 0,
             error: None,
             measured: None,
@@ -239,32 +269,53 @@ impl PathRate {
 
     fn conclude(&mut self) {
         let duration = seconds(self.end - self.began);
-        let (offered, arrived) = (f64::from(self.flow), self.arrived.len() as f64);
+        // The controller writes at least one rule for a path that it provisions. Paths beyond the
+        // number of its rules had rules before.
+        let provisioned = match self.proactive {
+            true => self.arrived.min(self.rules),
+            false => self.arrived,
+        };
+        let bypassed = self.bypassed + (self.arrived - provisioned);
+        let offered = f64::from(self.flow);
         let mut measured = match self.flow {
             0 => Measured::failed(NO_PAIRS),
-            _ => Measured::of(arrived / duration),
+            _ if provisioned == 0 && bypassed > 0 => Measured::failed(without_controller(bypassed)),
+            _ => Measured::of(provisioned as f64 / duration),
         };
         measured = measured
             .with("paths offered", offered, Unit::Count)
-            .with("paths provisioned", arrived, Unit::Count)
+            .with("paths provisioned", provisioned as f64, Unit::Count)
+            .with("paths without the controller", bypassed as f64, Unit::Count)
             .with("offered rate", offered / duration, Unit::PerSecond)
             .with("rules", self.rules as f64, Unit::Count);
+        // What was offered just before the end may still have been on its way.
+        let late = |offered: &Offered| offered.at.saturating_add(QUIET) <= self.end;
+        let kept_up = !self.waiting.values().any(late);
         let ran_out = self.flow >= self.scene.pairs();
-        measured.remark = match (&self.error, ran_out, arrived >= offered) {
-            (Some(error), ..) => Some(format!("the northbound interface: {error}")),
-            _ if self.flow == 0 => measured.remark,
-            (_, true, _) => Some(
+        measured.remark = match &self.error {
+            Some(error) => Some(format!("the northbound interface: {error}")),
+            None if measured.value.is_none() => measured.remark,
+            None => self.bound(kept_up, ran_out),
+        };
+        self.measured = Some(measured);
+    }
+
+    /// Says that the rate is a lower bound, where the controller could do all that was offered.
+    fn bound(&self, kept_up: bool, ran_out: bool) -> Option<String> {
+        let at_least = "all paths that were offered were provisioned: the rate is at least this";
+        match (kept_up, ran_out) {
+            (true, false) => Some(format!("{at_least} (--rfc8456-rate)")),
+            (true, true) => Some(format!(
+                "{at_least}; every pair of hosts was offered before the trial was over, and more hosts \
+                 make more pairs (--hosts)"
+            )),
+            (false, true) => Some(
                 "every pair of hosts was offered before the trial was over; more hosts make more pairs \
                  (--hosts)"
                     .into(),
             ),
-            (_, _, true) => Some(
-                "all paths that were offered were provisioned: the rate is at least this (--rfc8456-rate)"
-                    .into(),
-            ),
-            _ => None,
-        };
-        self.measured = Some(measured);
+            (false, false) => None,
+        }
     }
 }
 
@@ -277,17 +328,28 @@ impl Procedure for PathRate {
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
         match &seen.what {
             What::Rules { installed, .. } => self.rules += u64::from(*installed),
+            What::PacketIn { id: Some(id), .. } => {
+                if let Some(offered) = self.waiting.get_mut(&id.switch) {
+                    offered.asked = true;
+                }
+            }
             What::Provisioned { flow, outcome: Ok(()), .. } => {
-                if let Some(pair) = self.waiting.get(flow) {
-                    orders.push(self.scene.packet(*pair, *flow, 0));
+                if let Some(offered) = self.waiting.get_mut(flow) {
+                    offered.asked = true;
+                    orders.push(self.scene.packet(offered.pair, *flow, 0));
                 }
             }
             What::Provisioned { outcome: Err(error), .. } => self.error = Some(error.clone()),
             What::Delivered { switch, port, id, to } if seen.at < self.end => {
-                let at = |pair: &Pair| self.scene.is_at(&pair.to, *switch, *port, *to);
-                if self.waiting.get(&id.switch).is_some_and(at) {
-                    self.waiting.remove(&id.switch);
-                    self.arrived.insert(id.switch);
+                let at =
+                    |offered: &Offered| self.scene.is_at(&offered.pair.to, *switch, *port, *to);
+                if self.waiting.get(&id.switch).is_some_and(at)
+                    && let Some(offered) = self.waiting.remove(&id.switch)
+                {
+                    match offered.asked {
+                        true => self.arrived += 1,
+                        false => self.bypassed += 1,
+                    }
                 }
             }
             // Rules at some switches may come before those at others: the packet is sent on by the
@@ -307,7 +369,7 @@ impl Procedure for PathRate {
                 self.end = self.end.min(now.saturating_add(QUIET)).max(self.began + 1);
                 return;
             };
-            self.waiting.insert(self.flow, pair);
+            self.waiting.insert(self.flow, Offered { pair, at: now, asked: false });
             if self.proactive {
                 if let Some(path) = self.scene.path(pair) {
                     orders.push(Order::Provision { flow: self.flow, path });

@@ -108,6 +108,10 @@ impl Failover {
 }
 
 impl Procedure for Failover {
+    fn outlives_controller(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, now: u64, _: &mut Vec<Order>) {
         (self.next, self.cut_at) = (now, now.saturating_add(self.terms.duration / 2));
     }

@@ -7,7 +7,7 @@ use openflow_switch::{FlowTables, Left};
 
 use super::*;
 use crate::config::{Switches, TopologySource};
-use crate::rfc8456::bench::{Bench, Measured, Preparation, Procedure};
+use crate::rfc8456::bench::{Bench, Measured, Preparation, Procedure, Reach};
 use crate::rfc8456::emulator::{Device, Emulator};
 use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Census, Hop, Order, What};
@@ -101,6 +101,16 @@ struct Known {
     attack: u64,
     /// For how long it does nothing else for a path that it is told of.
     telling: u64,
+    /// Between two discovery frames of a switch that it sends without cause; 0 for none.
+    polling: u64,
+    /// Whether a change makes it send discovery frames.
+    reacts: bool,
+    /// The first pairs that have rules from before.
+    permanent: u32,
+    /// Whether it sends rules for a path that it is told of.
+    tells_rules: bool,
+    /// When it ends all sessions for good; 0 for never.
+    crash: u64,
 }
 
 const KNOWN: Known = Known {
@@ -114,11 +124,18 @@ const KNOWN: Known = Known {
     service: 0,
     attack: 0,
     telling: 0,
+    polling: 0,
+    reacts: true,
+    permanent: 0,
+    tells_rules: true,
+    crash: 0,
 };
 
 /// What the controller does at some time.
 enum Act {
     Discover { switch: u32 },
+    Poll,
+    Crash,
     Answer { switch: u32, port: u16, frame: Vec<u8> },
     Rediscover { switch: u32 },
     Repair,
@@ -204,7 +221,7 @@ fn run_boxed(scene: &Scene, known: Known, bypass: bool, procedure: Box<dyn Proce
         away_until: 0,
         provisioned,
     };
-    simulation.run()
+    simulation.prepared().run()
 }
 
 fn run(scene: &Scene, procedure: impl Procedure + 'static) -> Measured {
@@ -212,6 +229,24 @@ fn run(scene: &Scene, procedure: impl Procedure + 'static) -> Measured {
 }
 
 impl Simulation {
+    /// With what there is before the trial: rules, and the discovery frames that come of themselves.
+    fn prepared(mut self) -> Self {
+        for number in 0..self.known.permanent {
+            let pair = self.scene.pair(number).expect("a pair");
+            for hop in self.scene.path(pair).expect("a path") {
+                let table = &mut self.bench.emulator.devices[hop.switch as usize];
+                table.rules.insert((hop.source, hop.destination), hop.out_port);
+            }
+        }
+        if self.known.crash > 0 {
+            self.at(self.known.crash, Act::Crash);
+        }
+        if self.known.polling > 0 {
+            self.at(self.now + self.known.polling, Act::Poll);
+        }
+        self
+    }
+
     fn run(mut self) -> Measured {
         for _ in 0..5_000_000 {
             let mut orders = Vec::new();
@@ -276,7 +311,10 @@ impl Simulation {
             Order::Attack => {
                 self.busy_until = self.now.max(self.busy_until) + self.known.attack;
             }
-            Order::Power { .. } => {}
+            Order::Power { switch, is_on: true } => {
+                self.at(self.now + self.known.delay, Act::Ready { switch });
+            }
+            Order::Power { is_on: false, .. } => {}
             other => panic!("{other:?}"),
         }
     }
@@ -296,6 +334,7 @@ impl Simulation {
                         let at = self.busy_until + self.known.delay;
                         self.at(at, Act::Answer { switch, port, frame });
                     }
+                    Told::PortStatus if !self.known.reacts => {}
                     Told::PortStatus => {
                         self.at(begin + self.known.delay, Act::Rediscover { switch });
                         self.at(begin + self.known.delay, Act::Repair);
@@ -330,6 +369,20 @@ impl Simulation {
                     ports.iter().map(|port| Left { port: port.0, frame: frame.clone() }).collect();
                 emulator.left(switch, left, now);
             }
+            Act::Crash => {
+                self.away_until = u64::MAX;
+                for switch in 0..self.scene.topology.switch_count() as u32 {
+                    let reason = "the connection was reset".to_owned();
+                    let what = What::Lost { switch, controller: 0, was_ready: true, reason };
+                    emulator.note(now, what);
+                }
+            }
+            Act::Poll => {
+                for switch in 0..self.scene.topology.switch_count() as u32 {
+                    emulator.note(now, What::DiscoverySent { switch });
+                }
+                self.at(now + self.known.polling, Act::Poll);
+            }
             Act::Repair => {
                 for (from, to) in self.provisioned.clone() {
                     self.provision(from, to);
@@ -344,7 +397,9 @@ impl Simulation {
                 }
                 // Its rules take effect at once, and the last message of them comes later.
                 let rules = What::Rules { installed: 1, removed: 0, refused: 0 };
-                emulator.note(now + self.known.delay, rules);
+                if self.known.tells_rules {
+                    emulator.note(now + self.known.delay, rules);
+                }
             }
         }
     }
@@ -554,7 +609,7 @@ fn disturbances_show_in_every_test_by_what_they_cost() {
     for disturbance in [invalid(5), connections] {
         let procedures: [Box<dyn Fn() -> Box<dyn Procedure>>; 2] = [
             Box::new(|| Box::new(PathTime::new(terms(), small.clone(), false))),
-            Box::new(|| Box::new(TopologyChange::new(terms(), &small.topology))),
+            Box::new(|| Box::new(TopologyChange::new(terms(), &small.topology, 1))),
         ];
         for procedure in procedures {
             let disturbed = |known| {
@@ -595,12 +650,96 @@ fn the_largest_network_is_found_to_the_switch() {
 #[test]
 fn a_change_is_detected_when_neighbours_are_sent_discovery_again() {
     let scene = scene(5, &TopologySource::Linear);
-    let measured = run(&scene, TopologyChange::new(terms(), &scene.topology));
+    let measured = run(&scene, TopologyChange::new(terms(), &scene.topology, 1));
     close(&measured, 0.003);
-    assert_eq!(figure(&measured, "notified"), 1.0);
+    for (name, count) in [("events", 5.0), ("notified", 5.0), ("longest", 0.003)] {
+        assert!((figure(&measured, name) - count).abs() < 1e-9, "{name}: {measured:?}");
+    }
+    assert_eq!(measured.remark, None);
     let alone = self::scene(3, &TopologySource::None);
-    let measured = run(&alone, TopologyChange::new(terms(), &alone.topology));
+    let measured = run(&alone, TopologyChange::new(terms(), &alone.topology, 1));
     assert_eq!(measured.value, None);
+}
+
+/// A controller that takes no notice of changes and sends discovery messages every half second, as
+/// many do: an event may fall anywhere in that, so that one alone says anything up to half a second.
+#[test]
+fn events_are_spread_over_the_interval_of_discovery_messages() {
+    let scene = scene(5, &TopologySource::Linear);
+    let known = Known { polling: 500 * MILLISECOND, reacts: false, ..KNOWN };
+    let mut means = Vec::new();
+    for trial in 1..=8 {
+        let procedure = TopologyChange::new(terms(), &scene.topology, trial);
+        let measured = run_with(&scene, known, false, procedure);
+        let interval = figure(&measured, "interval of discovery messages");
+        assert!((interval - 0.5).abs() < 0.01, "{measured:?}");
+        // One each half second at both neighbours of the switch that goes.
+        let usual = figure(&measured, "discovery messages of neighbours before");
+        assert!((3.0..=5.0).contains(&usual), "{measured:?}");
+        // Five events in one interval: all of them within it, and far from each other.
+        let (shortest, longest) = (figure(&measured, "shortest"), figure(&measured, "longest"));
+        assert!(shortest >= 0.0 && longest <= 0.501, "{measured:?}");
+        assert!((longest - shortest - 0.4).abs() < 0.01, "{measured:?}");
+        assert!(figure(&measured, "standard deviation") > 0.1, "{measured:?}");
+        let remark = measured.remark.expect("a remark");
+        assert!(remark.contains("every 0.500 s without any change"), "{remark}");
+        means.push(measured.value.expect("a value"));
+    }
+    // The mean is half of the interval, to a tenth of it in each trial and closer over several.
+    assert!(means.iter().all(|mean| (mean - 0.25).abs() <= 0.051), "{means:?}");
+    let mean = means.iter().sum::<f64>() / means.len() as f64;
+    assert!((mean - 0.25).abs() < 0.01, "{mean}");
+}
+
+/// A trial does not wait for its end where the controller is gone, unless it has ended it itself.
+#[test]
+fn a_controller_that_ends_all_sessions_ends_the_trial() {
+    let scene = scene(4, &TopologySource::Linear);
+    let known = Known { crash: SECOND, ..KNOWN };
+    let long = Terms { duration: 1000 * SECOND, patience: 1000 * SECOND, ..terms() };
+    let procedures: [Box<dyn Procedure>; 3] = [
+        Box::new(MessageTime::new(long, scene.clone())),
+        Box::new(PathTime::new(long, scene.clone(), false)),
+        Box::new(TopologyChange::new(long, &scene.topology, 1)),
+    ];
+    for procedure in procedures {
+        let measured = run_boxed(&scene, known, true, procedure);
+        assert_eq!((measured.value, measured.reach), (None, Reach::Lost), "{measured:?}");
+        let remark = measured.remark.expect("a reason");
+        assert!(
+            remark.contains("may have crashed; last error: the connection was reset"),
+            "{remark}"
+        );
+    }
+    let failover = Failover::new(Terms { patience: SECOND, ..terms() }, scene.clone());
+    let measured = run_with(&scene, Known { crash: 3 * SECOND, ..KNOWN }, false, failover);
+    assert_eq!(measured.reach, Reach::Reached, "{measured:?}");
+}
+
+/// Rules that were there before the trial take every packet along: no path is the controller's.
+#[test]
+fn paths_that_rules_of_before_have_are_no_work_of_the_controller() {
+    let scene = scene(6, &TopologySource::Linear);
+    let terms = Terms { duration: 200 * MILLISECOND, ..terms() };
+    for proactive in [false, true] {
+        let known = Known { permanent: scene.pairs(), tells_rules: false, ..KNOWN };
+        let measured =
+            run_with(&scene, known, false, PathRate::new(terms, scene.clone(), proactive));
+        assert_eq!(measured.value, None, "{measured:?}");
+        assert_eq!(figure(&measured, "paths provisioned"), 0.0);
+        assert_eq!(figure(&measured, "paths without the controller"), 20.0);
+        assert!(measured.remark.is_some_and(|remark| remark.contains("rules that were there")));
+        let measured =
+            run_with(&scene, known, false, PathTime::new(terms, scene.clone(), proactive));
+        assert_eq!(measured.value, None, "{measured:?}");
+        assert_eq!(figure(&measured, "paths that failed"), 0.0, "{measured:?}");
+        assert!(measured.remark.is_some_and(|remark| remark.contains("rules that were there")));
+    }
+    // Five of twenty paths are there: the rate is of the fifteen others.
+    let known = Known { permanent: 5, ..KNOWN };
+    let measured = run_with(&scene, known, false, PathRate::new(terms, scene.clone(), false));
+    close(&measured, 75.0);
+    assert_eq!(figure(&measured, "paths without the controller"), 5.0);
 }
 
 #[test]
