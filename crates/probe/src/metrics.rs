@@ -395,6 +395,7 @@ pub(crate) mod tests {
             verdict: Verdict::new(Saturated::Unknown),
             silence: None,
             handshake: HandshakeOutcome::default(),
+            pipelines: Default::default(),
             ranks: Vec::new(),
             notes: Vec::new(),
             histograms: Histograms::default(),

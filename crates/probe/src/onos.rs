@@ -6,7 +6,7 @@
 //! made of the devices, and told to forget them where that is wanted. Paths and fields are those of
 //! ONOS 2.5 (`/onos/v1/docs`). What it does not answer is no reason to fail: these are explanations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -97,23 +97,53 @@ impl Onos {
             );
         }
         if config.protocol == Protocol::P4Runtime {
-            let ours: BTreeSet<String> = ours(config).collect();
-            let others = self.devices().unwrap_or_default().into_iter().filter(|device| {
-                // With a pipeconf the driver is called after both.
-                let pipeconf = device.driver.split_once(':').map(|(_, pipeconf)| pipeconf);
-                ours.contains(&device.id)
-                    && pipeconf.is_some_and(|own| own != config.controller.onos_pipeconf)
-            });
-            let count = others.count();
+            let count = self.others(config).values().sum::<u32>();
             if count > 0 {
                 notes.push(format!(
                     "ONOS knows {count} of the devices from before with another pipeconf than {}, \
-                     and keeps that: remove them with --onos-forget, or restart it.",
+                     and keeps that: {REMEDY}.",
                     config.controller.onos_pipeconf
                 ));
             }
         }
         notes
+    }
+
+    /// The pipeconfs that ONOS gave the switches of a trial in place of the one that was asked for,
+    /// with the number of switches.
+    fn others(&self, config: &Config) -> BTreeMap<String, u32> {
+        let ours: BTreeSet<String> = ours(config).collect();
+        let mut others = BTreeMap::new();
+        for device in self.devices().unwrap_or_default() {
+            // With a pipeconf the driver is called after both.
+            let pipeconf = device.driver.split_once(':').map(|(_, pipeconf)| pipeconf);
+            if let Some(pipeconf) = pipeconf
+                && ours.contains(&device.id)
+                && pipeconf != config.controller.onos_pipeconf
+            {
+                *others.entry(pipeconf.to_owned()).or_default() += 1;
+            }
+        }
+        others
+    }
+
+    /// Says that the switches of a trial have other pipeconfs than the one that was asked for, if
+    /// they have, and what to do.
+    pub(crate) fn other_pipeconfs(&self, config: &Config) -> Option<String> {
+        if config.protocol != Protocol::P4Runtime {
+            return None;
+        }
+        let others = self.others(config);
+        let given: Vec<String> =
+            others.iter().map(|(pipeconf, count)| format!("{pipeconf} to {count}")).collect();
+        (!others.is_empty()).then(|| {
+            format!(
+                "ONOS gave another pipeconf than {}, which was asked for: {}. It keeps the one that a \
+                 device had first: {REMEDY}",
+                config.controller.onos_pipeconf,
+                given.join(", ")
+            )
+        })
     }
 
     /// Why switches did not get ready, as far as ONOS tells.
@@ -158,27 +188,34 @@ impl Onos {
         (!causes.is_empty()).then(|| causes.join("; "))
     }
 
-    /// Removes the netcfg of the switches, their devices, and the hosts behind them. Returns what
-    /// could not be removed, in words.
+    /// Removes the devices of the switches, then their netcfg, and the hosts behind them. Returns
+    /// what could not be removed, in words.
+    ///
+    /// The order matters: ONOS 2.5.6 whose netcfg was removed before its devices answered 404 to
+    /// `/devices` from then on, and had to be restarted. So the netcfg of a device that could not be
+    /// removed stays.
     pub(crate) fn forget(&self, config: &Config) -> Option<String> {
         let ours: BTreeSet<String> = ours(config).collect();
-        let mut paths = Vec::new();
+        let mut failures = Vec::new();
+        let mut delete = |path: String| {
+            let outcome = self.delete(&path);
+            failures.extend(outcome.as_ref().err().map(|cause| format!("{path}: {cause}")));
+            outcome.is_ok()
+        };
+        let hosts = self.hosts_at(&ours);
         for id in &ours {
             let id = id.replace(':', "%3A");
-            if config.protocol == Protocol::P4Runtime {
-                // First, or it would dial them once more.
-                paths.push(format!("/network/configuration/devices/{id}"));
+            if delete(format!("/devices/{id}")) && config.protocol == Protocol::P4Runtime {
+                delete(format!("/network/configuration/devices/{id}"));
             }
-            paths.push(format!("/devices/{id}"));
         }
-        paths.extend(self.hosts_at(&ours));
-        let mut failures = paths.iter().filter_map(|path| Some((path, self.delete(path).err()?)));
-        let (path, cause) = failures.next()?;
+        for host in hosts {
+            delete(host);
+        }
+        let first = failures.first()?;
         Some(format!(
-            "ONOS did not forget {} of {} devices, hosts and their netcfg; the first was {path}: \
-             {cause}.",
-            1 + failures.count(),
-            paths.len()
+            "ONOS did not forget {} of the devices, their netcfg and hosts; the first was {first}.",
+            failures.len()
         ))
     }
 
@@ -251,6 +288,10 @@ impl Onos {
         }
     }
 }
+
+/// What makes ONOS give devices the pipeconf of the netcfg.
+const REMEDY: &str = "restart it before each trial (--between), or give the switches ids that it has \
+                      not seen (--first-id)";
 
 /// Longest answer that is read: thousands of hosts take megabytes.
 const MOST_BYTES: u64 = 256 << 20;

@@ -4,7 +4,7 @@
 //! beside percentiles, repetitions and a 95 % confidence interval beside means, and which side was
 //! saturated. Units are part of the field names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 use provenance::Provenance;
@@ -140,6 +140,10 @@ pub struct Trial {
     pub silence: Option<Silence>,
     /// How far each switch came.
     pub handshake: HandshakeOutcome,
+    /// The pipelines that the switches were given, by a name that equal pipelines alone share, with
+    /// the number of switches; empty over OpenFlow and in earlier results.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pipelines: BTreeMap<String, u32>,
     /// The ranks that shared the switches, by number; empty for a process alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankOutcome>,
@@ -574,7 +578,33 @@ pub struct ThresholdOutcome {
     pub remark: Option<String>,
 }
 
+impl Point {
+    /// The pipelines that its trials ran, by name. Figures of several are not to be put together.
+    pub fn pipelines(&self) -> BTreeSet<&str> {
+        self.trials.iter().flat_map(|trial| trial.pipelines.keys()).map(String::as_str).collect()
+    }
+}
+
 impl RunResult {
+    /// The pipelines that its trials ran, by name. Figures of several are not to be put together.
+    pub fn pipelines(&self) -> BTreeSet<&str> {
+        self.points.iter().flat_map(Point::pipelines).collect()
+    }
+
+    /// Whether all that it lacks is that some switches were not connected when trials ended.
+    pub fn lacks_only_switches(&self) -> bool {
+        let trials = self.points.iter().flat_map(|point| &point.trials);
+        let lacks_only_switches = |trial: &Trial| match trial.completion {
+            Completion::Complete => true,
+            Completion::Partial { .. } => {
+                let handshake = &trial.handshake;
+                handshake.ready_at_end.unwrap_or(handshake.ready) < handshake.wanted
+            }
+            Completion::Failed { .. } => false,
+        };
+        self.pipelines().len() < 2 && trials.into_iter().all(lacks_only_switches)
+    }
+
     /// Whether nothing was measured since in no trial all the switches that were wanted finished
     /// their handshake: the controller is not there, or not what it is taken for.
     pub fn controller_was_out_of_reach(&self) -> bool {

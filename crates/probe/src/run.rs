@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use provenance::Began;
 use ranks::{Group, Rank, Received};
 use rustix::process::{Pid, Signal};
+use statistics::Estimate;
 
 use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol, SweepRates};
 use crate::cores::{NoPrecedence, Precedence};
@@ -469,7 +470,7 @@ impl Runner<'_> {
         }
         let point = self.point_at(switches, rate);
         point.trials.push(trial);
-        point.summary = summarize(&point.trials);
+        point.summary = summary(point);
         self.result.provenance = self.began.provenance();
         self.result.completion = Completion::Partial { reason: "the run is not over".into() };
         let point = self.result.points.iter().find(|point| is_at(point, switches, rate));
@@ -558,6 +559,7 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
         Completion::Partial { reason } | Completion::Failed { reason } => Some(reason.clone()),
     });
     let failed = trials.iter().all(|trial| matches!(trial.completion, Completion::Failed { .. }));
+    let trouble = trouble.or_else(|| different_pipelines(result));
     match trouble {
         _ if trials.is_empty() && interrupted => {
             Completion::Failed { reason: "interrupted before the first trial".into() }
@@ -568,6 +570,28 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
         None if interrupted => Completion::Partial { reason: "interrupted".into() },
         None => Completion::Complete,
     }
+}
+
+/// The means of a point; none where its trials ran different pipelines, since they would be of none
+/// of these.
+fn summary(point: &Point) -> BTreeMap<String, Estimate> {
+    match point.pipelines().len() {
+        0 | 1 => summarize(&point.trials),
+        _ => BTreeMap::new(),
+    }
+}
+
+/// Says that trials ran different pipelines, if they did.
+fn different_pipelines(result: &RunResult) -> Option<String> {
+    let pipelines = result.pipelines();
+    (pipelines.len() > 1).then(|| {
+        let names: Vec<&str> = pipelines.into_iter().collect();
+        format!(
+            "the trials ran different pipelines, so that no mean is taken over them: {}; start the \
+             controller anew before each trial with --between",
+            names.join("; ")
+        )
+    })
 }
 
 fn empty_result(config: &Config, context: &RunContext, began: &Began) -> RunResult {
@@ -609,5 +633,52 @@ fn empty_point(config: &Config, switches: u32, rate: f64) -> Point {
         },
         trials: Vec::new(),
         summary: BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A result with one point, whose trials ran these pipelines.
+    fn result(pipelines: &[&str]) -> RunResult {
+        let config = crate::config::Settings::new().resolve().expect("settings").config;
+        let context = RunContext {
+            command: Vec::new(),
+            configuration: BTreeMap::new(),
+            notes: Vec::new(),
+            ports: None,
+            live: Arc::default(),
+            interrupt: Arc::default(),
+        };
+        let mut result = empty_result(&config, &context, &Began::now(Vec::new()));
+        let mut point = empty_point(&config, 1, 1.0);
+        for name in pipelines {
+            let mut trial = crate::metrics::tests::trial();
+            trial.pipelines.insert((*name).to_owned(), 1);
+            point.trials.push(trial);
+        }
+        point.summary = summary(&point);
+        result.points.push(point);
+        result
+    }
+
+    #[test]
+    fn trials_of_different_pipelines_have_no_mean_and_make_the_run_partial() {
+        let alike = result(&["basic", "basic"]);
+        assert!(!alike.points[0].summary.is_empty());
+        assert_eq!(completion(&alike, false), Completion::Complete);
+        let different = result(&["basic", "tunnel", "basic"]);
+        assert!(different.points[0].summary.is_empty());
+        match completion(&different, false) {
+            Completion::Partial { reason } => {
+                assert!(reason.contains("different pipelines"), "{reason}");
+                assert!(
+                    reason.contains("basic; tunnel") && reason.contains("--between"),
+                    "{reason}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

@@ -175,6 +175,11 @@ pub(crate) fn run(
         reason.push_str(&format!("; {cause}"));
     }
     let ready_at_end = live.ready();
+    if let (Completion::Complete, true, Some(onos)) = (&completion, leads, Onos::of(&plan.config))
+        && let Some(reason) = onos.other_pipeconfs(&plan.config)
+    {
+        completion = Completion::Partial { reason };
+    }
     if let Some(together) = &mut together {
         together.end(&plan, &completion, interrupt.load(Ordering::Relaxed));
     }

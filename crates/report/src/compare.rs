@@ -222,6 +222,32 @@ fn machines(base: &Recorded, other: &Recorded) -> Vec<String> {
 
 /// Settings that differ.
 fn settings(base: &Recorded, other: &Recorded) -> Vec<String> {
+    configured(base, other).into_iter().chain(pipelines(base, other)).collect()
+}
+
+/// Says which pipelines were run, where they are not one and the same.
+fn pipelines(base: &Recorded, other: &Recorded) -> Option<String> {
+    // Over OpenFlow there are none, and protocols may be compared.
+    if base.pipelines.is_empty() || other.pipelines.is_empty() {
+        return None;
+    }
+    let is_one = base.pipelines == other.pipelines && base.pipelines.len() == 1;
+    let ran = |side: &Recorded| {
+        let names: Vec<&str> = side.pipelines.iter().map(String::as_str).collect();
+        format!("{} ran {}", side.name, names.join(" and "))
+    };
+    (!is_one).then(|| {
+        format!(
+            "switches ran different pipelines: {}, {}; measure again with the right one, for which a \
+             controller that keeps pipelines is started anew before each trial (planimeter probe \
+             --between)",
+            ran(base),
+            ran(other)
+        )
+    })
+}
+
+fn configured(base: &Recorded, other: &Recorded) -> Vec<String> {
     let keys = distinct(base.settings.keys().chain(other.settings.keys()));
     let value = |of: &Recorded, key: &String| {
         of.settings

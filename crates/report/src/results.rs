@@ -7,7 +7,7 @@ mod read;
 mod runs;
 mod suites;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use statistics::{Estimate, Unit};
 
@@ -30,6 +30,8 @@ pub struct Recorded {
     pub machine: Option<Machine>,
     /// What decides over its figures beside what is compared: key to value.
     pub settings: BTreeMap<String, String>,
+    /// The pipelines that its P4Runtime switches ran, by name; empty for all other results.
+    pub pipelines: BTreeSet<String>,
     /// Its figures.
     pub figures: Vec<Quantity>,
 }

@@ -87,6 +87,17 @@ impl Pipeline {
         &self.device_config
     }
 
+    /// A number that tells pipelines apart which say the same of themselves, the same in every
+    /// process: the 64-bit hash FNV-1a over P4Info and device configuration.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let p4info = self.p4info().encode_to_vec();
+        let bytes = p4info.iter().chain(&self.device_config);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
     /// The P4Info, indexed and checked.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {

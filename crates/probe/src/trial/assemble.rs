@@ -182,6 +182,10 @@ pub(super) fn trial(
         switches: &per_switch,
     });
     verdict.because = load.words(&verdict.because).into_owned();
+    let pipelines = remarks::pipelines(&handshakes);
+    if let Some(sentence) = remarks::of_pipelines(&pipelines) {
+        verdict.because = format!("{} {sentence}", verdict.because).trim_start().to_owned();
+    }
     let notes = [
         remarks::of_handshakes(&handshakes),
         remarks::of_load(load),
@@ -214,6 +218,7 @@ pub(super) fn trial(
         verdict,
         silence,
         handshake,
+        pipelines,
         notes,
         ranks: Vec::new(),
         counts,

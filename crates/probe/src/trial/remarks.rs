@@ -28,10 +28,7 @@ pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
 
 /// What is odd about how switches were set up.
 pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
-    let mut pipelines: BTreeMap<&str, u32> = BTreeMap::new();
-    for name in handshakes.iter().filter_map(|handshake| handshake.pipeline.as_deref()) {
-        *pipelines.entry(name).or_default() += 1;
-    }
+    let pipelines = pipelines(handshakes);
     if pipelines.len() < 2 {
         return Vec::new();
     }
@@ -39,10 +36,25 @@ pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
         pipelines.iter().map(|(name, count)| format!("{count} have {name}")).collect();
     vec![format!(
         "Switches do not all have the same pipeline, so that the figures are of no single one: {}. \
-         A controller may keep the pipeline of a device that it knows from before (ONOS does): make \
-         it forget them with --onos-forget, or start it anew with --between.",
+         A controller may keep the pipeline of a device that it knows from before (ONOS does): start \
+         it anew with --between, or give the switches ids that it has not seen with --first-id.",
         each.join("; ")
     )]
+}
+
+/// The pipelines that the switches were given, by name, with the number of switches.
+pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32> {
+    let mut pipelines = BTreeMap::new();
+    for name in handshakes.iter().filter_map(|handshake| handshake.pipeline.clone()) {
+        *pipelines.entry(name).or_default() += 1;
+    }
+    pipelines
+}
+
+/// The pipeline that all switches ran, in a sentence; nothing where they ran several or none.
+pub(super) fn of_pipelines(pipelines: &BTreeMap<String, u32>) -> Option<String> {
+    let [name] = pipelines.keys().collect::<Vec<_>>()[..] else { return None };
+    Some(format!("The switches ran the pipeline {name}."))
 }
 
 /// What the figures are of, where they are not of packet-ins.

@@ -1,6 +1,8 @@
-//! What the probe asks and tells ONOS over REST, against an emulated one.
+//! What the probe asks and tells ONOS over REST, against an emulated one that never dials
+//! (`server`), and against the stand-in of `planimeter controller --onos` (`stand_in`).
 
 mod server;
+mod stand_in;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -156,5 +158,13 @@ fn onos_forgets_the_switches_of_the_run_and_no_others() {
         let stranger_host = "02:00:00:00:00:02/None".to_owned();
         assert_eq!(onos.holds(), [vec![stranger.to_owned()], Vec::new(), vec![stranger_host]]);
         assert!(!trial(&result).notes.join("\n").contains("did not forget"));
+        let deleted = |what: &str| {
+            let of = format!("DELETE /onos/v1/{what}/{id}");
+            onos.requests().iter().position(|request| *request == of)
+        };
+        // ONOS whose netcfg goes before its devices answers no questions about devices any more.
+        let netcfg = deleted("network/configuration/devices");
+        assert_eq!(netcfg.is_some(), protocol == "p4runtime");
+        assert!(netcfg.is_none_or(|netcfg| deleted("devices").is_some_and(|first| first < netcfg)));
     }
 }

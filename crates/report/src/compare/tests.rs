@@ -29,6 +29,7 @@ fn result(name: &str, figures: Vec<Quantity>) -> Recorded {
         partial: None,
         machine: Some(Machine { hostname: "h".to_owned(), processor: "p".to_owned(), cores: 2 }),
         settings: [("load".to_owned(), "0.5".to_owned())].into(),
+        pipelines: Default::default(),
         figures,
     }
 }
@@ -89,12 +90,33 @@ fn other_kinds_machines_and_settings_are_refused_unless_told_otherwise() {
     let error = refused(&load, &[]).expect_err("other settings");
     assert!(error.contains("load is 0.5 in a and 1 in b"), "{error}");
     assert_eq!(refused(&load, &[Agreement::Configuration]), Ok(()));
+    // One side over OpenFlow has no pipeline, and protocols may be compared.
+    let ran = |other: &mut Recorded| other.pipelines = ["basic".to_owned()].into();
+    assert_eq!(refused(&ran, &[]), Ok(()));
     let place = |other: &mut Recorded| other.figures[0].place = "y".to_owned();
     assert!(refused(&place, &[]).expect_err("another place").contains("no place in common"));
     // A machine of another name with the same processor is as good.
     let name =
         |other: &mut Recorded| other.machine.as_mut().expect("one").hostname = "i".to_owned();
     assert_eq!(refused(&name, &[]), Ok(()));
+}
+
+#[test]
+fn results_of_different_pipelines_are_refused_with_what_to_do() {
+    let compared = |base: &[&str], other: &[&str]| {
+        let mut results = pair(&[1.0, 1.1], &[1.0, 1.1]);
+        for (result, pipelines) in results.iter_mut().zip([base, other]) {
+            result.pipelines = pipelines.iter().map(|name| (*name).to_owned()).collect();
+        }
+        Comparison::new(&results, &[]).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(compared(&["basic"], &["basic"]), Ok(()));
+    let error = compared(&["basic"], &["tunnel"]).expect_err("different");
+    assert!(error.contains("a ran basic, b ran tunnel") && error.contains("--between"), "{error}");
+    // Trials of one run that differ are of no single pipeline.
+    let both = ["basic", "tunnel"];
+    let error = compared(&both, &both).expect_err("several");
+    assert!(error.contains("a ran basic and tunnel, b ran basic and tunnel"), "{error}");
 }
 
 #[test]

@@ -86,6 +86,7 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
             .iter()
             .map(|key| ((*key).to_owned(), value["settings"][key].to_string()))
             .collect(),
+        pipelines: Default::default(),
         figures: Vec::new(),
     }
 }

@@ -54,6 +54,7 @@ impl Recorded {
                 .filter(|(key, _)| decides(key))
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
+            pipelines: result.pipelines().into_iter().map(printable).collect(),
             figures: result.points.iter().flat_map(figures).collect(),
         }
     }

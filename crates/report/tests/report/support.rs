@@ -265,6 +265,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
             }
         },
         silence: None,
+        pipelines: BTreeMap::new(),
         handshake: HandshakeOutcome {
             ready: scenario.switches,
             ready_at_end: Some(scenario.switches),
@@ -500,6 +501,7 @@ pub(crate) fn failed() -> RunResult {
             ..Verdict::new(Saturated::Unknown)
         },
         silence: None,
+        pipelines: BTreeMap::new(),
         handshake: HandshakeOutcome {
             ready: 0,
             ready_at_end: Some(0),

@@ -105,11 +105,11 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "false",
         example: "true",
         summary: "Have ONOS forget the switches before and after every trial",
-        manual: "ONOS keeps devices, hosts and netcfg after a run, and a device keeps the pipeconf \
-            that it had first. With this the emulated switches, the hosts behind them and their \
-            netcfg are removed over controller.onos-rest, with either protocol. Rules that \
-            applications made, and whatever else they remember, stay: a restart by plan.between \
-            is the surer way.",
+        manual: "ONOS keeps devices, hosts and netcfg after a run. With this the emulated switches, \
+            then their netcfg, and the hosts behind them are removed over controller.onos-rest, \
+            with either protocol. Rules that applications made, and whatever else they remember, \
+            stay, and so does the pipeconf that a device had first: a restart by plan.between is \
+            the surer way, and for the pipeconf the only one beside switches.first-id.",
         slot: |draft| &mut draft.controller.onos_forget,
         ..BASE
     },

@@ -16,23 +16,13 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
-    /// A name that equal pipelines share and no other has. Those of one registry are equal if they
-    /// are the same.
+    /// A name that equal pipelines share and no other has, in this trial or another one.
     pub(super) fn name(&self, pipeline: &Arc<Pipeline>) -> String {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, name)) = known.iter().find(|(known, _)| Arc::ptr_eq(known, pipeline)) {
             return name.clone();
         }
-        let base = describe(pipeline);
-        let taken = |name: &str| known.iter().any(|(_, known)| known == name);
-        let name = match taken(&base) {
-            false => base,
-            // Both say the same of themselves; what differs may be one action deep inside.
-            true => (2..)
-                .map(|number| format!("{base}, variant {number}"))
-                .find(|name| !taken(name))
-                .unwrap_or(base),
-        };
+        let name = describe(pipeline);
         known.push((pipeline.clone(), name.clone()));
         name
     }
@@ -48,9 +38,14 @@ fn describe(pipeline: &Pipeline) -> String {
         ("", Some(table)) if tables == 1 => format!("table {}", table.name),
         ("", Some(table)) => format!("table {} and {} more", table.name, tables - 1),
         ("", None) => "no tables".to_owned(),
+        (name, _) if tables == 1 => format!("{name}, 1 table"),
         (name, _) => format!("{name}, {tables} tables"),
     };
-    format!("{what}, {} bytes of device configuration", pipeline.device_config().len())
+    format!(
+        "{what}, {} bytes of device configuration, fingerprint {:016x}",
+        pipeline.device_config().len(),
+        pipeline.fingerprint()
+    )
 }
 
 #[cfg(test)]
@@ -72,10 +67,17 @@ mod tests {
         let (names, registry) = (Pipelines::default(), PipelineRegistry::new());
         let named = |text: &str, config| names.name(&pipeline(&registry, text, config));
         let tunnel = "pkg_info { name: \"mytunnel\" }";
-        assert_eq!(named(tunnel, "{}"), "mytunnel, 0 tables, 2 bytes of device configuration");
-        assert_eq!(named("", ""), "no tables, 0 bytes of device configuration");
-        assert_eq!(named(tunnel, "{}"), "mytunnel, 0 tables, 2 bytes of device configuration");
+        let first = named(tunnel, "{}");
+        let start = "mytunnel, 0 tables, 2 bytes of device configuration, fingerprint ";
+        assert!(first.starts_with(start), "{first}");
+        // The hash of nothing, as it is published.
+        let empty = "no tables, 0 bytes of device configuration, fingerprint cbf29ce484222325";
+        assert_eq!(named("", ""), empty);
+        assert_eq!(named(tunnel, "{}"), first);
+        // Another trial names the same pipeline alike, and another one otherwise.
+        let later = Pipelines::default();
+        assert_eq!(later.name(&pipeline(&PipelineRegistry::new(), tunnel, "{}")), first);
         let other = named(tunnel, "[]");
-        assert_eq!(other, "mytunnel, 0 tables, 2 bytes of device configuration, variant 2");
+        assert!(other.starts_with(start) && other != first, "{other}");
     }
 }
