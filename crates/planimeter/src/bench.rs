@@ -21,7 +21,7 @@ use report::{RunDirectory, shares, throughput};
 use statistics::{Condition, Unit};
 
 use crate::began;
-use crate::crew::{Crew, Items};
+use crate::crew::{Crew, Items, status};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, layout};
 use crate::progress::Steps;
@@ -96,7 +96,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         eprintln!("planimeter: interrupted; what was measured until then is above");
         return crew.leave(INTERRUPTED);
     }
-    crew.leave(verdict(&points, &thresholds))
+    crew.leave(status(verdict(&points, &thresholds), &provenance, false))
 }
 
 /// What is wrong, with what it is wrong with: the program, or where packets are to come from and go.

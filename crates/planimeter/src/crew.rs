@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use provenance::{Host, Share};
+use provenance::{Host, Provenance, Share};
 use ranks::{Group, Rank, Shared, Work};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -95,6 +95,16 @@ impl Crew {
     }
 }
 
+/// The exit status of a verb whose ranks share the work: what its verdict says, and no success where
+/// the user ended it or a lost rank left a part out.
+pub(crate) fn status(verdict: u8, provenance: &Provenance, interrupted: bool) -> u8 {
+    match verdict {
+        0 if interrupted => INTERRUPTED,
+        0 => u8::from(provenance.missing().is_some()),
+        broken => broken,
+    }
+}
+
 /// What ranks of one build compare texts by.
 fn digest(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
@@ -148,5 +158,10 @@ mod tests {
         );
         assert_eq!(shares[2].missing, ["b", "d"]);
         assert_ne!(digest("a"), digest("b"));
+        // What is missing is no success, and a broken threshold counts more than an interrupt.
+        let whole = Provenance::default();
+        let partial = Provenance { shares, ..Provenance::default() };
+        assert_eq!([status(0, &whole, false), status(0, &partial, false)], [0, 1]);
+        assert_eq!([status(0, &partial, true), status(1, &partial, true)], [INTERRUPTED, 1]);
     }
 }

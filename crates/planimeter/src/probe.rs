@@ -184,9 +184,10 @@ pub(crate) fn show(
     output::leave(directory, as_json, || json, text, |directory| directory.write(result))
 }
 
-/// 1 if a threshold broke or could not be judged, or nothing could be measured, 3 if that is since
-/// the controller could not be reached, 130 if the user ended the run and what was measured until
-/// then broke no threshold, else 0. A part speaks for the whole only where switches may be missing.
+/// 1 if a threshold broke or could not be judged, or not all was measured, 3 if nothing was since the
+/// controller could not be reached, 130 if the user ended the run and what was measured until then
+/// broke no threshold, else 0. A part is as good as the whole only where switches may be missing and
+/// nothing else is.
 fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
     let broken = |threshold: &ThresholdOutcome| !threshold.held;
     // What an interrupt kept from being measured says nothing against the controller.
@@ -197,8 +198,9 @@ fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
         Completion::Failed { .. } | Completion::Partial { .. } if interrupted => INTERRUPTED,
         Completion::Failed { .. } if result.controller_was_out_of_reach() => OUT_OF_REACH,
         Completion::Failed { .. } => 1,
-        Completion::Partial { .. } if !result.thresholds.is_empty() && !allow_missing => 1,
-        Completion::Partial { .. } | Completion::Complete => 0,
+        Completion::Partial { .. } if allow_missing && result.lacks_only_switches() => 0,
+        Completion::Partial { .. } => 1,
+        Completion::Complete => 0,
     }
 }
 
@@ -283,6 +285,9 @@ mod tests {
             thresholds: thresholds.iter().copied().cloned().collect(),
             ..measured.clone()
         };
+        // One of two trials has no figures at all: that is more than switches.
+        let mut lacking = result(partial(), &[]);
+        lacking.points = unreached.points.clone();
         for (result, interrupted, allow_missing, status) in [
             (unreached, false, false, OUT_OF_REACH),
             (result(failed(), &[]), false, false, 1),
@@ -292,7 +297,10 @@ mod tests {
             (result(Completion::Complete, &[&held, &broken]), false, true, 1),
             (result(Completion::Complete, &[&unjudged]), false, true, 1),
             // A part does not speak for the whole, unless switches may be missing.
-            (result(partial(), &[]), false, false, 0),
+            (result(partial(), &[]), false, false, 1),
+            (result(partial(), &[]), false, true, 0),
+            (lacking.clone(), false, true, 1),
+            (lacking, false, false, 1),
             (result(partial(), &[&held]), false, false, 1),
             (result(partial(), &[&held]), false, true, 0),
             (result(partial(), &[&held]), true, false, INTERRUPTED),

@@ -115,7 +115,7 @@ Examples:
 const EXIT_STATUS: &str = "\
 Exit status:
   0  done
-  1  a threshold does not hold, or nothing could be measured
+  1  a threshold does not hold, or not all that was asked for could be measured
   2  the configuration is wrong; every fault is named with its flag, or with file, line and key; or a port of a switch cannot be listened on
   3  the controller could not be reached: nothing was measured, since the switches that were asked \
 for did not get through their handshakes

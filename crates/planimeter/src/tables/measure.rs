@@ -19,7 +19,7 @@ use statistics::{Condition, Unit};
 use super::arguments::{self, all_sharings};
 use super::predict;
 use crate::began;
-use crate::crew::{Crew, Items};
+use crate::crew::{Crew, Items, status};
 use crate::failure::Failure;
 use crate::output::{self, layout};
 use crate::progress::Steps;
@@ -70,8 +70,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let text = || designs::table(&run, layout()) + &shares::text(&provenance, layout());
     let write = |directory: &RunDirectory| directory.write_designs(&run);
     output::leave(&directory, matches.get_flag("json"), json, text, write)?;
-    let status = verdict(&findings, &thresholds)?;
-    crew.leave(status)
+    let verdict = verdict(&findings, &thresholds)?;
+    crew.leave(status(verdict, &provenance, findings.interrupted))
 }
 
 /// What a rank found of one part of the plan.
