@@ -327,6 +327,9 @@ fn overrides(draft: &Draft, report: &mut Report<'_>) {
 fn plan(draft: &Draft, report: &mut Report<'_>) {
     let plan = &draft.plan;
     let open = draft.traffic.mode == ModeName::Open;
+    if plan.kind == PlanName::Point {
+        total_of_a_point(draft, report);
+    }
     if plan.kind == PlanName::Sweep {
         let (rates, total) = (!plan.rates.0.is_empty(), !plan.total_rates.0.is_empty());
         if rates && total {
@@ -386,7 +389,7 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
     if report.is_given("plan.kind") {
         return;
     }
-    let sweep = ["plan.rates", "plan.total-rates", "plan.switches"].map(|key| (key, "sweep"));
+    let sweep = ["plan.rates", "plan.switches"].map(|key| (key, "sweep"));
     let search =
         ["plan.low", "plan.high", "plan.precision", "plan.loss"].map(|key| (key, "search"));
     for (key, kind) in sweep.into_iter().chain(search) {
@@ -397,6 +400,46 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
                 format!("plan.kind = \"{kind}\""),
             );
         }
+    }
+}
+
+/// The rate of all switches together at one point.
+fn total_of_a_point(draft: &Draft, report: &mut Report<'_>) {
+    const KEY: &str = "plan.total-rates";
+    let total = &draft.plan.total_rates.0;
+    if total.is_empty() {
+        return;
+    }
+    if total.len() > 1 {
+        report.conflict(
+            &[KEY, "plan.kind"],
+            format!("a point has one rate, and these are {}", total.len()),
+            "one rate, or plan.kind = \"sweep\"".to_owned(),
+        );
+    }
+    if draft.traffic.mode != ModeName::Open {
+        report.conflict(
+            &[KEY, "traffic.mode"],
+            format!(
+                "rates can be set in open mode only, and traffic.mode is {}",
+                draft.traffic.mode.text()
+            ),
+            "traffic.mode = \"open\", or no rate".to_owned(),
+        );
+    }
+    if report.is_given("traffic.rate") {
+        report.conflict(
+            &[KEY, "traffic.rate"],
+            "the rate is of each switch or of all together, not both".to_owned(),
+            "one of traffic.rate and plan.total-rates".to_owned(),
+        );
+    }
+    if draft.rate() < 0.001 {
+        report.conflict(
+            &[KEY, count_key(draft)],
+            "leaves a switch less than 0.001 packet-ins per second".to_owned(),
+            "a higher rate, or fewer switches".to_owned(),
+        );
     }
 }
 

@@ -178,6 +178,15 @@ impl Draft {
         }
     }
 
+    /// Packet-ins per second and switch of a point: its share of the rate of all together, where
+    /// that is given.
+    pub(super) fn rate(&self) -> f64 {
+        match (self.plan.kind, &self.plan.total_rates.0[..]) {
+            (PlanName::Point, [total]) => total / f64::from(self.switches.count.max(1)),
+            _ => self.traffic.rate,
+        }
+    }
+
     /// The rates of a sweep.
     pub(super) fn sweep_rates(&self) -> SweepRates {
         match (&self.plan.rates.0[..], &self.plan.total_rates.0[..]) {
@@ -237,7 +246,7 @@ impl Draft {
                 };
                 return Some(counts.iter().map(all).fold(0.0, f64::max));
             }
-            _ => self.traffic.rate,
+            _ => self.rate(),
         };
         Some(rate * f64::from(self.most_switches()))
     }
@@ -258,7 +267,8 @@ impl Draft {
     }
 
     /// The checked form. Only for drafts that passed the checks.
-    pub(super) fn into_config(self) -> Config {
+    pub(super) fn into_config(mut self) -> Config {
+        self.traffic.rate = self.rate();
         let (offered, ports, topology) = (self.offered(), self.ports(), self.topology());
         let threads = self.threads.0.unwrap_or_else(|| self.automatic_threads());
         let search = PlanKind::Search {

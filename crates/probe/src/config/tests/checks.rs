@@ -376,6 +376,30 @@ fn a_sweep_varies_something() {
 }
 
 #[test]
+fn a_point_has_one_rate_of_each_switch_or_of_all() {
+    refused(
+        "plan.total-rates = \"1k,2k\"\n",
+        "probe.toml:1: plan.total-rates: a point has one rate, and these are 2; write one rate, or \
+         plan.kind = \"sweep\"",
+    );
+    refused(
+        "plan.total-rates = 5000\ntraffic.rate = 100\n",
+        "probe.toml:1: plan.total-rates: the rate is of each switch or of all together, not both; \
+         write one of traffic.rate and plan.total-rates",
+    );
+    refused(
+        "plan.total-rates = 5000\ntraffic.mode = \"closed\"\n",
+        "probe.toml:1: plan.total-rates: rates can be set in open mode only, and traffic.mode is \
+         closed; write traffic.mode = \"open\", or no rate",
+    );
+    refused(
+        "plan.total-rates = 0.1\nswitches.count = 500\n",
+        "probe.toml:1: plan.total-rates: leaves a switch less than 0.001 packet-ins per second; write \
+         a higher rate, or fewer switches",
+    );
+}
+
+#[test]
 fn a_search_varies_the_rate() {
     refused(
         "plan.kind = \"search\"\ntraffic.mode = \"flood\"\n",

@@ -104,6 +104,11 @@ fn a_sweep_varies_one_thing_or_two() {
     let PlanKind::Sweep { rates, switches } = total else { panic!("{total:?}") };
     assert_eq!((rates.count(), switches), (2, vec![1, 4]));
     assert_eq!(rates.per_switch(4).collect::<Vec<_>>(), [250.0, 500.0]);
+    // A point has its share of the rate of all together as well.
+    let point = config("plan.total-rates = \"1k\"\nswitches.count = 50\n");
+    assert_eq!((point.plan.kind, point.traffic.rate), (PlanKind::Point, 20.0));
+    let chosen = config("plan = { kind = \"point\", total-rates = \"1k\" }\nswitches.count = 8\n");
+    assert_eq!(chosen.traffic.rate, 125.0);
     assert_eq!(
         kind("plan = { kind = \"search\", low = 5, high = \"1k\", loss = 0.01 }\n"),
         PlanKind::Search { low: 5.0, high: 1000.0, precision: 0.05, loss: 0.01 }
