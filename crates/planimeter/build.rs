@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is compiled, relative to the root of the sources.
+/// The files and folders that are compiled, relative to the root of the sources.
 const SOURCES: [&str; 4] = ["Cargo.toml", "Cargo.lock", "crates", "programs"];
 
 fn main() {
@@ -26,7 +26,7 @@ fn root() -> PathBuf {
     root.canonicalize().unwrap_or(root)
 }
 
-/// The commit of the sources, if they lie in their own repository, and not as a part of another one.
+/// Returns the commit of the sources, if they lie in a repository of their own.
 fn commit(root: &Path) -> Option<String> {
     let top = git(root, &["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root {
@@ -62,7 +62,7 @@ fn watch(path: &Path) {
     }
 }
 
-/// What git prints; nothing if there is no git, or it fails.
+/// Runs git and returns its output, or `None` without git or where it fails.
 fn git(root: &Path, words: &[&str]) -> Option<String> {
     let output = Command::new("git")
         .current_dir(root)

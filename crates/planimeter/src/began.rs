@@ -1,4 +1,6 @@
-//! A measurement begins: its command, its build and its time are the same in the results of all verbs.
+//! The start of a measurement: command, build and time are recorded alike by all verbs.
+
+use std::path::{Path, PathBuf};
 
 use provenance::{Began, Build};
 
@@ -9,9 +11,55 @@ pub(crate) fn now() -> Began {
     Began::now(command_line())
 }
 
-/// The command line as results may show it: without a password.
+/// The command line as results may show it: without a password, and with a program that a shell
+/// finds here.
 pub(crate) fn command_line() -> Vec<String> {
-    arguments::recorded(std::env::args())
+    let words = arguments::recorded(std::env::args().skip(1));
+    std::iter::once(program()).chain(words).collect()
+}
+
+/// A command for a user to type, of one that names this program `planimeter`.
+pub(crate) fn typed(command: &str) -> String {
+    match command.strip_prefix("planimeter ") {
+        Some(rest) => format!("{} {rest}", program()),
+        None => command.to_owned(),
+    }
+}
+
+/// The word by which a shell in this folder finds this program: its name where that leads to it,
+/// else its path, such as `target/quick/planimeter` for who built it and did not install it.
+pub(crate) fn program() -> String {
+    let started = std::env::args().next().unwrap_or_else(|| "planimeter".to_owned());
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&search).collect();
+    let executable = std::env::current_exe().ok();
+    let folder = std::env::current_dir().ok();
+    found_by(&started, executable.as_deref(), folder.as_deref(), &folders)
+}
+
+/// Returns the word of [`program`] for a program that was `started` by that word and lies at
+/// `executable`, for a shell in the folder `here` that looks for programs in `folders`.
+fn found_by(
+    started: &str,
+    executable: Option<&Path>,
+    here: Option<&Path>,
+    folders: &[PathBuf],
+) -> String {
+    let Some(executable) = executable.filter(|_| started.contains('/')) else {
+        return started.to_owned();
+    };
+    let name = executable.file_name().unwrap_or_default();
+    let real = executable.canonicalize().ok();
+    let first = folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    if real.is_some() && first.and_then(|path| path.canonicalize().ok()) == real {
+        return name.to_string_lossy().into_owned();
+    }
+    match here.and_then(|here| executable.strip_prefix(here).ok()) {
+        // A name alone would be looked for elsewhere.
+        Some(below) if below.components().count() == 1 => format!("./{}", below.display()),
+        Some(below) => below.display().to_string(),
+        None => executable.display().to_string(),
+    }
 }
 
 /// The build of this program, as `build.rs` found it.
@@ -21,5 +69,41 @@ pub(crate) fn build() -> Build {
         commit: commit.map(str::to_owned),
         modified: commit.map(|_| env!("PLANIMETER_MODIFIED") == "true"),
         profile: env!("PLANIMETER_PROFILE").to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_called_as_a_shell_finds_it() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path().canonicalize().expect("it is there");
+        let (built, installed) = (root.join("here/target/quick"), root.join("bin"));
+        for folder in [&built, &installed] {
+            std::fs::create_dir_all(folder).expect("a folder");
+            std::fs::write(folder.join("planimeter"), "").expect("a file");
+        }
+        let here = root.join("here");
+        let folders = [root.join("absent"), installed.clone()];
+        let called = |started: &str, folder: &Path, here: &Path| {
+            let executable = folder.join("planimeter");
+            found_by(started, Some(&executable), Some(here), &folders)
+        };
+        // Found by its name, or by a path to what the name finds.
+        assert_eq!(called("planimeter", &installed, &here), "planimeter");
+        let path = installed.join("planimeter").display().to_string();
+        assert_eq!(called(&path, &installed, &here), "planimeter");
+        // Built and not installed: an installed one of that name would be another.
+        let path = built.join("planimeter").display().to_string();
+        assert_eq!(called(&path, &built, &here), "target/quick/planimeter");
+        assert_eq!(called("./planimeter", &built, &built), "./planimeter");
+        assert_eq!(called(&path, &built, &installed), path);
+        // A link there leads to this one.
+        std::fs::remove_file(installed.join("planimeter")).expect("it was there");
+        std::os::unix::fs::symlink(&path, installed.join("planimeter")).expect("a link");
+        assert_eq!(called(&path, &built, &here), "planimeter");
+        assert_eq!(found_by("a/planimeter", None, Some(&here), &folders), "a/planimeter");
     }
 }

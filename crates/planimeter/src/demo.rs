@@ -21,8 +21,8 @@ const ABOUT: &str = "Answer all three questions on embedded parts, in about a mi
 const LONG_ABOUT: &str = "\
 Answer all three questions on embedded parts, in about a minute.
 
-How much can this SDN controller take? Emulated switches offer growing rates of packet-ins to the reference controller, over \
-OpenFlow 1.3 and over P4Runtime. How fast is this P4 program, when packets themselves write its table, and which table design \
+How much can this SDN controller take? Emulated switches double the rate of packet-ins until the reference controller no longer \
+keeps up, over OpenFlow 1.3 and over P4Runtime. How fast is this P4 program, when packets themselves write its table, and which table design \
 should it use? A program runs on the interpreter and as machine code, and its table by each design. What delay can be \
 guaranteed? The functions of a P4 pipeline are measured, a model is made of them and verified, and a small network of that \
 pipeline and that controller gets its delay bounds.
@@ -81,12 +81,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         provenance: began.provenance(),
     };
     document.notes.extend(report::unoptimised("controllers, programs or devices"));
-    // Who built it and did not install it would find no command of that name.
-    if std::env::args().next().is_some_and(|program| program.contains('/')) {
-        let note = "In the commands below planimeter stands for this program: cargo run --release --, or what cargo \
-                    build --release leaves in target/release.";
-        document.notes.push(note.to_owned());
-    }
     let mut known = Known::default();
     let parts: [(&str, Measure<'_>); 4] = [
         (
@@ -104,7 +98,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let outcome = measure(&mut known);
         document.provenance = began.provenance();
         match outcome {
-            Ok(part) => {
+            Ok(mut part) => {
+                for (_, command) in &mut part.section.commands {
+                    *command = began::typed(command);
+                }
                 document.findings.extend(part.findings);
                 document.notes.extend(part.notes);
                 document.sections.push(part.section);

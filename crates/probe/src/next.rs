@@ -6,6 +6,8 @@ use crate::outcome::Backlog;
 const SHARE: f64 = 0.8;
 /// The proposed wait over the time that the backlog takes at the rate of answers.
 const SPARE: f64 = 1.5;
+/// The rate of all switches together, in whose place the rate of each is proposed.
+const TOTAL_RATE: &str = "--total-rate";
 /// The longest time to wait that is worth proposing, in seconds.
 const LONGEST: f64 = 3_600.0;
 
@@ -17,7 +19,8 @@ pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> 
     if rate <= 0.0 {
         return None;
     }
-    let slower = with_option(command, "-r", "--rate", &rate.to_string());
+    let command = without_option(command, TOTAL_RATE);
+    let slower = with_option(&command, "-r", "--rate", &rate.to_string());
     let wait = backlog.time_to_answer_s.map(|seconds| (SPARE * seconds).ceil());
     let wait = match wait.filter(|seconds| *seconds <= LONGEST) {
         Some(seconds) => {
@@ -39,19 +42,31 @@ fn two_digits(rate: f64) -> f64 {
     (whole * 100.0).round() / 100.0
 }
 
+/// A command without an option that has a value.
+fn without_option(command: &[String], long: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = command.iter();
+    while let Some(word) = rest.next() {
+        if word == long {
+            rest.next();
+        } else if word.strip_prefix(long).is_none_or(|value| !value.starts_with('=')) {
+            words.push(word.clone());
+        }
+    }
+    words
+}
+
 /// A command with another value of an option, as words for a shell.
 fn with_option(command: &[String], short: &str, long: &str, value: &str) -> Vec<String> {
     let mut words = Vec::new();
-    let mut rest = command.iter().enumerate();
-    while let Some((place, word)) = rest.next() {
+    let mut rest = command.iter();
+    while let Some(word) = rest.next() {
         let with_value = word.strip_prefix(long).is_some_and(|value| value.starts_with('='))
             || !word.starts_with("--") && word.starts_with(short) && word.len() > short.len();
         if word == short || word == long {
             rest.next();
         } else if !with_value {
-            // The program by its name, wherever it lies.
-            let name = word.rsplit('/').next().unwrap_or(word);
-            words.push(if place == 0 { name.to_owned() } else { quoted(word) });
+            words.push(quoted(word));
         }
     }
     words.extend([short.to_owned(), value.to_owned()]);
@@ -86,10 +101,18 @@ mod tests {
             growth_rate: 15_500.0,
             time_to_answer_s: Some(372.0),
         };
-        for typed in ["-n 16 -r 1k", "-n 16 -r1k", "--rate 1k -n 16", "--rate=1k -n 16", "-n 16"] {
-            let command = command(&format!("/usr/bin/planimeter probe {typed}"));
+        for typed in [
+            "-n 16 -r 1k",
+            "-n 16 -r1k",
+            "--rate 1k -n 16",
+            "--rate=1k -n 16",
+            "-n 16",
+            "--total-rate 16k -n 16",
+            "--total-rate=16k -n 16",
+        ] {
+            let command = command(&format!("target/quick/planimeter probe {typed}"));
             let next = sentence(&command, 16, &backlog);
-            let expected = "Next: `planimeter probe -n 16 -r 24`, or wait until it is answered with \
+            let expected = "Next: `target/quick/planimeter probe -n 16 -r 24`, or wait until it is answered with \
                             `--drain until-empty:558s`.";
             assert_eq!(next.as_deref(), Some(expected), "{typed}");
         }

@@ -5,6 +5,7 @@ use device::export::Server;
 use report::page::document::Section;
 use report::page::{Cell, Figure, Table};
 use report::plot::{Axis, Plot};
+use report::value::Value;
 use statistics::Unit;
 
 use super::{Known, Part, Stage};
@@ -21,22 +22,25 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
     let mut results: Vec<(Protocol, RunResult)> = Vec::new();
     for protocol in Protocol::BOTH {
         let folder = format!("controller-{}", protocol.name().to_lowercase());
-        let (rates, measure, repetitions) = match stage.quick {
-            true => ("100,200", "200ms", "2"),
-            false => ("250,1k,4k", "1s", "3"),
+        // Each rate takes about a second, and 8 doublings at most lead to the highest: the search ends
+        // in half a minute at worst.
+        let (low, high, precision, measure) = match stage.quick {
+            true => ("50", "400", "0.5", "200ms"),
+            false => ("250", "64k", "0.25", "400ms"),
         };
         let job = Job {
             protocol,
             switches: SWITCHES,
             settings: &[
-                ("plan.kind", "sweep"),
-                ("plan.rates", rates),
-                ("plan.repetitions", repetitions),
+                ("plan.kind", "search"),
+                ("plan.low", low),
+                ("plan.high", high),
+                ("plan.precision", precision),
                 ("traffic.arrivals", "exponential"),
                 ("timing.settle", "200ms"),
-                ("timing.warm-up", "300ms"),
+                ("timing.warm-up", "100ms"),
                 ("timing.measure", measure),
-                ("timing.drain", "1s"),
+                ("timing.drain", "300ms"),
             ],
             folder: &folder,
             about: protocol.name(),
@@ -64,22 +68,35 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
     })
 }
 
-/// The highest rate of which everything was answered.
+/// The rates that the search found, and what ended it.
 fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
-    let whole = |point: &&Point| point.summary.get("loss").is_some_and(|loss| loss.max == 0.0);
-    let offered = |point: &Point| point.offered_rate.unwrap_or_default();
-    let points = result.points.iter().filter(whole);
-    let best = points.max_by(|a, b| offered(a).total_cmp(&offered(b)))?;
+    let search = result.search.as_ref()?;
+    let rate = |rate: f64| Value::new(rate, Unit::PerSecond).words();
+    let name = protocol.name();
+    let most = rate(search.maximum_received_rate);
+    let Some(loss_free) = search.loss_free_rate else {
+        return Some(format!(
+            "Controller over {name}: it answered at most {most} from {SWITCHES} switches, and some were lost at every rate."
+        ));
+    };
+    let end = match (search.lossy_rate, search.limited_by_probe) {
+        (None, _) => {
+            "which is the highest rate that was offered, so that its limit lies beyond".to_owned()
+        }
+        (Some(_), true) => format!(
+            "and {most} at most; the probe was the limit there, so that the controller may take more"
+        ),
+        (Some(lossy), false) => {
+            format!("and {most} at most: beyond is its limit, seen at {}", rate(lossy))
+        }
+    };
+    let offered =
+        |point: &&Point| point.offered_rate.is_some_and(|rate| rate <= loss_free * (1.0 + 1e-9));
+    let best = result.points.iter().filter(offered).last()?;
     let (median, p99) = (value(best, "rtt.p50")?, value(best, "rtt.p99")?);
-    let limit =
-        match best.trials.iter().any(|trial| trial.verdict.saturated == Saturated::Controller) {
-            true => "which is its limit",
-            false => "and was not at its limit",
-        };
     Some(format!(
-        "Controller over {}: it answered all of {} packet-ins/s from {SWITCHES} switches, {limit}; median {}, 99 % within {}.",
-        protocol.name(),
-        offered(best),
+        "Controller over {name}: it answered all of {} from {SWITCHES} switches (median {}, 99 % within {}), {end}.",
+        rate(loss_free),
         median.words(),
         p99.words(),
     ))
@@ -102,7 +119,8 @@ fn notes(results: &[(Protocol, RunResult)]) -> Vec<String> {
 
 fn section(results: &[(Protocol, RunResult)]) -> Section {
     let mut table = Table::of_values(
-        "Means over repetitions with 95 % confidence intervals; times from the moment when a packet-in was due",
+        "Rates that the search tried, means over trials with 95 % confidence intervals where there were several; times from \
+         the moment when a packet-in was due",
         ["offered", "answered", "lost", "median", "p99", "CPU"],
     );
     for (protocol, result) in results {
@@ -116,20 +134,21 @@ fn section(results: &[(Protocol, RunResult)]) -> Section {
         }
     }
     let figure = |title: &str, y: Axis, metric: &str| {
-        let x = Axis::linear("packet-ins offered, all switches", Unit::PerSecond);
+        let x = Axis::logarithmic("packet-ins offered, all switches", Unit::PerSecond);
         let lines = results.iter().map(|(protocol, result)| {
             series(protocol.name(), &result.points, |point| point.offered_rate, metric)
         });
         Figure::plot(Plot::of_values(title, x, y, lines.collect()), "")
     };
-    let answered = Axis::linear("answered", Unit::PerSecond);
+    let answered = Axis::logarithmic("answered", Unit::PerSecond);
     let response = Axis::logarithmic("response time from due", Unit::Seconds);
     Section {
         id: "controller".to_owned(),
         title: "How much can this SDN controller take?".to_owned(),
         text: vec![format!(
             "{SWITCHES} emulated switches send packet-ins to the reference controller (reactive forwarding), at times that are \
-             fixed beforehand; each answer is tied to its packet-in."
+             fixed beforehand; each answer is tied to its packet-in. The rate doubles until the controller no longer keeps up, \
+             and the search halves what lies between."
         )],
         tables: vec![table],
         figures: vec![

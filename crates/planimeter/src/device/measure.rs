@@ -12,6 +12,7 @@ use device::measure::{
     BenchError, Ending, Job, MeasureError, Measured, Plan, Step, Watch, clock_line, measure,
 };
 
+use crate::began;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::{self, layout};
@@ -96,7 +97,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Ending::Complete => ExitCode::SUCCESS,
         Ending::Interrupted => {
             eprintln!(
-                "interrupted; go on with: planimeter device measure {} --resume {}",
+                "interrupted; go on with: {} device measure {} --resume {}",
+                began::program(),
                 file.display(),
                 directory.display()
             );

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use statistics::Unit;
 
 use super::published::{Exhibit, Paper, Published};
+use crate::began;
 
 /// What an experiment found.
 #[derive(Default, Serialize, Deserialize)]
@@ -74,7 +75,7 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
         commands: exhibit
             .commands
             .iter()
-            .map(|command| ("The same on yours:".to_owned(), command.clone()))
+            .map(|command| ("The same on yours:".to_owned(), began::typed(command)))
             .collect(),
         links: measured.links.clone(),
     }
