@@ -101,6 +101,18 @@ fn the_book_is_whole() {
             if !folder.join(&link).exists() {
                 failures.push(format!("{}: {link} is not there", page.display()));
             }
+            // mdBook puts nothing but the folder of its pages into the book.
+            let is_of_book = page.starts_with(&docs);
+            if is_of_book && !plain(&folder.join(&link)).starts_with(plain(&docs)) {
+                let page = page.display();
+                failures.push(format!("{page}: {link} leads out of the book; link {REPOSITORY}"));
+            }
+        }
+        for file in in_repository(&text) {
+            checked += 1;
+            if !root.join(&file).exists() {
+                failures.push(format!("{}: the repository lacks {file}", page.display()));
+            }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -170,6 +182,19 @@ fn plain(path: &Path) -> PathBuf {
         }
         so_far
     })
+}
+
+/// Where links out of the book lead.
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+
+/// Files and folders of the repository that a page links to by the address of the repository.
+fn in_repository(text: &str) -> Vec<String> {
+    let of = |kind: &str| format!("]({REPOSITORY}/{kind}/main/");
+    let targets = ["blob", "tree"].map(|kind| {
+        let rest = text.split(&of(kind)).skip(1).map(str::to_owned).collect::<Vec<_>>();
+        rest.into_iter().filter_map(|rest| Some(rest.split([')', '#']).next()?.to_owned()))
+    });
+    targets.into_iter().flatten().collect()
 }
 
 /// Files that a page links to, without the places in them.
