@@ -1,16 +1,16 @@
 //! `planimeter bench`: from arguments to traffic, its runs, and what is left of them.
 
 mod arguments;
+mod point;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use ::tables::machine;
-use ::throughput::UpdateMethod;
-use ::throughput::ports::{Io, run_on};
-use ::throughput::run::{Case, Settings, Stage, run_methods};
-use ::throughput::traffic::{TrafficError, Wanted, Workload};
+use ::throughput::ports::Io;
+use ::throughput::run::Case;
+use ::throughput::traffic::{TrafficError, Wanted};
 use clap::ArgMatches;
 use ir::{Program, with_large_stack};
 use p4lang::compile_text;
@@ -24,10 +24,11 @@ use crate::began;
 use crate::crew::{Crew, Items, status};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, layout};
-use crate::progress::Steps;
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 pub(crate) use arguments::command;
+pub(crate) use point::made;
+use point::{Audience, Subject, Traffic};
 
 /// The program of the paper's evaluation, and what it is called.
 const PAPER: (&str, &str) = ("entry_update.p4", include_str!("../../../programs/entry_update.p4"));
@@ -52,10 +53,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let subject = Subject { methods, io, program };
     let traffics = traffics(matches)?;
     let mut crew = Crew::join()?;
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let directory = crew.leads().then(|| output::directory(matches, "bench")).transpose()?;
     let began = began::now();
-    let mut bar = Bar::new(matches.get_flag("quiet") || !crew.leads(), &interrupt);
+    let audience = Audience::new(matches.get_flag("quiet") || !crew.leads(), &interrupt);
     let items = Items {
         names: traffics.iter().map(Traffic::name).collect(),
         basis: format!("{:?} {settings:?} {:?} {traffics:?}", subject.program, subject.io),
@@ -63,15 +64,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let each = |number: usize| {
         let Some(traffic) = traffics.get(number) else { return Ok(None) };
-        bar.what = traffic.name();
-        match point(&subject, traffic.clone(), &settings, &mut bar) {
+        match audience.point(&subject, traffic.clone(), &settings) {
             Ok(point) => Ok(Some(point)),
             Err(TrafficError::Interrupted) => Ok(None),
             Err(error) => Err(explained(&error, &name, subject.io)),
         }
     };
     let found = crew.share(items, &interrupt, each)?;
-    drop(bar);
+    drop(audience);
     let (Some(found), Some(directory)) = (found, directory) else {
         return crew.leave_helper(&interrupt);
     };
@@ -79,7 +79,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         found.results.into_iter().flatten().filter_map(Result::transpose).collect();
     let points = points.map_err(Failure::input)?;
     if points.is_empty() {
-        return Err(Failure::run("interrupted before anything was measured"));
+        return Err(Failure::Interrupted);
     }
     let provenance = Provenance { shares: found.shares, ..began.provenance() };
     let run = throughput::Run {
@@ -159,14 +159,6 @@ fn program(matches: &ArgMatches) -> Result<(String, Program), Failure> {
     paper(&program::preprocessor(matches))
 }
 
-/// What is measured.
-struct Subject {
-    program: Program,
-    io: Io,
-    /// Methods of change, if some were asked for.
-    methods: Vec<UpdateMethod>,
-}
-
 /// The program of the paper's evaluation.
 pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Program), Failure> {
     let (name, text) = PAPER;
@@ -176,22 +168,6 @@ pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Pr
     let program = compiled.program;
     let program = program.ok_or_else(|| Failure::input(format!("{name} was not compiled")))?;
     Ok((name.to_owned(), program))
-}
-
-/// What packets there are.
-#[derive(Clone, Debug)]
-enum Traffic {
-    Made(Wanted),
-    Given(Vec<Vec<u8>>),
-}
-
-impl Traffic {
-    fn name(&self) -> String {
-        match self {
-            Self::Made(wanted) => format!("{} entries", wanted.flows),
-            Self::Given(packets) => format!("{} packets", packets.len()),
-        }
-    }
 }
 
 fn traffics(matches: &ArgMatches) -> Result<Vec<Traffic>, Failure> {
@@ -211,75 +187,4 @@ fn packets(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {
         packets.push(frame.data.to_vec());
     }
     Ok(packets)
-}
-
-/// Measures a program with traffic that is made from it; what the moving line says.
-pub(crate) fn made(
-    program: &Program,
-    wanted: Wanted,
-    settings: &Settings,
-    interrupt: &AtomicBool,
-    quiet: bool,
-) -> Result<throughput::Point, TrafficError> {
-    let traffic = Traffic::Made(wanted);
-    let subject = Subject { program: program.clone(), io: Io::Memory, methods: Vec::new() };
-    let mut bar = Bar::new(quiet, interrupt);
-    bar.what = traffic.name();
-    point(&subject, traffic, settings, &mut bar)
-}
-
-fn point(
-    subject: &Subject,
-    traffic: Traffic,
-    settings: &Settings,
-    bar: &mut Bar<'_>,
-) -> Result<throughput::Point, TrafficError> {
-    let mut filling = |done, of| bar.show("making entries", done, of);
-    let program = subject.program.clone();
-    let workload = match traffic {
-        Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
-        Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
-    };
-    let mut progress = |stage, done, of| {
-        let name = match stage {
-            Stage::Learning => "learning what must leave",
-            Stage::Comparing => "comparing with the interpreter",
-            Stage::Measuring => "measuring",
-            Stage::Timing => "timing packets",
-        };
-        bar.show(name, done, of)
-    };
-    let findings = match subject.io {
-        Io::Memory => run_methods(&workload, &subject.methods, settings, &mut progress)?,
-        io => run_on(io, &workload, settings, &mut progress)?,
-    };
-    let packets = workload.packets();
-    let entries = workload.entries_by_table();
-    Ok(throughput::Point {
-        flows: packets.len(),
-        packet_bytes: packets.bytes() as f64 / packets.len() as f64,
-        entries: entries.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
-        leaving: workload.leaving(),
-        notes: workload.notes().to_vec(),
-        findings,
-    })
-}
-
-/// A line that moves.
-struct Bar<'i> {
-    steps: Steps,
-    interrupt: &'i AtomicBool,
-    what: String,
-}
-
-impl<'i> Bar<'i> {
-    fn new(quiet: bool, interrupt: &'i AtomicBool) -> Self {
-        Self { steps: Steps::new(quiet), interrupt, what: String::new() }
-    }
-
-    /// Says whether to go on.
-    fn show(&self, stage: &str, done: usize, of: usize) -> bool {
-        self.steps.show(done as u64, of as u64, format!("{}: {stage}", self.what));
-        !self.interrupt.load(Ordering::Relaxed)
-    }
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let network = arguments::network(matches, network).map_err(|error| in_file(&error))?;
     let analyses = arguments::analyses(matches);
     let flows = arguments::flows(matches, &network)?;
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let analyser = Analyser::new(&network, settings.clone()).stopped_by(Arc::clone(&interrupt));
     let with_runs = with_runs(matches, &flows);
     // Parts rather than flows, so that flows of one part are bounded on all cores.

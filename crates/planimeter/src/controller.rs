@@ -231,7 +231,7 @@ fn serve(
     run: impl FnOnce(&AtomicBool) -> std::io::Result<()>,
 ) -> Result<ExitCode, Failure> {
     ::probe::host::raise_file_limit();
-    let stop = interrupt::flag().map_err(Failure::run)?;
+    let stop = interrupt::flag();
     say(ready);
     let start = Instant::now();
     let outcome = std::thread::scope(|scope| {

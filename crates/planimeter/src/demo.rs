@@ -64,7 +64,7 @@ struct Known {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let directory = output::directory(matches, "demo")?;
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let stage = Stage::of(directory.path(), &interrupt, matches);
     let began = began::now();
     let mut document = Document {

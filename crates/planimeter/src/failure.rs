@@ -12,6 +12,8 @@ pub(crate) enum Failure {
     Run(String),
     /// Who is to be measured could not be reached.
     OutOfReach(String),
+    /// The user ended the verb, and there is nothing to leave.
+    Interrupted,
 }
 
 /// Exit status where the controller could not be reached, so that a script can tell a controller
@@ -44,6 +46,7 @@ impl Failure {
             Self::Input(_) => 2,
             Self::Run(_) => 1,
             Self::OutOfReach(_) => OUT_OF_REACH,
+            Self::Interrupted => INTERRUPTED,
         })
     }
 }
@@ -52,6 +55,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(text) | Self::Run(text) | Self::OutOfReach(text) => f.write_str(text),
+            Self::Interrupted => f.write_str("interrupted before anything was measured"),
         }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let mut notes = resolved.notes.clone();
     notes.extend(null.as_ref().and_then(|_| null::note(&resolved.config)));
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let result = measure(&resolved, notes, ports, interrupt.clone(), None)?;
     let allow_missing = resolved.config.timing.allow_missing;
     Ok(ExitCode::from(verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing)))
@@ -89,7 +89,7 @@ fn together(resolved: &Resolved, calibrates: bool, mut group: Group) -> Result<E
              planimeter controller -a null, and name it with --controller",
         ));
     }
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let status = match group.is_first() {
         true => {
             let notes = resolved.notes.clone();
@@ -112,7 +112,7 @@ fn together(resolved: &Resolved, calibrates: bool, mut group: Group) -> Result<E
 
 /// Emulates the switches until told to end.
 fn serve(config: &Config) -> Result<ExitCode, Failure> {
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let live = Arc::new(Live::default());
     let progress = Progress::start(live.clone(), config.output.quiet);
     let count = config.switches.count;
@@ -143,7 +143,7 @@ fn measure(
         notes,
         ports,
         live: live.clone(),
-        interrupt,
+        interrupt: interrupt.clone(),
     };
     let mut watcher = Keeper {
         progress: Progress::start(live, config.output.quiet),
@@ -165,7 +165,11 @@ fn measure(
                 result.completion = Completion::Partial { reason: error.to_string() };
                 show(&result, &directory, resolved)?;
             }
-            return Err(Failure::of_probe(&error));
+            // What an interrupt kept from being reached says nothing against the controller.
+            return Err(match interrupt.load(Ordering::Relaxed) {
+                true => Failure::Interrupted,
+                false => Failure::of_probe(&error),
+            });
         }
     };
     show(&result, &directory, resolved)?;

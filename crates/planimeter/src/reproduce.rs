@@ -81,7 +81,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         matches.get_many::<String>("figures").unwrap_or_default().map(String::as_str).collect();
     let chosen = choose(&papers, &wanted)?;
     let mut crew = Crew::join()?;
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let directory = crew.leads().then(|| output::directory(matches, "reproduce")).transpose()?;
     // What another rank measures leaves its files there, and goes to the first.
     let scratch = tempfile::tempdir().map_err(Failure::run)?;

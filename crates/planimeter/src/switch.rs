@@ -40,7 +40,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if let Some(warning) = arguments::exposure(matches) {
         eprintln!("planimeter: {warning}");
     }
-    let stop = interrupt::flag().map_err(Failure::run)?;
     let planned = devices::planned(matches)?;
     let workers = usize::from(matches.get_one::<u16>("workers").copied().unwrap_or(1));
     // Before the ports are opened, so that no change goes unseen.
@@ -78,6 +77,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
         error => Failure::input(error),
     })?;
+    // Until here, programs are compiled, and an interrupt ends that at once.
+    let stop = interrupt::flag();
     let ready = ready(&switch, &planned);
     say(&ready);
     let top = matches.get_flag("top").then(|| Top::begin(switch.state()));

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::hint::black_box;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -114,15 +114,21 @@ pub struct Latency {
 }
 
 /// Measures dependent accesses over `bytes` of memory in random order, for about `time`. `None` where the memory
-/// does not suffice.
-pub fn latency(bytes: usize, time: Duration) -> Option<Latency> {
+/// does not suffice, and where it is interrupted.
+pub fn latency(bytes: usize, time: Duration, interrupt: &AtomicBool) -> Option<Latency> {
     const HOPS: usize = 1 << 16;
+    /// Lines between two looks at the interrupt.
+    const LOOK: usize = 1 << 12;
     let lines = (bytes / LINE).max(2);
     let region = Region::new(lines * LINE)?;
     // One cycle through all lines (Sattolo 1986), so that no prefetcher knows the next.
     let mut order: Vec<u32> = (0..u32::try_from(lines).ok()?).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let interrupted = |at: usize| at.is_multiple_of(LOOK) && interrupt.load(Ordering::Relaxed);
     for at in (1..lines).rev() {
+        if interrupted(at) {
+            return None;
+        }
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -130,6 +136,9 @@ pub fn latency(bytes: usize, time: Duration) -> Option<Latency> {
         order.swap(at, other);
     }
     for (line, &next) in order.iter().enumerate() {
+        if interrupted(line) {
+            return None;
+        }
         region.word(line * LINE).store(u64::from(next) * LINE as u64, Ordering::Relaxed);
     }
     let mut at = 0;
@@ -141,10 +150,15 @@ pub fn latency(bytes: usize, time: Duration) -> Option<Latency> {
         black_box(at);
         start.elapsed().as_secs_f64() * 1e9 / hops as f64
     };
-    chase(lines.min(1 << 22));
+    for _ in 0..lines.min(1 << 22).div_ceil(HOPS) {
+        chase(HOPS);
+        if interrupt.load(Ordering::Relaxed) {
+            return None;
+        }
+    }
     let end = Instant::now() + time;
     let mut rounds = vec![chase(HOPS)];
-    while Instant::now() < end {
+    while Instant::now() < end && !interrupt.load(Ordering::Relaxed) {
         rounds.push(chase(HOPS));
     }
     rounds.sort_by(f64::total_cmp);
@@ -163,7 +177,7 @@ mod tests {
     #[test]
     fn a_chase_goes_through_every_size() {
         for bytes in [1, 128, 4096, 3 << 20] {
-            let latency = latency(bytes, Duration::ZERO).unwrap();
+            let latency = latency(bytes, Duration::ZERO, &AtomicBool::new(false)).unwrap();
             assert!(latency.nanoseconds > 0.0 && latency.nanoseconds <= latency.median);
         }
     }

@@ -9,7 +9,7 @@
 
 use crate::check::{Expected, NOW};
 use crate::packets::Packets;
-use crate::run::{Case, Findings, Latency, Progress, Settings, Stage, pin, prepare};
+use crate::run::{Case, Findings, Latency, Progress, Settings, Stage, pin, prepare, so_far};
 use crate::times::{self, Times};
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
@@ -103,11 +103,11 @@ pub fn run_on(
     settings: &Settings,
     progress: &mut Progress<'_>,
 ) -> Result<Findings, TrafficError> {
-    let expected = Expected::learn(workload, &mut |done, of| progress(Stage::Learning, done, of))?;
+    let expected = Expected::learn(workload, &mut |done, of| progress.step(Stage::Learning, done, of))?;
     let settings = &Settings { cores: vec![1], ..settings.clone() };
     let mut subjects = Vec::new();
     for (position, path) in settings.paths.iter().enumerate() {
-        if !progress(Stage::Comparing, position, settings.paths.len()) {
+        if !progress.step(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
         subjects.extend(prepare(workload, None, *path, settings)?);
@@ -121,7 +121,7 @@ pub fn run_on(
     'repetitions: for repetition in 0..settings.repetitions {
         for position in 0..subjects.len() {
             let done = repetition * subjects.len() + position;
-            if !progress(Stage::Measuring, done, settings.repetitions * subjects.len()) {
+            if !progress.step(Stage::Measuring, done, settings.repetitions * subjects.len()) {
                 findings.interrupted = true;
                 break 'repetitions;
             }
@@ -137,13 +137,14 @@ pub fn run_on(
             subject.case.rates.push(done.rate);
             subject.case.idle.push(done.idle);
             done.count(&mut subject.case);
+            progress.measured(so_far(&findings, &subjects));
         }
     }
     'times: for repetition in 0..settings.repetitions {
         for position in 0..subjects.len() {
             let done = repetition * subjects.len() + position;
             let of = settings.repetitions * subjects.len();
-            if findings.interrupted || !progress(Stage::Timing, done, of) {
+            if findings.interrupted || !progress.step(Stage::Timing, done, of) {
                 findings.interrupted = true;
                 break 'times;
             }

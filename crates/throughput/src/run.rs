@@ -191,8 +191,23 @@ pub enum Stage {
     Timing,
 }
 
-/// Told where a run is, and how much of how much is done there; says whether to go on.
-pub type Progress<'p> = dyn FnMut(Stage, usize, usize) -> bool + 'p;
+/// What a caller learns of a run while it goes on.
+pub trait Watch {
+    /// Takes where the run is, and how much of how much is done there; returns whether to go on.
+    fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool;
+
+    /// Takes what has been measured so far, after each repetition of a case.
+    fn measured(&mut self, _so_far: Findings) {}
+}
+
+impl<F: FnMut(Stage, usize, usize) -> bool> Watch for F {
+    fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool {
+        self(stage, done, of)
+    }
+}
+
+/// The watch that a run reports to.
+pub type Progress<'p> = dyn Watch + 'p;
 
 /// Measures a workload.
 ///
@@ -223,10 +238,10 @@ pub fn run_methods(
         [] => vec![None],
         methods => methods.iter().copied().map(Some).collect(),
     };
-    let expected = Expected::learn(workload, &mut |done, of| progress(Stage::Learning, done, of))?;
+    let expected = Expected::learn(workload, &mut |done, of| progress.step(Stage::Learning, done, of))?;
     let mut subjects = Vec::new();
     for (position, path) in settings.paths.iter().enumerate() {
-        if !progress(Stage::Comparing, position, settings.paths.len()) {
+        if !progress.step(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
         for method in &asked {
@@ -239,9 +254,9 @@ pub fn run_methods(
         Findings { io: Io::Memory, cases: Vec::new(), copied: Vec::new(), interrupted: false };
     let cases = subjects.len();
     'repetitions: for repetition in 0..settings.repetitions {
-        for (position, subject) in subjects.iter_mut().enumerate() {
+        for position in 0..cases {
             let done = repetition * cases + position;
-            if !progress(Stage::Measuring, done, settings.repetitions * cases) {
+            if !progress.step(Stage::Measuring, done, settings.repetitions * cases) {
                 findings.interrupted = true;
                 break 'repetitions;
             }
@@ -250,7 +265,8 @@ pub fn run_methods(
             }
             let seed = settings.seed.wrapping_add(repetition as u64);
             let settings = Settings { seed, ..settings.clone() };
-            subject.repeat(&expected, &settings)?;
+            subjects[position].repeat(&expected, &settings)?;
+            progress.measured(so_far(&findings, &subjects));
         }
     }
     for subject in subjects.iter_mut().filter(|_| !findings.interrupted) {
@@ -258,23 +274,30 @@ pub fn run_methods(
         subject.table_access(settings)?;
     }
     'times: for repetition in 0..settings.repetitions {
-        for (position, subject) in subjects.iter_mut().enumerate() {
+        for position in 0..cases {
             let done = repetition * cases + position;
-            if findings.interrupted || !progress(Stage::Timing, done, settings.repetitions * cases)
+            if findings.interrupted || !progress.step(Stage::Timing, done, settings.repetitions * cases)
             {
                 findings.interrupted = true;
                 break 'times;
             }
             let seed = settings.seed.wrapping_add(repetition as u64);
             let settings = Settings { seed, ..settings.clone() };
-            subject.open_loop(&settings)?;
+            subjects[position].open_loop(&settings)?;
             if asks_for_methods {
-                subject.until_seen(&expected, &settings)?;
+                subjects[position].until_seen(&expected, &settings)?;
             }
+            progress.measured(so_far(&findings, &subjects));
         }
     }
     findings.cases = subjects.into_iter().map(|subject| subject.case).collect();
     Ok(findings)
+}
+
+/// Returns the findings with the cases as they are now, for a run that may be left behind before its end.
+pub(crate) fn so_far(findings: &Findings, subjects: &[Subject<'_>]) -> Findings {
+    let cases = subjects.iter().map(|subject| subject.case.clone()).collect();
+    Findings { cases, interrupted: true, ..findings.clone() }
 }
 
 /// A case and the switch that it runs on.

@@ -82,6 +82,9 @@ pub enum TrafficError {
     /// There are no packets.
     #[error("there are no packets")]
     Empty,
+    /// The system refuses a thread.
+    #[error("a thread cannot be started: {0}")]
+    Thread(std::io::Error),
     /// Stopped by the caller.
     #[error("interrupted")]
     Interrupted,

@@ -27,7 +27,7 @@ pub(super) fn run(
     settings: &Settings,
     mut crew: Crew,
 ) -> Result<ExitCode, Failure> {
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let at = |value: &Rational| {
         let network = variation.network(text, format, value);
         let network = network.map_err(|error| format!("{}: {error}", file.display()))?;

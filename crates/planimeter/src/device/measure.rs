@@ -87,7 +87,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let job =
         Job { plan: &plan, directory: &directory, resume: resumed.is_some(), program: &executable };
-    let interrupted = interrupt::flag().map_err(Failure::run)?;
+    let interrupted = interrupt::flag();
     let mut watch = Bar::new(matches.get_flag("quiet"), interrupted);
     let outcome = measure(&job, &mut watch);
     drop(watch);

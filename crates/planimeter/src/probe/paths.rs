@@ -45,7 +45,7 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
         .map_err(Failure::input)?;
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     std::fs::write(directory.path().join("paths.toml"), &text).map_err(Failure::run)?;
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let measured = measure(&plan, &resolved, &directory, &interrupt)?;
     let document = document(&plan, &measured, interrupt.load(Ordering::Relaxed));
     let interrupted = interrupt.load(Ordering::Relaxed);
@@ -115,7 +115,7 @@ fn one(
     let controller = match &path.start {
         Some(command) => {
             let log = directory.path().join("controller.log");
-            Some(Running::start(&filled(command, &devices)?, &log).map_err(of_path)?)
+            Some(Running::start(&filled(command, &devices)?, &log, interrupt).map_err(of_path)?)
         }
         None => None,
     };
@@ -141,9 +141,15 @@ fn one(
         kept: None,
         quiet,
     };
-    let result = probe::run(&resolved.config, context, &mut watcher)
-        .map_err(|error| Failure::of_probe(&error))?;
-    if let Some(status) = controller.and_then(Running::ended_by_itself) {
+    let result = probe::run(&resolved.config, context, &mut watcher).map_err(|error| {
+        match interrupt.load(Ordering::Relaxed) {
+            true => Failure::Interrupted,
+            false => Failure::of_probe(&error),
+        }
+    })?;
+    // An interrupted run is partial, whatever its controller did.
+    if !interrupt.load(Ordering::Relaxed)
+        && let Some(status) = controller.and_then(Running::ended_by_itself) {
         let log = directory.path().join("controller.log");
         return Err(of_path(format!("its controller ended with {status}; see {}", log.display())));
     }

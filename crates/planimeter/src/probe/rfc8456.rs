@@ -21,7 +21,7 @@ use crate::progress::Progress;
 /// Runs the tests, and leaves a run directory.
 pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure> {
     let config = &resolved.config;
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let mut directory = RunDirectory::create_for(config.output.directory.as_deref(), "rfc8456")
         .map_err(Failure::input)?;
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
@@ -43,7 +43,10 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     };
     let outcome = probe::rfc8456::run(config, tests, context, &mut watcher);
     drop(watcher);
-    let result = outcome.map_err(|error| Failure::of_probe(&error))?;
+    let result = outcome.map_err(|error| match interrupt.load(Ordering::Relaxed) {
+        true => Failure::Interrupted,
+        false => Failure::of_probe(&error),
+    })?;
     let candidate = Candidate { name: &name, result: &result };
     let json = report::rfc8456::to_json(&result).map_err(Failure::run)?;
     let text = || report::rfc8456::table(&[candidate], layout());

@@ -52,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::input(format!("no combination of these is offered: {reason}")));
     }
     let mut crew = Crew::join()?;
-    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let interrupt = interrupt::flag();
     let began = began::now();
     let quiet = matches.get_flag("quiet") || !crew.leads();
     let directory = crew.leads().then(|| output::directory(matches, "tables")).transpose()?;
@@ -141,17 +141,18 @@ fn part_name(part: &Plan) -> String {
     })
 }
 
-/// 1 if a threshold broke, a promise broke, or nothing was measured.
+/// Returns 1 if a threshold or a promise broke, else 0.
 fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<u8, Failure> {
+    if findings.measured.is_empty() && findings.interrupted {
+        return Err(Failure::Interrupted);
+    }
     if findings.measured.is_empty() {
         let reason = match findings.not_offered.last() {
-            Some(not) if !findings.interrupted => {
-                // Too large for this machine is a mistake of the one who asked.
-                return Err(Failure::input(format!("nothing could be measured: {}", not.reason)));
-            }
-            _ => "interrupted before the first turn",
+            // Too large for this machine is a mistake of the one who asked.
+            Some(not) => Failure::input(format!("nothing could be measured: {}", not.reason)),
+            None => Failure::run("nothing was measured: the plan has no case"),
         };
-        return Err(Failure::run(format!("nothing was measured: {reason}")));
+        return Err(reason);
     }
     let mut failed = findings.broken_promises().count() > 0;
     for threshold in thresholds {

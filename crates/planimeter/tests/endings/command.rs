@@ -29,6 +29,10 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
     /// Since it was asked to end, if it was.
     pub(crate) took: Duration,
+    /// Processor time of all its threads since then.
+    pub(crate) worked: Duration,
+    /// Its current folder, with what it left there.
+    pub(crate) scratch: TempDir,
 }
 
 /// The command while it runs; dropping this ends it.
@@ -37,6 +41,8 @@ pub(crate) struct Planimeter {
     /// Holds what it prints, and is its current folder.
     scratch: TempDir,
     asked: Instant,
+    /// Its processor time when it was asked.
+    before: Duration,
 }
 
 impl Planimeter {
@@ -66,7 +72,7 @@ impl Planimeter {
             .stderr(file("stderr"))
             .spawn()
             .expect("the command starts");
-        Self { child, scratch, asked: Instant::now() }
+        Self { child, scratch, asked: Instant::now(), before: Duration::ZERO }
     }
 
     fn stdout(&self) -> String {
@@ -93,34 +99,81 @@ impl Planimeter {
         self.wait_until(|| fs::read_to_string(&said).unwrap_or_default().contains(text));
     }
 
+    /// Waits until Ctrl-C no longer ends it as the system does (proc(5), `SigCgt`).
+    pub(crate) fn wait_until_it_handles_signals(&mut self) {
+        let status = format!("/proc/{}/status", self.child.id());
+        let caught = move || {
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+            let bit = |signal: Signal| 1 << (signal.as_raw() - 1);
+            // SIGINT and SIGTERM, whichever is handled last.
+            mask.is_some_and(|mask| [Signal::INT, Signal::TERM].iter().all(|one| mask & bit(*one) != 0))
+        };
+        self.wait_until(caught);
+    }
+
     /// Asks it to end, as Ctrl-C does.
-    pub(crate) fn interrupt(mut self) -> Ended {
+    pub(crate) fn interrupt(self) -> Ended {
+        self.signal(&[Signal::INT])
+    }
+
+    /// Sends signals one right after the other, and waits for the end.
+    pub(crate) fn signal(mut self, signals: &[Signal]) -> Ended {
+        self.before = self.processor_time();
         self.asked = Instant::now();
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
-        kill_process(pid, Signal::INT).expect("the process is ours");
+        for signal in signals {
+            // One that ended at the first is there until it is waited for.
+            kill_process(self.pid(), *signal).expect("the process is ours");
+        }
         self.wait()
+    }
+
+    /// Whether it ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a status").is_some()
+    }
+
+    fn pid(&self) -> Pid {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process")
+    }
+
+    /// Processor time of all threads so far (proc(5), `stat`, in ticks of a hundredth of a second), also of one that has ended
+    /// and was not waited for.
+    fn processor_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.unwrap_or_default();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+        let ticks = |position: usize| -> u64 {
+            fields.get(position).and_then(|text| text.parse().ok()).unwrap_or(0)
+        };
+        Duration::from_millis(10 * (ticks(11) + ticks(12)))
+    }
+
+    /// Whether it has ended and waits to be waited for.
+    fn is_defunct(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        stat.unwrap_or_default().rsplit(')').next().is_none_or(|rest| {
+            rest.split_whitespace().next().is_none_or(|state| state == "Z" || state == "X")
+        })
     }
 
     /// Stops it for a while, as a host does that has no time for it.
     pub(crate) fn pause(&mut self, length: Duration) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
-        kill_process(pid, Signal::STOP).expect("the process is ours");
+        kill_process(self.pid(), Signal::STOP).expect("the process is ours");
         std::thread::sleep(length);
-        kill_process(pid, Signal::CONT).expect("the process is ours");
+        kill_process(self.pid(), Signal::CONT).expect("the process is ours");
     }
 
     pub(crate) fn wait(mut self) -> Ended {
-        let mut status = None;
-        poll("the command ends", || {
-            status = self.child.try_wait().expect("a status");
-            status.is_some()
-        });
-        Ended {
-            code: status.and_then(|status| status.code()),
-            stdout: self.stdout(),
-            stderr: self.stderr(),
-            took: self.asked.elapsed(),
-        }
+        poll("the command ends", || self.is_defunct());
+        let took = self.asked.elapsed();
+        let worked = self.processor_time().saturating_sub(self.before);
+        let status = self.child.wait().expect("a status");
+        let (stdout, stderr) = (self.stdout(), self.stderr());
+        // The command is over, so its folder may outlive this.
+        let scratch = std::mem::replace(&mut self.scratch, TempDir::new().expect("a folder"));
+        Ended { code: status.code(), stdout, stderr, took, worked, scratch }
     }
 }
 

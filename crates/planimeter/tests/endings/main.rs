@@ -1,6 +1,7 @@
 //! How runs of the command end: exit status, Ctrl-C, a full disk, a controller that is not there.
 
 mod command;
+mod interrupts;
 
 use std::fs;
 use std::io::Write;

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::digest::DigestLoop;
@@ -35,6 +36,8 @@ pub(super) struct Lane<'a> {
     pub(super) controller: Option<&'a DigestLoop>,
     /// A call takes so long that each can be timed.
     pub(super) slow: bool,
+    /// Set when the turn is to end early.
+    pub(super) interrupt: &'a AtomicBool,
 }
 
 /// How long each phase lasts.
@@ -80,7 +83,7 @@ impl Lane<'_> {
         };
         start.wait();
         let warm = Instant::now() + phases.warm_up;
-        while Instant::now() < warm {
+        while Instant::now() < warm && !self.interrupted() {
             for _ in 0..stride {
                 call(&mut self);
             }
@@ -103,7 +106,7 @@ impl Lane<'_> {
             let after = Instant::now();
             turn.call.add(after - before);
             turn.operations += (stride * self.batch) as u64;
-            if after >= end {
+            if after >= end || self.interrupted() {
                 break;
             }
         }
@@ -124,12 +127,18 @@ impl Lane<'_> {
             let after = Instant::now();
             turn.single.add(after - before);
             turn.total += 1;
-            if after >= end {
+            if after >= end || self.interrupted() {
                 break;
             }
         }
         turn.at = self.at;
         turn
+    }
+
+    /// Whether the turn is to end early: a read of memory that nobody writes, beside a read of the clock.
+    #[inline(always)]
+    fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
     }
 
     /// Writes the next keys as packets carry them, which is part of the work.

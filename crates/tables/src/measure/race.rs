@@ -120,7 +120,7 @@ pub fn race(
         }
     });
     let updates = made.load(Ordering::Relaxed);
-    let arrived = sum(&table, entries.max(1)).unwrap_or(0);
+    let arrived = sum(&table, entries.max(1), None).unwrap_or(0);
     Ok(Race { storage, lock, updates, lost: updates.saturating_sub(arrived) })
 }
 

@@ -2,14 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::machine::{self, Cache};
 use crate::memory;
 
 use super::samples::Clock;
-use super::subject::{Draws, Subject};
+use super::subject::{Draws, NoSubject, Subject};
 use super::{Case, Findings, Machine, Measured, NotOffered, Plan, Settings, counters_available};
+
+/// How long the updates of all tables are counted once the run was interrupted.
+const COUNTING: Duration = Duration::from_millis(200);
 
 /// What happens now, for a reader who waits.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +35,8 @@ pub enum Progress<'a> {
     },
 }
 
-/// Measures a plan on a machine that [`survey`] looked at. Between two turns `interrupt` is looked at; once it is set, the run ends with what it has.
+/// Measures a plan on a machine that [`survey`] looked at. Once `interrupt` is set, the run ends with the turns that it has; the
+/// one under way does not count.
 pub fn run(
     plan: &Plan,
     settings: &Settings,
@@ -92,9 +96,10 @@ impl Run<'_> {
                 continue;
             }
             (self.progress)(Progress::Filling(case));
-            match Subject::new(*case, self.settings, &mut self.draws) {
+            match Subject::new(*case, self.settings, &mut self.draws, self.interrupt) {
                 Ok(subject) => subjects.push(Some(subject)),
-                Err(reason) => {
+                Err(NoSubject::Interrupted) => unfinished.push(*case),
+                Err(NoSubject::Refused(reason)) => {
                     self.done += self.settings.repetitions;
                     findings.not_offered.push(NotOffered { what: label(case), reason });
                 }
@@ -107,8 +112,9 @@ impl Run<'_> {
                 if self.stopped() {
                     break;
                 }
-                match subject.turn(self.settings, clock) {
-                    Ok(rate) => {
+                match subject.turn(self.settings, clock, self.interrupt) {
+                    Ok(None) => break,
+                    Ok(Some(rate)) => {
                         self.done += 1;
                         let (done, total) = (self.done, self.total);
                         let case = &subject.case;
@@ -122,9 +128,10 @@ impl Run<'_> {
                 }
             }
         }
+        let deadline = self.stopped().then(|| Instant::now() + COUNTING);
         for subject in subjects.into_iter().flatten() {
             let case = subject.case;
-            match subject.finish(clock) {
+            match subject.finish(clock, deadline) {
                 Some(measured) => findings.measured.push(measured),
                 None => unfinished.push(case),
             }
@@ -174,7 +181,7 @@ pub fn survey(
             break;
         }
         progress(Progress::Chasing(bytes));
-        let latency = on(core, || machine::latency(bytes, time));
+        let latency = on(core, || machine::latency(bytes, time, interrupt));
         latencies.extend(latency.flatten().map(|latency| (name, latency)));
     }
     let clock = on(core, Clock::measure).unwrap_or_else(Clock::measure);

@@ -1,9 +1,10 @@
 //! A table that is measured: filled, run by turns, and checked at the end.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::design::{Synchronisation, UpdateMethod};
 use crate::digest::{DigestError, DigestLoop};
@@ -23,6 +24,30 @@ const SINGLE_SHARE: u32 = 4;
 /// Draws by entries and lane, which all tables that share them use.
 pub(super) type Draws = HashMap<(u32, usize), Arc<Vec<u32>>>;
 
+/// Why there is no subject.
+#[derive(Debug)]
+pub(super) enum NoSubject {
+    /// The run was interrupted while the table was filled.
+    Interrupted,
+    /// There is no such table, or not with these entries.
+    Refused(String),
+}
+
+impl From<String> for NoSubject {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+}
+
+/// Looks at the interrupt now and then, while entries are numbered.
+fn look(number: u32, interrupt: &AtomicBool) -> Result<(), NoSubject> {
+    const ENTRIES: u32 = 1024;
+    match number.is_multiple_of(ENTRIES) && interrupt.load(Ordering::Relaxed) {
+        true => Err(NoSubject::Interrupted),
+        false => Ok(()),
+    }
+}
+
 pub(super) struct Subject {
     pub(super) case: Case,
     table: Table,
@@ -36,13 +61,19 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// A filled table, or the reason why there is none.
-    pub(super) fn new(case: Case, settings: &Settings, shared: &mut Draws) -> Result<Self, String> {
+    /// Returns a filled table, or why there is none.
+    pub(super) fn new(
+        case: Case,
+        settings: &Settings,
+        shared: &mut Draws,
+        interrupt: &AtomicBool,
+    ) -> Result<Self, NoSubject> {
         let filled = filled(&case, settings.fill);
         let table =
             Table::new(case.layout, case.design).map_err(|error: TableError| error.to_string())?;
         let mut key = vec![0; case.layout.key_bytes()];
         for number in 0..filled {
+            look(number, interrupt)?;
             write_key(&mut key, number);
             table.insert(&key, ActionId(0), &[]).map_err(|error: EntryError| error.to_string())?;
         }
@@ -50,14 +81,15 @@ impl Subject {
         let lanes = if sharded && case.cores > 1 {
             let mut pools = vec![Vec::new(); case.cores];
             for number in 0..filled {
+                look(number, interrupt)?;
                 write_key(&mut key, number);
                 pools[table.shard_of(&key)].push(number);
             }
             if let Some(empty) = pools.iter().position(Vec::is_empty) {
-                return Err(format!(
+                return Err(NoSubject::Refused(format!(
                     "none of {filled} entries falls to core {empty} of {}, which would have nothing to do",
                     case.cores
-                ));
+                )));
             }
             let lane = |(lane, pool): (usize, &Vec<u32>)| {
                 (Arc::new(draws(settings.seed, lane as u64, filled, Some(pool))), 0)
@@ -89,8 +121,14 @@ impl Subject {
         })
     }
 
-    /// Runs one turn on all cores; operations per second.
-    pub(super) fn turn(&mut self, settings: &Settings, clock: Clock) -> Result<f64, String> {
+    /// Runs one turn on all cores, and returns its operations per second; nothing if the turn was interrupted, which is no
+    /// measurement then.
+    pub(super) fn turn(
+        &mut self,
+        settings: &Settings,
+        clock: Clock,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<f64>, String> {
         let phases = Phases {
             warm_up: settings.warm_up,
             timed: settings.time,
@@ -113,6 +151,7 @@ impl Subject {
                 announce: settings.announce,
                 controller: self.controller.as_ref(),
                 slow: self.case.waits(),
+                interrupt,
             });
         }
         let turns: Vec<LaneTurn> = thread::scope(|scope| {
@@ -130,6 +169,13 @@ impl Subject {
             };
             threads.into_iter().map(join).collect::<Result<_, _>>()
         })?;
+        if interrupt.load(Ordering::Relaxed) {
+            for (lane, (_, at)) in turns.into_iter().zip(&mut self.lanes) {
+                *at = lane.at;
+                self.updates += lane.total;
+            }
+            return Ok(None);
+        }
         let turn = together(&turns);
         let mut single = Samples::default();
         for (lane, (_, at)) in turns.into_iter().zip(&mut self.lanes) {
@@ -141,11 +187,12 @@ impl Subject {
         let of_turn = Percentiles::of(&single.ordered(clock.cost));
         self.turns.push(Turn { single: of_turn, ..turn });
         self.single.append(single);
-        Ok(if self.case.waits() { turn.rate_by_wall } else { turn.rate_by_processor })
+        Ok(Some(if self.case.waits() { turn.rate_by_wall } else { turn.rate_by_processor }))
     }
 
-    /// What it came to; `None` if there was no turn.
-    pub(super) fn finish(self, clock: Clock) -> Option<Measured> {
+    /// Returns what it came to; `None` if there was no turn. Updates are counted in the entries until the deadline of a run
+    /// that was interrupted.
+    pub(super) fn finish(self, clock: Clock, deadline: Option<Instant>) -> Option<Measured> {
         if self.turns.is_empty() {
             return None;
         }
@@ -157,7 +204,7 @@ impl Subject {
             case: self.case,
             call: self.call.ordered(clock.cost),
             single: self.single.ordered(clock.cost),
-            lost: self.lost(updates),
+            lost: self.lost(updates, deadline),
             updates,
             memory: self.table.memory(),
             turns: self.turns,
@@ -165,11 +212,11 @@ impl Subject {
     }
 
     /// Updates that the entries know nothing of.
-    fn lost(&self, updates: u64) -> Option<u64> {
+    fn lost(&self, updates: u64, deadline: Option<Instant>) -> Option<u64> {
         if self.case.layout.parameter_bytes() < NUMBER || self.case.operation == Operation::Read {
             return None;
         }
-        let arrived = sum(&self.table, self.filled)?;
+        let arrived = sum(&self.table, self.filled, deadline)?;
         // Numbers wrap, so that the difference is known only so far; no turn loses four thousand million.
         Some(u64::from((updates as u32).wrapping_sub(arrived as u32)))
     }
@@ -181,8 +228,8 @@ fn filled(case: &Case, fill: f64) -> u32 {
     ((fill * size as f64).round() as usize).clamp(1, size) as u32
 }
 
-/// The sum over the numbers in all entries.
-pub(super) fn sum(table: &Table, filled: u32) -> Option<u64> {
+/// Returns the sum over the numbers in all entries; nothing if that takes longer than until the deadline.
+pub(super) fn sum(table: &Table, filled: u32, deadline: Option<Instant>) -> Option<u64> {
     const CALL: u32 = 1024;
     let width = table.layout().key_bytes();
     let mut sum = 0_u64;
@@ -190,6 +237,9 @@ pub(super) fn sum(table: &Table, filled: u32) -> Option<u64> {
         let mut worker = table.worker_of_shard(shard).ok()?;
         let mut keys = Vec::with_capacity(CALL as usize * width);
         for first in (0..filled).step_by(CALL as usize) {
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return None;
+            }
             keys.clear();
             for number in first..filled.min(first + CALL) {
                 let at = keys.len();

@@ -1,0 +1,171 @@
+//! One point of `planimeter bench`: a program, its packets, and what was found with them.
+//!
+//! It is measured on a thread of its own. Code is generated, entries are put in and repetitions run without a look at the
+//! interrupt; what was measured until then is taken from the thread, which is left behind.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::throughput::UpdateMethod;
+use ::throughput::ports::{Io, run_on};
+use ::throughput::run::{Findings, Settings, Stage, Watch, run_methods};
+use ::throughput::traffic::{TrafficError, Wanted, Workload};
+use ir::Program;
+use report::throughput;
+
+use crate::interrupt;
+use crate::progress::Steps;
+
+/// What is measured.
+#[derive(Clone)]
+pub(super) struct Subject {
+    pub(super) program: Program,
+    pub(super) io: Io,
+    /// Methods of change, if some were asked for.
+    pub(super) methods: Vec<UpdateMethod>,
+}
+
+/// What packets there are.
+#[derive(Clone, Debug)]
+pub(super) enum Traffic {
+    Made(Wanted),
+    Given(Vec<Vec<u8>>),
+}
+
+impl Traffic {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Made(wanted) => format!("{} entries", wanted.flows),
+            Self::Given(packets) => format!("{} packets", packets.len()),
+        }
+    }
+}
+
+/// Who waits for points: the line that moves, and the interrupt that ends them.
+pub(super) struct Audience {
+    steps: Arc<Mutex<Steps>>,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl Audience {
+    pub(super) fn new(quiet: bool, interrupt: &Arc<AtomicBool>) -> Self {
+        let steps = Arc::new(Mutex::new(Steps::new(quiet)));
+        Self { steps, interrupt: interrupt.clone() }
+    }
+
+    /// Measures a point. One that is interrupted has the repetitions that were measured until then.
+    pub(super) fn point(
+        &self,
+        subject: &Subject,
+        traffic: Traffic,
+        settings: &Settings,
+    ) -> Result<throughput::Point, TrafficError> {
+        let kept = Arc::new(Mutex::new(None));
+        let mut watcher = Watcher {
+            steps: self.steps.clone(),
+            interrupt: self.interrupt.clone(),
+            what: traffic.name(),
+            kept: kept.clone(),
+            workload: None,
+        };
+        let (subject, settings) = (subject.clone(), settings.clone());
+        let work = move || watcher.measure(&subject, traffic, &settings);
+        match interrupt::abandonable(&self.interrupt, work) {
+            Ok(Some(measured)) => measured,
+            Ok(None) => locked(&kept).take().ok_or(TrafficError::Interrupted),
+            Err(error) => Err(TrafficError::Thread(error)),
+        }
+    }
+}
+
+/// What the measuring thread reports to.
+struct Watcher {
+    steps: Arc<Mutex<Steps>>,
+    interrupt: Arc<AtomicBool>,
+    what: String,
+    /// The point as it was after the last repetition.
+    kept: Arc<Mutex<Option<throughput::Point>>>,
+    /// The point without findings, once there is traffic.
+    workload: Option<throughput::Point>,
+}
+
+impl Watcher {
+    fn measure(
+        &mut self,
+        subject: &Subject,
+        traffic: Traffic,
+        settings: &Settings,
+    ) -> Result<throughput::Point, TrafficError> {
+        let mut filling = |done, of| self.show("making entries", done, of);
+        let program = subject.program.clone();
+        let workload = match traffic {
+            Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
+            Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
+        };
+        let nothing = Findings {
+            io: subject.io,
+            cases: Vec::new(),
+            copied: Vec::new(),
+            interrupted: true,
+        };
+        self.workload = Some(point(&workload, nothing));
+        let findings = match subject.io {
+            Io::Memory => run_methods(&workload, &subject.methods, settings, self)?,
+            io => run_on(io, &workload, settings, self)?,
+        };
+        Ok(point(&workload, findings))
+    }
+
+    /// Says whether to go on.
+    fn show(&self, stage: &str, done: usize, of: usize) -> bool {
+        locked(&self.steps).show(done as u64, of as u64, format!("{}: {stage}", self.what));
+        !self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+impl Watch for Watcher {
+    fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool {
+        let name = match stage {
+            Stage::Learning => "learning what must leave",
+            Stage::Comparing => "comparing with the interpreter",
+            Stage::Measuring => "measuring",
+            Stage::Timing => "timing packets",
+        };
+        self.show(name, done, of)
+    }
+
+    fn measured(&mut self, so_far: Findings) {
+        let kept = self.workload.clone().map(|point| throughput::Point { findings: so_far, ..point });
+        *locked(&self.kept) = kept;
+    }
+}
+
+/// Measures a program with traffic that is made from it, in memory.
+pub(crate) fn made(
+    program: &Program,
+    wanted: Wanted,
+    settings: &Settings,
+    interrupt: &Arc<AtomicBool>,
+    quiet: bool,
+) -> Result<throughput::Point, TrafficError> {
+    let subject = Subject { program: program.clone(), io: Io::Memory, methods: Vec::new() };
+    Audience::new(quiet, interrupt).point(&subject, Traffic::Made(wanted), settings)
+}
+
+fn point(workload: &Workload, findings: Findings) -> throughput::Point {
+    let packets = workload.packets();
+    let entries = workload.entries_by_table();
+    throughput::Point {
+        flows: packets.len(),
+        packet_bytes: packets.bytes() as f64 / packets.len() as f64,
+        entries: entries.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        leaving: workload.leaving(),
+        notes: workload.notes().to_vec(),
+        findings,
+    }
+}
+
+/// What a lock protects, also where a thread panicked that held it: each value is replaced as a whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,247 @@
+//! Ctrl-C and SIGTERM in every verb and phase: status 130 within a second, with what was measured.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::command::{Controller, Ended, Planimeter};
+use super::{poll, scratch};
+
+/// A second on a machine of its own. Tests share theirs with builds and with each other, and run a build without
+/// optimisation: what counts is the work since the signal; the wall clock has to tell waiting for something from that.
+const WORK: Duration = Duration::from_millis(1500);
+const WALL: Duration = Duration::from_secs(4);
+
+/// Where moments come from.
+const SEED: u64 = 7;
+
+/// A verb in a configuration that takes hours.
+struct Long {
+    words: Vec<String>,
+    ends: Ends,
+}
+
+/// How it ends once interrupted.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    /// With status 130, whenever that is.
+    Interrupted,
+    /// With status 130, and after a while with a result of what was measured.
+    WithResult,
+    /// With status 0: to be interrupted is how services end.
+    Served,
+}
+
+fn long(words: &[&str], ends: Ends) -> Long {
+    Long { words: words.iter().map(|word| (*word).to_owned()).collect(), ends }
+}
+
+/// Moments in milliseconds, each in its own part of the first second and a half (Steele's SplitMix64).
+fn moments(case: usize) -> [Duration; 3] {
+    let mut state = SEED.wrapping_add(case as u64);
+    [(20, 100), (120, 500), (600, 1500)].map(|(from, to)| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Duration::from_millis(from + (mixed ^ (mixed >> 31)) % (to - from))
+    })
+}
+
+/// Starts the verb, waits, sends the signals, and checks how it ends.
+fn interrupted(case: &Long, after: Duration, signals: &[Signal]) -> Ended {
+    let about = format!("{:?} after {after:?} by {signals:?}", case.words);
+    let mut run = Planimeter::start(&case.words);
+    run.wait_until_it_handles_signals();
+    let due = Instant::now() + after;
+    poll(&about, || Instant::now() >= due);
+    assert!(!run.has_ended(), "ended by itself: {about}: {:?}", run.wait());
+    let ended = run.signal(signals);
+    let early = ended.stdout.is_empty() && ended.stderr.is_empty();
+    let expected: &[i32] = match (case.ends, signals.len()) {
+        // A second signal ends a service at once, wherever the first has brought it.
+        (Ends::Served, 2..) => &[0, 130],
+        // Before they serve there is nothing to end in an orderly way.
+        (Ends::Served, _) if !early => &[0],
+        _ => &[130],
+    };
+    assert!(ended.code.is_some_and(|code| expected.contains(&code)), "{about}: {ended:?}");
+    assert!(ended.worked <= WORK && ended.took <= WALL, "{about}: {ended:?}");
+    for result in results(ended.scratch.path()) {
+        let text = fs::read_to_string(&result).expect("a result");
+        let read: Result<serde_json::Value, _> = serde_json::from_str(&text);
+        assert!(read.is_ok(), "{about}: {result:?}: {read:?}");
+    }
+    ended
+}
+
+/// The results in a folder and those in it.
+fn results(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(results(&path)),
+            false if path.ends_with("result.json") => found.push(path),
+            false => {}
+        }
+    }
+    found
+}
+
+/// Interrupts each case at every moment; one that measures also later and later, until it has something to leave.
+fn interrupt_all(cases: &[Long]) {
+    for (number, case) in cases.iter().enumerate() {
+        for (position, after) in moments(number).into_iter().enumerate() {
+            let signals: &[Signal] = match position {
+                0 => &[Signal::INT],
+                1 => &[Signal::TERM],
+                _ => &[Signal::INT, Signal::INT],
+            };
+            // Two signals end a process at once, so nothing is asked of its results.
+            interrupted(case, after, signals);
+        }
+        if case.ends == Ends::WithResult {
+            let has_some = |after: u64| {
+                let ended = interrupted(case, Duration::from_secs(after), &[Signal::INT]);
+                !results(ended.scratch.path()).is_empty()
+                    && !ended.stderr.contains("before anything was measured")
+            };
+            assert!([1, 2, 4, 8, 16].into_iter().any(has_some), "no result: {:?}", case.words);
+        }
+    }
+}
+
+/// Takes connections and never says a word.
+fn mute() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address").to_string();
+    (listener, address)
+}
+
+/// A program of many tables, each with several actions, which takes seconds to become machine code.
+fn many_tables(folder: &TempDir) -> String {
+    let mut control = String::new();
+    let mut apply = String::new();
+    for table in 0..400 {
+        for action in 0..6 {
+            control.push_str(&format!(
+                "action a{table}_{action}(bit<32> x) {{ h.h.a = h.h.a + x; m.r = m.r ^ (x + {action}); }}\n"
+            ));
+        }
+        let actions: String = (0..6).map(|action| format!("a{table}_{action}; ")).collect();
+        control.push_str(&format!(
+            "table t{table} {{ key = {{ h.h.a: ternary; m.r: exact; }} actions = {{ {actions} NoAction; }} }}\n"
+        ));
+        apply.push_str(&format!("if (m.r > {table}) {{ t{table}.apply(); }}\n"));
+    }
+    let text = format!(
+        "#include <core.p4>\n#include <v1model.p4>\nheader h_t {{ bit<32> a; }} struct H {{ h_t h; }} struct M {{ bit<32> r; }}\n\
+         parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{ state start {{ p.extract(h.h); transition \
+         accept; }} }}\ncontrol V(inout H h, inout M m) {{ apply {{ }} }}\n\
+         control I(inout H h, inout M m, inout standard_metadata_t s) {{ {control} apply {{ {apply} }} }}\n\
+         control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ }} }}\n\
+         control C(inout H h, inout M m) {{ apply {{ }} }}\ncontrol D(packet_out p, in H h) {{ apply {{ p.emit(h); }} }}\n\
+         V1Switch(P(), V(), I(), E(), C(), D()) main;\n"
+    );
+    let path = folder.path().join("tables.p4");
+    fs::write(&path, text).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
+/// A file of the repository.
+fn file(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(name).to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_probe_ends_in_every_phase() {
+    let controller = Controller::start();
+    let (_listener, mute) = mute();
+    let to = |address: &str, words: &[&str], ends: Ends| {
+        let words = [&["probe", "-q", "-n", "4", "-c", address], words].concat();
+        long(&words, ends)
+    };
+    let there = controller.address();
+    interrupt_all(&[
+        to(&mute, &["--connect-timeout", "1h"], Ends::Interrupted),
+        to("127.0.0.1:1", &["--connect-timeout", "1h"], Ends::Interrupted),
+        to(there, &["--settle", "1h"], Ends::Interrupted),
+        to(there, &["--warm-up", "1h"], Ends::Interrupted),
+        to(there, &["--duration", "1h"], Ends::WithResult),
+        to(there, &["-m", "flood", "--duration", "1h"], Ends::Interrupted),
+        to(there, &["-m", "closed", "--duration", "1h"], Ends::Interrupted),
+        to(there, &["--plan", "search", "--duration", "1h"], Ends::Interrupted),
+        to(there, &["--plan", "rfc8456"], Ends::Interrupted),
+        to(there, &["--serve"], Ends::Served),
+        long(&["probe", "-q", "-n", "4", "--calibrate", "--duration", "1h"], Ends::Interrupted),
+    ]);
+}
+
+#[test]
+fn measurements_of_programs_and_tables_end_while_code_is_made_and_entries_are_filled() {
+    let folder = scratch();
+    let program = many_tables(&folder);
+    interrupt_all(&[
+        long(&["bench", "-q", "--entries", "16", "--repetitions", "10000"], Ends::WithResult),
+        long(&["bench", "-q", "--entries", "16", "--time", "1000s"], Ends::Interrupted),
+        long(&["bench", "-q", "--entries", "2^24"], Ends::Interrupted),
+        long(&["bench", "-q", &program], Ends::Interrupted),
+        long(&["tables", "-q", "--size", "2^24"], Ends::Interrupted),
+        // What is kept of turns is tested where they are made: before the first, memory is looked at for seconds.
+        long(&["tables", "-q", "--size", "16", "--time", "1000s"], Ends::Interrupted),
+        long(&["tables", "--lost-updates", "4000M"], Ends::Interrupted),
+    ]);
+}
+
+#[test]
+fn devices_demonstrations_and_papers_end_with_what_they_have() {
+    interrupt_all(&[
+        long(&["device", "measure", "-q", &file("examples/device/memory-compiled.toml")], Ends::Interrupted),
+        long(&["device", "measure", "-q", &file("examples/device/memory-interpreter.toml")], Ends::Interrupted),
+        long(&["demo", "-q"], Ends::WithResult),
+        long(&["reproduce", "tables", "-q"], Ends::Interrupted),
+        long(&["reproduce", "controller", "-q"], Ends::WithResult),
+    ]);
+}
+
+#[test]
+fn services_end_with_0_once_they_serve_and_with_130_before() {
+    let folder = scratch();
+    let program = many_tables(&folder);
+    let (_listener, mute) = mute();
+    let anywhere = ["--grpc-server-addr", "127.0.0.1:0"];
+    interrupt_all(&[
+        long(&[&["switch", &file("programs/l2.p4")], &anywhere[..]].concat(), Ends::Served),
+        long(&[&["switch", &program, "--path", "compiled"], &anywhere[..]].concat(), Ends::Served),
+        long(&["controller", "--listen", "127.0.0.1:0"], Ends::Served),
+        long(&["controller", "-a", "paths", "--listen", "127.0.0.1:0"], Ends::Served),
+        long(&["controller", "-p", "p4runtime", "-d", &format!("1@{mute}")], Ends::Served),
+    ]);
+}
+
+/// Verbs that read, compute and print have nothing to leave: they end at once, whatever they do. A pipe that nobody writes to
+/// keeps them reading for as long as the test likes.
+#[test]
+fn verbs_without_a_measurement_end_at_once() {
+    let folder = scratch();
+    let pipe = folder.path().join("endless.json");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()), "a pipe");
+    let pipe = pipe.to_string_lossy().into_owned();
+    let program = file("programs/router.p4");
+    interrupt_all(&[
+        long(&["compile", &pipe, "--explain"], Ends::Interrupted),
+        long(&["stf", &program, &pipe], Ends::Interrupted),
+        long(&["report", &pipe], Ends::Interrupted),
+        long(&["compare", &pipe, &pipe], Ends::Interrupted),
+        long(&["device", "predict", &pipe], Ends::Interrupted),
+        long(&["switch", &pipe], Ends::Interrupted),
+        long(&["tables", &pipe], Ends::Interrupted),
+    ]);
+}
