@@ -121,6 +121,12 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether the packet was stopped since it would never have ended, as far as its budget of statements and passes tells.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        matches!(self, Self::StepLimit(_) | Self::PassLimit(_))
+    }
+
     /// What it is in one word, to be counted by.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -245,6 +245,13 @@ impl Processor {
         core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
     }
 
+    /// Returns how many random numbers packets have drawn so far. What leaves for a packet that drew none does not depend on the
+    /// seed.
+    #[must_use]
+    pub fn random_numbers(&self) -> u64 {
+        self.scratch.drawn
+    }
+
     /// Messages to the control plane since the last call, oldest first.
     pub fn take_digests(&mut self) -> Vec<Digest> {
         std::mem::take(&mut self.scratch.digests)

@@ -41,7 +41,9 @@ fn main() -> ExitCode {
     end_quietly_with_the_reader();
     began::build().declare();
     if let Err(error) = interrupt::install() {
-        eprintln!("planimeter: signals cannot be handled, so Ctrl-C ends the process at once: {error}");
+        eprintln!(
+            "planimeter: signals cannot be handled, so Ctrl-C ends the process at once: {error}"
+        );
     }
     let matches = match command().try_get_matches_from(understood(std::env::args_os().collect())) {
         Ok(matches) => matches,

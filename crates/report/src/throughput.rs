@@ -271,7 +271,17 @@ fn facts(run: &Run<'_>) -> Vec<String> {
                     whole(case.counts.processed)
                 ));
             }
-            if case.counts.processed > 0 && case.counts.checked == 0 {
+            let random = point.findings.random_flows;
+            if random > 0 {
+                say(format!(
+                    "at {} entries, {} of {} flows draw random numbers, which decide what leaves for them: they were not checked \
+                     while the clock ran. Before, each path drew the same numbers, so that a difference was a fault",
+                    size(point.flows),
+                    whole(random as u64),
+                    whole(point.flows as u64)
+                ));
+            }
+            if case.counts.processed > 0 && case.counts.checked == 0 && random < point.flows {
                 say("outputs depend on more than the packet and the entries that it alone writes, so they were not checked \
                      while the clock ran"
                     .to_owned());

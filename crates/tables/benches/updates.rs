@@ -142,7 +142,9 @@ fn print_machine(cores: &[usize]) {
     println!("cores {cores:?}, caches {}", list(machine::caches()));
     println!("dependent access, least (median) ns:");
     for bytes in [16 << 10, 256 << 10, 8 << 20, 256 << 20] {
-        if let Some(latency) = machine::latency(bytes, Duration::from_millis(200), &AtomicBool::new(false)) {
+        if let Some(latency) =
+            machine::latency(bytes, Duration::from_millis(200), &AtomicBool::new(false))
+        {
             let (least, median) = (latency.nanoseconds, latency.median);
             println!("  {:>8} KiB {least:7.1} ({median:.1}), {}", bytes >> 10, latency.pages);
         }

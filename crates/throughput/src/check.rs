@@ -2,8 +2,9 @@
 //!
 //! A flow's packet is the same each time. Where its output is the same too, once all flows have been seen (an entry that
 //! a packet writes and reads has then what this flow wrote the last time), every packet of a timed run is held against it.
-//! Programs whose outputs depend on more than that (registers, meters, random numbers, tables that learn, two flows that
-//! write one entry) are compared packet by packet in a run of their own before, and not while the clock runs.
+//! Programs whose outputs depend on more than that (registers, meters, tables that learn, two flows that write one entry) are
+//! compared packet by packet in a run of their own before, and not while the clock runs. So are flows whose packets draw random
+//! numbers, even where two draws came out alike; in the run before, both ways draw the same numbers, so that a difference is one.
 
 use crate::traffic::{TrafficError, Workload};
 use foldhash::{HashSet, HashSetExt, quality};
@@ -38,6 +39,8 @@ pub(crate) struct Expected {
     outputs: Vec<Option<Digest>>,
     /// A hash of the bytes of each packet that leaves so, whichever its flow; nothing if some may leave otherwise.
     packets: Option<HashSet<Digest>>,
+    /// Flows whose packets draw random numbers.
+    random: usize,
 }
 
 /// A comparison of a path with the interpreter, packet by packet.
@@ -76,14 +79,17 @@ impl Expected {
         // lap draws other random numbers.
         let mut laps: [Vec<Option<Digest>>; LAPS] = Default::default();
         let mut packets = HashSet::new();
+        let mut draws = vec![false; flows];
         for (lap, found) in laps.iter_mut().enumerate() {
             let mut processor = Processor::with_seed(lap as u64);
             for (flow, packet) in workload.packets().iter().take(flows).enumerate() {
                 let mut outputs = Vec::new();
                 let given = (workload.port(), packet);
+                let before = processor.random_numbers();
                 let done = processor.process(&switch, given, NOW, &mut outputs);
                 let shown = outputs.iter().map(|output| (output.port, output.packet.as_slice()));
                 found.push(done.is_ok().then(|| digest(shown)));
+                draws[flow] |= processor.random_numbers() != before;
                 if lap + 1 == LAPS {
                     packets.extend(outputs.iter().map(|output| alone(&output.packet)));
                 }
@@ -94,16 +100,22 @@ impl Expected {
         }
         let [_, second, third] = laps;
         let known = second.into_iter().zip(third).enumerate().map(|(flow, (one, other))| {
-            one.filter(|_| one == other && !workload.shares_entries(flow))
+            one.filter(|_| one == other && !workload.shares_entries(flow) && !draws[flow])
         });
         let outputs: Vec<Option<Digest>> = known.collect();
         let all = outputs.len() == workload.packets().len() && outputs.iter().all(Option::is_some);
-        Ok(Self { outputs, packets: all.then_some(packets) })
+        let random = draws.iter().filter(|draws| **draws).count();
+        Ok(Self { outputs, packets: all.then_some(packets), random })
     }
 
     /// Knows nothing.
     pub(crate) fn nothing() -> Self {
-        Self { outputs: Vec::new(), packets: None }
+        Self { outputs: Vec::new(), packets: None, random: 0 }
+    }
+
+    /// The number of flows whose packets draw random numbers.
+    pub(crate) fn random(&self) -> usize {
+        self.random
     }
 
     /// Flows, the first of all, whose outputs were looked at.

@@ -103,7 +103,8 @@ pub fn run_on(
     settings: &Settings,
     progress: &mut Progress<'_>,
 ) -> Result<Findings, TrafficError> {
-    let expected = Expected::learn(workload, &mut |done, of| progress.step(Stage::Learning, done, of))?;
+    let expected =
+        Expected::learn(workload, &mut |done, of| progress.step(Stage::Learning, done, of))?;
     let settings = &Settings { cores: vec![1], ..settings.clone() };
     let mut subjects = Vec::new();
     for (position, path) in settings.paths.iter().enumerate() {
@@ -112,7 +113,7 @@ pub fn run_on(
         }
         subjects.extend(prepare(workload, None, *path, settings)?);
     }
-    let mut findings = Findings { io, cases: Vec::new(), copied: Vec::new(), interrupted: false };
+    let mut findings = Findings { random_flows: expected.random(), ..Findings::new(io) };
     let longest = workload.packets().longest();
     if matches!(io, Io::Veth | Io::Xdp) && longest > MTU as usize + 14 {
         return Err(PortError::Missing("interfaces take packets of at most 1,514 bytes").into());

@@ -75,8 +75,19 @@ pub struct Findings {
     /// Packets per second that the same loop copies in and out when nothing is done with them; one per repetition. Between
     /// ports, packets that a worker without a program sends back.
     pub copied: Vec<f64>,
+    /// Flows whose packets draw random numbers: what leaves for them is not checked while the clock runs.
+    #[serde(default)]
+    pub random_flows: usize,
     /// Stopped before its end.
     pub interrupted: bool,
+}
+
+impl Findings {
+    /// Returns the findings of a run before its first repetition.
+    #[must_use]
+    pub fn new(io: Io) -> Self {
+        Self { io, cases: Vec::new(), copied: Vec::new(), random_flows: 0, interrupted: false }
+    }
 }
 
 /// A path on some cores.
@@ -238,7 +249,8 @@ pub fn run_methods(
         [] => vec![None],
         methods => methods.iter().copied().map(Some).collect(),
     };
-    let expected = Expected::learn(workload, &mut |done, of| progress.step(Stage::Learning, done, of))?;
+    let expected =
+        Expected::learn(workload, &mut |done, of| progress.step(Stage::Learning, done, of))?;
     let mut subjects = Vec::new();
     for (position, path) in settings.paths.iter().enumerate() {
         if !progress.step(Stage::Comparing, position, settings.paths.len()) {
@@ -250,8 +262,7 @@ pub fn run_methods(
     }
     let asks_for_methods =
         subjects.iter().any(|subject| subject.case.method != UpdateMethod::Pointer);
-    let mut findings =
-        Findings { io: Io::Memory, cases: Vec::new(), copied: Vec::new(), interrupted: false };
+    let mut findings = Findings { random_flows: expected.random(), ..Findings::new(Io::Memory) };
     let cases = subjects.len();
     'repetitions: for repetition in 0..settings.repetitions {
         for position in 0..cases {
@@ -276,7 +287,8 @@ pub fn run_methods(
     'times: for repetition in 0..settings.repetitions {
         for position in 0..cases {
             let done = repetition * cases + position;
-            if findings.interrupted || !progress.step(Stage::Timing, done, settings.repetitions * cases)
+            if findings.interrupted
+                || !progress.step(Stage::Timing, done, settings.repetitions * cases)
             {
                 findings.interrupted = true;
                 break 'times;

@@ -3,6 +3,7 @@
 //! A flow is one packet, the same each time it comes. Ways through the parser are tried with a sample of flows, those with
 //! most headers first, until packets leave and find entries; then as many flows are made as entries are wanted.
 
+mod endless;
 mod entries;
 mod fill;
 mod members;
@@ -11,6 +12,7 @@ mod route;
 use crate::packets::Packets;
 use crate::ports::PortError;
 
+pub use self::endless::Endless;
 use self::entries::{Placed, Recipe, Score};
 use self::fill::Filler;
 use self::members::Members;
@@ -67,6 +69,9 @@ pub enum TrafficError {
     /// An entry that was put in once is refused.
     #[error("an entry is refused the second time: {0}")]
     Entry(#[from] ControlError),
+    /// Packets would be processed for ever.
+    #[error(transparent)]
+    Endless(#[from] Endless),
     /// Packets write no entry.
     #[error(
         "a method is how packets change entries, and those of this program write none: give a program with @__ref, such as \
@@ -147,6 +152,7 @@ impl Workload {
         if !went_on {
             return Err(TrafficError::Interrupted);
         }
+        filled.endless.map_or(Ok(()), Err)?;
         let (left, notes, shared) = (filled.score.left, filled.refused, filled.shared);
         let mut own: BTreeMap<usize, Option<usize>> = BTreeMap::new();
         for (position, flow) in filled.made_for.iter().enumerate() {

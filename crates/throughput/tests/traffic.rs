@@ -1,7 +1,8 @@
 //! Traffic made from the programs of the repository, and runs of it.
 
 use ir::Program;
-use p4lang::preprocess::{DiskFiles, Options};
+use p4lang::compile_text;
+use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use pipeline::Path as Way;
 use std::path::Path;
 use std::time::Duration;
@@ -272,5 +273,75 @@ fn flows_that_write_one_entry_are_not_checked_and_the_others_are() {
         let counts = case.counts;
         assert!(counts.checked > 0 && counts.checked < counts.processed / 2, "{counts:?}");
         assert_eq!((counts.wrong, counts.left), (0, counts.processed), "{counts:?}");
+    }
+}
+
+/// A program of one header and one table; statements go to the parser, the ingress and the egress.
+fn small(ingress: &str, egress: &str) -> Program {
+    let source = format!(
+        "#include <v1model.p4>
+        header h_t {{ bit<32> a; bit<32> b; }}
+        struct H {{ h_t h; }} struct M {{ @field_list(0) bit<32> r; }}
+        parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+            state start {{ p.extract(h.h); transition accept; }}
+        }}
+        control V(inout H h, inout M m) {{ apply {{ }} }}
+        control I(inout H h, inout M m, inout standard_metadata_t s) {{
+            action go(bit<9> port) {{ s.egress_spec = port; }}
+            table t {{ key = {{ h.h.a: exact; }} actions = {{ go; }} size = 1024; }}
+            apply {{ t.apply(); {ingress} }}
+        }}
+        control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ {egress} }} }}
+        control C(inout H h, inout M m) {{ apply {{ }} }}
+        control D(packet_out p, in H h) {{ apply {{ p.emit(h); }} }}
+        V1Switch(P(), V(), I(), E(), C(), D()) main;"
+    );
+    let compiled = compile_text("small.p4", &source, &Options::default(), &MemoryFiles::default());
+    compiled.program.expect("it compiles")
+}
+
+#[test]
+fn packets_that_never_end_are_named_with_their_budget() {
+    let odd = "if (h.h.a[0:0] == 1) { recirculate_preserving_field_list(0); }";
+    for (ingress, egress, budget) in [
+        ("", "recirculate_preserving_field_list(0);", "more than 1024 passes"),
+        ("", odd, "more than 1024 passes"),
+        ("resubmit_preserving_field_list(0);", "", "more than 1024 passes"),
+        (
+            "for (bit<32> i = 0; i < 5; i = i) { h.h.b = h.h.b + 1; }",
+            "",
+            "more than 1000000 statements",
+        ),
+    ] {
+        let wanted = Wanted { flows: 64, packet_size: 84, seed: SEED };
+        let made = Workload::from_program(small(ingress, egress), wanted, &mut |_, _| true);
+        let error = made.expect_err("no rate").to_string();
+        let first = error.strip_prefix("packets ").and_then(|rest| rest.split(',').next());
+        let first: usize = first.expect("a packet").parse().expect("its number");
+        assert!(error.contains(budget) && error.contains("never end"), "{error}");
+        assert!(error.contains("of 64") && error.contains("--traffic"), "{error}");
+        // Every packet but the even ones of the second program.
+        assert!(first == 0 || egress == odd, "{error}");
+        assert!(error.contains(&format!("Packet {first} is ")), "{error}");
+    }
+}
+
+/// What random numbers decide is not wrong, although it often comes out alike; all else still is, also in the same program.
+#[test]
+fn flows_that_draw_random_numbers_are_not_held_against_another_draw() {
+    let draw = "bit<32> x; random(x, 0, 1); if (x == 1) { h.h.b = 7; }";
+    let some = format!("if (h.h.a[0:0] == 1) {{ {draw} }}");
+    for (ingress, draws) in [(draw, 64), (some.as_str(), 1)] {
+        let wanted = Wanted { flows: 64, packet_size: 84, seed: SEED };
+        let workload = Workload::from_program(small(ingress, ""), wanted, &mut |_, _| true);
+        let workload = workload.expect("traffic");
+        let settings = Settings { cores: vec![1], ..settings(&[Way::Interpreter, Way::Compiled]) };
+        let findings = run(&workload, &settings, &mut |_, _, _| true).expect("it runs");
+        assert!(findings.random_flows >= draws, "{}", findings.random_flows);
+        for case in &findings.cases {
+            assert_eq!(case.counts.wrong, 0, "{case:?}");
+            assert_eq!(case.counts.checked == 0, findings.random_flows == 64, "{case:?}");
+            assert_eq!(case.comparison.difference, None);
+        }
     }
 }

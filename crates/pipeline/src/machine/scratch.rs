@@ -28,6 +28,8 @@ pub(crate) struct Scratch {
     /// Messages to the control plane that nobody has taken yet.
     pub(crate) digests: Vec<Digest>,
     random: ChaCha8Rng,
+    /// The number of random numbers that were drawn.
+    pub(crate) drawn: u64,
     /// Values whose memory the next ones of their types may have.
     spare: Vec<(TypeId, Value)>,
     /// The number of bytes that the packet at hand has behind those that are given, as
@@ -48,6 +50,7 @@ impl Scratch {
             checksums: HashMap::new(),
             digests: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
+            drawn: 0,
             spare: Vec::new(),
             beyond: 0,
             compiled: None,
@@ -69,6 +72,10 @@ impl Scratch {
 
     /// A number between both, ends included; `low` if the range is empty.
     pub(super) fn random_number(&mut self, low: u64, high: u64) -> u64 {
-        if low >= high { low } else { self.random.random_range(low..=high) }
+        if low >= high {
+            return low;
+        }
+        self.drawn = self.drawn.wrapping_add(1);
+        self.random.random_range(low..=high)
     }
 }

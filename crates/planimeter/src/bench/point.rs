@@ -102,13 +102,7 @@ impl Watcher {
             Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
             Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
         };
-        let nothing = Findings {
-            io: subject.io,
-            cases: Vec::new(),
-            copied: Vec::new(),
-            interrupted: true,
-        };
-        self.workload = Some(point(&workload, nothing));
+        self.workload = Some(point(&workload, Findings::new(subject.io)));
         let findings = match subject.io {
             Io::Memory => run_methods(&workload, &subject.methods, settings, self)?,
             io => run_on(io, &workload, settings, self)?,
@@ -135,7 +129,8 @@ impl Watch for Watcher {
     }
 
     fn measured(&mut self, so_far: Findings) {
-        let kept = self.workload.clone().map(|point| throughput::Point { findings: so_far, ..point });
+        let kept =
+            self.workload.clone().map(|point| throughput::Point { findings: so_far, ..point });
         *locked(&self.kept) = kept;
     }
 }

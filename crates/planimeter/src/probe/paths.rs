@@ -149,7 +149,8 @@ fn one(
     })?;
     // An interrupted run is partial, whatever its controller did.
     if !interrupt.load(Ordering::Relaxed)
-        && let Some(status) = controller.and_then(Running::ended_by_itself) {
+        && let Some(status) = controller.and_then(Running::ended_by_itself)
+    {
         let log = directory.path().join("controller.log");
         return Err(of_path(format!("its controller ended with {status}; see {}", log.display())));
     }

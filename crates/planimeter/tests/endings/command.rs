@@ -108,7 +108,9 @@ impl Planimeter {
             let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
             let bit = |signal: Signal| 1 << (signal.as_raw() - 1);
             // SIGINT and SIGTERM, whichever is handled last.
-            mask.is_some_and(|mask| [Signal::INT, Signal::TERM].iter().all(|one| mask & bit(*one) != 0))
+            mask.is_some_and(|mask| {
+                [Signal::INT, Signal::TERM].iter().all(|one| mask & bit(*one) != 0)
+            })
         };
         self.wait_until(caught);
     }

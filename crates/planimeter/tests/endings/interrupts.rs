@@ -202,8 +202,14 @@ fn measurements_of_programs_and_tables_end_while_code_is_made_and_entries_are_fi
 #[test]
 fn devices_demonstrations_and_papers_end_with_what_they_have() {
     interrupt_all(&[
-        long(&["device", "measure", "-q", &file("examples/device/memory-compiled.toml")], Ends::Interrupted),
-        long(&["device", "measure", "-q", &file("examples/device/memory-interpreter.toml")], Ends::Interrupted),
+        long(
+            &["device", "measure", "-q", &file("examples/device/memory-compiled.toml")],
+            Ends::Interrupted,
+        ),
+        long(
+            &["device", "measure", "-q", &file("examples/device/memory-interpreter.toml")],
+            Ends::Interrupted,
+        ),
         long(&["demo", "-q"], Ends::WithResult),
         long(&["reproduce", "tables", "-q"], Ends::Interrupted),
         long(&["reproduce", "controller", "-q"], Ends::WithResult),

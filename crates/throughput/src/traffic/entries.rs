@@ -4,6 +4,7 @@
 //! action an entry runs is tried: the one with which more packets leave, then the one that leads to more tables, then the
 //! one that takes more from its entry.
 
+use super::endless::{Budgets, Endless};
 use super::members::Members;
 use crate::packets::Packets;
 use ir::bits::Bits;
@@ -23,6 +24,8 @@ const OUT: u128 = 2;
 const VALUES: u32 = 64;
 /// Passes over all packets until none of them misses anything; a table behind a table takes one more.
 const PASSES: usize = 16;
+/// Recipes with endless packets that are tried at most.
+const ENDLESS_RECIPES: usize = 8;
 
 /// Which action the entries of each table run, as a position in [`Table::actions`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub(crate) type Placed = (TableId, TableEntry);
 /// What packets found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Score {
+    /// Packets that came to an end, one way or the other.
+    pub(crate) ended: usize,
     /// Packets that left.
     pub(crate) left: usize,
     /// Tables in which some packet found an entry.
@@ -71,6 +76,8 @@ pub(crate) struct Filled {
     pub(crate) refused: Vec<String>,
     /// Flows, by position, that hit an entry which packets write and other flows hit too.
     pub(crate) shared: BTreeSet<usize>,
+    /// Packets that would be processed for ever; nothing was put in after these.
+    pub(crate) endless: Option<Endless>,
 }
 
 /// The recipe with which sample packets do best.
@@ -81,12 +88,19 @@ pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Sc
             recipe.0.insert(TableId(number as u32), first);
         }
     }
-    let mut best = fill(program, packets, &recipe, |_, _| true)?.score;
+    let first = fill(program, packets, &recipe, |_, _| true)?;
+    let mut best = first.score;
+    // Each of their packets takes all of its budget, so that few are tried.
+    let mut endless = usize::from(first.endless.is_some());
     for (number, table) in program.tables.iter().enumerate() {
         for candidate in candidates(table).skip(1) {
             let mut other = recipe.clone();
             other.0.insert(TableId(number as u32), candidate);
-            let score = fill(program, packets, &other, |_, _| true)?.score;
+            if endless >= ENDLESS_RECIPES {
+                return Ok((recipe, best));
+            }
+            let Filled { score, endless: found, .. } = fill(program, packets, &other, |_, _| true)?;
+            endless += usize::from(found.is_some());
             if score > best {
                 (recipe, best) = (other, score);
             }
@@ -116,15 +130,21 @@ pub(crate) fn fill(
     let mut score = Score::default();
     let mut shared = BTreeSet::new();
     let mut made_for = Vec::new();
-    for pass in 0..PASSES {
+    let mut endless = None;
+    for _ in 0..PASSES {
         let before = filler.entries.len();
         let mut owners: HashMap<u64, usize> = HashMap::new();
         shared.clear();
         let mut hit = vec![false; program.tables.len()];
-        score.left = 0;
+        (score.ended, score.left) = (0, 0);
+        let mut budgets = Budgets::default();
         for (number, packet) in packets.iter().enumerate() {
             let mut lookups = Lookups::default();
             let outputs = switch.process_traced(PORT, packet, Duration::ZERO, &mut lookups);
+            match &outputs {
+                Err(error) if error.is_endless() => budgets.exceeded(number, packet, error),
+                _ => score.ended += 1,
+            }
             score.left += usize::from(outputs.is_ok_and(|outputs| !outputs.is_empty()));
             for (table, keys, found) in lookups.0 {
                 if filler.packets_write(table) {
@@ -140,18 +160,20 @@ pub(crate) fn fill(
                     made_for.resize(filler.entries.len(), number);
                 }
             }
-            if number % 1024 == 0 && !go_on(number, packets.len()) {
+            let goes_on = number % 1024 != 0 || go_on(number, packets.len());
+            if !goes_on || budgets.are_enough() {
                 break;
             }
         }
+        endless = budgets.endless(packets.len());
         score.tables = hit.iter().filter(|hit| **hit).count();
-        if filler.entries.len() == before || pass + 1 == PASSES {
+        if filler.entries.len() == before || endless.is_some() {
             break;
         }
     }
     score.parameters = filler.parameters();
     let Filler { entries, members, refused, .. } = filler;
-    Ok(Filled { entries, members, made_for, score, refused, shared })
+    Ok(Filled { entries, members, made_for, score, refused, shared, endless })
 }
 
 struct Filler<'p> {
