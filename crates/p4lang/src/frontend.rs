@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::ast::Program;
 use crate::diagnostic::Diagnostics;
+use crate::p4_14;
 use crate::parser;
 use crate::preprocess::{Files, Options, preprocess};
 use crate::source::SourceMap;
@@ -37,5 +38,11 @@ pub fn parse_text(name: &str, text: &str, options: &Options, files: &dyn Files) 
     let file = sources.add(name, text);
     let tokens = preprocess(file, options, files, &mut sources, &mut diagnostics);
     let program = parser::parse(&tokens, &mut diagnostics);
+    if diagnostics.has_errors()
+        && let Some(other_language) = p4_14::recognise(&tokens)
+    {
+        diagnostics = Diagnostics::new();
+        diagnostics.push(other_language);
+    }
     Parsed { sources, program, diagnostics }
 }

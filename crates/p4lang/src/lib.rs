@@ -49,6 +49,7 @@ pub mod explain;
 mod frontend;
 mod lexer;
 pub mod lower;
+mod p4_14;
 pub mod p4info;
 pub mod parser;
 pub mod preprocess;
