@@ -23,10 +23,12 @@
 //! type; other conditions go both ways. There may be paths that no packet takes, so the worst is never too good.
 
 mod walk;
+mod ways;
 
 use std::collections::BTreeMap;
 
 use ir::Program;
+use num_bigint::BigUint;
 
 use crate::campaign::FunctionName;
 use crate::compose::{ComposeError, Composition};
@@ -60,6 +62,34 @@ pub enum PathError {
         /// Where they became too many.
         place: String,
     },
+    /// There is none: every parser loops for ever.
+    #[error("no packet comes to the end of the program: its parsers loop for ever")]
+    None,
+}
+
+/// What can be said of all ways through a program where a list of them is too long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overview {
+    /// How many there are.
+    pub ways: BigUint,
+    /// The one with most parts.
+    pub longest: Path,
+    /// Every decision in the order of the program, and how many ways pass it.
+    pub passes: Vec<Passes>,
+    /// Whether conditions on the validity of headers were decided where they can be. Else they go both ways, and all headers
+    /// are put out: there are less ways, and the longest is shorter.
+    pub follows_validity: bool,
+    /// How many times a way, or several that are equal, was moved on by a statement: the work that this took.
+    pub steps: u64,
+}
+
+/// A decision, and how many ways pass it; one that passes it twice counts twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passes {
+    /// A state, a table with the action that ran, or a side of a condition.
+    pub decision: String,
+    /// How many ways.
+    pub ways: BigUint,
 }
 
 /// A path and what a model says to it.
@@ -83,6 +113,14 @@ pub struct PathPrediction {
 /// See [`PathError`].
 pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
     walk::program(program)
+}
+
+/// What can be said of all paths of a program, however many there are: nothing is listed.
+///
+/// # Errors
+/// See [`PathError`].
+pub fn overview(program: &Program) -> Result<Overview, PathError> {
+    walk::overview(program)
 }
 
 impl Model {

@@ -174,3 +174,87 @@ fn a_part_that_was_measured_with_others_only_is_counted_with_them() {
     assert_eq!(predictions[0].beyond, parts(&[("branch", 1)]));
     assert_eq!(predictions[0].unmeasured, parts(&[("pop", 1)]));
 }
+
+/// A program of many tables with three actions each, of which the first of each table makes a header valid where `validates`.
+fn tables(count: usize, validates: bool) -> ir::Program {
+    let headers: String = (0..count).map(|n| format!("header h{n}_t {{ bit<8> a; }} ")).collect();
+    let fields: String = (0..count).map(|n| format!("h{n}_t h{n}; ")).collect();
+    let table = |n: usize| {
+        let sets = if validates { format!("h.h{n}.setValid();") } else { String::new() };
+        format!(
+            "action a{n}() {{ {sets} m.x = m.x + 1; }} action b{n}(bit<16> x) {{ m.x = x; m.y = x; m.y = m.y - 1; }}
+             table t{n} {{ key = {{ m.x: exact; }} actions = {{ a{n}; b{n}; NoAction; }} }}
+            "
+        )
+    };
+    let declared: String = (0..count).map(table).collect();
+    let applied: String = (0..count)
+        .map(|n| {
+            format!("if (m.x > {n}) {{ if (h.h{n}.isValid()) {{ m.y = 1; }} t{n}.apply(); }} ")
+        })
+        .collect();
+    let text = format!(
+        "#include <v1model.p4>
+        {headers} struct H {{ {fields} }} struct M {{ bit<16> x; bit<16> y; }}
+        parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+            state start {{ p.extract(h.h0); transition accept; }}
+        }}
+        control V(inout H h, inout M m) {{ apply {{ }} }}
+        control I(inout H h, inout M m, inout standard_metadata_t s) {{ {declared} apply {{ {applied} }} }}
+        control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ }} }}
+        control D(packet_out p, in H h) {{ apply {{ p.emit(h); }} }}
+        V1Switch(P(), V(), I(), E(), V(), D()) main;"
+    );
+    compile_text("tables.p4", &text, &Options::default(), &DiskFiles).program.expect("it compiles")
+}
+
+/// Where a list is possible, the overview says the same of it.
+#[test]
+fn an_overview_agrees_with_the_list() {
+    let of_files = ["router", "l2", "tunnel", "firewall"].map(|name| {
+        let path = std::path::PathBuf::from(format!("../../programs/{name}.p4"));
+        let compiled =
+            p4lang::compile_file(&path, &Options::default(), &DiskFiles).expect("a file");
+        compiled.program.expect("a program")
+    });
+    let found = overview(&tables(2, false)).expect("an overview");
+    assert_eq!(found.passes[0].ways, found.ways);
+    for program in of_files.into_iter().chain([tables(2, false), tables(3, true)]) {
+        let listed = paths(&program).expect("a list");
+        let found = overview(&program).expect("an overview");
+        assert!(found.follows_validity);
+        assert_eq!(found.ways, listed.iter().map(|path| BigUint::from(path.ways)).sum());
+        let length = |path: &Path| path.parts.values().sum::<u32>();
+        assert_eq!(Some(length(&found.longest)), listed.iter().map(length).max());
+        assert!(listed.iter().any(|path| path.parts == found.longest.parts));
+        // All ways begin in the first state; those of PSA pass a state of that name in the egress too.
+        assert!(found.passes[0].ways >= found.ways);
+        for path in listed.iter().filter(|path| path.ways == 1) {
+            for decision in &path.decisions {
+                let passes = found.passes.iter().find(|passes| passes.decision == *decision);
+                assert!(passes.is_some_and(|passes| passes.ways > BigUint::ZERO), "{decision}");
+            }
+        }
+    }
+}
+
+/// 30 tables have 10^18 ways and more. The work grows with the program, and not with its ways.
+#[test]
+fn an_overview_takes_work_in_proportion_to_the_program() {
+    for validates in [false, true] {
+        let [few, many] = [30, 60].map(|count| {
+            let program = tables(count, validates);
+            assert!(matches!(paths(&program), Err(PathError::TooMany { .. })));
+            overview(&program).expect("an overview")
+        });
+        // Which headers are valid has 2^30 combinations where actions say so: then that is not followed.
+        assert_eq!(few.follows_validity, !validates);
+        assert!(few.ways > BigUint::from(10_u32).pow(18), "{}", few.ways);
+        assert!(many.ways > &few.ways * &few.ways / 16_u32);
+        assert!(few.steps < 2_000, "{} steps", few.steps);
+        assert!(many.steps < 3 * few.steps, "{} and {} steps", few.steps, many.steps);
+        let last =
+            |found: &Overview| found.longest.decisions.iter().any(|one| one.contains("I.b29"));
+        assert!(last(&few), "{:?}", few.longest.decisions);
+    }
+}

@@ -1,6 +1,6 @@
 //! All ways through a program, step by step; ways that have become the same go on as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
     BinaryOperator, Block, CompositeKind, ControlId, Excerpts, Expression, ExpressionKind,
@@ -8,56 +8,55 @@ use ir::{
     TableId, Target, Transition, Type, TypeId,
 };
 
-use super::{Parts, Path, PathError};
+use super::ways::{Ended, Record, Way, Ways, split};
+use super::{Overview, Path, PathError};
 
 /// Ways that differ, at most.
 const MOST: usize = 4096;
 /// Times that a way enters one state of a parser, at most: a stack is taken header by header.
 const VISITS: u32 = 8;
 
-/// A way so far. Equal ones have the same future.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    parts: Parts,
-    /// Valid headers by type.
-    valid: BTreeMap<TypeId, u32>,
-    ended: Ended,
-}
-
-/// How far statements are skipped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Ended {
-    No,
-    /// The action, function or control in which it is.
-    Returned,
-    /// The innermost loop.
-    Left,
-    /// The top-level control or parser.
-    Exited,
-    /// The parser, with an error.
-    Rejected,
-}
-
-/// What came before, and in how many ways.
-type Ways = BTreeMap<Key, (Vec<String>, u64)>;
-
+/// All ways with their parts.
 pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
-    let walker = Walker { program, excerpts: Excerpts::new(program) };
-    let start = Key { parts: Parts::new(), valid: BTreeMap::new(), ended: Ended::No };
-    let mut ways = Ways::from([(start, (Vec::new(), 1))]);
-    ways = walker.package(&program.main, ways)?;
-    let mut merged: BTreeMap<Parts, (Vec<String>, u64)> = BTreeMap::new();
-    for (key, (decisions, count)) in ways {
-        merged.entry(key.parts).and_modify(|(_, sum)| *sum += count).or_insert((decisions, count));
-    }
-    let path =
-        |(parts, (decisions, ways)): (Parts, (Vec<String>, u64))| Path { decisions, parts, ways };
-    Ok(merged.into_iter().map(path).collect())
+    let walker = Walker::new(program, Record::new(true));
+    let ways = walker.package(&program.main, walker.record.start(true))?;
+    // A state at the end tells nothing any more.
+    let ways = walker.record.map(ways, |way| {
+        way.state.ended = Ended::No;
+        way.state.valid = None;
+    });
+    Ok(walker.record.paths(ways))
+}
+
+/// What can be said of all ways without a list of them. Where even the sets of valid headers are too many, these are not
+/// followed, so that conditions on them go both ways.
+pub(super) fn overview(program: &Program) -> Result<Overview, PathError> {
+    let walk = |follows_validity: bool| {
+        let walker = Walker::new(program, Record::new(false));
+        let ways = walker.package(&program.main, walker.record.start(follows_validity))?;
+        let ways = walker.record.map(ways, |way| {
+            way.state.ended = Ended::No;
+            way.state.valid = None;
+        });
+        Ok(walker.record.overview(ways, follows_validity))
+    };
+    let found = match walk(true) {
+        Err(PathError::TooMany { .. }) => walk(false)?,
+        found => found?,
+    };
+    found.ok_or(PathError::None)
 }
 
 struct Walker<'p> {
     program: &'p Program,
     excerpts: Excerpts<'p>,
+    record: Record,
+}
+
+impl<'p> Walker<'p> {
+    fn new(program: &'p Program, record: Record) -> Self {
+        Self { program, excerpts: Excerpts::new(program), record }
+    }
 }
 
 impl Walker<'_> {
@@ -84,71 +83,111 @@ impl Walker<'_> {
         ways: Ways,
         run: impl FnOnce(Ways) -> Result<Ways, PathError>,
     ) -> Result<Ways, PathError> {
-        Ok(map(run(ways)?, |key| key.ended = Ended::No))
+        Ok(self.record.map(run(ways)?, |way| way.state.ended = Ended::No))
     }
 
     fn parser(&self, id: ParserId, ways: Ways) -> Result<Ways, PathError> {
         let parser = &self.program.parsers[id.index()];
         let ways = self.block(&parser.prologue, ways)?;
         let mut done = Ways::new();
-        let mut under_way: Vec<(StateId, BTreeMap<StateId, u32>, Ways)> =
-            vec![(parser.start, BTreeMap::new(), ways)];
-        while let Some((id, mut visits, ways)) = under_way.pop() {
-            let (open, closed) = split(ways);
-            merge(&mut done, closed);
-            let visited = visits.entry(id).or_default();
-            *visited += 1;
-            if open.is_empty() || *visited > VISITS {
-                continue;
-            }
-            let state = &parser.states[id.index()];
-            let open =
-                map_all(open, |_, decisions| decisions.push(format!("state {}", state.name)));
-            let (open, closed) = split(self.block(&state.body, open)?);
-            merge(&mut done, closed);
-            let mut targets = match &state.transition {
-                Transition::Direct(target) => vec![*target],
-                Transition::Select { cases, .. } => cases.iter().map(|case| case.target).collect(),
-            };
-            let open = match &state.transition {
-                Transition::Direct(_) => open,
-                Transition::Select { subjects, .. } => {
-                    let width: u64 =
-                        subjects.iter().map(|subject| self.width(subject.type_id)).sum();
-                    map(open, |key| add(key, format!("select {width}")))
-                }
-            };
-            targets.sort_by_key(|target| format!("{target:?}"));
-            targets.dedup();
-            for target in targets {
-                match target {
-                    Target::State(next) => under_way.push((next, visits.clone(), open.clone())),
-                    Target::Accept => merge(&mut done, open.clone()),
-                    Target::Reject => {
-                        merge(&mut done, map(open.clone(), |key| key.ended = Ended::Rejected))
-                    }
+        let mut under_way = BTreeMap::from([(parser.start, ways)]);
+        while !under_way.is_empty() {
+            // Ways of one length that meet in a state go on together.
+            let mut next: BTreeMap<StateId, Ways> = BTreeMap::new();
+            for (at, ways) in under_way {
+                let ways = self.entered(id, at, ways);
+                for (target, ways) in self.state(&parser.states[at.index()], ways, &mut done)? {
+                    next.entry(target).or_default().extend(ways);
                 }
             }
-            limited(&done, || format!("parser {}", parser.name))?;
-            if under_way.len() > MOST {
-                return Err(PathError::TooMany {
-                    most: MOST,
-                    place: format!("parser {}", parser.name),
-                });
-            }
+            under_way =
+                next.into_iter().map(|(state, ways)| (state, self.record.united(ways))).collect();
+            let place = || format!("parser {}", parser.name);
+            limited(&done, place)?;
+            under_way.values().try_for_each(|ways| limited(ways, place))?;
         }
-        Ok(map(done, |key| {
-            if matches!(key.ended, Ended::Returned) {
-                key.ended = Ended::No;
+        Ok(self.record.map(done, |way| {
+            way.state.visits.retain(|(parser, _), _| *parser != id);
+            if way.state.ended == Ended::Returned {
+                way.state.ended = Ended::No;
             }
         }))
+    }
+
+    /// The ways that may enter a state: one that lies on a loop is entered a few times only.
+    fn entered(&self, parser: ParserId, state: StateId, mut ways: Ways) -> Ways {
+        if self.is_on_a_loop(parser, state) {
+            for way in &mut ways {
+                *way.state.visits.entry((parser, state)).or_default() += 1;
+            }
+            ways.retain(|way| {
+                way.state.visits.get(&(parser, state)).is_none_or(|at| *at <= VISITS)
+            });
+        }
+        ways
+    }
+
+    /// Whether a state can be reached from itself.
+    fn is_on_a_loop(&self, parser: ParserId, state: StateId) -> bool {
+        let states = &self.program.parsers[parser.index()].states;
+        let mut seen = BTreeSet::new();
+        let mut open = vec![state];
+        while let Some(at) = open.pop() {
+            for target in targets(&states[at.index()].transition) {
+                let Target::State(next) = target else { continue };
+                if next == state {
+                    return true;
+                }
+                if seen.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    /// Moves ways through one state: those that go on are returned by their next state, the others are done.
+    fn state(
+        &self,
+        state: &ir::State,
+        ways: Ways,
+        done: &mut Ways,
+    ) -> Result<BTreeMap<StateId, Ways>, PathError> {
+        let (open, closed) = split(ways);
+        self.record.merge(done, closed);
+        let mut onward = BTreeMap::new();
+        if open.is_empty() {
+            return Ok(onward);
+        }
+        let decision = format!("state {}", state.name);
+        let open = self.record.map(open, |way| self.record.decide(way, &decision));
+        let (mut open, closed) = split(self.block(&state.body, open)?);
+        self.record.merge(done, closed);
+        if let Transition::Select { subjects, .. } = &state.transition {
+            let width: u64 = subjects.iter().map(|subject| self.width(subject.type_id)).sum();
+            let part = format!("select {width}");
+            open = self.record.map(open, |way| self.record.add(way, &part));
+        }
+        for target in targets(&state.transition) {
+            match target {
+                Target::State(next) => {
+                    onward.insert(next, open.clone());
+                }
+                Target::Accept => self.record.merge(done, open.clone()),
+                Target::Reject => {
+                    let rejected = |way: &mut Way| way.state.ended = Ended::Rejected;
+                    self.record.merge(done, self.record.map(open.clone(), rejected));
+                }
+            }
+        }
+        Ok(onward)
     }
 
     fn control(&self, id: ControlId, ways: Ways) -> Result<Ways, PathError> {
         let control = &self.program.controls[id.index()];
         let ways = self.block(&control.body, ways)?;
         limited(&ways, || format!("control {}", control.name))?;
-        Ok(returned(ways))
+        Ok(self.returned(ways))
     }
 
     fn block(&self, block: &Block, mut ways: Ways) -> Result<Ways, PathError> {
@@ -156,14 +195,15 @@ impl Walker<'_> {
             let (open, closed) = split(ways);
             ways = closed;
             if !open.is_empty() {
-                merge(&mut ways, self.statement(statement, open)?);
+                self.record.merge(&mut ways, self.statement(statement, open)?);
             }
         }
         Ok(ways)
     }
 
     fn statement(&self, statement: &Statement, ways: Ways) -> Result<Ways, PathError> {
-        let one = |ways: Ways, part: String| map(ways, |key| add(key, part.clone()));
+        let one =
+            |ways: Ways, part: String| self.record.map(ways, |way| self.record.add(way, &part));
         Ok(match &statement.kind {
             StatementKind::Assign { place, value } => {
                 let ways = self.expression(value, ways);
@@ -181,7 +221,7 @@ impl Walker<'_> {
                         Type::ActionRun(_) => format!("switch: {labels}"),
                         _ => format!("switch {}: {labels}", self.excerpts.expression(subject)),
                     };
-                    map_all(ways.clone(), |_, decisions| decisions.push(decision.clone()))
+                    self.record.map(ways.clone(), |way| self.record.decide(way, &decision))
                 };
                 let mut all = self.block(default, of("default"))?;
                 for case in cases {
@@ -190,7 +230,7 @@ impl Walker<'_> {
                         .iter()
                         .map(|value| self.excerpts.value(subject.type_id, value))
                         .collect();
-                    merge(&mut all, self.block(&case.body, of(&labels.join(", ")))?);
+                    self.record.merge(&mut all, self.block(&case.body, of(&labels.join(", ")))?);
                 }
                 all
             }
@@ -199,25 +239,23 @@ impl Walker<'_> {
                 let ways = self.block(before_condition, ways)?;
                 let ways = one(self.expression(condition, ways), "branch".to_owned());
                 let mut all = ways.clone();
-                let ways = map(self.block(body, ways)?, |key| {
-                    if key.ended == Ended::Left {
-                        key.ended = Ended::No;
+                let ways = self.record.map(self.block(body, ways)?, |way| {
+                    if way.state.ended == Ended::Left {
+                        way.state.ended = Ended::No;
                     }
                 });
-                merge(&mut all, self.block(update, ways)?);
-                map_all(all, |_, decisions| {
-                    decisions.push("a loop, run at most once here".to_owned())
-                })
+                self.record.merge(&mut all, self.block(update, ways)?);
+                self.record.map(all, |way| self.record.decide(way, "a loop, run at most once here"))
             }
             StatementKind::Break | StatementKind::Continue => {
-                map(ways, |key| key.ended = Ended::Left)
+                self.record.map(ways, |way| way.state.ended = Ended::Left)
             }
             StatementKind::ApplyTable { table, .. } => self.table(*table, ways)?,
             StatementKind::CallAction { action, .. } => {
-                returned(self.block(&self.program.actions[action.index()].body, ways)?)
+                self.returned(self.block(&self.program.actions[action.index()].body, ways)?)
             }
             StatementKind::CallFunction { function, .. } => {
-                returned(self.block(&self.program.functions[function.index()].body, ways)?)
+                self.returned(self.block(&self.program.functions[function.index()].body, ways)?)
             }
             StatementKind::CallControl { control, .. } => self.control(*control, ways)?,
             StatementKind::CallParser { parser, .. } => self.parser(*parser, ways)?,
@@ -233,10 +271,12 @@ impl Walker<'_> {
             ),
             StatementKind::Extract { header, header_type, .. } => {
                 let width = self.width(*header_type);
-                map(ways, |key| {
-                    add(key, format!("extract {width}"));
+                self.record.map(ways, |way| {
+                    self.record.add(way, &format!("extract {width}"));
                     if header.is_some() {
-                        *key.valid.entry(*header_type).or_default() += 1;
+                        if let Some(valid) = &mut way.state.valid {
+                            *valid.entry(*header_type).or_default() += 1;
+                        }
                     }
                 })
             }
@@ -244,28 +284,29 @@ impl Walker<'_> {
                 one(ways, format!("lookahead {}", self.width(*type_id)))
             }
             StatementKind::Advance(_) => one(ways, "advance".to_owned()),
-            StatementKind::Emit(value) => map(ways, |key| {
-                let mut left = key.valid.clone();
-                self.emit(value.type_id, key, &mut left);
+            StatementKind::Emit(value) => self.record.map(ways, |way| {
+                let mut left = way.state.valid.clone();
+                self.emit(value.type_id, way, &mut left);
             }),
             StatementKind::Verify { condition, .. } => {
                 let ways = self.expression(condition, ways);
                 let decision = format!("{} fails", self.excerpts.expression(condition));
-                let failed = map_all(ways.clone(), |key, decisions| {
-                    add(key, "verify".to_owned());
-                    key.ended = Ended::Rejected;
-                    decisions.push(decision.clone());
+                let failed = self.record.map(ways.clone(), |way| {
+                    self.record.add(way, "verify");
+                    way.state.ended = Ended::Rejected;
+                    self.record.decide(way, &decision);
                 });
                 let mut all = one(ways, "verify".to_owned());
-                merge(&mut all, failed);
+                self.record.merge(&mut all, failed);
                 all
             }
             StatementKind::SetValidity { header, valid } => {
                 let header = self.program.place_type(header);
-                map(ways, |key| {
-                    add(key, format!("set {}", if *valid { "valid" } else { "invalid" }));
-                    if let Some(header) = header {
-                        key.valid.insert(header, u32::from(*valid));
+                self.record.map(ways, |way| {
+                    self.record
+                        .add(way, &format!("set {}", if *valid { "valid" } else { "invalid" }));
+                    if let (Some(header), Some(all)) = (header, &mut way.state.valid) {
+                        all.insert(header, u32::from(*valid));
                     }
                 })
             }
@@ -273,9 +314,9 @@ impl Walker<'_> {
             StatementKind::PopFront { .. } => one(ways, "pop".to_owned()),
             StatementKind::Return(value) => {
                 let ways = value.iter().fold(ways, |ways, value| self.expression(value, ways));
-                map(ways, |key| key.ended = Ended::Returned)
+                self.record.map(ways, |way| way.state.ended = Ended::Returned)
             }
-            StatementKind::Exit => map(ways, |key| key.ended = Ended::Exited),
+            StatementKind::Exit => self.record.map(ways, |way| way.state.ended = Ended::Exited),
         })
     }
 
@@ -286,58 +327,59 @@ impl Walker<'_> {
         otherwise: &Block,
         ways: Ways,
     ) -> Result<Ways, PathError> {
-        let ways = self.expression(condition, map(ways, |key| add(key, "branch".to_owned())));
+        let ways =
+            self.expression(condition, self.record.map(ways, |way| self.record.add(way, "branch")));
         let (mut yes, mut no) = (Ways::new(), Ways::new());
-        for (key, came) in ways {
-            match self.decided(condition, &key) {
-                Some(true) => insert(&mut yes, key, came),
-                Some(false) => insert(&mut no, key, came),
+        for mut way in ways {
+            match self.decided(condition, &way) {
+                Some(true) => yes.push(way),
+                Some(false) => no.push(way),
                 // The packet decides.
                 None => {
                     let text = self.excerpts.expression(condition);
-                    let after = |decision: String| {
-                        let (mut decisions, count) = came.clone();
-                        decisions.push(decision);
-                        (decisions, count)
-                    };
-                    // Operations stand in parentheses.
-                    let bare = match condition.kind {
+                    let bare = match &condition.kind {
                         ExpressionKind::Binary(..) => {
                             text.strip_prefix('(').and_then(|text| text.strip_suffix(')'))
                         }
                         _ => None,
                     };
-                    let bare = bare.unwrap_or(&text);
-                    insert(&mut yes, key.clone(), after(format!("if {bare}")));
-                    insert(&mut no, key, after(format!("if not {text}")));
+                    let mut other = way.clone();
+                    self.record.decide(&mut way, &format!("if {}", bare.unwrap_or(&text)));
+                    self.record.decide(&mut other, &format!("if not {text}"));
+                    yes.push(way);
+                    no.push(other);
                 }
             }
         }
         let mut all = self.block(then, yes)?;
-        merge(&mut all, self.block(otherwise, no)?);
+        self.record.merge(&mut all, self.block(otherwise, no)?);
+        limited(&all, || format!("the condition {}", self.excerpts.expression(condition)))?;
         Ok(all)
     }
 
     /// What the valid headers say to a condition.
-    fn decided(&self, condition: &Expression, key: &Key) -> Option<bool> {
+    fn decided(&self, condition: &Expression, way: &Way) -> Option<bool> {
         match &condition.kind {
             ExpressionKind::IsValid(place) => {
                 let header = self.program.place_type(place)?;
                 self.is_single(header)
-                    .then(|| key.valid.get(&header).is_some_and(|count| *count > 0))
+                    .then(|| {
+                        Some(way.state.valid.as_ref()?.get(&header).is_some_and(|count| *count > 0))
+                    })
+                    .flatten()
             }
             ExpressionKind::Unary(ir::UnaryOperator::Not, operand) => {
-                Some(!self.decided(operand, key)?)
+                Some(!self.decided(operand, way)?)
             }
             ExpressionKind::Binary(BinaryOperator::And, a, b) => {
-                match (self.decided(a, key), self.decided(b, key)) {
+                match (self.decided(a, way), self.decided(b, way)) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), Some(true)) => Some(true),
                     _ => None,
                 }
             }
             ExpressionKind::Binary(BinaryOperator::Or, a, b) => {
-                match (self.decided(a, key), self.decided(b, key)) {
+                match (self.decided(a, way), self.decided(b, way)) {
                     (Some(true), _) | (_, Some(true)) => Some(true),
                     (Some(false), Some(false)) => Some(false),
                     _ => None,
@@ -369,25 +411,34 @@ impl Walker<'_> {
             .iter()
             .map(|key| format!("{} {}", key.match_kind.name(), self.width(key.expression.type_id)));
         let part = format!("table {}", keys.collect::<Vec<_>>().join(", "));
-        let ways = map(ways, |key| add(key, part.trim_end().to_owned()));
+        let ways = self.record.map(ways, |way| self.record.add(way, part.trim_end()));
         let mut all = Ways::new();
         for reference in &table.actions {
             let action = &self.program.actions[reference.action.index()];
-            let chosen = map_all(ways.clone(), |_, decisions| {
-                decisions.push(format!("{}: {}", table.name, action.name));
-            });
+            let decision = format!("{}: {}", table.name, action.name);
+            let chosen = self.record.map(ways.clone(), |way| self.record.decide(way, &decision));
             let ran = self.block(&action.body, self.block(&reference.before_arguments, chosen)?)?;
-            merge(&mut all, returned(ran));
+            self.record.merge(&mut all, self.returned(ran));
         }
         limited(&all, || format!("table {}", table.name))?;
         Ok(all)
+    }
+
+    /// Goes on behind the action, function or control that has returned.
+    fn returned(&self, ways: Ways) -> Ways {
+        self.record.map(ways, |way| {
+            if way.state.ended == Ended::Returned {
+                way.state.ended = Ended::No;
+            }
+        })
     }
 
     /// Arithmetic in an expression.
     fn expression(&self, expression: &Expression, ways: Ways) -> Ways {
         let mut parts = Vec::new();
         self.operators(expression, &mut parts);
-        map(ways, |key| parts.iter().for_each(|part: &String| add(key, part.clone())))
+        self.record
+            .map(ways, |way| parts.iter().for_each(|part: &String| self.record.add(way, part)))
     }
 
     fn operators(&self, expression: &Expression, parts: &mut Vec<String>) {
@@ -426,20 +477,28 @@ impl Walker<'_> {
     }
 
     /// Headers of a type that are valid, each put out once.
-    fn emit(&self, type_id: TypeId, key: &mut Key, left: &mut BTreeMap<TypeId, u32>) {
+    fn emit(&self, type_id: TypeId, way: &mut Way, left: &mut Option<BTreeMap<TypeId, u32>>) {
         match self.program.types.get(type_id) {
             Type::Composite(_) => {
                 let Some(composite) = self.program.types.composite(type_id) else { return };
                 if composite.kind == CompositeKind::Header {
-                    if let Some(count) = left.get_mut(&type_id).filter(|count| **count > 0) {
-                        *count -= 1;
-                        add(key, format!("emit {}", self.width(type_id)));
+                    // Where nothing is known of headers, all of them leave: the most that may.
+                    let leaves = match left {
+                        None => true,
+                        Some(left) => left.get_mut(&type_id).is_some_and(|count| {
+                            let leaves = *count > 0;
+                            *count = count.saturating_sub(1);
+                            leaves
+                        }),
+                    };
+                    if leaves {
+                        self.record.add(way, &format!("emit {}", self.width(type_id)));
                     }
                 } else {
-                    composite.fields.iter().for_each(|field| self.emit(field.type_id, key, left));
+                    composite.fields.iter().for_each(|field| self.emit(field.type_id, way, left));
                 }
             }
-            Type::Stack { element, size } => (0..size).for_each(|_| self.emit(element, key, left)),
+            Type::Stack { element, size } => (0..size).for_each(|_| self.emit(element, way, left)),
             _ => {}
         }
     }
@@ -453,47 +512,17 @@ impl Walker<'_> {
     }
 }
 
-fn add(key: &mut Key, part: String) {
-    *key.parts.entry(part).or_default() += 1;
-}
-
-/// Ways on which statements run, and those that are done.
-fn split(ways: Ways) -> (Ways, Ways) {
-    ways.into_iter().partition(|(key, _)| key.ended == Ended::No)
-}
-
-fn map(ways: Ways, change: impl Fn(&mut Key)) -> Ways {
-    map_all(ways, |key, _| change(key))
-}
-
-fn map_all(ways: Ways, change: impl Fn(&mut Key, &mut Vec<String>)) -> Ways {
-    let mut all = Ways::new();
-    for (mut key, mut came) in ways {
-        change(&mut key, &mut came.0);
-        insert(&mut all, key, came);
-    }
-    all
-}
-
-/// Ends of the action, function or control in which they are.
-fn returned(ways: Ways) -> Ways {
-    map(ways, |key| {
-        if key.ended == Ended::Returned {
-            key.ended = Ended::No;
-        }
-    })
-}
-
-fn merge(all: &mut Ways, more: Ways) {
-    more.into_iter().for_each(|(key, came)| insert(all, key, came));
-}
-
-fn insert(all: &mut Ways, key: Key, (decisions, count): (Vec<String>, u64)) {
-    all.entry(key)
-        .and_modify(|(_, sum)| *sum = sum.saturating_add(count))
-        .or_insert((decisions, count));
-}
-
 fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
     if ways.len() > MOST { Err(PathError::TooMany { most: MOST, place: place() }) } else { Ok(()) }
+}
+
+/// Where a transition may lead, each once.
+fn targets(transition: &Transition) -> Vec<Target> {
+    let mut targets = match transition {
+        Transition::Direct(target) => vec![*target],
+        Transition::Select { cases, .. } => cases.iter().map(|case| case.target).collect(),
+    };
+    targets.sort_by_key(|target| format!("{target:?}"));
+    targets.dedup();
+    targets
 }

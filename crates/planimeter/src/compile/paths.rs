@@ -1,8 +1,9 @@
 //! What a packet costs on each way through a program, in the parts that device models are made of.
 
 use super::tree;
-use device::program::{Path, PathError, paths};
+use device::program::{Overview, Passes, Path, PathError, overview, paths};
 use ir::Program;
+use num_bigint::BigUint;
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
@@ -14,12 +15,7 @@ const MOST: usize = 12;
 pub(super) fn text(program: &Program) -> String {
     let mut found = match paths(program) {
         Ok(found) => found,
-        Err(PathError::TooMany { most, place }) => {
-            return wrapped(
-                "",
-                &format!("paths: more than {most} differ, in {place}; they are not listed"),
-            );
-        }
+        Err(PathError::TooMany { most, .. }) => return overview_text(program, most),
         Err(error) => return wrapped("", &format!("paths: {error}")),
     };
     found.sort_by(|a, b| {
@@ -34,15 +30,7 @@ pub(super) fn text(program: &Program) -> String {
             decisions => decisions.join("; "),
         };
         text.push_str(&wrapped("  ", &decisions));
-        let parts: Vec<String> = path
-            .parts
-            .iter()
-            .map(|(part, count)| match count {
-                1 => part.clone(),
-                count => format!("{count} x {part}"),
-            })
-            .collect();
-        text.push_str(&wrapped("    ", &parts.join("; ")));
+        text.push_str(&wrapped("    ", &parts(path)));
         match path.ways {
             1 => {}
             2 => text.push_str("    and so is one more way\n"),
@@ -53,6 +41,59 @@ pub(super) fn text(program: &Program) -> String {
         text.push_str(&format!("  and {} with fewer parts\n", found.len() - MOST));
     }
     text
+}
+
+/// What a way takes.
+fn parts(path: &Path) -> String {
+    let part = |(part, count): (&String, &u32)| match count {
+        1 => part.clone(),
+        count => format!("{count} x {part}"),
+    };
+    path.parts.iter().map(part).collect::<Vec<_>>().join("; ")
+}
+
+/// What there is to say where a list of the ways is too long: how many there are, the one with most parts, and how many pass
+/// each decision.
+fn overview_text(program: &Program, most: usize) -> String {
+    let Overview { ways, longest, passes, follows_validity, .. } = match overview(program) {
+        Ok(found) => found,
+        Err(error) => return wrapped("", &format!("paths: {error}")),
+    };
+    let mut text = wrapped(
+        "",
+        &format!("{} ways through it, more than {most} with different parts", number(&ways)),
+    );
+    if !follows_validity {
+        text.push_str(&wrapped(
+            "  ",
+            "Sets of valid headers are too many as well: conditions on them go both ways here, and all headers are emitted. \
+             There are fewer ways, and the longest is shorter.",
+        ));
+    }
+    let most = longest.parts.values().map(|count| u64::from(*count)).sum::<u64>();
+    text.push_str(&format!("the one with most parts, {most}:\n"));
+    text.push_str(&wrapped("  ", &longest.decisions.join("; ")));
+    text.push_str(&wrapped("    ", &parts(&longest)));
+    text.push_str("ways that pass each decision:\n");
+    for Passes { decision, ways } in &passes {
+        text.push_str(&wrapped("  ", &format!("{decision}: {}", number(ways))));
+    }
+    text
+}
+
+/// A number as people read it: all of its digits, or the first three and the power of ten.
+fn number(number: &BigUint) -> String {
+    const DIGITS: usize = 15;
+    let digits = number.to_string();
+    if digits.len() <= DIGITS {
+        let places = digits.chars().enumerate().map(|(at, digit)| {
+            let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
+            format!("{}{digit}", if comma { "," } else { "" })
+        });
+        return places.collect();
+    }
+    let (first, rest) = digits.split_at(1);
+    format!("about {first}.{} x 10^{}", &rest[..2], digits.len() - 1)
 }
 
 /// Lines of a terminal's width, broken at blanks.
@@ -90,5 +131,52 @@ mod tests {
         let shown = text(&compiled.program.expect("it compiles"));
         assert!(shown.lines().all(|line| line.chars().count() <= WIDTH), "{shown}");
         insta::assert_snapshot!(shown);
+    }
+
+    #[test]
+    fn many_ways_are_counted_and_the_longest_is_shown() {
+        let tables: String = (0..30).map(table).collect();
+        let source =
+            large(&tables, &(0..30).map(|t| format!("t{t}.apply(); ")).collect::<String>());
+        let compiled =
+            p4lang::compile_text("p.p4", &source, &Options::default(), &MemoryFiles::default());
+        let shown = text(&compiled.program.expect("it compiles"));
+        assert!(shown.lines().all(|line| line.chars().count() <= WIDTH), "{shown}");
+        insta::assert_snapshot!(shown);
+    }
+
+    #[test]
+    fn numbers_have_their_digits_or_a_power_of_ten() {
+        let shown = |text: &str| number(&text.parse().expect("a number"));
+        assert_eq!(shown("0"), "0");
+        assert_eq!(shown("123"), "123");
+        assert_eq!(shown("1234567"), "1,234,567");
+        assert_eq!(shown("205891132094649000000000"), "about 2.05 x 10^23");
+    }
+
+    /// A table with three actions of different parts.
+    fn table(number: usize) -> String {
+        format!(
+            "action a{number}(bit<16> x) {{ h.e.b = x; }} action b{number}(bit<16> x) {{ h.e.b = x; h.e.a = 1; }}
+             table t{number} {{ key = {{ h.e.b: exact; }} actions = {{ a{number}; b{number}; NoAction; }} }}
+            "
+        )
+    }
+
+    fn large(tables: &str, apply: &str) -> String {
+        format!(
+            "#include <v1model.p4>
+            header e_t {{ bit<8> a; bit<16> b; }}
+            struct H {{ e_t e; }}
+            struct M {{ }}
+            parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+                state start {{ p.extract(h.e); transition accept; }}
+            }}
+            control I(inout H h, inout M m, inout standard_metadata_t s) {{ {tables} apply {{ {apply} }} }}
+            control V(inout H h, inout M m) {{ apply {{ }} }}
+            control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ }} }}
+            control D(packet_out p, in H h) {{ apply {{ p.emit(h); }} }}
+            V1Switch(P(), V(), I(), E(), V(), D()) main;"
+        )
     }
 }
