@@ -19,6 +19,9 @@
 //!   burst. The probe explains no loss beyond that, and none while no burst disturbs the queue.
 //! * While a work-conserving controller has a backlog, its rate of answers is its own, however the
 //!   probe was delayed ([`service`]).
+//! * What the kernel could not pass on is the controller's where its window was closed, and the
+//!   network's elsewhere. While windows of the probe itself are closed, nothing is proved against
+//!   the controller, which may have answers that it cannot send.
 //!
 //! Nothing here reads a clock or a file.
 
@@ -30,9 +33,9 @@ mod service;
 
 pub(crate) use course::Course;
 pub(crate) use decision::verdict;
-#[cfg(test)]
-pub(crate) use evidence::InSockets;
-pub(crate) use evidence::{ControllerWork, Edges, Evidence, Observed, ProbeWork};
+pub(crate) use evidence::{
+    ControllerWork, Edges, Evidence, HostWork, InSockets, Observed, ProbeWork, Times,
+};
 pub(crate) use service::Service;
 
 use crate::outcome::{Account, Bounds};
@@ -57,7 +60,8 @@ pub(crate) struct Explained {
 
 /// Computes what each side accounts for in a trial with an open loop.
 pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
-    let course = Course::of(evidence.observed, evidence.window);
+    let hidden = evidence.sockets.map_or(&[][..], |sockets| &sockets.spells);
+    let course = Course::of(evidence.observed, evidence.window, hidden);
     let wanted = evidence.wanted();
     let tolerance = FEW.max(NOTABLE * wanted as f64) as u64;
     let unread = evidence.unread();
@@ -68,8 +72,11 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
         true => 0,
         false => course.cut_off,
     };
-    let network_growth = network.growth();
+    let refused_by_network =
+        (course.refused_growth().max(0.0) * evidence.refused_by_network()) as u64;
+    let network_growth = network.growth() + refused_by_network;
     let by_growth = course.growth_low + course.refused_growth()
+        - course.hidden.growth as f64
         - (course.held_most.saturating_sub(course.held.end) + course.held.start) as f64
         - unread.end as f64
         - network_growth as f64;
@@ -78,17 +85,19 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
         Some(service) => course.due as f64 - service.high * evidence.seconds(),
         None => 0.0,
     };
-    let dropped =
-        course.passed_over.saturating_sub(course.late).max(course.passed_over_undisturbed);
+    let passed_over = course.passed_over.saturating_sub(course.hidden.passed_over);
+    let dropped = passed_over.saturating_sub(course.late).max(course.passed_over_undisturbed);
     // What is counted as lacking by the rate was passed over or piled up.
-    let low = by_rate.max(by_growth + dropped as f64).max(0.0) as u64 + cut_off;
+    let low = by_rate.max(by_growth + dropped as f64).max(0.0) as u64;
+    let low = low.saturating_sub(evidence.stalled()) + cut_off;
     let backlog = by_growth.max(by_rate - course.passed_over as f64).max(0.0) as u64;
 
     let held_growth = course.held.growth().saturating_sub(evidence.observed.due_while_away_at_end);
     // What never left was held at the end of the window, unless it was so before.
     let never_left = evidence.unsent_by_probe().saturating_sub(course.held.start);
-    let probe_low = held_growth.max(never_left) + evidence.unread_at_least();
-    let probe_most = probe_low + course.held_most + unread.end + course.late;
+    let unread_at_least = evidence.unread_at_least().max(course.hidden.sure_growth);
+    let probe_low = held_growth.max(never_left) + unread_at_least;
+    let probe_most = probe_low + course.held_most + unread.end + course.late + course.hidden.all();
     let network_low = network_growth.saturating_sub(course.held_most);
     let missing = course.missing();
     let probe = Bounds { low: probe_low, high: probe_most };

@@ -529,6 +529,7 @@ impl SwitchLedger {
         let from_due = at.saturating_sub(place.due);
         record(&mut tally.histograms.rtt_from_due, from_due);
         record(&mut tally.histograms.rtt_from_sent, at.saturating_sub(place.sent));
+        tally.note_undisturbed(place.sent, at);
         self.rtt_sum += u128::from(from_due);
         self.rtt_samples += 1;
         self.rtt_max = self.rtt_max.max(from_due);

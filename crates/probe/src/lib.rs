@@ -11,6 +11,7 @@ pub mod config;
 mod cores;
 mod engine;
 pub mod host;
+mod kernel;
 mod ledger;
 pub mod legacy;
 pub mod metrics;

@@ -6,6 +6,7 @@
 
 mod assemble;
 pub(crate) mod delays;
+mod evidence;
 mod remarks;
 pub(crate) mod silence;
 pub(crate) mod together;
@@ -35,6 +36,7 @@ use crate::traffic::{FramePlan, Hosts, RunKey};
 use crate::usage::{self, Sampler};
 use assemble::UsageSeries;
 pub(crate) use assemble::address;
+use evidence::Surroundings;
 use together::Together;
 
 /// What is particular to one trial of a run.
@@ -151,6 +153,7 @@ pub(crate) fn run(
         controller: None,
         own: Sampler::own().ok(),
         usage: UsageSeries::default(),
+        surroundings: Surroundings::new(&plan),
         ready_after: None,
         notes: announced,
         together: group.map(|group| Together::new(group, orders.clock, outbound, inbound)),
@@ -166,7 +169,10 @@ pub(crate) fn run(
                 .into(),
         );
     }
-    let Conductor { usage, ready_after, mut notes, mut together, .. } = conductor;
+    conductor.surroundings.has_controller =
+        conductor.controller.as_ref().is_some_and(Sampler::has_local_processes);
+    let Conductor { usage, surroundings, ready_after, mut notes, mut together, .. } = conductor;
+    let seen = surroundings.close();
     if let (Completion::Failed { reason }, Some(onos)) = (&mut completion, Onos::of(&plan.config))
         && live.ready() < live.wanted()
         && !interrupt.load(Ordering::Relaxed)
@@ -191,7 +197,8 @@ pub(crate) fn run(
         notes.extend(onos.forget(&plan.config));
     }
     live.enter(Phase::Done);
-    let parts = assemble::Parts { completion, books, usage, ready_after, ready_at_end };
+    let seen = vec![seen];
+    let parts = assemble::Parts { completion, books, usage, seen, ready_after, ready_at_end };
     let Some(together) = together else {
         let trial = assemble::trial(&plan, setting, parts, notes);
         return Ok(Concluded::Trial(Box::new(Outcome { trial, process })));
@@ -297,6 +304,7 @@ struct Conductor<'a> {
     controller: Option<Sampler>,
     own: Option<Sampler>,
     usage: UsageSeries,
+    surroundings: Surroundings,
     ready_after: Option<f64>,
     notes: Vec<String>,
     /// The other ranks, if there are any.
@@ -349,7 +357,9 @@ impl Conductor<'_> {
         let phases = [(Phase::WarmingUp, window.from), (Phase::Measuring, window.to)];
         for (phase, end) in phases {
             self.live.enter(phase);
-            if self.traffic_until(start, end) == Wait::Interrupted {
+            let reached = self.traffic_until(start, end);
+            self.surroundings.look_at_edge(self.orders.clock.now().saturating_sub(start));
+            if reached == Wait::Interrupted {
                 let at = self.orders.clock.now().saturating_sub(start);
                 let reason = format!("interrupted {:.1} s after traffic began", at as f64 / 1e9);
                 return Completion::Partial { reason };
@@ -512,6 +522,8 @@ impl Conductor<'_> {
     }
 
     fn sample(&mut self, at: u64) {
+        let start = self.orders.traffic_start().unwrap_or(0);
+        self.surroundings.glance(self.orders.clock.now().saturating_sub(start));
         let now = Instant::now();
         let controller = self.controller.as_mut().and_then(|sampler| sampler.sample(now));
         let own = self.own.as_mut().and_then(|sampler| sampler.sample(now));
@@ -533,9 +545,14 @@ impl Conductor<'_> {
                 return Wait::Elapsed;
             }
             let pause = POLL.min(Duration::from_nanos(left));
+            let from = self.orders.clock.now();
             match &mut self.together {
                 None => std::thread::sleep(pause),
                 Some(together) => together.look(self.plan, pause),
+            }
+            if let Some(start) = self.orders.traffic_start() {
+                let [from, to] = [from + nanos(pause), self.orders.clock.now()];
+                self.surroundings.slept(from.saturating_sub(start), to.saturating_sub(start));
             }
         }
     }
@@ -734,6 +751,7 @@ mod tests {
             controller: None,
             own: None,
             usage: UsageSeries::default(),
+            surroundings: Surroundings::new(&plan),
             ready_after: None,
             notes: Vec::new(),
             together: None,

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub(crate) use sockets::own_sockets;
 pub use sockets::{FindProcessError, diallers_of, listeners_at};
 
 use crate::config::ProcessSelector;
@@ -33,6 +34,10 @@ pub struct Sample {
     pub cpu_percent: f64,
     /// Resident memory in bytes.
     pub rss_bytes: u64,
+    /// The time since the sample before for which threads could have run and waited for a core, in
+    /// percent of that time and in sum; absent for processes of other hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_percent: Option<f64>,
 }
 
 /// Reads the CPU and memory of some processes again and again.
@@ -191,6 +196,11 @@ impl Sampler {
         }
     }
 
+    /// Whether it samples processes of this host, and found some.
+    pub(crate) fn has_local_processes(&self) -> bool {
+        matches!(&self.source, Source::Local(processes) if !processes.seen().is_empty())
+    }
+
     /// Why samples stopped coming, if they did: the SSH connection broke.
     pub fn failure(&self) -> Option<String> {
         match &self.source {
@@ -215,3 +225,5 @@ impl Usage {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::turn;

@@ -20,12 +20,14 @@ pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
 /// How much a remark takes from the figures: what makes them the probe's own goes first, what is in a tail of them, or in all
 /// that such a machine measures, last.
 fn rank(note: &str) -> u8 {
+    // What the note says of the percentiles that it names.
+    const OWN: &str = "are the probe's own by a quarter or more";
     const LAST: [&str; 3] = [
         "At least one packet-in in a hundred left",
         "For at least a hundredth of the time the probe read nothing",
         "The hypervisor withheld",
     ];
-    if note.starts_with("Round-trip times are mostly the probe's own") {
+    if note.starts_with("Round-trip times at") && note.contains(OWN) {
         0
     } else if LAST.iter().any(|start| note.starts_with(start)) {
         2
@@ -213,7 +215,7 @@ mod tests {
             "The hypervisor withheld 0.12 s of processor time",
             "Values over time are kept in sum only",
             "At least one packet-in in a hundred left more than 1 ms late",
-            "Round-trip times are mostly the probe's own at p99",
+            "Round-trip times at p99 are the probe's own by a quarter or more: they",
         ];
         notes.sort_by_key(|note| rank(note));
         assert!(notes[0].starts_with("Round-trip") && notes[1].starts_with("Values"), "{notes:?}");

@@ -1,9 +1,12 @@
 //! The course of a trial: packet-ins and answers over time.
 
+use std::ops::Range;
+
 use statistics::{Confidence, mean, standard_deviation, student_t};
 
 use super::{Edges, Observed};
-use crate::engine::intervals::Interval;
+use crate::engine::intervals::{Interval, Intervals};
+use crate::kernel::Spell;
 use crate::ledger::Window;
 
 /// Numbers of blocks that the window is cut into, to tell growth from fluctuation.
@@ -48,10 +51,30 @@ pub(crate) struct Course {
     pub(crate) growth_low: f64,
     /// Answers in each interval, and the sum and number of their round-trip times.
     pub(crate) intervals: Vec<Interval>,
+    /// Whether the probe's own windows were closed in each interval, or may have been.
+    pub(crate) is_hidden: Vec<bool>,
+    pub(crate) hidden: Hidden,
+}
+
+/// Packet-ins of the times in which the probe's own windows were closed, or may have been. The
+/// controller may have answered them and could not say so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    /// The number by which outstanding ones grew in those times, and in the part of them in which
+    /// the windows were closed for sure.
+    pub(crate) growth: u64,
+    pub(crate) sure_growth: u64,
+    pub(crate) passed_over: u64,
+}
+
+impl Hidden {
+    pub(crate) fn all(self) -> u64 {
+        self.growth + self.passed_over
+    }
 }
 
 impl Course {
-    pub(super) fn of(observed: &Observed, window: Window) -> Self {
+    pub(super) fn of(observed: &Observed, window: Window, spells: &[Spell]) -> Self {
         let intervals = &observed.intervals;
         let entries = intervals.entries();
         let first = intervals.place(window.from).min(entries.len());
@@ -63,7 +86,21 @@ impl Course {
         };
         let edges =
             |values: &[u64]| Edges { start: at_edge(values, first), end: at_edge(values, end) };
-        let disturbed = disturbed(entries, &series.outstanding);
+        let mut disturbed = disturbed(entries, &series.outstanding);
+        let is_hidden = within(intervals, spells.iter());
+        let is_closed = within(intervals, spells.iter().filter(|spell| spell.is_closed));
+        for (disturbed, hidden) in disturbed.iter_mut().zip(&is_hidden) {
+            *disturbed |= hidden;
+        }
+        let hidden = Hidden {
+            growth: growth_in(&series.outstanding, &is_hidden, first..end),
+            sure_growth: growth_in(&series.outstanding, &is_closed, first..end),
+            passed_over: {
+                let those = (first..end).filter(|place| is_hidden.get(*place) == Some(&true));
+                let net: i64 = those.map(|place| entries[place].passed_over).sum();
+                u64::try_from(net).unwrap_or(0)
+            },
+        };
         let inside = || entries.iter().zip(&disturbed).take(end).skip(first);
         let sum = |of: fn(&Interval) -> u64| inside().map(|(one, _)| of(one)).sum::<u64>();
         let passed = |only: bool| {
@@ -99,6 +136,8 @@ impl Course {
             growth_low: growth_low(&window_of(&outstanding)),
             outstanding_at: outstanding,
             intervals: entries.to_vec(),
+            is_hidden,
+            hidden,
         }
     }
 
@@ -171,6 +210,28 @@ fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
         }
     }
     disturbed
+}
+
+/// Returns for each interval whether a part of it lies in one of `spells`.
+fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) -> Vec<bool> {
+    let mut within = vec![false; intervals.entries().len()];
+    for spell in spells {
+        // The first interval that begins after a moment follows the one that holds it.
+        let first = intervals.place(spell.from + 1).saturating_sub(1);
+        for place in within.iter_mut().take(intervals.place(spell.to)).skip(first) {
+            *place = true;
+        }
+    }
+    within
+}
+
+/// Returns the growth of a number over those intervals of a range that are chosen; 0 if it fell.
+fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
+    let value = |end: usize| end.checked_sub(1).and_then(|place| values.get(place)).copied();
+    let grown =
+        |place: usize| value(place + 1).unwrap_or(0) as i64 - value(place).unwrap_or(0) as i64;
+    let those = range.filter(|place| chosen.get(*place) == Some(&true));
+    u64::try_from(those.map(grown).sum::<i64>()).unwrap_or(0)
 }
 
 /// Returns the most packet-ins that the probe held from when nothing was outstanding to the end of

@@ -3,16 +3,20 @@
 use statistics::{Confidence, proportion};
 
 use super::sentence::{self, Words};
-use super::{Evidence, Explained, NOTABLE, explain};
+use super::{Evidence, Explained, NOTABLE, Times, explain};
 use crate::config::Mode;
-use crate::outcome::{Account, Certainty, Saturated, SwitchOutcome, Verdict};
+use crate::outcome::{Account, Certainty, Latency, Saturated, SwitchOutcome, Verdict};
 
 /// The confidence with which losses outside of the probe's bursts are bounded.
 const UNDISTURBED: f64 = 0.995;
 /// Packet-ins that wait at a station on average where it is the limit of a closed loop.
 const WAITING: f64 = 2.0;
-/// The share of its time beyond which a thread counts as busy.
-const BUSY: f64 = 0.9;
+/// The share of the packet-ins of a closed loop that must wait at the station that is its limit. A
+/// window whose answers return together leaves together again, and then waits for itself.
+const MOST_WAIT: f64 = 0.5;
+/// The share of its time for which the connections of a flood take no more where not the probe is
+/// the limit.
+const BLOCKED: f64 = 0.5;
 
 /// The verdict on what was measured.
 pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
@@ -33,6 +37,10 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
 /// Trials that an account says nothing about.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
+    // A flood that connections do not take has a limit, though nothing may leave in the window.
+    if evidence.mode == Mode::Flood && evidence.observed.blocked >= BLOCKED {
+        return None;
+    }
     if counts.due == 0 {
         let because = "No packet-in was due in the measure window.";
         return Some(plain(Saturated::Unknown, because));
@@ -126,13 +134,21 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
 }
 
 /// The rate that the controller could reach with the cores that its threads waited for, if that
-/// is the load or more.
+/// is the load or more. Without waiting, what took a second takes the less by as long as its threads
+/// waited, and no less than they ran.
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
-    let waited = evidence.controller?.waited?;
+    let work = evidence.controller?;
+    let (waited, ran) = (work.wait_percent?, work.cpu_percent);
     let seconds = evidence.seconds();
     let answered = explained.service.map(|service| service.rate);
     let answered = answered.unwrap_or(evidence.answers_in_window as f64 / seconds);
-    let reachable = answered * (1.0 + waited);
+    let by_waiting = 1.0 / (1.0 - (waited / 100.0).min(1.0));
+    let by_running = 1.0 + waited / ran;
+    let stolen = match evidence.host.has_controller {
+        true => evidence.host.stolen.min(0.99),
+        false => 0.0,
+    };
+    let reachable = answered * by_waiting.min(by_running) / (1.0 - stolen);
     (reachable >= evidence.wanted() as f64 / seconds).then_some(reachable)
 }
 
@@ -190,48 +206,86 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
 /// as well.
 fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     let rate = evidence.answers_in_window as f64 / evidence.seconds();
-    let by_probe = evidence.send_lag.mean_ns + evidence.read_delay.mean_ns;
-    let network = evidence.network_rtt.unwrap_or(evidence.rtt_from_sent.min_ns) as f64;
-    let by_controller =
-        (evidence.rtt_from_sent.mean_ns - network - evidence.read_delay.mean_ns).max(0.0);
-    let [probe, controller] = [by_probe, by_controller].map(|part| rate * part / 1e9);
+    let Times { all: Latency { mean_ns: rtt, min_ns: least, .. }, undisturbed } = evidence.times;
+    let without_probe = undisturbed.mean_ns.min(*rtt);
+    let by_probe = evidence.send_lag.mean_ns + rtt - without_probe;
+    let network = evidence.network_rtt.unwrap_or(*least) as f64;
+    let by_controller = (without_probe - network).max(0.0);
+    let waiting = |part: f64| rate * part / 1e9;
+    let all = waiting(*rtt);
+    let [probe, controller, on_its_way] = [by_probe, by_controller, network.min(*rtt)].map(waiting);
+    let is_limit = |part: f64| part >= WAITING && part >= MOST_WAIT * all;
     let busy = sentence::both_cpus(evidence);
-    if probe >= WAITING && probe >= controller {
+    let closed = evidence.sockets.map_or(0.0, |sockets| sockets.probe_closed(evidence.window));
+    if is_limit(probe) && probe >= controller || closed >= BLOCKED {
         let because = format!(
-            "On average {probe:.1} packet-ins or answers waited for it, and {controller:.1} packet-ins \
-             for the controller, which may take more.{busy}"
+            "On average up to {probe:.1} packet-ins and answers waited for it, and {controller:.1} \
+             packet-ins for the controller, which may take more.{busy}"
         );
         return plain(Saturated::Probe, because);
     }
-    if controller >= WAITING {
+    if is_limit(controller) {
         let because = format!(
-            "Its answers set the pace with {window} packet-ins outstanding per switch, of which \
-             {controller:.1} waited for it on average.{busy}"
+            "Its answers set the pace with {window} packet-ins outstanding per switch: of {all:.1} on \
+             average, {controller:.1} were with it and {on_its_way:.1} in the network.{busy}"
         );
         return plain(Saturated::Controller, because);
     }
     let because = format!(
-        "The window was: with {window} packet-ins outstanding per switch, {controller:.1} waited for \
-         the controller on average. Raise --window to find its limit.{busy}"
+        "The window was: with {window} packet-ins outstanding per switch, {all:.1} on average, \
+         {on_its_way:.1} were in the network and {controller:.1} with the controller. Raise --window to \
+         find its limit.{busy}"
     );
     plain(Saturated::Neither, because)
 }
 
-/// Judges a flood, in which a busy probe sends as much as it can and an idle one waits.
+/// Judges a flood by its connections. Where they mostly take more, the probe is the limit. Where
+/// they do not, the controller is if its windows were closed meanwhile, else the network.
 fn flood(evidence: &Evidence<'_>) -> Verdict {
-    let busy = evidence.probe.cpu_percent / (100.0 * evidence.probe.threads.max(1) as f64);
-    let percent = 100.0 * busy;
-    match busy > BUSY {
-        true => plain(
-            Saturated::Probe,
+    let blocked = evidence.observed.blocked;
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share.min(1.0));
+    let busy = sentence::both_cpus(evidence);
+    let full = percent(blocked);
+    let closed = evidence.sockets.map(|sockets| sockets.closed);
+    let by_probe = evidence.sockets.map_or(0.0, |sockets| sockets.probe_closed(evidence.window));
+    if blocked < BLOCKED {
+        let because = format!(
+            "Its connections took more for {} of the time, so the controller may take more.{busy}",
+            percent(1.0 - blocked)
+        );
+        return plain(Saturated::Probe, because);
+    }
+    if by_probe >= BLOCKED {
+        let because = format!(
+            "Its own receive windows were closed for {} of the time: it did not get to read what the \
+             controller sent.{busy}",
+            percent(by_probe)
+        );
+        return plain(Saturated::Probe, because);
+    }
+    match closed {
+        None => plain(
+            Saturated::Unknown,
             format!(
-                "The probe's threads were {percent:.0} % busy, so the controller may take more."
+                "Connections took no more for {full} of the time, and the kernel does not tell whether \
+                 the controller's windows or the network kept packet-ins back.{busy}"
             ),
         ),
-        false => plain(
+        Some(closed) if closed >= blocked / 2.0 => plain(
             Saturated::Controller,
             format!(
-                "The probe's threads were {percent:.0} % busy, waiting for the controller to read."
+                "It did not read fast enough: connections took no more for {full} of the time, and its \
+                 receive windows were closed for {}.{busy}",
+                percent(closed)
+            ),
+        ),
+        Some(closed) => plain(
+            Saturated::Network,
+            format!(
+                "Connections took no more for {full} of the time, although the controller's receive \
+                 windows were closed for {} only.{}{busy}",
+                percent(closed),
+                sentence::sent_again(evidence)
             ),
         ),
     }

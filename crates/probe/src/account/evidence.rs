@@ -3,7 +3,8 @@
 use crate::config::Mode;
 use crate::engine::Recorder;
 use crate::engine::intervals::Intervals;
-use crate::ledger::{Hindered, Window};
+use crate::kernel::{Spell, Summary};
+use crate::ledger::{Hindered, InWindow, Window};
 use crate::outcome::{Counts, Latency, Silence, SwitchOutcome};
 
 /// A number at the start and at the end of the window.
@@ -20,13 +21,56 @@ impl Edges {
     }
 }
 
-/// The contents of the kernel's sockets at both edges of the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the kernel's sockets held and did, in packet-ins and answers.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct InSockets {
-    /// Answers that had arrived and that the probe had not read.
+    /// Answers that had arrived and that the probe had not read, at both edges of the window.
     pub(crate) unread: Edges,
-    /// Packet-ins that were on their way to a controller whose connections took more.
+    /// Packet-ins that were on their way to a controller whose connections took more, at both edges
+    /// of the window.
     pub(crate) on_their_way: Edges,
+    /// The share of what connections refused for which no window of the controller was closed.
+    pub(crate) refused_by_network: f64,
+    /// The share of the time for which the controller's windows were closed, over all connections.
+    pub(crate) closed: f64,
+    /// Times in which the probe's own windows were closed, or may have been.
+    pub(crate) spells: Vec<Spell>,
+    /// Segments that were sent again.
+    pub(crate) sent_again: u64,
+}
+
+impl InSockets {
+    /// Converts bytes to packet-ins and answers by what they took on average in the window, with
+    /// all else that connections carry.
+    pub(crate) fn of(summary: &Summary, in_window: InWindow, window: Window) -> Self {
+        let scaled = |edges: Edges, bytes: u64, count: u64| {
+            let part = |held: u64| {
+                let held = u128::from(held) * u128::from(count) / u128::from(bytes.max(1));
+                u64::try_from(held).unwrap_or(u64::MAX)
+            };
+            Edges { start: part(edges.start), end: part(edges.end) }
+        };
+        let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
+        let time = window.to.saturating_sub(window.from).saturating_mul(summary.connections);
+        Self {
+            unread: scaled(summary.unread, summary.read, in_window.answers),
+            on_their_way: scaled(summary.on_their_way, summary.written, in_window.left),
+            refused_by_network: share(summary.delayed, summary.delayed + summary.kept_back),
+            closed: share(summary.window_limited, time),
+            spells: summary.spells.clone(),
+            sent_again: summary.sent_again,
+        }
+    }
+
+    /// The share of the window in which windows of the probe's own connections were closed at both
+    /// ends of the time between two looks.
+    pub(crate) fn probe_closed(&self, window: Window) -> f64 {
+        let inside = |spell: &Spell| {
+            spell.to.min(window.to).saturating_sub(spell.from.max(window.from)) as f64
+        };
+        let closed: f64 = self.spells.iter().filter(|spell| spell.is_closed).map(inside).sum();
+        closed / window.to.saturating_sub(window.from).max(1) as f64
+    }
 }
 
 /// The sums of what the engine threads of a trial saw.
@@ -44,6 +88,8 @@ pub(crate) struct Observed {
     pub(crate) longest_gap: u64,
     /// First answers over the whole trial.
     pub(crate) ever_answered: u64,
+    /// The share of the window for which connections took no more, over all switches.
+    pub(crate) blocked: f64,
 }
 
 impl Observed {
@@ -57,7 +103,9 @@ impl Observed {
             due_while_away_at_end: 0,
             longest_gap: u64::MAX,
             ever_answered: 0,
+            blocked: 0.0,
         };
+        let (mut blocked, mut switches) = (0, 0);
         for recorder in recorders {
             let tally = &recorder.tally;
             all.intervals.add(&tally.intervals);
@@ -69,6 +117,8 @@ impl Observed {
                 due_before(&tally.intervals, window, recorder.away_at_end());
             // Every thread waits while the controller does nothing.
             all.longest_gap = all.longest_gap.min(tally.longest_gap());
+            blocked += recorder.blocked();
+            switches += recorder.switches.len() as u64;
             for record in &recorder.switches {
                 let own = record.ledger.hindered();
                 all.hindered.held_back += own.held_back;
@@ -77,6 +127,8 @@ impl Observed {
                 all.ever_answered += record.ledger.total_answered();
             }
         }
+        let time = switches.saturating_mul(window.to.saturating_sub(window.from));
+        all.blocked = blocked as f64 / time.max(1) as f64;
         if all.longest_gap == u64::MAX {
             all.longest_gap = 0;
         }
@@ -110,9 +162,28 @@ pub(crate) struct ProbeWork {
 pub(crate) struct ControllerWork {
     /// CPU in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// The time for which its threads waited for a core over the time for which they ran, where it
+    /// The time for which its threads waited for a core, in percent of that time, in sum; where it
     /// is known.
-    pub(crate) waited: Option<f64>,
+    pub(crate) wait_percent: Option<f64>,
+}
+
+/// What the host of the probe did to the processes on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct HostWork {
+    /// Whether the controller is on it.
+    pub(crate) has_controller: bool,
+    /// The part of the window in nanoseconds for which a thread that only sleeps was not woken.
+    pub(crate) stalled: u64,
+    /// The share of its time that other virtual machines took from it.
+    pub(crate) stolen: f64,
+}
+
+/// Round-trip times of packet-ins that were due in the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times<'a> {
+    pub(crate) all: &'a Latency,
+    /// The least that those take which the probe did not disturb.
+    pub(crate) undisturbed: &'a Latency,
 }
 
 /// The evidence for the verdict on a trial.
@@ -123,14 +194,17 @@ pub(crate) struct Evidence<'a> {
     pub(crate) window: Window,
     pub(crate) counts: &'a Counts,
     pub(crate) observed: &'a Observed,
-    pub(crate) sockets: Option<InSockets>,
+    pub(crate) sockets: Option<&'a InSockets>,
+    pub(crate) host: HostWork,
     /// The time of a message to the controller's host and back without the controller, in
     /// nanoseconds, where it is known.
     pub(crate) network_rtt: Option<u64>,
     pub(crate) send_lag: &'a Latency,
-    pub(crate) read_delay: &'a Latency,
     /// Round-trip times of the answers in the window.
     pub(crate) rtt_from_sent: &'a Latency,
+    /// Round-trip times of packet-ins due in the window, and what they come to without the probe's
+    /// delays.
+    pub(crate) times: Times<'a>,
     pub(crate) answers_in_window: u64,
     pub(crate) probe: ProbeWork,
     pub(crate) controller: Option<ControllerWork>,
@@ -159,19 +233,35 @@ impl Evidence<'_> {
     /// The most answers that had arrived and were not read, at both edges of the window.
     pub(crate) fn unread(&self) -> Edges {
         let by_look = self.observed.read_after;
-        let sockets = self.sockets.unwrap_or_default().unread;
+        let sockets = self.sockets.map(|sockets| sockets.unread).unwrap_or_default();
         Edges { start: by_look.start.max(sockets.start), end: by_look.end.max(sockets.end) }
     }
 
     /// Returns the least growth of the number of unread answers.
     pub(crate) fn unread_at_least(&self) -> u64 {
-        let sockets = self.sockets.unwrap_or_default().unread;
+        let sockets = self.sockets.map(|sockets| sockets.unread).unwrap_or_default();
         // What was read soon after the edge waited for one turn of the probe.
         sockets.end.saturating_sub(self.unread().start).saturating_sub(self.observed.read_after.end)
     }
 
     /// Packet-ins on their way to the controller at both edges of the window.
     pub(crate) fn in_network(&self) -> Edges {
-        self.sockets.unwrap_or_default().on_their_way
+        self.sockets.map(|sockets| sockets.on_their_way).unwrap_or_default()
+    }
+
+    /// The share of what connections refused that the network kept back, not the controller.
+    pub(crate) fn refused_by_network(&self) -> f64 {
+        self.sockets.map_or(0.0, |sockets| sockets.refused_by_network)
+    }
+
+    /// Packet-ins that the controller's host may have delayed by stalls of all that runs on it.
+    pub(crate) fn stalled(&self) -> u64 {
+        match self.host.has_controller {
+            true => {
+                let rate = self.wanted() as f64 / self.seconds().max(f64::MIN_POSITIVE);
+                (rate * self.host.stalled as f64 / 1e9) as u64
+            }
+            false => 0,
+        }
     }
 }

@@ -51,12 +51,14 @@ impl Words<'_> {
         if !apart.is_empty() {
             parts.push(self.apart(apart));
         }
-        if held_back + refused > self.explained.tolerance {
+        let by_network = self.evidence.refused_by_network();
+        let closed = ((held_back + refused) as f64 * (1.0 - by_network)) as u64;
+        if closed > self.explained.tolerance {
             parts.push(format!(
                 "It did not read its connections fast enough: they refused {} of {due} packet-ins, of \
                  which {} never left.",
-                grouped(held_back + refused),
-                grouped(refused)
+                grouped(closed),
+                grouped((refused as f64 * (1.0 - by_network)) as u64)
             ));
         }
         if cut_off > self.explained.tolerance {
@@ -128,7 +130,7 @@ impl Words<'_> {
         let offered = rate(self.evidence.wanted() as f64 / seconds);
         let unsent = self.evidence.unsent_by_probe();
         let unread = self.evidence.unread_at_least();
-        if course.held.growth().max(unsent) >= unread {
+        if course.held.growth().max(unsent) >= unread.max(course.hidden.sure_growth) {
             let left: u64 = course
                 .intervals
                 .get(course.first..course.end)
@@ -149,6 +151,14 @@ impl Words<'_> {
                 rate(left as f64 / seconds)
             );
         }
+        let hidden = course.hidden.sure_growth;
+        if hidden > unread {
+            return format!(
+                "Its own receive windows were closed while {} packet-ins more came to wait for their \
+                 answers: it did not get to read what the controller sent.",
+                grouped(hidden)
+            );
+        }
         format!(
             "It had no time for its answers: {} more of them waited in its sockets at the end of the \
              window than at its start.",
@@ -157,11 +167,11 @@ impl Words<'_> {
     }
 
     fn network(&self) -> String {
-        let network = self.evidence.in_network();
         format!(
-            "{} more packet-ins were on their way at the end of the window than at its start, although \
-             the controller's connections took more.",
-            grouped(network.growth())
+            "{} more packet-ins were on their way, or were refused by connections, at the end of the \
+             window than at its start, although the controller's receive windows were open.{}",
+            grouped(self.explained.account.network.high),
+            sent_again(self.evidence)
         )
     }
 
@@ -192,6 +202,18 @@ impl Words<'_> {
             grouped(sent)
         );
         capital(&format!("{}{more}; {rest}.", named.join("; ")))
+    }
+
+    /// Says for how long nothing ran on the host that the controller shares with the probe.
+    fn stalls(&self) -> String {
+        match self.evidence.stalled() {
+            stalled if stalled > self.explained.tolerance => format!(
+                " Nothing ran on the host of both for {:.3} s, which may explain {} of it.",
+                self.evidence.host.stalled as f64 / 1e9,
+                grouped(stalled)
+            ),
+            _ => String::new(),
+        }
     }
 
     /// Says that the controller waited for cores with which it might have kept up.
@@ -226,7 +248,8 @@ impl Words<'_> {
         )
     }
 
-    /// Whether more piled up than the probe, a pause of the controller or chance explain.
+    /// Whether more piled up than the probe, the network, a pause of the controller or its host, or
+    /// chance explain.
     pub(super) fn is_unexplained(&self) -> bool {
         let course = &self.explained.course;
         let Edges { start, end } = course.backlog();
@@ -234,8 +257,9 @@ impl Words<'_> {
         let rate = course.due as f64 / self.evidence.seconds();
         let pause = rate * self.evidence.observed.longest_gap as f64 / 1e9;
         let chance = CHANCE * (start as f64 + end as f64).sqrt();
-        let probe = (course.held_most + self.evidence.unread().end) as f64;
-        grown > self.explained.tolerance as f64 + chance + probe.max(pause)
+        let probe = course.held_most + self.evidence.unread().end + course.hidden.growth;
+        let elsewhere = probe + self.explained.account.network.high + self.evidence.stalled();
+        grown > self.explained.tolerance as f64 + chance + pause.max(elsewhere as f64)
     }
 
     pub(super) fn untold_growth(&self) -> String {
@@ -255,13 +279,14 @@ impl Words<'_> {
         let (probe, controller) = (account.probe, account.controller);
         format!(
             "{} packet-ins have no answer; the probe explains {} to {} of what is missing, the \
-             controller {} to {}. Lengthen --duration.{}",
+             controller {} to {}. Lengthen --duration.{}{}",
             grouped(missing),
             grouped(probe.low),
             grouped(probe.high),
             grouped(controller.low),
             grouped(controller.high),
-            self.away()
+            self.away(),
+            self.stalls()
         )
     }
 
@@ -273,13 +298,13 @@ impl Words<'_> {
         }
     }
 
-    /// Says which round-trip times are mostly those of the probe.
+    /// Says which round-trip times would be others without the probe's delays.
     fn caveat(&self) -> String {
-        let own = own_percentiles(self.evidence.read_delay, self.evidence.rtt_from_sent);
+        let own = own_percentiles(self.evidence.times);
         if own.is_empty() {
             return String::new();
         }
-        format!(" Round-trip times are mostly the probe's own at {}.", in_words(&own))
+        format!(" Round-trip times at {} are the probe's own by a quarter or more.", in_words(&own))
     }
 }
 
@@ -315,6 +340,14 @@ pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
             format!(" The controller used {controller:.0} % of a core, the probe {probe:.0} %.")
         }
         None => format!(" The probe used {probe:.0} % of a core."),
+    }
+}
+
+/// Says how many segments were sent again, if any were.
+pub(super) fn sent_again(evidence: &Evidence<'_>) -> String {
+    match evidence.sockets.map_or(0, |sockets| sockets.sent_again) {
+        0 => String::new(),
+        again => format!(" TCP sent {} segments again.", grouped(again)),
     }
 }
 

@@ -30,6 +30,10 @@ impl Service {
         let trip = evidence.network_rtt.unwrap_or(evidence.rtt_from_sent.min_ns) as f64 / 1e9;
         let enough = 2.0 * guess * trip + 2.0 + AHEAD * guess * course.length + elsewhere as f64;
         let had_backlog = |place: &usize| {
+            // The answers of that time may be waiting for the probe.
+            if course.is_hidden.get(*place) == Some(&true) {
+                return false;
+            }
             let before = place.checked_sub(1).and_then(|place| course.outstanding_at.get(place));
             before.is_some_and(|before| *before >= enough)
         };

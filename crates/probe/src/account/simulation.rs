@@ -11,9 +11,13 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::{ControllerWork, Edges, Evidence, InSockets, Observed, ProbeWork, explain, verdict};
+use super::{
+    ControllerWork, Edges, Evidence, HostWork, InSockets, Observed, ProbeWork, Times, explain,
+    verdict,
+};
 use crate::config::Mode;
 use crate::engine::Recorder;
+use crate::kernel::Spell;
 use crate::ledger::{Tally, Window};
 use crate::outcome::{Account, Counts, Latency, Silence, SwitchOutcome, Verdict};
 use crate::trial::silence::ended_in_silence;
@@ -48,7 +52,11 @@ pub(super) struct Scenario {
     pub(super) probe: Probe,
     pub(super) network_delay: f64,
     pub(super) network_rate: Option<f64>,
+    /// Packet-ins on their way beyond which the probe's connections take no more.
+    pub(super) network_buffer: Option<u64>,
     pub(super) controller: Controller,
+    /// The part of the window for which nothing ran on the controller's host, in seconds.
+    pub(super) stalled: f64,
 }
 
 /// The delays of the probe.
@@ -60,6 +68,8 @@ pub(super) struct Probe {
     pub(super) only: Option<usize>,
     pub(super) send_rate: Option<f64>,
     pub(super) read_rate: Option<f64>,
+    /// Answers that its sockets hold; beyond that the controller cannot send.
+    pub(super) receive_buffer: Option<u64>,
 }
 
 /// A controller with one queue and one server.
@@ -84,8 +94,8 @@ pub(super) struct Controller {
     pub(super) stops_at: f64,
     /// A spell in which its connections are closed.
     pub(super) gone: Option<(f64, f64)>,
-    /// The time for which its threads wait for a core over that for which they run.
-    pub(super) waited: Option<f64>,
+    /// What is known of its use of its host.
+    pub(super) work: Option<ControllerWork>,
 }
 
 impl Default for Scenario {
@@ -104,6 +114,8 @@ impl Default for Scenario {
             probe: Probe::default(),
             network_delay: LOOPBACK / 2.0,
             network_rate: None,
+            network_buffer: None,
+            stalled: 0.0,
             controller: Controller {
                 rate: 500.0,
                 service: Spacing::Even,
@@ -116,7 +128,7 @@ impl Default for Scenario {
                 copies: 1,
                 stops_at: f64::INFINITY,
                 gone: None,
-                waited: None,
+                work: None,
             },
         }
     }
@@ -132,7 +144,13 @@ impl Scenario {
     pub(super) fn with_probe_alone(&self) -> Self {
         let plain = Self::default();
         let controller = Controller { rate: 1e7, ..plain.controller };
-        Self { controller, network_delay: plain.network_delay, network_rate: None, ..self.clone() }
+        Self {
+            controller,
+            network_delay: plain.network_delay,
+            network_rate: None,
+            network_buffer: None,
+            ..self.clone()
+        }
     }
 }
 
@@ -157,6 +175,8 @@ pub(super) struct Outcome {
 enum Event {
     /// A moment at which what there is is counted.
     Edge(bool),
+    /// A look at the sockets.
+    Look,
     Arrives {
         switch: usize,
         sequence: u64,
@@ -209,9 +229,14 @@ struct World<'a> {
     link_free: u64,
     unread: u64,
     sockets: InSockets,
+    /// When the sockets were looked at last, and whether they were full.
+    looked: (u64, bool),
     outstanding: Edges,
     not_left: Edges,
 }
+
+/// The time between two looks at the sockets.
+const LOOK: u64 = 200_000_000;
 
 fn nanos(seconds: f64) -> u64 {
     (seconds * SECOND) as u64
@@ -243,7 +268,11 @@ pub(super) fn run(scenario: &Scenario) -> Outcome {
         on_their_way: 0,
         link_free: 0,
         unread: 0,
-        sockets: InSockets::default(),
+        sockets: InSockets {
+            refused_by_network: if scenario.network_buffer.is_some() { 1.0 } else { 0.0 },
+            ..InSockets::default()
+        },
+        looked: (0, false),
         outstanding: Edges::default(),
         not_left: Edges::default(),
     };
@@ -278,6 +307,7 @@ impl World<'_> {
     fn plan(&mut self, window: Window) {
         self.push(window.from, Event::Edge(true));
         self.push(window.to, Event::Edge(false));
+        (1..=window.to / LOOK).for_each(|number| self.push(number * LOOK, Event::Look));
         if let Some((from, _)) = self.scenario.controller.gone {
             self.push(nanos(from), Event::HangsUp);
         }
@@ -314,9 +344,19 @@ impl World<'_> {
     fn happens(&mut self, at: u64, event: Event) {
         match event {
             Event::Edge(is_start) => self.counts_at_edge(at, is_start),
+            Event::Look => {
+                let full = self.is_full();
+                let (from, was_full) = std::mem::replace(&mut self.looked, (at, full));
+                if full || was_full {
+                    self.sockets.spells.push(Spell { from, to: at, is_closed: full && was_full });
+                }
+            }
             Event::Wake(thread) => self.wakes(thread, at),
             Event::Arrives { switch, sequence } => {
                 self.on_their_way -= 1;
+                if self.scenario.network_buffer.is_some() {
+                    self.push(at, Event::Wake(switch % self.threads.len()));
+                }
                 self.arrives(switch, sequence, at);
             }
             Event::Served { station } => self.served(station, at),
@@ -339,6 +379,11 @@ impl World<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the probe's sockets take no more answers.
+    fn is_full(&self) -> bool {
+        self.scenario.probe.receive_buffer.is_some_and(|most| self.unread >= most)
     }
 
     fn counts_at_edge(&mut self, at: u64, is_start: bool) {
@@ -435,6 +480,10 @@ impl World<'_> {
                 self.recorders[thread].refuse(member);
                 return;
             }
+            if self.scenario.network_buffer.is_some_and(|most| self.on_their_way >= most) {
+                self.recorders[thread].refuse(member);
+                return;
+            }
             let next = self.threads[thread].next_send;
             if next > at {
                 return self.sets_alarm(thread, next);
@@ -483,6 +532,7 @@ impl World<'_> {
             }
             self.threads[thread].unread.pop_front();
             self.unread -= 1;
+            (0..self.stations.len()).for_each(|station| self.serves(station, at));
             let member = switch / self.threads.len();
             for _ in 0..self.scenario.controller.copies {
                 self.recorders[thread].answer(member, sequence, at);
@@ -510,7 +560,9 @@ impl World<'_> {
     }
 
     fn serves(&mut self, station: usize, at: u64) {
-        if self.stations[station].busy || self.stations[station].queue.is_empty() {
+        // Answers on their way are few, and count as sent.
+        if self.stations[station].busy || self.stations[station].queue.is_empty() || self.is_full()
+        {
             return;
         }
         let controller = &self.scenario.controller;
@@ -576,7 +628,7 @@ impl World<'_> {
             }
             let own = &recorder.tally.histograms;
             histograms.send_lag.add(&own.send_lag).expect("same precision");
-            histograms.read_delay.add(&own.read_delay).expect("same precision");
+            histograms.rtt_from_sent.add(&own.rtt_from_sent).expect("same precision");
             histograms.rtt_in_window.add(&own.rtt_in_window).expect("same precision");
         }
         let observed = Observed::of(self.recorders.iter(), window);
@@ -595,24 +647,27 @@ impl World<'_> {
             frame: String::new(),
         });
         let latency = |histogram| Latency::of(histogram);
-        let (send_lag, read_delay) =
-            (latency(&histograms.send_lag), latency(&histograms.read_delay));
+        let send_lag = latency(&histograms.send_lag);
         let rtt_from_sent = latency(&histograms.rtt_in_window);
-        let waited = scenario.controller.waited;
+        let mut undisturbed = crate::outcome::Histograms::default().rtt_from_sent;
+        for recorder in &self.recorders {
+            undisturbed.add(&recorder.tally.undisturbed).expect("same precision");
+        }
+        let (all, undisturbed) = (latency(&histograms.rtt_from_sent), latency(&undisturbed));
         let evidence = Evidence {
             mode,
             window,
             counts: &counts,
             observed: &observed,
-            sockets: Some(self.sockets),
+            sockets: Some(&self.sockets),
+            host: HostWork { has_controller: true, stalled: nanos(scenario.stalled), stolen: 0.0 },
             network_rtt: Some(nanos(2.0 * scenario.network_delay)),
             send_lag: &send_lag,
-            read_delay: &read_delay,
             rtt_from_sent: &rtt_from_sent,
+            times: Times { all: &all, undisturbed: &undisturbed },
             answers_in_window,
             probe: ProbeWork { cpu_percent: 20.0, threads: scenario.threads },
-            controller: waited
-                .map(|waited| ControllerWork { cpu_percent: 100.0, waited: Some(waited) }),
+            controller: scenario.controller.work,
             silence: silence.as_ref(),
             switches: &switches,
         };

@@ -4,8 +4,12 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::simulation::{Controller, Outcome, Probe, Scenario, Spacing, run};
-use crate::outcome::Counts;
+use super::{ControllerWork, Evidence, HostWork, InSockets, Observed, ProbeWork, Times, verdict};
+use crate::config::Mode;
+use crate::kernel::Spell;
+use crate::ledger::Window;
 use crate::outcome::Saturated::{self, Neither, Network, Unknown};
+use crate::outcome::{Counts, Latency};
 
 const CONTROLLER: Saturated = Saturated::Controller;
 const PROBE: Saturated = Saturated::Probe;
@@ -169,6 +173,9 @@ fn delayed() -> Vec<Case> {
         ("away for 10 ms", Neither, "100.000 %", Scenario { probe: away(0.01), ..at(300.0) }),
         ("away for 0.15 s", Neither, "away for 0.1", Scenario { probe: away(0.15), ..at(300.0) }),
         ("away for 1 s", Neither, "away for 0.99", Scenario { probe: away(1.0), ..at(300.0) }),
+        ("away for 1 s, times", Neither, "times at p90, p95 and p99 are the probe's own", {
+            Scenario { probe: away(1.0), ..at(300.0) }
+        }),
         (
             "away in the drain",
             Neither,
@@ -238,10 +245,27 @@ fn others() -> Vec<Case> {
         controller: controller(change),
         ..at(20.0 * switches as f64)
     };
-    let shared = |waited| Scenario {
-        controller: controller(|controller| controller.waited = Some(waited)),
+    let shared = |cpu_percent, waited| Scenario {
+        controller: controller(|controller| {
+            let wait_percent = Some(waited);
+            controller.work = Some(ControllerWork { cpu_percent, wait_percent });
+        }),
         ..at(800.0)
     };
+    let reads = |read_rate, receive_buffer| Probe {
+        read_rate: Some(read_rate),
+        receive_buffer: Some(receive_buffer),
+        ..Probe::default()
+    };
+    let stalled = |stalled| Scenario {
+        stalled,
+        controller: controller(|controller| {
+            controller.queue = Some(20);
+            controller.pauses = vec![(6.0, 0.5)];
+        }),
+        ..at(300.0)
+    };
+    let swift = controller(|controller| controller.rate = 400_000.0);
     let closed = |window, network_delay, switches| Scenario {
         window: Some(window),
         network_delay,
@@ -268,10 +292,31 @@ fn others() -> Vec<Case> {
         ("capped switch of 16", CONTROLLER, "At switch 7 ", {
             some(16, |controller| controller.capped = Some((7, 8.0)))
         }),
-        ("shared cores, little waiting", CONTROLLER, "its backlog grew", shared(0.25)),
-        ("shared cores, much waiting", Unknown, "it might reach 1,000/s", shared(1.0)),
+        ("network of 200/s, full", Network, "refused by connections", {
+            Scenario { network_rate: Some(200.0), network_buffer: Some(50), ..at(300.0) }
+        }),
+        ("reads 300 of 400/s, full in the window", PROBE, "receive windows were closed", {
+            Scenario { probe: reads(300.0, 500), ..at(400.0) }
+        }),
+        ("reads 300 of 400/s, full before", PROBE, "receive windows were closed", {
+            Scenario { probe: reads(300.0, 50), ..at(400.0) }
+        }),
+        ("full now and then", Neither, "100.000 %", {
+            let full = Probe { receive_buffer: Some(30), ..away(0.2) };
+            Scenario { probe: full, ..at(300.0) }
+        }),
+        ("stalls", CONTROLLER, "It dropped", stalled(0.0)),
+        ("its host stalls", Unknown, "Nothing ran on the host of both for 0.500 s", stalled(0.5)),
+        ("shared cores, little waiting", CONTROLLER, "its backlog grew", shared(100.0, 25.0)),
+        ("shared cores, much waiting", Unknown, "it might reach 1,000/s", shared(100.0, 100.0)),
+        ("sleeps and waits as little as it runs", CONTROLLER, "its backlog grew", {
+            shared(2.0, 2.0)
+        }),
         ("closed, window of 1, 10 ms", Neither, "Raise --window", closed(1, 0.005, 1)),
         ("closed, window of 200, 10 ms", CONTROLLER, "set the pace", closed(200, 0.005, 1)),
+        ("closed, window of 200, 10 ms, swift", Neither, "were in the network and 0.", {
+            Scenario { controller: swift, measure: 2.0, ..closed(200, 0.005, 1) }
+        }),
         ("closed, window of 4", CONTROLLER, "set the pace", closed(4, 25e-6, 1)),
         ("closed, window of 1, 16 switches", CONTROLLER, "set the pace", closed(1, 25e-6, 16)),
     ]
@@ -295,6 +340,62 @@ fn check(cases: Vec<Case>) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What the probe does not delay is not its own, however long it takes.
+#[test]
+fn times_are_the_probes_own_only_where_it_delayed_them() {
+    for (name, _, _, scenario) in punctual() {
+        let because = run(&scenario).verdict.because;
+        assert!(!because.contains("probe's own"), "{name}: {because}");
+    }
+    // A short pause, and one before which so much waited that the controller never rested.
+    let brief = Scenario { probe: away(0.01), ..at(300.0) };
+    let full = Scenario { probe: away(0.02), ..at(800.0) };
+    for scenario in [brief, full] {
+        let because = run(&scenario).verdict.because;
+        assert!(!because.contains("probe's own"), "{because}");
+    }
+}
+
+#[test]
+fn floods_are_judged_by_their_connections() {
+    let window = Window { from: 1_000_000_000, to: 2_000_000_000 };
+    let closed = |closed| InSockets { closed, sent_again: 3, ..InSockets::default() };
+    let spell = Spell { from: window.from, to: 1_600_000_000, is_closed: true };
+    let unread = InSockets { spells: vec![spell], ..closed(0.9) };
+    let left = |due| Counts { due, sent: due, answered: due, ..Counts::default() };
+    for (blocked, sockets, side, words) in [
+        (0.2, Some(closed(0.15)), PROBE, "took more for 80 % of the time"),
+        (0.9, Some(closed(0.85)), CONTROLLER, "did not read fast enough"),
+        (0.9, Some(closed(0.05)), Network, "for 5 % only. TCP sent 3 segments again."),
+        (0.9, None, Unknown, "the kernel does not tell"),
+        (0.9, Some(unread), PROBE, "Its own receive windows were closed for 60 %"),
+    ] {
+        let observed =
+            Observed { blocked, ever_answered: 1, ..Observed::of(std::iter::empty(), window) };
+        // Nothing leaves by connections that are full from the start.
+        let (times, counts) = (Latency::default(), left(if blocked < 0.5 { 9 } else { 0 }));
+        let verdict = verdict(&Evidence {
+            mode: Mode::Flood,
+            window,
+            counts: &counts,
+            observed: &observed,
+            sockets: sockets.as_ref(),
+            host: HostWork::default(),
+            network_rtt: None,
+            send_lag: &times,
+            rtt_from_sent: &times,
+            times: Times { all: &times, undisturbed: &times },
+            answers_in_window: 9,
+            probe: ProbeWork { cpu_percent: 100.0, threads: 1 },
+            controller: None,
+            silence: None,
+            switches: &[],
+        });
+        assert_eq!(verdict.saturated, side, "{verdict:?}");
+        assert!(verdict.because.contains(words), "{verdict:?}");
+    }
 }
 
 #[test]

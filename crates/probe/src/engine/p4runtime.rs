@@ -17,6 +17,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use p4runtime::arbitration::ElectionMemory;
@@ -248,13 +249,35 @@ pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
 /// Files beside those of switches: standard streams, pollers, the controller's `/proc`, results.
 const SPARE_FILES: u64 = 64;
 
+/// A runtime that tells the thread when it was woken, so that it is known since when an answer may
+/// have waited.
+fn runtime(thread: &Arc<ThreadState>) -> io::Result<tokio::runtime::Runtime> {
+    let parked = Arc::new(AtomicU64::new(0));
+    let woke = AtomicU64::new(0);
+    let (parks, wakes) = ((thread.clone(), parked.clone()), thread.clone());
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(move || {
+            let (thread, parked) = &parks;
+            parked.store(thread.traffic_time().unwrap_or(0), Ordering::Relaxed);
+        })
+        .on_thread_unpark(move || {
+            if let Some(at) = wakes.traffic_time() {
+                let before = woke.swap(at, Ordering::Relaxed);
+                let from = parked.load(Ordering::Relaxed);
+                wakes.books().recorder.woke(before, from, at);
+            }
+        })
+        .build()
+}
+
 fn run(
     thread: &Arc<ThreadState>,
     pace: Pace,
     servers: Vec<Listening>,
     tls: Option<ServerTls>,
 ) -> io::Result<Books> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime(thread)?;
     let pacing = Arc::new(Pacing::new(thread, pace));
     runtime.block_on(async {
         let (end, ended) = watch::channel(false);

@@ -51,6 +51,8 @@ pub(crate) struct Recorder {
     absent: u64,
     away_at_end: u64,
     network_rtt: Option<u64>,
+    /// The time of the window for which connections took no more, over all switches.
+    blocked: u64,
 }
 
 impl Recorder {
@@ -73,6 +75,7 @@ impl Recorder {
             absent: 0,
             away_at_end: 0,
             network_rtt: None,
+            blocked: 0,
         }
     }
 
@@ -175,6 +178,20 @@ impl Recorder {
         if awake.saturating_sub(from) > SLEPT {
             self.tally.missed(awake);
         }
+        self.had_turns(from, until, to);
+    }
+
+    /// Notes that a wait from `from` ended at `at`. Unless it was brief, nothing had arrived when it
+    /// began. Otherwise what it found may have arrived since the wait before ended, at `before`.
+    pub(crate) fn woke(&mut self, before: u64, from: u64, at: u64) {
+        let slept = at.saturating_sub(from) > SLEPT;
+        self.tally.missed(if slept { at } else { before });
+    }
+
+    /// Notes a spell until `until` at the latest in which connections had their turns when something
+    /// arrived. Beyond that the thread was away.
+    pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
+        let awake = to.min(until.saturating_add(LATE_WAKE));
         let inside = self.inside(from, awake);
         if inside > 0 {
             self.tally.read_delay(0, inside);
@@ -211,6 +228,16 @@ impl Recorder {
     /// The shortest time that a connection took to be established, if the probe established any.
     pub(crate) fn network_rtt(&self) -> Option<u64> {
         self.network_rtt
+    }
+
+    /// Notes a spell in which the connection of a switch took no more.
+    pub(crate) fn was_blocked(&mut self, from: u64, to: u64) {
+        self.blocked += self.inside(from, to);
+    }
+
+    /// The time of the window in nanoseconds for which connections took no more, over all switches.
+    pub(crate) fn blocked(&self) -> u64 {
+        self.blocked
     }
 
     pub(crate) fn abandon(&mut self, switch: usize, sequence: u64) {

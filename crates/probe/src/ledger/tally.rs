@@ -1,5 +1,6 @@
 //! The sums of the switches of one engine thread, with their window and their values over time.
 
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::Window;
@@ -12,6 +13,23 @@ const LOOK_UNIT: u64 = 100;
 pub(crate) const LATE: u64 = 1_000_000;
 /// Late packet-ins that leave within this many nanoseconds of each other make a burst.
 const BURST: u64 = 1_000_000;
+
+/// A queue that is longer for a late burst, since the controller had less to do before it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Disturbance {
+    /// Packet-ins that were outstanding before the burst.
+    before: u64,
+    /// The most packet-ins that the probe held.
+    held: u64,
+}
+
+impl Disturbance {
+    /// Whether it makes the queue longer by a quarter or more. The burst explains no more of it than
+    /// was held, and nothing once the queue is back.
+    fn lasts(self, outstanding: u64) -> bool {
+        outstanding > self.before && outstanding < 5 * self.held
+    }
+}
 
 /// Tally of the switches of one engine thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,6 +57,12 @@ pub(crate) struct Tally {
     missed_at: u64,
     /// Answers that may have waited in sockets at the start and at the end of the window.
     unread: [u64; 2],
+    /// The disturbance of the controller's queue by a late burst, as long as it lasts.
+    disturbance: Option<Disturbance>,
+    /// The least round-trip times of packet-ins that were due in the window and that the probe did
+    /// not disturb.
+    #[serde(with = "statistics::histogram_text")]
+    pub(crate) undisturbed: Histogram<u64>,
     /// Ring places in use, and allowed, over all switches of the thread.
     pub(super) places: usize,
     pub(super) place_limit: usize,
@@ -66,6 +90,8 @@ impl Tally {
             last_late: None,
             missed_at: 0,
             unread: [0; 2],
+            disturbance: None,
+            undisturbed: Histograms::default().rtt_from_sent,
             places: 0,
             place_limit: place_limit.max(1),
             intervals: Intervals::new(window),
@@ -83,7 +109,7 @@ impl Tally {
 
     /// Notes that answers read from now on had not arrived at this moment.
     pub(crate) fn missed(&mut self, at: u64) {
-        self.missed_at = at;
+        self.missed_at = self.missed_at.max(at);
     }
 
     /// Notes how many packet-ins connections refuse when one more is due.
@@ -105,11 +131,21 @@ impl Tally {
         let is_burst = match self.last_late {
             Some((last, counted)) if at.saturating_sub(last) <= BURST => {
                 interval.late += 1 + u64::from(!counted);
+                self.disturbs(held + 1);
                 true
             }
             _ => false,
         };
         self.last_late = Some((at, is_burst));
+    }
+
+    /// Notes the second or a later packet-in of a late burst, when `held` were held.
+    fn disturbs(&mut self, held: u64) {
+        // Without this one and the one before it.
+        let before = self.outstanding.saturating_sub(2);
+        let one = self.disturbance.unwrap_or(Disturbance { before, held });
+        let one = Disturbance { held: one.held.max(held), ..one };
+        self.disturbance = Some(one).filter(|one| one.lasts(self.outstanding));
     }
 
     /// Notes a first answer to a packet-in that left at `sent`, where that is remembered.
@@ -127,9 +163,22 @@ impl Tally {
             interval.timed += 1;
             interval.rtt += at.saturating_sub(sent);
         }
+        self.disturbance = self.disturbance.filter(|one| one.lasts(self.outstanding));
         for (unread, edge) in self.unread.iter_mut().zip([self.window.from, self.window.to]) {
             *unread += u64::from(self.missed_at < edge && edge <= at);
         }
+    }
+
+    /// Notes the answer to a packet-in that was due in the window. The answer arrived after the last
+    /// look that missed it. It does not count while a late burst makes the queue
+    /// longer.
+    pub(super) fn note_undisturbed(&mut self, sent: u64, at: u64) {
+        if self.disturbance.is_some() {
+            return;
+        }
+        let arrived = self.missed_at.clamp(sent.min(at), at);
+        // Grows by itself, so that no value is too large.
+        let _ = self.undisturbed.record((arrived - sent.min(arrived)).max(1));
     }
 
     /// The measured part of the trial.

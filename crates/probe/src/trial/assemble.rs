@@ -6,13 +6,15 @@ use serde::{Deserialize, Serialize};
 use statistics::jain_index;
 
 use super::delays::{in_words, own_percentiles};
+use super::evidence::Seen;
 use super::silence::silence;
 use super::unanswered::{Answers, why_zero};
 use super::{TrialSetting, remarks};
-use crate::account::{ControllerWork, Evidence, Observed, ProbeWork, verdict};
+use crate::account::{ControllerWork, Evidence, InSockets, Observed, ProbeWork, Times, verdict};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
+use crate::kernel::{Look, Summary};
 use crate::ledger::{Hindered, InWindow, LATE, Window};
 use crate::outcome::{
     self, Completion, Counts, HandshakeOutcome, Histograms, Latency, Rates, Series, SwitchOutcome,
@@ -58,6 +60,7 @@ impl UsageSeries {
             *own = own.zip(theirs).map(|(own, theirs)| Sample {
                 cpu_percent: own.cpu_percent + theirs.cpu_percent,
                 rss_bytes: own.rss_bytes + theirs.rss_bytes,
+                wait_percent: None,
             });
         }
         if self.controller.iter().all(Option::is_none) && other.at == self.at {
@@ -65,15 +68,26 @@ impl UsageSeries {
         }
     }
 
+    /// The time for which the controller's threads waited for a core in the window, in percent of
+    /// it, where it is known.
+    fn controller_waited(&self, window: Window) -> Option<f64> {
+        let inside = self.inside(&self.controller, window);
+        statistics::mean(&inside.filter_map(|sample| sample.wait_percent).collect::<Vec<_>>())
+    }
+
     /// A sample speaks about the interval that it ends, so the first of the window is left out.
+    fn inside<'a>(
+        &'a self,
+        samples: &'a [Option<Sample>],
+        window: Window,
+    ) -> impl Iterator<Item = Sample> + 'a {
+        let timed = self.at.iter().zip(samples);
+        let inside = timed.filter(move |(at, _)| **at > window.from && **at <= window.to);
+        inside.filter_map(|(_, sample)| *sample)
+    }
+
     fn summary(&self, samples: &[Option<Sample>], window: Window) -> Option<Usage> {
-        let inside: Vec<Sample> = self
-            .at
-            .iter()
-            .zip(samples)
-            .filter(|(at, _)| **at > window.from && **at <= window.to)
-            .filter_map(|(_, sample)| *sample)
-            .collect();
+        let inside: Vec<Sample> = self.inside(samples, window).collect();
         (!inside.is_empty()).then(|| Usage::of(&inside))
     }
 }
@@ -84,6 +98,8 @@ pub(super) struct Parts {
     pub(super) completion: Completion,
     pub(super) books: Vec<Books>,
     pub(super) usage: UsageSeries,
+    /// What each rank saw of connections and host.
+    pub(super) seen: Vec<Seen>,
     /// Seconds until the last switch was ready.
     pub(super) ready_after: Option<f64>,
     pub(super) ready_at_end: u32,
@@ -95,21 +111,27 @@ pub(super) fn trial(
     parts: Parts,
     remarks: Vec<String>,
 ) -> Trial {
-    let Parts { completion, books, usage, ready_after: ready_after_s, ready_at_end } = parts;
+    let Parts { completion, books, usage, seen, ready_after: ready_after_s, ready_at_end } = parts;
     let closed_at = books.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
     let window = measured(plan.window(), closed_at);
     let seconds = (window.to.saturating_sub(window.from)) as f64 / 1e9;
     let silence = silence(plan, &books);
     let observed = Observed::of(books.iter().map(|(recorder, _)| recorder), window);
-    let hindered = observed.hindered;
+    let looks: Vec<Vec<Look>> = seen.iter().map(|seen| seen.looks.clone()).collect();
+    let summary = Summary::of(&looks, window);
     let connected = books.iter().filter_map(|(recorder, _)| recorder.network_rtt()).min();
-    let network_rtt = connected.or_else(|| is_local(&plan.config).then_some(0));
+    let measured_rtt = summary.as_ref().and_then(|summary| summary.least_rtt);
+    let network_rtt = [connected, measured_rtt].into_iter().flatten().min();
+    let network_rtt = network_rtt.or_else(|| is_local(&plan.config).then_some(0));
+    let mut undisturbed = Histograms::default().rtt_from_sent;
     let mut histograms = Histograms::default();
     let mut series = series(plan, window, &usage);
     let mut records: Vec<SwitchRecord> = Vec::new();
     let mut handshakes: Vec<SwitchHandshake> = Vec::new();
     for (recorder, shakes) in books {
         merge(&mut histograms, &recorder.tally.histograms);
+        // Both grow by themselves and have the same precision, so adding cannot fail.
+        let _ = undisturbed.add(&recorder.tally.undisturbed);
         add_each(&mut series.sent_per_s, &recorder.sums.sent_per_s);
         add_each(&mut series.received_per_s, &recorder.sums.received_per_s);
         add_each(&mut series.rules_per_s, &recorder.sums.rules_per_s);
@@ -161,23 +183,29 @@ pub(super) fn trial(
     let probe_usage = usage.summary(&usage.own, window).unwrap_or_default();
     let controller_usage = usage.summary(&usage.controller, window);
     let rtt_in_window = Latency::of(&histograms.rtt_in_window);
+    let sockets = summary.map(|summary| InSockets::of(&summary, in_window, window));
+    let undisturbed = Latency::of(&undisturbed);
+    let times = Times { all: &rtt_from_sent, undisturbed: &undisturbed };
     let mut verdict = verdict(&Evidence {
         mode: plan.config.traffic.mode,
         window,
         counts: &counts,
         observed: &observed,
-        sockets: None,
+        sockets: sockets.as_ref(),
+        host: Seen::host(&seen),
         network_rtt,
         send_lag: &send_lag,
-        read_delay: &read_delay,
         rtt_from_sent: &rtt_in_window,
+        times,
         answers_in_window: in_window.answers,
         probe: ProbeWork {
             cpu_percent: probe_usage.cpu_percent,
             threads: plan.threads * plan.portion.of as usize,
         },
-        controller: controller_usage
-            .map(|usage| ControllerWork { cpu_percent: usage.cpu_percent, waited: None }),
+        controller: controller_usage.map(|used| ControllerWork {
+            cpu_percent: used.cpu_percent,
+            wait_percent: usage.controller_waited(window),
+        }),
         silence: silence.as_ref(),
         switches: &per_switch,
     });
@@ -186,11 +214,22 @@ pub(super) fn trial(
     if let Some(sentence) = remarks::of_pipelines(&pipelines) {
         verdict.because = format!("{} {sentence}", verdict.because).trim_start().to_owned();
     }
+    let by_network = sockets.map_or(0.0, |sockets| sockets.refused_by_network);
+    let culprit = match by_network > 0.5 {
+        true => "the network did not carry what its connection held",
+        false => "the controller did not read its connection",
+    };
     let notes = [
         remarks::of_handshakes(&handshakes),
         remarks::of_load(load),
         remarks::of_answers(&counts, load),
-        notes(plan, &counts, hindered, &send_lag, &read_delay, &rtt_from_sent),
+        notes(
+            plan,
+            &counts,
+            &observed.hindered,
+            Delays { send_lag: &send_lag, read_delay: &read_delay, times, culprit },
+        ),
+        remarks::of_sockets(seen.iter().find_map(|seen| seen.failure.as_deref())),
     ]
     .concat();
     let notes = notes.iter().map(|note| load.words(note).into_owned()).chain(remarks).collect();
@@ -357,14 +396,22 @@ pub(crate) fn address(config: &Config) -> String {
     }
 }
 
+/// What delayed packet-ins and answers.
+struct Delays<'a> {
+    send_lag: &'a Latency,
+    read_delay: &'a Latency,
+    times: Times<'a>,
+    /// Why connections took no more, if they did not.
+    culprit: &'a str,
+}
+
 fn notes(
     plan: &TrialPlan,
     counts: &Counts,
-    hindered: Hindered,
-    send_lag: &Latency,
-    read_delay: &Latency,
-    rtt_from_sent: &Latency,
+    hindered: &Hindered,
+    delays: Delays<'_>,
 ) -> Vec<String> {
+    let Delays { send_lag, read_delay, times, culprit } = delays;
     let mut notes: Vec<String> = plan.topology.notes().to_vec();
     notes.extend_from_slice(plan.frames.notes());
     if plan.config.switches.count > DETAIL_LIMIT {
@@ -388,15 +435,15 @@ fn notes(
                 .into(),
         );
     }
-    let own = own_percentiles(read_delay, rtt_from_sent);
+    let own = own_percentiles(times);
     if !own.is_empty() {
         notes.push(format!(
-            "Round-trip times are mostly the probe's own at {}: for as much of the time it read \
-             nothing for longer than half of the round-trip time there, and answers waited in its \
-             sockets. Lower the rate, or give the probe more threads and cores.",
+            "Round-trip times at {} are the probe's own by a quarter or more: they are as much longer \
+             than those of packet-ins that no late burst of the probe delayed, and whose answers it \
+             read as they came. Lower the rate, or give the probe more threads and cores.",
             in_words(&own)
         ));
-    } else if read_delay.p99_ns > LATE {
+    } else if read_delay.p99_ns > LATE && plan.config.traffic.mode != crate::config::Mode::Flood {
         notes.push(
             "For at least a hundredth of the time the probe read nothing for more than 1 ms: answers \
              that came then waited in its sockets, and their round-trip times include that."
@@ -404,13 +451,13 @@ fn notes(
         );
     }
     if counts.unsent > 0 {
-        notes.push(never_left(counts, hindered));
+        notes.push(never_left(counts, *hindered, culprit));
     }
     if hindered.held_back > 0 {
         let held_back = hindered.held_back;
         notes.push(format!(
-            "{held_back} packet-ins left late since the controller did not read its connection; \
-             the round-trip time from due includes that wait, the one from sent does not."
+            "{held_back} packet-ins left late since {culprit}; the round-trip time from due includes \
+             that wait, the one from sent does not."
         ));
     }
     if counts.handled_by_rules() > 0 {
@@ -437,12 +484,13 @@ fn notes(
 }
 
 /// How many packet-ins never left, and what hindered them.
-fn never_left(counts: &Counts, hindered: Hindered) -> String {
+fn never_left(counts: &Counts, hindered: Hindered, culprit: &str) -> String {
     let Hindered { refused, cut_off, .. } = hindered;
     let rest = counts.unsent.saturating_sub(refused + cut_off);
+    let refused_since = format!("were refused by connections, since {culprit}");
     let reasons: Vec<String> = [
         (cut_off, "had no connection to leave by"),
-        (refused, "were refused by connections that the controller did not read"),
+        (refused, refused_since.as_str()),
         (rest, "the probe did not get to"),
     ]
     .into_iter()

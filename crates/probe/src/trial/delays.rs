@@ -1,19 +1,25 @@
 //! Delays of the probe that round-trip times hold.
 
+use crate::account::Times;
 use crate::outcome::Latency;
 
-/// The percentiles at which the time that answers may wait for the probe to read them makes up more
-/// than half of the round-trip time. Beyond p99 single pauses of the host decide, on both sides.
-pub(crate) fn own_percentiles(read_delay: &Latency, rtt: &Latency) -> Vec<&'static str> {
-    if rtt.samples == 0 {
+/// The factor by which a percentile changes that is the probe's own.
+const CHANGES: f64 = 1.25;
+
+/// The percentiles of round-trip times that may be longer by a quarter or more for what the probe
+/// did: they are, compared with the least that packet-ins took which it did not disturb. Beyond p99
+/// single pauses of the host decide, on both sides.
+pub(crate) fn own_percentiles(times: Times<'_>) -> Vec<&'static str> {
+    let Times { all, undisturbed } = times;
+    if all.samples == 0 {
         return Vec::new();
     }
     let at = |latency: &Latency| [latency.p50_ns, latency.p90_ns, latency.p95_ns, latency.p99_ns];
-    let pairs = at(read_delay).into_iter().zip(at(rtt));
+    let pairs = at(all).into_iter().zip(at(undisturbed));
     ["p50", "p90", "p95", "p99"]
         .into_iter()
         .zip(pairs)
-        .filter(|(_, (read_delay, rtt))| read_delay > &(rtt / 2))
+        .filter(|(_, (all, undisturbed))| *all as f64 >= CHANGES * *undisturbed as f64)
         .map(|(name, _)| name)
         .collect()
 }
@@ -32,11 +38,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_that_are_mostly_waiting_are_named() {
-        let of = |p90_ns, p95_ns| Latency { samples: 1, p90_ns, p95_ns, ..Latency::default() };
-        let (read_delay, rtt) = (of(10, 60), of(100, 100));
-        assert_eq!(own_percentiles(&read_delay, &rtt), ["p95"]);
-        assert!(own_percentiles(&read_delay, &Latency::default()).is_empty());
+    fn percentiles_that_the_probe_makes_longer_by_a_quarter_are_named() {
+        let of = |p90_ns, p95_ns| Latency {
+            samples: 1,
+            p50_ns: 10,
+            p90_ns,
+            p95_ns,
+            p99_ns: 200,
+            ..Latency::default()
+        };
+        let (all, undisturbed) = (of(100, 125), of(99, 100));
+        assert_eq!(own_percentiles(Times { all: &all, undisturbed: &undisturbed }), ["p95"]);
+        let none = Latency::default();
+        assert!(own_percentiles(Times { all: &none, undisturbed: &undisturbed }).is_empty());
+        // Where every packet-in was disturbed, nothing else is known.
+        let every = own_percentiles(Times { all: &all, undisturbed: &none });
+        assert_eq!(every, ["p50", "p90", "p95", "p99"]);
         assert_eq!(in_words(&["p50", "p90", "p99"]), "p50, p90 and p99");
         assert_eq!(in_words(&["p50"]), "p50");
     }

@@ -75,6 +75,17 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
+/// That the kernel tells nothing of connections, and what that leaves open.
+pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
+    let note = |failure: &str| {
+        format!(
+            "The kernel does not list the sockets of the connections ({failure}): the verdict cannot \
+             tell the network from the controller."
+        )
+    };
+    failure.map(note).into_iter().collect()
+}
+
 /// What is odd about the answers.
 pub(super) fn of_answers(counts: &Counts, load: Load) -> Vec<String> {
     let mut notes = Vec::new();

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrialSetting;
 use super::assemble::UsageSeries;
+use super::evidence::Seen;
 use crate::engine::control::Clock;
 use crate::engine::mailbox::{Mailbox, Note, Slot};
 use crate::engine::{Books, Portion, TrialPlan};
@@ -73,6 +74,7 @@ pub(crate) enum Phase {
 pub(crate) struct RankBooks {
     pub(super) books: Vec<Books>,
     pub(super) usage: UsageSeries,
+    pub(super) seen: Vec<Seen>,
     pub(super) ready_after: Option<f64>,
     pub(super) ready_at_end: u32,
     pub(super) notes: Vec<String>,

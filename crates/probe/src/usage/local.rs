@@ -71,8 +71,11 @@ impl Processes {
         let epoch = *self.epoch.get_or_insert(now);
         let uptime = clock_gettime(ClockId::Boottime);
         let uptime = uptime.tv_sec as f64 + uptime.tv_nsec as f64 / 1e9;
-        let processes: Vec<ProcessTimes> =
-            self.choice.pids(now).iter().filter_map(|pid| read_times(*pid).ok()).collect();
+        let read = |pid: &u32| {
+            let times = read_times(*pid).ok()?;
+            Some(ProcessTimes { waited: read_waits(*pid), ..times })
+        };
+        let processes: Vec<ProcessTimes> = self.choice.pids(now).iter().filter_map(read).collect();
         self.seen = processes.iter().map(|process| (process.pid, process.name.clone())).collect();
         self.meter.observe(&Snapshot {
             at: now.saturating_duration_since(epoch),
@@ -132,6 +135,21 @@ fn read_times(pid: u32) -> io::Result<ProcessTimes> {
     let stat = fs::read(format!("/proc/{pid}/stat"))?;
     ProcessTimes::parse(&String::from_utf8_lossy(&stat))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not in the form of proc(5)"))
+}
+
+/// The nanoseconds for which each thread of a process waited for a core: the second number of its
+/// `schedstat` (sched-stats in the kernel's documentation). Nothing where the kernel keeps none.
+fn read_waits(pid: u32) -> Option<Vec<(u32, u64)>> {
+    let mut waits = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let Some(thread) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // A thread may have ended meanwhile.
+        let Ok(text) = fs::read_to_string(entry.path().join("schedstat")) else { continue };
+        waits.push((thread, text.split_ascii_whitespace().nth(1)?.parse().ok()?));
+    }
+    (!waits.is_empty()).then_some(waits)
 }
 
 fn with_ancestors(pid: u32) -> HashSet<u32> {

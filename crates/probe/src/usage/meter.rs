@@ -20,6 +20,8 @@ pub(super) struct ProcessTimes {
     pub(super) busy: u64,
     /// Resident pages.
     pub(super) pages: u64,
+    /// The nanoseconds for which each thread waited for a core, by thread id, where it is known.
+    pub(super) waited: Option<Vec<(u32, u64)>>,
 }
 
 impl ProcessTimes {
@@ -38,6 +40,7 @@ impl ProcessTimes {
             started: number(22)?,
             busy: number(14)?.checked_add(number(15)?)?,
             pages: number(24)?,
+            waited: None,
         })
     }
 }
@@ -72,6 +75,8 @@ struct Before {
     uptime: u64,
     /// Busy ticks by process id and start.
     busy: HashMap<(u32, u64), u64>,
+    /// Nanoseconds that threads waited for a core, by thread id.
+    waited: HashMap<u32, u64>,
 }
 
 impl Meter {
@@ -94,10 +99,17 @@ impl Meter {
         let ticks: u64 = before.as_ref().map_or(0, |before| {
             snapshot.processes.iter().map(|process| before.spent_since(process)).sum()
         });
+        let waited = before.as_ref().and_then(|before| before.waited_since(&snapshot.processes));
         self.before = Some(Before {
             at: snapshot.at,
             uptime: snapshot.uptime,
             busy: snapshot.processes.iter().map(|p| ((p.pid, p.started), p.busy)).collect(),
+            waited: snapshot
+                .processes
+                .iter()
+                .flat_map(|p| p.waited.iter().flatten())
+                .copied()
+                .collect(),
         });
         let seconds = interval?.as_secs_f64();
         if snapshot.processes.is_empty() {
@@ -107,11 +119,25 @@ impl Meter {
         Some(Sample {
             cpu_percent: 100.0 * ticks as f64 / self.units.ticks_per_second / seconds,
             rss_bytes: pages.saturating_mul(self.units.page_bytes),
+            wait_percent: waited.map(|waited| 100.0 * waited as f64 / 1e9 / seconds),
         })
     }
 }
 
 impl Before {
+    /// The nanoseconds for which threads that were there before have waited since; nothing where it
+    /// is not known of every process.
+    fn waited_since(&self, processes: &[ProcessTimes]) -> Option<u64> {
+        let mut sum = 0;
+        for process in processes {
+            for (thread, waited) in process.waited.as_ref()? {
+                let before = self.waited.get(thread);
+                sum += before.map_or(0, |before| waited.saturating_sub(*before));
+            }
+        }
+        Some(sum)
+    }
+
     fn spent_since(&self, process: &ProcessTimes) -> u64 {
         match self.busy.get(&(process.pid, process.started)) {
             Some(busy) => process.busy.saturating_sub(*busy),
@@ -128,7 +154,15 @@ mod tests {
     const UNITS: Units = Units { ticks_per_second: 100.0, page_bytes: 4096 };
 
     fn process(pid: u32, started: u64, busy: u64) -> ProcessTimes {
-        ProcessTimes { pid, parent: 1, name: "c".to_owned(), started, busy, pages: 10 }
+        ProcessTimes {
+            pid,
+            parent: 1,
+            name: "c".to_owned(),
+            started,
+            busy,
+            pages: 10,
+            waited: None,
+        }
     }
 
     fn snapshot(second: u64, processes: &[ProcessTimes]) -> Snapshot {
@@ -148,6 +182,7 @@ mod tests {
                 started: 5555,
                 busy: 150,
                 pages: 250,
+                waited: None,
             };
             assert_eq!(times, expected);
         }
@@ -163,7 +198,10 @@ mod tests {
         assert_eq!(meter.observe(&first), None);
         let later = snapshot(3, &[process(1, 5, 1400), process(2, 6, 60)]);
         let sample = meter.observe(&later).expect("a second snapshot");
-        assert_eq!(sample, Sample { cpu_percent: 205.0, rss_bytes: 2 * 10 * 4096 });
+        assert_eq!(
+            sample,
+            Sample { cpu_percent: 205.0, rss_bytes: 2 * 10 * 4096, wait_percent: None }
+        );
     }
 
     #[test]
@@ -182,6 +220,25 @@ mod tests {
         assert_eq!(meter.observe(&snapshot(5, &[])), None);
         let sample = meter.observe(&snapshot(6, &[process(4, 1510, 7)]));
         assert_eq!(sample.map(|sample| sample.cpu_percent), Some(7.0));
+    }
+
+    #[test]
+    fn threads_that_wait_add_up_and_new_ones_count_from_their_second_snapshot() {
+        let waits = |pid, waited: &[(u32, u64)]| ProcessTimes {
+            waited: Some(waited.to_vec()),
+            ..process(pid, 5, 0)
+        };
+        let mut meter = Meter::new(UNITS);
+        let mut sample = |second, processes: &[ProcessTimes]| {
+            meter.observe(&snapshot(second, processes)).and_then(|sample| sample.wait_percent)
+        };
+        let ms = 1_000_000;
+        assert_eq!(sample(1, &[waits(1, &[(1, 5 * ms), (2, 7 * ms)])]), None);
+        let more = [waits(1, &[(1, 105 * ms), (2, 157 * ms), (3, 900 * ms)])];
+        assert_eq!(sample(2, &more), Some(25.0));
+        // Thread 2 has ended; of another process it is not known.
+        assert_eq!(sample(4, &[waits(1, &[(1, 105 * ms), (3, 1_900 * ms)])]), Some(50.0));
+        assert_eq!(sample(5, &[waits(1, &[(1, 105 * ms)]), process(2, 6, 0)]), None);
     }
 
     #[test]

@@ -124,6 +124,11 @@ fn owners(
     Err(FindProcessError::Hidden { what, address })
 }
 
+/// The inodes of the sockets of this process.
+pub(crate) fn own_sockets() -> impl Iterator<Item = u64> {
+    sockets_of(std::process::id())
+}
+
 fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().filter_map(|entry| {
         let link = fs::read_link(entry.ok()?.path()).ok()?;

@@ -12,7 +12,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Between fork and exec a child holds copies of all our sockets. Tests that start processes and
 /// tests that look for the holders of sockets therefore take turns.
-pub(super) fn turn() -> MutexGuard<'static, ()> {
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -178,7 +178,7 @@ fn samples_stop_when_the_connection_breaks_and_say_why() {
     };
     assert_eq!(failure, "ssh user@host ended: connection reset");
     let now = Instant::now();
-    let last = Sample { cpu_percent: 0.0, rss_bytes: 250 * 4096 };
+    let last = Sample { cpu_percent: 0.0, rss_bytes: 250 * 4096, wait_percent: None };
     assert_eq!(sampler.sample(now), Some(last));
     assert_eq!(sampler.sample(now + Duration::from_secs(60)), None);
 }
@@ -245,7 +245,7 @@ fn the_process_that_dialled_is_found() {
 
 #[test]
 fn usage_sums_up_samples() {
-    let sample = |cpu_percent, rss_bytes| Sample { cpu_percent, rss_bytes };
+    let sample = |cpu_percent, rss_bytes| Sample { cpu_percent, rss_bytes, wait_percent: None };
     let usage = Usage::of(&[sample(100.0, 5), sample(300.0, 9), sample(50.0, 7)]);
     assert_eq!(usage.cpu_percent, 150.0);
     assert_eq!((usage.cpu_percent_max, usage.rss_bytes_max, usage.samples), (300.0, 9, 3));

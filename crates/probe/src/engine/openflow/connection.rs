@@ -49,6 +49,8 @@ pub(crate) struct Connection {
     pub(crate) blocked: bool,
     /// Whether the poller is asked to tell when the socket is writable.
     pub(crate) watches_writable: bool,
+    /// When the socket last began to take no more, on the trial's clock, while it does not.
+    pub(crate) blocked_since: Option<u64>,
     /// Already in the list of connections that have something to do.
     pub(crate) is_dirty: bool,
 }
@@ -64,6 +66,7 @@ impl Connection {
             marks: VecDeque::new(),
             blocked: false,
             watches_writable: false,
+            blocked_since: None,
             is_dirty: false,
         }
     }

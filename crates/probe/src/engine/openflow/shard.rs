@@ -139,7 +139,12 @@ impl Shard {
             }
             self.pace.look(self.orders.clock.now(), &self.recorder.tally);
         }
-        if let Some(at) = self.pace.traffic_time(self.orders.clock.now()) {
+        let now = self.orders.clock.now();
+        for index in 0..self.members.len() {
+            self.members[index].connection.blocked = false;
+            self.note_blocked(index, now);
+        }
+        if let Some(at) = self.pace.traffic_time(now) {
             // What was due by now is due, whether or not there was time to take it.
             self.take_due(at);
             self.recorder.close(at);
@@ -288,6 +293,9 @@ impl Shard {
             self.recorder.counts(index).disconnects += 1;
         }
         member.handshake.error = Some(error.to_string());
+        member.connection.blocked = false;
+        self.note_blocked(index, now);
+        let member = &mut self.members[index];
         // Closing the socket takes it out of the poller.
         member.connection.reset(now + RETRY);
         self.recorder.cut_off(index);

@@ -65,7 +65,7 @@ impl Pacing {
                 let (from, to) = (since.0 - start, now - start);
                 let recorder = &mut self.thread.books().recorder;
                 match since.1 {
-                    Some(until) => recorder.listened(from, until.saturating_sub(start), to),
+                    Some(until) => recorder.had_turns(from, until.saturating_sub(start), to),
                     None => recorder.did_not_look(from, to),
                 }
             }

@@ -56,8 +56,9 @@ impl Together<'_> {
             clock_before: None,
             clock_after: None,
         };
-        let Parts { completion, books, usage, ready_after, ready_at_end } = parts;
-        let mine = RankBooks { books, usage, ready_after, ready_at_end, notes, process, outcome };
+        let Parts { completion, books, usage, seen, ready_after, ready_at_end } = parts;
+        let mine =
+            RankBooks { books, usage, seen, ready_after, ready_at_end, notes, process, outcome };
         if !self.is_first() {
             self.hand_over(mine);
             return if self.is_over { Concluded::Over } else { Concluded::HandedOver };
@@ -101,6 +102,7 @@ fn together(
     let RankBooks {
         mut books,
         mut usage,
+        mut seen,
         mut ready_after,
         mut ready_at_end,
         mut notes,
@@ -110,6 +112,7 @@ fn together(
     for other in others {
         books.extend(other.books);
         usage.add(&other.usage);
+        seen.extend(other.seen);
         // Absent where some did not get ready.
         ready_after = ready_after.zip(other.ready_after).map(|(own, theirs)| own.max(theirs));
         ready_at_end += other.ready_at_end;
@@ -118,7 +121,7 @@ fn together(
         process = process.or(other.process);
     }
     notes.extend(clocks(&ranks));
-    let parts = Parts { completion, books, usage, ready_after, ready_at_end };
+    let parts = Parts { completion, books, usage, seen, ready_after, ready_at_end };
     let mut trial = assemble::trial(plan, setting, parts, notes);
     trial.ranks = ranks;
     Outcome { trial, process }

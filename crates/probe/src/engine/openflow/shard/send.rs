@@ -84,7 +84,7 @@ impl Shard {
             match self.plan.config.traffic.mode {
                 Mode::Open => self.fill_from_schedule(index, now),
                 Mode::Closed { window, .. } => self.fill_window(index, window, now, at),
-                Mode::Flood => self.flood(index, at)?,
+                Mode::Flood => {}
             }
         }
         let now = self.orders.clock.now();
@@ -94,9 +94,15 @@ impl Shard {
         connection.flush(|sequence| {
             recorder.left(index, sequence, now.saturating_sub(start));
         })?;
-        if connection.blocked {
-            recorder.refuse(index);
+        if let (Some(at), true, Mode::Flood) =
+            (self.pace.traffic_time(now), self.members[index].ready, self.plan.config.traffic.mode)
+        {
+            self.flood(index, at)?;
         }
+        if self.members[index].connection.blocked {
+            self.recorder.refuse(index);
+        }
+        self.note_blocked(index, now);
         self.watch(index)?;
         if self.recorder.waiting(index) > 0
             && !self.members[index].connection.blocked
@@ -165,7 +171,8 @@ impl Shard {
         fate
     }
 
-    /// Keeps the connection's send buffer full of prepared packet-ins.
+    /// Keeps the connection's send buffer full of prepared packet-ins. A connection that takes no more
+    /// has its turn again when the poller says that it does.
     fn flood(&mut self, index: usize, at: u64) -> io::Result<()> {
         let switch = self.recorder.switches[index].index;
         if !self.plan.is_active(switch, at) || self.members[index].connection.backlog() > 0 {
@@ -180,8 +187,25 @@ impl Shard {
         let (packets, blocked) = block.write_to(transport)?;
         member.connection.blocked = blocked;
         self.recorder.flood_left(index, packets, at);
-        self.touch(index);
+        if !blocked {
+            self.touch(index);
+        }
         Ok(())
+    }
+
+    /// Notes when a connection begins to take no more, and when that ends.
+    pub(super) fn note_blocked(&mut self, index: usize, now: u64) {
+        let connection = &mut self.members[index].connection;
+        match (connection.blocked, connection.blocked_since) {
+            (true, None) => connection.blocked_since = Some(now),
+            (false, Some(since)) => {
+                connection.blocked_since = None;
+                let start = self.orders.traffic_start().unwrap_or(u64::MAX);
+                let [from, to] = [since, now].map(|at| at.saturating_sub(start));
+                self.recorder.was_blocked(from, to);
+            }
+            _ => {}
+        }
     }
 
     /// Asks the poller for exactly the events that the connection needs.

@@ -1,0 +1,360 @@
+//! The kernel's table of TCP connections, by netlink (sock_diag(7)), as `ss` reads it.
+//!
+//! Queues and counters of a connection are those of `struct inet_diag_msg` and `struct tcp_info`
+//! (linux/inet_diag.h, linux/tcp.h). The latter has grown over the years and grows at its end only,
+//! so that a field is absent where the kernel's struct is shorter.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
+
+/// The kernel writes as much of its answer at a time as a reader has room for, up to 32 KiB.
+const CHUNK: usize = 64 * 1024;
+/// The kernel answers at once; a longer wait means that no answer comes.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// `NLM_F_REQUEST | NLM_F_DUMP`.
+const DUMP: u16 = 0x301;
+/// Length of `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// Length of `struct inet_diag_req_v2`.
+const REQUEST: usize = 56;
+/// Length of `struct inet_diag_msg`.
+const MESSAGE: usize = 72;
+/// The attributes that hold `struct tcp_info`, and the memory that queues take.
+const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_SKMEMINFO: u16 = 7;
+const TCP: u8 = 6;
+/// A bit for each state that carries data: `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`.
+const STATES: u32 = 1 << 1 | 1 << 8;
+
+/// Which of this host's connections lead from a switch to the controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Those to this port, which the switches dialled.
+    Dialled(u16),
+    /// Those at these ports, at which the controller dialled switches.
+    Served(HashSet<u16>),
+}
+
+impl Ends {
+    fn include(&self, connection: &Connection) -> bool {
+        match self {
+            Self::Dialled(port) => connection.remote_port == *port,
+            Self::Served(ports) => ports.contains(&connection.local_port),
+        }
+    }
+}
+
+/// A TCP connection as the kernel describes it. Counters count from its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Connection {
+    pub(super) inode: u32,
+    pub(super) local_port: u16,
+    pub(super) remote_port: u16,
+    /// Bytes that arrived and were not read.
+    pub(super) unread: u32,
+    /// Bytes that were written and not acknowledged, and those of them that were never sent.
+    pub(super) unacknowledged: u32,
+    pub(super) not_sent: u32,
+    /// Bytes that were acknowledged, and bytes that arrived.
+    pub(super) acknowledged: u64,
+    pub(super) arrived: u64,
+    /// Bytes beyond the last acknowledged one that the peer takes.
+    pub(super) peer_window: Option<u32>,
+    /// Bytes of memory that what arrived takes, and the most that it may take.
+    pub(super) memory: u32,
+    pub(super) memory_most: u32,
+    /// The largest segment in bytes, in each direction.
+    pub(super) send_segment: u32,
+    pub(super) receive_segment: u32,
+    /// The least round-trip time in microseconds, if one was measured.
+    pub(super) least_rtt: Option<u32>,
+    /// The time for which the peer's window kept data back, in microseconds.
+    pub(super) window_limited: u64,
+    /// Segments that were sent again.
+    pub(super) sent_again: u32,
+}
+
+impl Connection {
+    /// Whether the peer's window keeps bytes back that could leave otherwise. `limited` is the
+    /// share of the time since an earlier look in which it did, for kernels that do not say how
+    /// wide the window is.
+    pub(super) fn is_kept_back(&self, limited: f64) -> bool {
+        if self.not_sent == 0 {
+            return false;
+        }
+        let next = self.not_sent.min(self.send_segment);
+        let to = self.unacknowledged.saturating_sub(self.not_sent).saturating_add(next);
+        self.peer_window.map_or(limited >= 0.5, |window| to > window)
+    }
+
+    /// Whether the window of this end keeps the peer from sending: the kernel closes it when less
+    /// than a sixteenth of the memory is left, or than a segment takes with what the kernel adds.
+    pub(super) fn keeps_peer_back(&self) -> bool {
+        let left = self.memory_most.saturating_sub(self.memory);
+        self.unread > 0 && (left <= self.memory_most / 16 || left / 2 < self.receive_segment)
+    }
+}
+
+/// A way to ask the kernel.
+#[derive(Debug)]
+pub(super) struct Diag {
+    socket: OwnedFd,
+    ends: Ends,
+    sequence: u32,
+    chunk: Vec<u8>,
+}
+
+impl Diag {
+    pub(super) fn open(ends: Ends) -> io::Result<Self> {
+        let protocol = Some(netlink::SOCK_DIAG);
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        Ok(Self { socket, ends, sequence: 0, chunk: vec![0; CHUNK] })
+    }
+
+    /// The connections between switches and controller in this network namespace.
+    pub(super) fn connections(&mut self) -> io::Result<Vec<Connection>> {
+        let mut found = Vec::new();
+        for family in [AddressFamily::INET, AddressFamily::INET6] {
+            match self.ask(family, &mut found) {
+                // A kernel without IPv6 knows no such family.
+                Err(error) if family == AddressFamily::INET6 => {
+                    let unknown = error.kind() == io::ErrorKind::NotFound;
+                    if !unknown {
+                        return Err(error);
+                    }
+                }
+                asked => asked?,
+            }
+        }
+        Ok(found)
+    }
+
+    fn ask(&mut self, family: AddressFamily, found: &mut Vec<Connection>) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let port = match &self.ends {
+            Ends::Dialled(port) => *port,
+            Ends::Served(_) => 0,
+        };
+        send(&self.socket, &request(family, port, self.sequence), SendFlags::empty())?;
+        loop {
+            let (_, length) = recv(&self.socket, &mut self.chunk[..], RecvFlags::empty())?;
+            let mut rest = self.chunk.get(..length).unwrap_or_default();
+            while let Some(message) = Message::next(&mut rest) {
+                if message.sequence != self.sequence {
+                    continue;
+                }
+                match message.kind {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => return Err(error(message.body)),
+                    SOCK_DIAG_BY_FAMILY => {
+                        let connection = Connection::parse(message.body);
+                        found.extend(connection.filter(|one| self.ends.include(one)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// A question for all connections of a family to `port`, or to any port if that is 0.
+fn request(family: AddressFamily, port: u16, sequence: u32) -> Vec<u8> {
+    let length = (HEADER + REQUEST) as u32;
+    let mut bytes = Vec::with_capacity(HEADER + REQUEST);
+    bytes.extend(length.to_ne_bytes());
+    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes.extend(DUMP.to_ne_bytes());
+    bytes.extend(sequence.to_ne_bytes());
+    bytes.extend([0; 4]);
+    // Attributes are asked for by bits, the lowest for attribute 1.
+    let attributes = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_SKMEMINFO - 1);
+    bytes.extend([family.as_raw() as u8, TCP, attributes, 0]);
+    bytes.extend(STATES.to_ne_bytes());
+    bytes.extend([0; 2]);
+    bytes.extend(port.to_be_bytes());
+    bytes.resize(HEADER + REQUEST, 0);
+    bytes
+}
+
+/// The error that a message of the kind `NLMSG_ERROR` holds.
+fn error(body: &[u8]) -> io::Error {
+    match read(body, 0).map(i32::from_ne_bytes) {
+        Some(code) if code < 0 => io::Error::from_raw_os_error(-code),
+        _ => io::Error::other("the kernel's answer holds no list of sockets"),
+    }
+}
+
+/// A netlink message.
+struct Message<'a> {
+    kind: u16,
+    sequence: u32,
+    body: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// Takes the next message off `rest`.
+    fn next(rest: &mut &'a [u8]) -> Option<Self> {
+        let length = u32::from_ne_bytes(read(rest, 0)?) as usize;
+        let kind = u16::from_ne_bytes(read(rest, 4)?);
+        let sequence = u32::from_ne_bytes(read(rest, 8)?);
+        let body = rest.get(HEADER..length)?;
+        *rest = rest.get(padded(length)..).unwrap_or_default();
+        Some(Self { kind, sequence, body })
+    }
+}
+
+impl Connection {
+    /// Reads `struct inet_diag_msg` and the attributes behind it; nothing without `struct tcp_info`.
+    fn parse(body: &[u8]) -> Option<Self> {
+        let word = |at: usize| read(body, at).map(u32::from_ne_bytes);
+        let port = |at: usize| read(body, at).map(u16::from_be_bytes);
+        let mut described = Self {
+            local_port: port(4)?,
+            remote_port: port(6)?,
+            unread: word(56)?,
+            unacknowledged: word(60)?,
+            inode: word(68)?,
+            ..Self::default()
+        };
+        let mut has_info = false;
+        let mut rest = body.get(MESSAGE..)?;
+        while let (Some(length), Some(kind)) = (read(rest, 0), read(rest, 2)) {
+            let length = usize::from(u16::from_ne_bytes(length));
+            let value = rest.get(4..length)?;
+            match u16::from_ne_bytes(kind) {
+                INET_DIAG_INFO => {
+                    described = described.with_info(value)?;
+                    has_info = true;
+                }
+                INET_DIAG_SKMEMINFO => {
+                    described.memory = u32::from_ne_bytes(read(value, 0)?);
+                    described.memory_most = u32::from_ne_bytes(read(value, 4)?);
+                }
+                _ => {}
+            }
+            rest = rest.get(padded(length)..).unwrap_or_default();
+        }
+        has_info.then_some(described)
+    }
+
+    /// Adds the fields of `struct tcp_info`.
+    fn with_info(self, info: &[u8]) -> Option<Self> {
+        let word = |at: usize| read(info, at).map(u32::from_ne_bytes);
+        let long = |at: usize| read(info, at).map(u64::from_ne_bytes);
+        Some(Self {
+            send_segment: word(16)?,
+            receive_segment: word(20)?,
+            sent_again: word(100)?,
+            acknowledged: long(120)?,
+            arrived: long(128)?,
+            not_sent: word(144)?,
+            least_rtt: word(148).filter(|rtt| *rtt != u32::MAX),
+            window_limited: long(176)?,
+            peer_window: word(228),
+            ..self
+        })
+    }
+}
+
+fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+/// Messages and attributes begin at multiples of four bytes.
+fn padded(length: usize) -> usize {
+    length.next_multiple_of(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A connection to a listener whose end of it reads nothing by itself.
+    fn pair() -> (TcpStream, TcpStream, Diag) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let dialled = TcpStream::connect(address).expect("connected");
+        let (accepted, _) = listener.accept().expect("accepted");
+        let diag = Diag::open(Ends::Dialled(address.port())).expect("a socket");
+        (dialled, accepted, diag)
+    }
+
+    fn only(diag: &mut Diag) -> Connection {
+        let found = diag.connections().expect("an answer");
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0]
+    }
+
+    #[test]
+    fn bytes_are_found_where_they_are() {
+        let (dialled, mut accepted, mut diag) = pair();
+        assert_eq!(only(&mut diag).unread, 0);
+        accepted.write_all(&[0; 1_000]).expect("room");
+        let there = only(&mut diag);
+        assert_eq!((there.unread, there.arrived), (1_000, 1_000));
+        assert!(!there.keeps_peer_back());
+        let mut buffer = [0; 600];
+        (&dialled).read_exact(&mut buffer).expect("bytes");
+        assert_eq!(only(&mut diag).unread, 400);
+        assert!(there.least_rtt.is_some_and(|rtt| rtt < 1_000_000), "{there:?}");
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_keeps_bytes_back() {
+        let (mut dialled, _accepted, mut diag) = pair();
+        dialled.set_nonblocking(true).expect("a socket");
+        assert!(!only(&mut diag).is_kept_back(0.0));
+        let block = [0; 64 * 1024];
+        // What one end sends and the other holds is limited, by megabytes.
+        while dialled.write(&block).is_ok() {}
+        let full = only(&mut diag);
+        assert!(full.not_sent > 0 && full.is_kept_back(0.0), "{full:?}");
+        // The kernel of this host may not say how wide the window is.
+        let untold = Connection { peer_window: None, ..full };
+        assert!(untold.is_kept_back(1.0) && !untold.is_kept_back(0.1));
+    }
+
+    #[test]
+    fn an_end_that_reads_nothing_keeps_its_peer_back() {
+        let (_dialled, mut accepted, mut diag) = pair();
+        accepted.set_nonblocking(true).expect("a socket");
+        let block = [0; 64 * 1024];
+        while accepted.write(&block).is_ok() {}
+        let full = only(&mut diag);
+        assert!(full.keeps_peer_back(), "{full:?}");
+    }
+
+    #[test]
+    fn the_right_end_is_looked_at() {
+        let (dialled, accepted, _) = pair();
+        let served = accepted.local_addr().expect("an address").port();
+        let mut diag = Diag::open(Ends::Served([served].into())).expect("a socket");
+        (&dialled).write_all(&[0; 77]).expect("room");
+        assert_eq!(only(&mut diag).unread, 77);
+    }
+
+    #[test]
+    fn short_answers_are_no_connections() {
+        assert_eq!(Connection::parse(&[0; MESSAGE - 1]), None);
+        assert_eq!(Connection::parse(&[0; MESSAGE + 40]), None);
+        let refused = error(&(-2i32).to_ne_bytes());
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+        assert!(Message::next(&mut [0; 7].as_slice()).is_none());
+    }
+}

@@ -1,0 +1,163 @@
+//! What looks at connections come to over a window.
+
+use serde::{Deserialize, Serialize};
+
+use super::Look;
+use crate::account::Edges;
+use crate::ledger::Window;
+
+/// A look stands for an edge of the window that is no further away than this, in nanoseconds.
+const NEAR: u64 = 100_000_000;
+
+/// A time in which windows of the probe's own connections were closed, or may have been, in
+/// nanoseconds since the start of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spell {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Whether they were closed when it began and when it ended.
+    pub(crate) is_closed: bool,
+}
+
+/// The connections of all ranks over the window, in bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Summary {
+    /// Connections at the end of the window.
+    pub(crate) connections: u64,
+    /// Bytes of answers that the probe had not read.
+    pub(crate) unread: Edges,
+    /// Bytes that were not acknowledged, by connections whose peer took more.
+    pub(crate) on_their_way: Edges,
+    /// Bytes written and read in the window.
+    pub(crate) written: u64,
+    pub(crate) read: u64,
+    /// The sums over all looks of bytes that were never sent: those that peers' windows kept back,
+    /// and the others.
+    pub(crate) kept_back: u64,
+    pub(crate) delayed: u64,
+    /// The time for which peers' windows kept data back, in nanoseconds, over all connections.
+    pub(crate) window_limited: u64,
+    /// Segments that were sent again.
+    pub(crate) sent_again: u64,
+    /// The mean of the connections' least round-trip times in nanoseconds, if one was measured.
+    pub(crate) least_rtt: Option<u64>,
+    pub(crate) spells: Vec<Spell>,
+}
+
+impl Summary {
+    /// Sums up what all ranks saw; nothing unless each of them saw both edges of the window.
+    pub(crate) fn of(ranks: &[Vec<Look>], window: Window) -> Option<Self> {
+        let mut all = Self::default();
+        let mut rtts = Vec::new();
+        for looks in ranks {
+            let own = Self::of_rank(looks, window)?;
+            all.connections += own.connections;
+            for (sum, edges) in
+                [(&mut all.unread, own.unread), (&mut all.on_their_way, own.on_their_way)]
+            {
+                sum.start += edges.start;
+                sum.end += edges.end;
+            }
+            all.written += own.written;
+            all.read += own.read;
+            all.kept_back += own.kept_back;
+            all.delayed += own.delayed;
+            all.window_limited += own.window_limited;
+            all.sent_again += own.sent_again;
+            all.spells.extend(own.spells);
+            rtts.extend(own.least_rtt.map(|rtt| rtt as f64));
+        }
+        all.least_rtt = statistics::mean(&rtts).map(|mean| mean as u64);
+        (!ranks.is_empty()).then_some(all)
+    }
+
+    fn of_rank(looks: &[Look], window: Window) -> Option<Self> {
+        let near = |edge: u64| {
+            let nearest = looks.iter().min_by_key(|look| look.at.abs_diff(edge))?;
+            (nearest.at.abs_diff(edge) <= NEAR).then_some(nearest)
+        };
+        let (start, end) = (near(window.from)?, near(window.to)?);
+        let inside = looks.iter().filter(|look| (start.at..=end.at).contains(&look.at));
+        let pairs = looks.iter().zip(looks.iter().skip(1));
+        let spells = pairs
+            .filter(|(before, after)| before.keeping_back + after.keeping_back > 0)
+            .map(|(before, after)| Spell {
+                from: before.at,
+                to: after.at,
+                is_closed: before.keeping_back > 0 && after.keeping_back > 0,
+            })
+            .collect();
+        Some(Self {
+            connections: end.connections,
+            unread: Edges { start: start.unread, end: end.unread },
+            on_their_way: Edges { start: start.on_their_way, end: end.on_their_way },
+            written: end.written - start.written,
+            read: end.read - start.read,
+            kept_back: inside.clone().map(|look| look.kept_back).sum(),
+            delayed: inside.map(|look| look.delayed).sum(),
+            window_limited: end.window_limited - start.window_limited,
+            sent_again: end.sent_again - start.sent_again,
+            least_rtt: end.least_rtt,
+            spells,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const WINDOW: Window = Window { from: 1_000 * MS, to: 2_000 * MS };
+
+    fn look(at: u64, change: impl FnOnce(&mut Look)) -> Look {
+        let mut look = Look { at: at * MS, connections: 1, ..Look::default() };
+        change(&mut look);
+        look
+    }
+
+    #[test]
+    fn ranks_add_up_between_the_edges() {
+        let looks = |unread| {
+            vec![
+                look(0, |look| look.delayed = 1_000),
+                look(1_003, |look| {
+                    (look.written, look.unread, look.least_rtt) = (50, 7, Some(100));
+                }),
+                look(1_500, |look| {
+                    (look.written, look.kept_back, look.delayed) = (60, 40, 2);
+                }),
+                look(2_001, |look| {
+                    (look.written, look.unread, look.least_rtt) = (80, unread, Some(200));
+                }),
+            ]
+        };
+        let sum = Summary::of(&[looks(10), looks(30)], WINDOW).expect("both edges");
+        assert_eq!((sum.connections, sum.written), (2, 60));
+        assert_eq!(sum.unread, Edges { start: 14, end: 40 });
+        assert_eq!((sum.kept_back, sum.delayed, sum.least_rtt), (80, 4, Some(200)));
+        assert!(sum.spells.is_empty());
+    }
+
+    #[test]
+    fn an_edge_that_no_look_is_near_leaves_all_unknown() {
+        let near = [look(1_000, |_| {}), look(2_000, |_| {})].to_vec();
+        let far = [look(1_000, |_| {}), look(1_800, |_| {})].to_vec();
+        assert!(Summary::of(std::slice::from_ref(&near), WINDOW).is_some());
+        assert_eq!(Summary::of(&[near, far], WINDOW), None);
+        assert_eq!(Summary::of(&[], WINDOW), None);
+        assert_eq!(Summary::of(&[Vec::new()], WINDOW), None);
+    }
+
+    #[test]
+    fn closed_windows_are_spells_between_looks() {
+        let closed = |at| look(at, |look| look.keeping_back = 1);
+        let open = |at| look(at, |_| {});
+        let looks = vec![open(1_000), closed(1_200), closed(1_400), open(1_600), open(2_000)];
+        let sum = Summary::of(&[looks], WINDOW).expect("both edges");
+        let spell = |from, to, is_closed| Spell { from: from * MS, to: to * MS, is_closed };
+        let expected =
+            [spell(1_000, 1_200, false), spell(1_200, 1_400, true), spell(1_400, 1_600, false)];
+        assert_eq!(sum.spells, expected);
+    }
+}

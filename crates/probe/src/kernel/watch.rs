@@ -1,0 +1,193 @@
+//! Looks at all connections of a trial, as sums.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::diag::{Connection, Diag, Ends};
+use crate::usage::own_sockets;
+
+/// The share of its time that the conductor spends on looks between the edges of the window.
+const SHARE: u32 = 100;
+
+/// The connections of a process at one moment, in sum. Moments are nanoseconds since the start of
+/// traffic; counters count from the first look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Look {
+    pub(crate) at: u64,
+    pub(crate) connections: u64,
+    /// Bytes that arrived and that the probe has not read.
+    pub(crate) unread: u64,
+    /// Bytes that were written and not acknowledged, by connections whose peer takes more.
+    pub(crate) on_their_way: u64,
+    /// The number of them that were never sent, by connections with more than a segment of those.
+    pub(crate) delayed: u64,
+    /// Bytes never sent, by connections that their peer's window keeps back.
+    pub(crate) kept_back: u64,
+    /// Connections whose own window keeps their peer back.
+    pub(crate) keeping_back: u64,
+    /// Bytes that were written, and that were read.
+    pub(crate) written: u64,
+    pub(crate) read: u64,
+    /// The time for which peers' windows kept data back, in nanoseconds.
+    pub(crate) window_limited: u64,
+    /// Segments that were sent again.
+    pub(crate) sent_again: u64,
+    /// The mean of the connections' least round-trip times in nanoseconds, if one was measured.
+    pub(crate) least_rtt: Option<u64>,
+}
+
+/// Looks at the connections of this process again and again.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    diag: Diag,
+    looks: Vec<Look>,
+    known: HashMap<u32, Connection>,
+    /// Sockets of this process, and of others.
+    own: HashSet<u32>,
+    foreign: HashSet<u32>,
+    /// When the last look ended, and how long it took.
+    last: Option<(Instant, Duration)>,
+}
+
+impl Watch {
+    pub(crate) fn new(ends: Ends) -> io::Result<Self> {
+        Ok(Self {
+            diag: Diag::open(ends)?,
+            looks: Vec::new(),
+            known: HashMap::new(),
+            own: HashSet::new(),
+            foreign: HashSet::new(),
+            last: None,
+        })
+    }
+
+    /// Looks, unless the look before took so long that it would cost too much.
+    pub(crate) fn glance(&mut self, at: u64) -> io::Result<()> {
+        match self.last {
+            Some((ended, took)) if ended.elapsed() < SHARE * took => Ok(()),
+            _ => self.look(at),
+        }
+    }
+
+    /// Looks at all connections.
+    pub(crate) fn look(&mut self, at: u64) -> io::Result<()> {
+        let began = Instant::now();
+        let mut found = self.diag.connections()?;
+        let is_known =
+            |one: &Connection| self.own.contains(&one.inode) || self.foreign.contains(&one.inode);
+        if !found.iter().all(is_known) {
+            self.own = own_sockets().filter_map(|inode| u32::try_from(inode).ok()).collect();
+            let others = found.iter().map(|one| one.inode);
+            self.foreign = others.filter(|inode| !self.own.contains(inode)).collect();
+        }
+        found.retain(|one| self.own.contains(&one.inode));
+        self.take(at, found);
+        self.last = Some((Instant::now(), began.elapsed()));
+        Ok(())
+    }
+
+    fn take(&mut self, at: u64, found: Vec<Connection>) {
+        let before = self.looks.last().copied();
+        // Of the counters alone.
+        let mut look = Look { at, ..before.unwrap_or_default().counters() };
+        let span = at.saturating_sub(before.map_or(0, |before| before.at)) as f64;
+        let mut rtts = Vec::new();
+        for one in &found {
+            // What a connection had done when it was first seen does not count, unless it is new.
+            let earlier = match (self.known.get(&one.inode), before) {
+                (Some(earlier), _) => *earlier,
+                (None, None) => *one,
+                (None, Some(_)) => Connection::default(),
+            };
+            let limited = 1_000 * one.window_limited.saturating_sub(earlier.window_limited);
+            look.written += one.written().saturating_sub(earlier.written());
+            look.read += one.read().saturating_sub(earlier.read());
+            look.window_limited += limited;
+            look.sent_again += u64::from(one.sent_again.saturating_sub(earlier.sent_again));
+            look.unread += u64::from(one.unread);
+            match one.is_kept_back(limited as f64 / span.max(1.0)) {
+                true => look.kept_back += u64::from(one.not_sent),
+                false => {
+                    look.on_their_way += u64::from(one.unacknowledged);
+                    // Less than a segment may be on its way out at this moment.
+                    if one.not_sent > one.send_segment {
+                        look.delayed += u64::from(one.not_sent);
+                    }
+                }
+            }
+            look.keeping_back += u64::from(one.keeps_peer_back());
+            rtts.extend(one.least_rtt.map(|rtt| 1e3 * f64::from(rtt)));
+        }
+        look.connections = found.len() as u64;
+        look.least_rtt = statistics::mean(&rtts).map(|mean| mean as u64);
+        self.known = found.into_iter().map(|one| (one.inode, one)).collect();
+        self.looks.push(look);
+    }
+
+    /// The looks so far, in order.
+    pub(crate) fn looks(&self) -> &[Look] {
+        &self.looks
+    }
+}
+
+impl Look {
+    /// The counters alone.
+    fn counters(self) -> Self {
+        let Self { written, read, window_limited, sent_again, .. } = self;
+        Self { written, read, window_limited, sent_again, ..Self::default() }
+    }
+}
+
+impl Connection {
+    /// Bytes that were ever written.
+    fn written(&self) -> u64 {
+        self.acknowledged + u64::from(self.unacknowledged)
+    }
+
+    /// Bytes that were ever read.
+    fn read(&self) -> u64 {
+        self.arrived.saturating_sub(self.unread.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_from_the_first_look_and_of_new_connections_wholly() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let dial = || {
+            let dialled = TcpStream::connect(address).expect("connected");
+            (dialled, listener.accept().expect("accepted").0)
+        };
+        let _turn = crate::usage::turn();
+        let (mut first, mut its_peer) = dial();
+        first.write_all(&[0; 50]).expect("room");
+        let mut watch = Watch::new(Ends::Dialled(address.port())).expect("a socket");
+        watch.look(1).expect("an answer");
+        first.write_all(&[0; 100]).expect("room");
+        its_peer.write_all(&[0; 30]).expect("room");
+        let (mut second, _another) = dial();
+        second.write_all(&[0; 7]).expect("room");
+        watch.look(2).expect("an answer");
+        first.read_exact(&mut [0; 20]).expect("bytes");
+        drop((second, _another));
+        watch.look(3).expect("an answer");
+        let [before, between, after] = watch.looks() else { panic!("{:?}", watch.looks()) };
+        assert_eq!((before.written, before.connections), (0, 1));
+        // The kernel may count the opening of a connection as a byte.
+        assert!((107..=108).contains(&between.written), "{between:?}");
+        assert_eq!((between.read, between.unread, between.connections), (0, 30, 2));
+        assert_eq!((after.read, after.unread, after.connections), (20, 10, 1));
+        assert_eq!(after.written, between.written);
+        assert!(after.least_rtt.is_some_and(|rtt| rtt < 1_000_000_000));
+    }
+}
