@@ -1,7 +1,8 @@
-//! Controllers that misbehave: the run ends in bounded time, says what happened, and counts right.
+//! Controllers and networks that misbehave: the run ends in bounded time, says what happened, and counts right.
 
 mod digests;
 mod idle;
+mod network;
 mod openflow_peer;
 mod p4runtime;
 mod run;

@@ -1,7 +1,7 @@
 //! A small OpenFlow controller that misbehaves as told.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
@@ -69,7 +69,22 @@ pub(crate) struct Peer {
 impl Peer {
     /// A controller that listens.
     pub(crate) fn start(behaviour: Behaviour) -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST.into(), behaviour)
+    }
+
+    /// A controller that listens at an address.
+    pub(crate) fn start_at(address: IpAddr, behaviour: Behaviour) -> Self {
+        Self::listen(TcpListener::bind((address, 0)).expect("a port"), behaviour)
+    }
+
+    /// A controller whose sockets hold little, so that its windows close soon.
+    pub(crate) fn with_small_buffers(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 16 * 1024).expect("a socket");
+        Self::listen(listener, behaviour)
+    }
+
+    fn listen(listener: TcpListener, behaviour: Behaviour) -> Self {
         listener.set_nonblocking(true).expect("a listener that does not wait");
         let stop = Arc::new(AtomicBool::new(false));
         let address = listener.local_addr().expect("an address");
