@@ -382,15 +382,21 @@ impl SwitchLedger {
             // Those due after the window have not left, so that what is not of it was due before.
             let earlier = !self.window_sequences.contains(&sequence);
             self.in_window.answers_to_earlier += u64::from(earlier);
-            if let Some(place) = place {
+            if let (Some(place), true) = (place, earlier) {
                 record(&mut tally.histograms.rtt_in_window, at.saturating_sub(place.sent));
             }
         }
         if self.window_sequences.contains(&sequence) {
             self.counts.answered += 1;
-            self.counts.answered_after += u64::from(at >= tally.window.to);
+            let after = at >= tally.window.to;
+            self.counts.answered_after += u64::from(after);
             match place {
-                Some(place) => self.record_times(tally, place, at),
+                Some(place) => {
+                    self.record_times(tally, place, at);
+                    if after {
+                        record(&mut tally.answered_after, at.saturating_sub(place.sent));
+                    }
+                }
                 None => {
                     self.counts.late += 1;
                     self.counts.untimed += 1;

@@ -301,6 +301,7 @@ impl Recorder {
         for record in &mut self.switches {
             record.ledger.close(&mut self.tally);
         }
+        self.tally.close();
         self.closed_at = Some(at);
     }
 

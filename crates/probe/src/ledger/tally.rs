@@ -63,12 +63,16 @@ pub(crate) struct Tally {
     /// not disturb.
     #[serde(with = "statistics::histogram_text")]
     pub(crate) undisturbed: Histogram<u64>,
+    /// Round-trip times of packet-ins that were due in the window and answered after it.
+    #[serde(with = "statistics::histogram_text")]
+    pub(super) answered_after: Histogram<u64>,
     /// Ring places in use, and allowed, over all switches of the thread.
     pub(super) places: usize,
     pub(super) place_limit: usize,
     /// Values over time.
     pub(crate) intervals: Intervals,
-    /// Times of packet-ins due in the window.
+    /// Times of packet-ins due in the window. Those of answers in the window lack what
+    /// [`Tally::close`] adds.
     pub(crate) histograms: Histograms,
 }
 
@@ -92,6 +96,7 @@ impl Tally {
             unread: [0; 2],
             disturbance: None,
             undisturbed: Histograms::default().rtt_from_sent,
+            answered_after: Histograms::default().rtt_from_sent,
             places: 0,
             place_limit: place_limit.max(1),
             intervals: Intervals::new(window),
@@ -146,6 +151,16 @@ impl Tally {
         let one = self.disturbance.unwrap_or(Disturbance { before, held });
         let one = Disturbance { held: one.held.max(held), ..one };
         self.disturbance = Some(one).filter(|one| one.lasts(self.outstanding));
+    }
+
+    /// Completes the round-trip times of the answers in the window: those to packet-ins that were due
+    /// before it, and of those that were due in it all but the ones answered after it.
+    pub(crate) fn close(&mut self) {
+        let Histograms { rtt_in_window, rtt_from_sent, .. } = &mut self.histograms;
+        // All grow by themselves and have the same precision, and what was answered after the window
+        // is part of the rest.
+        let _ = rtt_in_window.add(&*rtt_from_sent);
+        let _ = rtt_in_window.subtract(&self.answered_after);
     }
 
     /// Notes a first answer to a packet-in that left at `sent`, where that is remembered.

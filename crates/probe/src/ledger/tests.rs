@@ -228,3 +228,25 @@ fn in_order_matching_takes_the_oldest() {
     assert_eq!(ledger.answer_oldest(&mut tally, 111).1, Some(1));
     assert_eq!(ledger.answer_oldest(&mut tally, 112), (Answer::Unmatched, None));
 }
+
+/// Answers in the window are those to earlier packet-ins, and not those that come after it.
+#[test]
+fn times_of_answers_in_the_window_are_exact_once_the_books_are_closed() {
+    let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+    let Window { from, to } = tally.window();
+    let mut answer = |due: u64, after: u64| {
+        let sequence = ledger.issue(&mut tally, due);
+        ledger.left(&mut tally, sequence, due);
+        ledger.answer(&mut tally, sequence, due + after);
+    };
+    answer(from - 20, 10);
+    answer(from - 20, 30);
+    answer(from, 40);
+    answer(from + 1, 50);
+    answer(to - 1, 60);
+    tally.close();
+    let times = &tally.histograms.rtt_in_window;
+    let recorded: Vec<u64> = times.iter_recorded().map(|one| one.value_iterated_to()).collect();
+    assert_eq!(recorded, [30, 40, 50]);
+    assert_eq!(tally.histograms.rtt_from_sent.len(), 3);
+}
