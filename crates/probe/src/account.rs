@@ -91,6 +91,7 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     let low = by_rate.max(by_growth + dropped as f64).max(0.0) as u64;
     let low = low.saturating_sub(evidence.stalled()) + cut_off;
     let backlog = by_growth.max(by_rate - course.passed_over as f64).max(0.0) as u64;
+    let backlog = backlog.saturating_sub(evidence.stalled());
 
     let held_growth = course.held.growth().saturating_sub(evidence.observed.due_while_away_at_end);
     // What never left was held at the end of the window, unless it was so before.

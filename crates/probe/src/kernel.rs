@@ -1,4 +1,4 @@
-//! What the kernel knows of the connections between the switches and the controller.
+//! The kernel's knowledge of the connections between the switches and the controller.
 //!
 //! The engine sees what a connection takes and brings. Behind that lie the kernel's queues: bytes
 //! that the controller's window keeps back, bytes on their way, and answers that the probe has not

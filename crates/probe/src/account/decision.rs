@@ -134,8 +134,8 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
 }
 
 /// The rate that the controller could reach with the cores that its threads waited for, if that
-/// is the load or more. Without waiting, what took a second takes the less by as long as its threads
-/// waited, and no less than they ran.
+/// is the load or more. Work that took a second would take less by the time for which threads
+/// waited, and at least the time for which they ran.
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);

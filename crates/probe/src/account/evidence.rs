@@ -21,7 +21,7 @@ impl Edges {
     }
 }
 
-/// What the kernel's sockets held and did, in packet-ins and answers.
+/// The contents and the work of the kernel's sockets, in packet-ins and answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct InSockets {
     /// Answers that had arrived and that the probe had not read, at both edges of the window.
@@ -167,7 +167,7 @@ pub(crate) struct ControllerWork {
     pub(crate) wait_percent: Option<f64>,
 }
 
-/// What the host of the probe did to the processes on it.
+/// The treatment of processes by the host of the probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HostWork {
     /// Whether the controller is on it.

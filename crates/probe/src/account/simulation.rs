@@ -94,7 +94,7 @@ pub(super) struct Controller {
     pub(super) stops_at: f64,
     /// A spell in which its connections are closed.
     pub(super) gone: Option<(f64, f64)>,
-    /// What is known of its use of its host.
+    /// Its use of its host, where that is known.
     pub(super) work: Option<ControllerWork>,
 }
 

@@ -342,7 +342,7 @@ fn check(cases: Vec<Case>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the probe does not delay is not its own, however long it takes.
+/// Times that the probe does not delay are not its own, however long they are.
 #[test]
 fn times_are_the_probes_own_only_where_it_delayed_them() {
     for (name, _, _, scenario) in punctual() {

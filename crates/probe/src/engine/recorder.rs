@@ -181,15 +181,15 @@ impl Recorder {
         self.had_turns(from, until, to);
     }
 
-    /// Notes that a wait from `from` ended at `at`. Unless it was brief, nothing had arrived when it
-    /// began. Otherwise what it found may have arrived since the wait before ended, at `before`.
+    /// Notes that a wait from `from` ended at `at`. Nothing had arrived when a long wait began. What a
+    /// brief one found may have arrived since `before`, when the wait before it ended.
     pub(crate) fn woke(&mut self, before: u64, from: u64, at: u64) {
         let slept = at.saturating_sub(from) > SLEPT;
         self.tally.missed(if slept { at } else { before });
     }
 
-    /// Notes a spell until `until` at the latest in which connections had their turns when something
-    /// arrived. Beyond that the thread was away.
+    /// Notes a spell in which connections had their turns when something arrived. It was to end at
+    /// `until` at the latest. After that the thread was away.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         let inside = self.inside(from, awake);

@@ -37,7 +37,7 @@ const TCP: u8 = 6;
 /// A bit for each state that carries data: `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`.
 const STATES: u32 = 1 << 1 | 1 << 8;
 
-/// Which of this host's connections lead from a switch to the controller.
+/// The connections of this host that lead from a switch to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// Those to this port, which the switches dialled.
@@ -217,7 +217,7 @@ impl<'a> Message<'a> {
 }
 
 impl Connection {
-    /// Reads `struct inet_diag_msg` and the attributes behind it; nothing without `struct tcp_info`.
+    /// Reads `struct inet_diag_msg` and its attributes. Returns nothing without `struct tcp_info`.
     fn parse(body: &[u8]) -> Option<Self> {
         let word = |at: usize| read(body, at).map(u32::from_ne_bytes);
         let port = |at: usize| read(body, at).map(u16::from_be_bytes);
@@ -326,8 +326,8 @@ mod tests {
         let full = only(&mut diag);
         assert!(full.not_sent > 0 && full.is_kept_back(0.0), "{full:?}");
         // The kernel of this host may not say how wide the window is.
-        let untold = Connection { peer_window: None, ..full };
-        assert!(untold.is_kept_back(1.0) && !untold.is_kept_back(0.1));
+        let unknown = Connection { peer_window: None, ..full };
+        assert!(unknown.is_kept_back(1.0) && !unknown.is_kept_back(0.1));
     }
 
     #[test]

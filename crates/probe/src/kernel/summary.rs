@@ -1,4 +1,4 @@
-//! What looks at connections come to over a window.
+//! Looks at connections, summed up over a window.
 
 use serde::{Deserialize, Serialize};
 

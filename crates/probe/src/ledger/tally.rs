@@ -24,8 +24,8 @@ struct Disturbance {
 }
 
 impl Disturbance {
-    /// Whether it makes the queue longer by a quarter or more. The burst explains no more of it than
-    /// was held, and nothing once the queue is back.
+    /// Whether it makes the queue longer by a quarter or more. It ends when the queue is as short as
+    /// before.
     fn lasts(self, outstanding: u64) -> bool {
         outstanding > self.before && outstanding < 5 * self.held
     }
@@ -153,12 +153,11 @@ impl Tally {
         self.disturbance = Some(one).filter(|one| one.lasts(self.outstanding));
     }
 
-    /// Completes the round-trip times of the answers in the window: those to packet-ins that were due
-    /// before it, and of those that were due in it all but the ones answered after it.
+    /// Completes the round-trip times of the answers in the window. They are those to earlier
+    /// packet-ins, and those to packet-ins of the window that were answered in time.
     pub(crate) fn close(&mut self) {
         let Histograms { rtt_in_window, rtt_from_sent, .. } = &mut self.histograms;
-        // All grow by themselves and have the same precision, and what was answered after the window
-        // is part of the rest.
+        // Neither fails: all grow by themselves, with one precision, and what is subtracted was added.
         let _ = rtt_in_window.add(&*rtt_from_sent);
         let _ = rtt_in_window.subtract(&self.answered_after);
     }
@@ -184,8 +183,8 @@ impl Tally {
         }
     }
 
-    /// Notes the answer to a packet-in that was due in the window. The answer arrived after the last
-    /// look that missed it. It does not count while a late burst makes the queue
+    /// Notes the answer to a packet-in that was due in the window, with the least time that it may have
+    /// taken: it arrived after the last look that missed it. It does not count while a late burst makes the queue
     /// longer.
     pub(super) fn note_undisturbed(&mut self, sent: u64, at: u64) {
         if self.disturbance.is_some() {

@@ -98,7 +98,7 @@ pub(super) struct Parts {
     pub(super) completion: Completion,
     pub(super) books: Vec<Books>,
     pub(super) usage: UsageSeries,
-    /// What each rank saw of connections and host.
+    /// The observations of connections and hosts, one for each rank.
     pub(super) seen: Vec<Seen>,
     /// Seconds until the last switch was ready.
     pub(super) ready_after: Option<f64>,
@@ -396,7 +396,7 @@ pub(crate) fn address(config: &Config) -> String {
     }
 }
 
-/// What delayed packet-ins and answers.
+/// The delays of packet-ins and answers.
 struct Delays<'a> {
     send_lag: &'a Latency,
     read_delay: &'a Latency,

@@ -1,4 +1,4 @@
-//! What the conductor of a trial sees of connections and host, beside what the engine records.
+//! The conductor's observations of connections and host, beside the records of the engine.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::host;
 use crate::kernel::{Ends, Look, Watch};
 use crate::ledger::Window;
 
-/// A thread that sleeps is woken later than this, in nanoseconds, only where nothing ran on its
-/// host: a host that is merely busy gives every thread a turn sooner.
+/// A thread that sleeps is woken later than this, in nanoseconds, only if nothing ran on its host.
+/// A busy host wakes every thread sooner.
 const STALL: u64 = 20_000_000;
 
-/// What one rank saw.
+/// The observations of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) looks: Vec<Look>,
@@ -30,7 +30,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What the host of the controller went through, as far as a rank was on it.
+    /// Returns the treatment of processes by the controller's host, if a rank was on it.
     pub(super) fn host(ranks: &[Self]) -> HostWork {
         let there = || ranks.iter().filter(|seen| seen.has_controller);
         HostWork {

@@ -75,7 +75,7 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
-/// That the kernel tells nothing of connections, and what that leaves open.
+/// Says that the kernel lists no connections, and what the verdict cannot tell without them.
 pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     let note = |failure: &str| {
         format!(

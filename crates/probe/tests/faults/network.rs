@@ -91,7 +91,7 @@ fn a_network_that_is_too_slow_is_the_limit() {
     assert_eq!(flood.verdict.saturated, Saturated::Network, "{:?}", flood.verdict);
 }
 
-/// With few packet-ins outstanding, those behind a long way are answered as fast as they come.
+/// A controller behind a long way answers few outstanding packet-ins as fast as they come.
 #[test]
 fn a_closed_loop_behind_a_long_way_is_limited_by_its_window() {
     const ONE_WAY: Duration = Duration::from_millis(25);

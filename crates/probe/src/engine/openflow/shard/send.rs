@@ -171,8 +171,8 @@ impl Shard {
         fate
     }
 
-    /// Keeps the connection's send buffer full of prepared packet-ins. A connection that takes no more
-    /// has its turn again when the poller says that it does.
+    /// Keeps the connection's send buffer full of prepared packet-ins. A full connection has its next
+    /// turn when the poller says that it takes more.
     fn flood(&mut self, index: usize, at: u64) -> io::Result<()> {
         let switch = self.recorder.switches[index].index;
         if !self.plan.is_active(switch, at) || self.members[index].connection.backlog() > 0 {
