@@ -7,6 +7,7 @@
 mod assemble;
 pub(crate) mod delays;
 mod evidence;
+mod notes;
 mod remarks;
 pub(crate) mod silence;
 pub(crate) mod together;

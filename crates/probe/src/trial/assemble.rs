@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use statistics::jain_index;
 
-use super::delays::{in_words, own_percentiles};
 use super::evidence::Seen;
+use super::notes::{self, Delays};
 use super::silence::silence;
 use super::unanswered::{Answers, why_zero};
 use super::{TrialSetting, remarks};
 use crate::account::{ControllerWork, Evidence, InSockets, Observed, ProbeWork, Times, verdict};
 use crate::config::{Config, Protocol};
-use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
+use crate::engine::recorder::SwitchRecord;
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
 use crate::kernel::{Look, Summary};
-use crate::ledger::{Hindered, InWindow, LATE, Window};
+use crate::ledger::{InWindow, Window};
 use crate::outcome::{
     self, Completion, Counts, HandshakeOutcome, Histograms, Latency, Rates, Series, SwitchOutcome,
     Trial, Usage,
@@ -215,19 +215,15 @@ pub(super) fn trial(
         verdict.because = format!("{} {sentence}", verdict.because).trim_start().to_owned();
     }
     let by_network = sockets.map_or(0.0, |sockets| sockets.refused_by_network);
-    let culprit = match by_network > 0.5 {
-        true => "the network did not carry what its connection held",
-        false => "the controller did not read its connection",
-    };
     let notes = [
         remarks::of_handshakes(&handshakes),
         remarks::of_load(load),
         remarks::of_answers(&counts, load),
-        notes(
+        notes::of_trial(
             plan,
             &counts,
             &observed.hindered,
-            Delays { send_lag: &send_lag, read_delay: &read_delay, times, culprit },
+            Delays { send_lag: &send_lag, read_delay: &read_delay, times, by_network },
         ),
         remarks::of_sockets(seen.iter().find_map(|seen| seen.failure.as_deref())),
     ]
@@ -394,115 +390,6 @@ pub(crate) fn address(config: &Config) -> String {
             }
         }
     }
-}
-
-/// The delays of packet-ins and answers.
-struct Delays<'a> {
-    send_lag: &'a Latency,
-    read_delay: &'a Latency,
-    times: Times<'a>,
-    /// Why connections took no more, if they did not.
-    culprit: &'a str,
-}
-
-fn notes(
-    plan: &TrialPlan,
-    counts: &Counts,
-    hindered: &Hindered,
-    delays: Delays<'_>,
-) -> Vec<String> {
-    let Delays { send_lag, read_delay, times, culprit } = delays;
-    let mut notes: Vec<String> = plan.topology.notes().to_vec();
-    notes.extend_from_slice(plan.frames.notes());
-    if plan.config.switches.count > DETAIL_LIMIT {
-        notes.push(format!(
-            "Values over time are kept in sum only, since there are more than {DETAIL_LIMIT} \
-             switches."
-        ));
-    }
-    if counts.untimed > 0 {
-        notes.push(format!(
-            "{} answers came after the times of their packet-ins were forgotten: they are missing \
-             from the round-trip times. Raise --outstanding-limit.",
-            counts.untimed
-        ));
-    }
-    if send_lag.p99_ns > LATE {
-        // Without figures, so that trials share the note; they are in the result.
-        notes.push(
-            "At least one packet-in in a hundred left more than 1 ms late: the tail of the \
-             round-trip time from due includes that, the one from sent does not."
-                .into(),
-        );
-    }
-    let own = own_percentiles(times);
-    if !own.is_empty() {
-        notes.push(format!(
-            "Round-trip times at {} are the probe's own by a quarter or more: they are as much longer \
-             than those of packet-ins that no late burst of the probe delayed, and whose answers it \
-             read as they came. Lower the rate, or give the probe more threads and cores.",
-            in_words(&own)
-        ));
-    } else if read_delay.p99_ns > LATE && plan.config.traffic.mode != crate::config::Mode::Flood {
-        notes.push(
-            "For at least a hundredth of the time the probe read nothing for more than 1 ms: answers \
-             that came then waited in its sockets, and their round-trip times include that."
-                .into(),
-        );
-    }
-    if counts.unsent > 0 {
-        notes.push(never_left(counts, *hindered, culprit));
-    }
-    if hindered.held_back > 0 {
-        let held_back = hindered.held_back;
-        notes.push(format!(
-            "{held_back} packet-ins left late since {culprit}; the round-trip time from due includes \
-             that wait, the one from sent does not."
-        ));
-    }
-    if counts.handled_by_rules() > 0 {
-        notes.push(if counts.sent == 0 {
-            "No packet-in was sent: the controller's rules handled every packet in the switches."
-                .into()
-        } else {
-            format!(
-                "Rules handled {} of {} packets in the switches, so that they became no \
-                 packet-ins: the rate of packet-ins is lower than the offered one.",
-                counts.handled_by_rules(),
-                counts.due
-            )
-        });
-    }
-    if plan.config.traffic.mode == crate::config::Mode::Flood {
-        notes.push(
-            "Flood: packet-ins are prepared once and repeated, answers are counted and not \
-             matched, so there is no round-trip time."
-                .into(),
-        );
-    }
-    notes
-}
-
-/// How many packet-ins never left, and what hindered them.
-fn never_left(counts: &Counts, hindered: Hindered, culprit: &str) -> String {
-    let Hindered { refused, cut_off, .. } = hindered;
-    let rest = counts.unsent.saturating_sub(refused + cut_off);
-    let refused_since = format!("were refused by connections, since {culprit}");
-    let reasons: Vec<String> = [
-        (cut_off, "had no connection to leave by"),
-        (refused, refused_since.as_str()),
-        (rest, "the probe did not get to"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, reason)| format!("{count} {reason}"))
-    .collect();
-    format!(
-        "{} of {} packet-ins that were due never left: {}. No round-trip time holds them.",
-        counts.unsent,
-        counts.due,
-        reasons.join(", ")
-    )
 }
 
 fn merge(into: &mut Histograms, from: &Histograms) {
