@@ -45,6 +45,7 @@ mod assess;
 mod cache;
 mod clocks;
 mod copies;
+mod cycles;
 mod derivation;
 pub mod describe;
 #[cfg(feature = "formats")]

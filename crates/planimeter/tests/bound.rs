@@ -100,7 +100,7 @@ fn what_is_wrong_is_one_line_and_2() {
         (vec![&other], "the name says no format"),
         (vec!["no-such-file.toml"], "cannot read no-such-file.toml"),
         (vec![ring, "--flow", "f9"], "no flow is named 'f9'; there are f0, f1, f2"),
-        (vec![ring, "--analysis", "sfa"], "does not support cyclic dependencies"),
+        (vec![ring, "--analysis", "sink-tree"], "does not support cyclic dependencies"),
     ] {
         let output = bound(&arguments);
         let error = stderr(&output);

@@ -6,6 +6,7 @@
 
 mod aware;
 mod best;
+mod bursts;
 mod fixed_point;
 mod linear;
 mod ludb;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::arrival::{Bounder, Common};
-use super::derivation::Derivation;
+use super::derivation::{Derivation, Step};
 use super::model::{FlowId, Network, Priority, ServerId};
 use super::operations;
 use super::port::PortError;
@@ -34,7 +35,8 @@ use tfa::Totals;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Analysis {
-    /// Total flow analysis: delays at each server of all its traffic, added up.
+    /// Total flow analysis: delays at each server of all its traffic, added up. This one and all others but
+    /// [`Analysis::SinkTree`] bound cyclic networks, too.
     Tfa,
     /// Separate flow analysis: what each server leaves over for the flow, convolved (pay bursts
     /// only once).
@@ -44,16 +46,16 @@ pub enum Analysis {
     Pmoo,
     /// Tandem matching: PMOO over the parts of the path, cut in the best way. Any order of service.
     TandemMatching,
-    /// Total flow analysis by delays, with the shaping of links; also for cyclic networks.
+    /// Total flow analysis by delays, with the shaping of links.
     TfaPlusPlus,
     /// For FIFO networks in which all flows go to one root; exact for rate-latency service and
     /// token buckets.
     SinkTree,
-    /// Least upper delay bound for FIFO paths: nested left-over curves with the best parameters;
-    /// also for cyclic networks.
+    /// Least upper delay bound for FIFO paths: nested left-over curves with the best
+    /// parameters.
     Ludb,
     /// A linear program of polynomial size for FIFO paths, with the delays of
-    /// [`Analysis::TfaPlusPlus`] as further constraints; also for cyclic networks.
+    /// [`Analysis::TfaPlusPlus`] as further constraints.
     Plp,
     /// The exponential linear program for FIFO paths of a few servers.
     Elp,
@@ -270,6 +272,12 @@ pub struct Analyser<'n> {
     totals: Totals,
     delays: OnceLock<Result<Delays, AnalysisError>>,
     cuts: linear::Cuts,
+    /// Whether flows depend on each other in a circle.
+    is_cyclic: bool,
+    /// A cyclic network, cut by bursts that left-over services bound.
+    cut: OnceLock<Result<Common<'n>, AnalysisError>>,
+    /// The same by bursts that linear programs bound as well.
+    cut_by_programs: OnceLock<Result<Common<'n>, AnalysisError>>,
     /// Flows that were assessed.
     assessed: AtomicUsize,
     /// What [`Analysis::Best`] chooses from.
@@ -289,6 +297,9 @@ impl<'n> Analyser<'n> {
             totals: Totals::default(),
             delays: OnceLock::new(),
             cuts: linear::Cuts::of(analysed),
+            is_cyclic: analysed.order().is_err(),
+            cut: OnceLock::new(),
+            cut_by_programs: OnceLock::new(),
             assessed: AtomicUsize::new(0),
             candidates: OnceLock::new(),
             outlined: OnceLock::new(),
@@ -348,19 +359,18 @@ impl<'n> Analyser<'n> {
     /// [`AnalysisError`].
     pub fn servers(&self, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
         let servers: Vec<ServerId> = self.common.network.servers().map(|(id, _)| id).collect();
-        let cyclic = self.common.network.order().is_err();
         let needs_delays = self.common.network.needs_delays();
         if analysis == Analysis::Tfa {
             self.feed_forward(analysis)?;
         }
         parallel(self.common.settings.threads, &servers, |server| {
             let total =
-                || self.or_outlined(|with| tfa::server(&with.common, &with.totals, *server));
+                || self.or_outlined(|with| tfa::server(with.open()?, &with.totals, *server));
             let by_delays =
                 || self.or_outlined(|with| with.delays()?.server_bound(&with.common, *server));
             match analysis {
                 Analysis::Tfa => total(),
-                _ if cyclic || needs_delays || analysis == Analysis::TfaPlusPlus => by_delays(),
+                _ if needs_delays || analysis == Analysis::TfaPlusPlus => by_delays(),
                 _ => Ok(total()?.min(by_delays()?)),
             }
         })
@@ -401,12 +411,34 @@ impl<'n> Analyser<'n> {
         delays.as_ref().map_err(Clone::clone)
     }
 
+    /// The network as analyses of feed-forward networks know it: cut where it is cyclic.
+    fn open(&self) -> Result<&Common<'n>, AnalysisError> {
+        if !self.is_cyclic {
+            return Ok(&self.common);
+        }
+        let network = self.common.network.outline();
+        let cut = self.cut.get_or_init(|| {
+            bursts::cut(network, &self.common, self.delays()?, bursts::By::LeftOver, None)
+        });
+        cut.as_ref().map_err(Clone::clone)
+    }
+
+    /// The same with bursts at the cuts that are bounded by linear programs as well.
+    fn open_by_programs(&self) -> Result<&Common<'n>, AnalysisError> {
+        let known = self.open()?;
+        if !self.is_cyclic {
+            return Ok(known);
+        }
+        let network = self.common.network.outline();
+        let cut = self.cut_by_programs.get_or_init(|| {
+            bursts::cut(network, &self.common, self.delays()?, bursts::By::Programs, Some(known))
+        });
+        cut.as_ref().map_err(Clone::clone)
+    }
+
     pub(super) fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
         self.knows_all(analysis)?;
-        if matches!(
-            analysis,
-            Analysis::TfaPlusPlus | Analysis::Ludb | Analysis::Plp | Analysis::Elp | Analysis::Best
-        ) {
+        if analysis != Analysis::SinkTree {
             return Ok(());
         }
         let Err(cycle) = self.common.network.order() else { return Ok(()) };
@@ -448,19 +480,19 @@ impl<'n> Analyser<'n> {
     fn attempt(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         self.common.go_on()?;
         self.knows_all(analysis)?;
-        let bounder = Bounder::new(&self.common);
+        let bounder = || Ok::<_, AnalysisError>(Bounder::new(self.open()?));
         match analysis {
-            Analysis::Tfa => tfa::bound(&bounder, &self.totals, flow),
-            Analysis::Sfa => sfa::bound(&bounder, flow),
-            Analysis::Pmoo => pmoo::bound(&bounder, flow),
-            Analysis::TandemMatching => tandem_matching::bound(&bounder, flow),
+            Analysis::Tfa => tfa::bound(&bounder()?, &self.totals, flow),
+            Analysis::Sfa => sfa::bound(&bounder()?, flow),
+            Analysis::Pmoo => pmoo::bound(&bounder()?, flow),
+            Analysis::TandemMatching => tandem_matching::bound(&bounder()?, flow),
             Analysis::TfaPlusPlus => self.delays()?.bound(&self.common, flow),
             Analysis::SinkTree => sink_tree::bound(&self.common, flow),
             Analysis::Ludb => ludb::bound(&self.common, self.delays()?, flow),
             Analysis::Plp | Analysis::Elp => {
                 linear::bound(&self.common, self.delays()?, &self.cuts, flow, analysis)
             }
-            Analysis::Ulp => linear::in_any_order(&self.common, self.delays()?, flow),
+            Analysis::Ulp => linear::in_any_order(self.open_by_programs()?, self.delays()?, flow),
             Analysis::Best => {
                 let candidates =
                     self.candidates.get_or_init(|| best::candidates(self, &self.common.settings));
@@ -497,8 +529,11 @@ fn source(
     common: &Common<'_>,
     analysis: Analysis,
     flow: FlowId,
-    derivation: Derivation,
+    mut derivation: Derivation,
 ) -> Arc<Source> {
+    if let Some(cuts) = common.cuts.as_ref().filter(|cuts| cuts.count() <= CUTS) {
+        derivation.steps.splice(0..0, cuts.known().into_iter().map(Step::Cut));
+    }
     // Whole-path analyses bound cross traffic with the flow of interest in any case, except for
     // the parts of tandem matching. Total flow analysis knows no flow of interest.
     let of_interest = matches!(analysis, Analysis::Sfa | Analysis::TandemMatching);
@@ -513,14 +548,20 @@ fn source(
                 | Analysis::Ulp
         );
     let returns = || if segregates { common.any_returns() } else { common.returns(flow) };
-    let proven = common.settings.flow_of_interest != FlowOfInterest::LowestPriority
+    let proven = common.cuts.is_some()
+        || common.settings.flow_of_interest != FlowOfInterest::LowestPriority
         || !of_interest && !segregates
         || common.arbitrary && !returns();
     let network = common.network;
-    let outlined = network.is_outline() || network.outlined().next().is_some();
+    // What is cut is an outline of its own curves in any case.
+    let outlined =
+        network.is_outline() && common.cuts.is_none() || network.outlined().next().is_some();
     let settings = common.settings.clone();
     Arc::new(Source { analysis, settings, proven, outlined, derivation })
 }
+
+/// Arrivals over cut links up to which a derivation names them.
+const CUTS: usize = 40;
 
 /// Servers up to which any stack will do.
 const SHALLOW: usize = 64;

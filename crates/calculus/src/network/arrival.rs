@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::cache::{Answers, Question};
+use super::cycles::{CutLink, Cuts};
 use super::model::{FlowId, Multiplexing, Network, Priority, ServerId};
 use super::pmoo::{self, Crossing, RateLatency};
 use super::prolong::{self, Stay};
@@ -31,7 +32,7 @@ pub(crate) struct Common<'n> {
     pub(crate) network: &'n Network,
     pub(crate) settings: Settings,
     /// Whether some server serves by priority.
-    priorities: bool,
+    pub(crate) priorities: bool,
     /// Whether all servers serve in arbitrary order.
     pub(crate) arbitrary: bool,
     /// The place of each server in the order of all, if it has been asked for.
@@ -43,6 +44,8 @@ pub(crate) struct Common<'n> {
     returns: Vec<OnceLock<bool>>,
     any_returns: OnceLock<bool>,
     answers: Known,
+    /// What comes over the links at which a cyclic network is cut.
+    pub(crate) cuts: Option<Arc<Cuts>>,
     /// Set by whoever wants no more bounds.
     pub(crate) stop: Option<Arc<AtomicBool>>,
 }
@@ -64,8 +67,19 @@ impl<'n> Common<'n> {
             returns: network.flows().map(|_| OnceLock::new()).collect(),
             any_returns: OnceLock::new(),
             answers: Answers::default(),
+            cuts: None,
             stop: None,
         }
+    }
+
+    /// The same for a cyclic network that is cut.
+    pub(crate) fn cut(self, cuts: Cuts) -> Self {
+        Self { cuts: Some(Arc::new(cuts)), ..self }
+    }
+
+    /// Whether a link is cut.
+    pub(crate) fn is_cut(&self, from: ServerId, to: ServerId) -> bool {
+        self.cuts.as_ref().is_some_and(|cuts| cuts.is_cut(CutLink { from, to }))
     }
 
     /// # Errors
@@ -80,6 +94,10 @@ impl<'n> Common<'n> {
 
     /// The flow that cross traffic is bounded without, if there is one by convention.
     pub(crate) fn lowest(&self, flow: FlowId) -> Option<FlowId> {
+        // In a circle, every flow may disturb what it meets later.
+        if self.cuts.is_some() {
+            return None;
+        }
         let excluded = match self.settings.flow_of_interest {
             // With priorities, the file says which flow has the lowest.
             FlowOfInterest::LowestPriority => !self.priorities,
@@ -265,6 +283,22 @@ impl<'c, 'n> Bounder<'c, 'n> {
         flows: Vec<FlowId>,
         lowest: Option<FlowId>,
     ) -> Result<Arc<Curve>, AnalysisError> {
+        if let Some(cuts) = &self.common.cuts
+            && let Some(known) = cuts.arrival(CutLink { from, to }, &flows)?
+        {
+            return Ok(Arc::new(self.shaped((*known).clone(), from, to, &flows)?));
+        }
+        self.arrival_behind(from, to, flows, lowest)
+    }
+
+    /// The same from what is known before the server that they come from, even if the link is cut.
+    pub(crate) fn arrival_behind(
+        &self,
+        from: ServerId,
+        to: ServerId,
+        flows: Vec<FlowId>,
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<Curve>, AnalysisError> {
         // A flow that never comes near the path cannot disturb; the answer then serves everybody.
         let lowest = lowest.filter(|lowest| self.common.left_out(*lowest, from, &flows));
         let question = Question { from, to, flows: flows.into(), alone: None };
@@ -298,7 +332,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         if classes.len() > 1 {
             // Flows of different priority do not get the same service.
             for class in classes {
-                let curve = self.arrival_over(question.from, question.to, class, lowest)?;
+                let curve = self.arrival_behind(question.from, question.to, class, lowest)?;
                 best = Some(match best {
                     None => (*curve).clone(),
                     Some(sum) => operations::sum(&sum, &curve)?,
@@ -333,7 +367,19 @@ impl<'c, 'n> Bounder<'c, 'n> {
                 curve = operations::minimum(&curve, &capped(&arrival, &backlog)?)?;
             }
         }
-        for shaping in server.shaping.iter().chain(network.link(question.from, question.to)) {
+        self.shaped(curve, question.from, question.to, flows)
+    }
+
+    /// The minimum of arrivals over a link and of what shapes it.
+    fn shaped(
+        &self,
+        mut curve: Curve,
+        from: ServerId,
+        to: ServerId,
+        flows: &[FlowId],
+    ) -> Result<Curve, AnalysisError> {
+        let (network, server) = (self.network(), self.network().server(from));
+        for shaping in server.shaping.iter().chain(network.link(from, to)) {
             let mut shaping = shaping.clone();
             if server.packetizer {
                 let packet = flows.iter().map(|id| &network.flow(*id).maximum_packet).max();
@@ -406,7 +452,15 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let path = flow.path.get(..end).unwrap_or_default();
         let alone = Bounder::new(self.common);
         alone.depth.set(self.depth.get());
-        let curve = alone.output(method, &flow.arrival, path, &[id], self.common.lowest(id))?;
+        // What lies before a cut link comes after what lies behind it.
+        let is_cut = |pair: &[ServerId]| matches!(pair, [a, b] if self.common.is_cut(*a, *b));
+        let begin = path.windows(2).rposition(is_cut).map_or(0, |place| place + 1);
+        let path = path.get(begin..).unwrap_or_default();
+        let arrival = match path.first().filter(|_| begin > 0) {
+            None => Arc::new(flow.arrival.clone()),
+            Some(first) => self.arrival(*first, &[id], None)?,
+        };
+        let curve = alone.output(method, &arrival, path, &[id], self.common.lowest(id))?;
         let curve = Arc::new(curve);
         self.common.answers.arrivals.put(question, Arc::clone(&curve));
         Ok(curve)
@@ -420,7 +474,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let mut at = question.from;
         while let Some(before) = network.predecessor(*first, at) {
             let together = |id: &FlowId| network.predecessor(*id, at) == Some(before);
-            if !question.flows.iter().all(together) {
+            if self.common.is_cut(before, at) || !question.flows.iter().all(together) {
                 break;
             }
             shared.push(before);

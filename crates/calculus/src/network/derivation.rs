@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::arrival::LeftOver;
+use super::cycles::KnownArrival;
 use super::describe;
 use super::model::{FlowId, Network, ServerId};
 use crate::{Curve, Extended};
@@ -20,6 +21,8 @@ pub struct Derivation {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Step {
+    /// What comes over a link at which the network is cut, for it is cyclic.
+    Cut(KnownArrival),
     /// All traffic of a server against its service.
     Total {
         server: ServerId,
@@ -73,6 +76,14 @@ impl Derivation {
         let mut lines = self.ports(network);
         for step in &self.steps {
             match step {
+                Step::Cut(known) => lines.push(format!(
+                    "cut from {} to {}: {} {} with {}",
+                    server(&known.link.from),
+                    server(&known.link.to),
+                    flows(&known.flows),
+                    if known.flows.len() == 1 { "arrives" } else { "arrive together" },
+                    describe::curve(&known.arrival),
+                )),
                 Step::Total { server: at, arrival, service, delay, backlog } => {
                     lines.push(format!(
                         "{}: arrivals {} against service {}: delay {}, backlog {}",
@@ -156,7 +167,8 @@ impl Derivation {
                 )),
             }
         }
-        if self.steps.len() > 1 {
+        let steps = self.steps.iter().filter(|step| !matches!(step, Step::Cut(_)));
+        if steps.count() > 1 {
             for service in &self.services {
                 lines.push(format!("whole path: left over {}", describe::curve(service)));
             }
@@ -169,6 +181,7 @@ impl Derivation {
         let mut servers = Vec::new();
         for step in &self.steps {
             match step {
+                Step::Cut(_) => {}
                 Step::Total { server, .. } | Step::Joining { server, .. } => servers.push(*server),
                 Step::LeftOver(left) => servers.push(left.server),
                 Step::Tandem { servers: tandem, .. } => servers.extend(tandem),

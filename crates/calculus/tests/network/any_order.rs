@@ -99,13 +99,6 @@ fn what_it_does_not_know_is_refused() {
     let flow = loose.flow_named("f0").expect("a flow");
     let fault = Analyser::new(&loose, any()).bound(flow, Analysis::Ulp).expect_err("not strict");
     assert!(matches!(fault, AnalysisError::NotStrict(_)), "{fault}");
-    let ring = network(
-        &[rl("10", "1"), rl("10", "1")],
-        &[(tb("1", "1"), &[0, 1]), (tb("1", "1"), &[1, 0])],
-    );
-    let flow = ring.flow_named("f0").expect("a flow");
-    let fault = Analyser::new(&ring, any()).bound(flow, Analysis::Ulp).expect_err("a ring");
-    assert!(matches!(fault, AnalysisError::Cyclic { .. }), "{fault}");
 }
 
 /// Two flows that come over one server, of which one leaves the path of the first flow earlier.

@@ -5,6 +5,7 @@ mod best;
 mod closed_forms;
 mod conventions;
 mod copies;
+mod cycles;
 mod delays;
 mod linear;
 mod ports;

@@ -9,7 +9,7 @@ use crate::support::{bound, network, rl};
 
 /// A ring of servers of rate 10 and latency 1/10, with a flow from each server over so many, of
 /// burst 1, that together load it by so many percent.
-fn ring(servers: usize, length: usize, percent: i64) -> Network {
+pub(crate) fn ring(servers: usize, length: usize, percent: i64) -> Network {
     let paths: Vec<Vec<usize>> =
         (0..servers).map(|i| (0..length).map(|j| (i + j) % servers).collect()).collect();
     let rate = Rational::ratio(percent, 10 * length as i64);

@@ -33,19 +33,19 @@ const ANALYSES: &str = "\
 Analyses:
   best       the smallest of all that are proven and apply
   tfa        total flow analysis: delays of all traffic at each server, added up
-  tfa++      the same from delay to delay, with the shaping of links; also for cyclic networks
+  tfa++      the same from delay to delay, with the shaping of links
   sfa        separate flow analysis: what servers leave over for the flow, convolved
   pmoo       pay multiplexing only once: what the whole path leaves over; any order of service
   tma        tandem matching: pmoo over the best parts of the path; any order of service
   sink-tree  FIFO networks in which all flows go to one root; exact for token buckets
   ludb       FIFO paths: left-over curves of nested flows with the best parameters; overlaps are cut
-  plp        linear program for FIFO paths, of polynomial size; also for cyclic networks
+  plp        linear program for FIFO paths, of polynomial size
   elp        the same with all times at the last 6 servers, and close to the worst case
   ulp        linear program for any order of service; the worst case itself on a tandem
   all        all of these side by side, those left out that do not apply
 
 Backlog is the data of the flow inside the network; for tfa, as is usual, the data of all flows at
-the fullest server of the path.";
+the fullest server of the path. Networks may be cyclic for all but sink-tree.";
 
 const FILES: &str = "\
 Files, by their names:

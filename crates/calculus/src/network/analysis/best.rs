@@ -36,12 +36,15 @@ pub(super) fn candidates<'n>(
     let mut candidates = vec![(settings.clone(), first)];
     // Only for flows that are over it otherwise.
     let last_resort = settings.deadline.is_some() && hops > PROGRAMMED;
+    let with = |settings: &Settings, methods: &[ArrivalBound], cap_bursts| Settings {
+        arrival_bounds: methods.to_vec(),
+        cap_bursts,
+        ..settings.clone()
+    };
+    if !feed_forward {
+        candidates.extend(of_cycles(settings, &all, hops));
+    }
     if feed_forward {
-        let with = |settings: &Settings, methods: &[ArrivalBound], cap_bursts| Settings {
-            arrival_bounds: methods.to_vec(),
-            cap_bursts,
-            ..settings.clone()
-        };
         if !all(Multiplexing::Arbitrary) {
             // The order of service as it is, and cross traffic with all that it meets; or any order
             // for the flow, while cross traffic comes in its own.
@@ -93,6 +96,46 @@ pub(super) fn candidates<'n>(
         .into_iter()
         .map(|(settings, analyses)| (Analyser::new(network, settings).stopped_as(of), analyses))
         .collect()
+}
+
+/// What is tried for cyclic networks besides what needs no cuts. Each of these conventions has a fixed point of its own.
+fn of_cycles(
+    settings: &Settings,
+    all: &dyn Fn(Multiplexing) -> bool,
+    hops: usize,
+) -> Vec<(Settings, Vec<Analysis>)> {
+    use ArrivalBound::{AggregatePboo, AggregatePmoo, SegregatedPboo, SegregatedPmoo};
+    let is_small = hops <= PROGRAMMED;
+    let settings = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
+    let mut candidates = Vec::new();
+    if !all(Multiplexing::Arbitrary) {
+        let own = Settings {
+            arrival_bounds: vec![AggregatePboo, SegregatedPboo],
+            cap_bursts: true,
+            ..settings.clone()
+        };
+        candidates.push((own, vec![Analysis::Tfa, Analysis::Sfa]));
+    }
+    let methods = match is_small {
+        true => ArrivalBound::ALL.to_vec(),
+        false => vec![AggregatePboo, AggregatePmoo, SegregatedPmoo],
+    };
+    let any = Settings {
+        arrival_bounds: methods,
+        cap_bursts: true,
+        prolong: is_small,
+        ..settings.multiplexed(Multiplexing::Arbitrary)
+    };
+    let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
+    if all(Multiplexing::Arbitrary) {
+        analyses.push(Analysis::Tfa);
+    }
+    if is_small {
+        // Last, for it has many programs.
+        analyses.push(Analysis::Ulp);
+    }
+    candidates.push((any, analyses));
+    candidates
 }
 
 /// The best bounds of one flow.

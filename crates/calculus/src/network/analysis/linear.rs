@@ -32,7 +32,7 @@ use crate::Extended;
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Network, ServerId};
-pub(super) use arbitrary::bound as in_any_order;
+pub(super) use arbitrary::{bound as in_any_order, burst as burst_in_any_order};
 use dates::Choice;
 use rows::Formulation;
 pub(super) use tree::{Bursts, Tree, Unfolding};

@@ -23,11 +23,15 @@
 //! keeps its curve. A network that unfolds too far is cut; over a cut link, flows come with arrivals that
 //! the settings bound.
 
+mod burst;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::super::fixed_point::Delays;
 use super::super::{Analysis, AnalysisError, FlowBound};
+pub(in crate::network::analysis) use burst::burst;
+
 use super::program::{Bound, Program, Terms};
 use super::rows::{minus, plus};
 use super::tree::power_of_two;
@@ -58,6 +62,8 @@ struct Node {
 struct Class {
     /// Nodes, in order.
     way: Vec<usize>,
+    /// The server from which they come to the first node, if it is not among the nodes.
+    from: Option<ServerId>,
     flows: Vec<FlowId>,
     arrival: Curve,
 }
@@ -90,10 +96,13 @@ pub(in crate::network::analysis) fn bound(
 ) -> Result<FlowBound, AnalysisError> {
     let path = super::path_of(common, id, Analysis::Ulp, LONGEST)?;
     let bounder = Bounder::new(common);
-    let nodes = unfold(&bounder, delays, path)?;
-    let classes = classes(&bounder, &nodes, id)?;
-    let formulation = Formulation::of(common, &nodes, &classes);
+    let nodes = unfold(&bounder, delays, path, true)?;
+    let mut classes = classes(&bounder, &nodes, &[id])?;
     // The flow of interest is the first class.
+    let of_interest = classes.iter().position(|class| class.flows == [id] && class.way[0] == 0);
+    classes.swap(0, of_interest.unwrap_or(0));
+    let mut formulation = Formulation::of(common, &nodes, &classes);
+    formulation.share_links(&bounder, &nodes, &classes)?;
     let found = formulation.delay(path.len());
     common.go_on()?;
     let optimal = found.as_ref().is_some_and(|bound| bound.optimal);
@@ -128,15 +137,17 @@ fn unfold(
     bounder: &Bounder<'_, '_>,
     delays: &Delays,
     path: &[ServerId],
+    to_the_end: bool,
 ) -> Result<Vec<Node>, AnalysisError> {
     let network = bounder.common.network;
     let node = |server: ServerId, next: Option<usize>| {
         bounder.strict(server)?;
+        let last = to_the_end && next.is_none();
         Ok::<_, AnalysisError>(Node {
             server,
             next,
-            services: pmoo::rate_latencies(&bounder.common.service(server, next.is_none())?),
-            period: delays.backlogged_period(bounder.common, server)?,
+            services: pmoo::rate_latencies(&bounder.common.service(server, last)?),
+            period: period(bounder, delays, server)?,
         })
     };
     let mut nodes = Vec::with_capacity(path.len());
@@ -155,7 +166,10 @@ fn unfold(
         bounder.common.go_on()?;
         done[index] = true;
         for from in servers_before(bounder.common, nodes[index].server) {
-            if child(&nodes, index, from).is_some() || spent + cost(from) > ROOM {
+            if child(&nodes, index, from).is_some()
+                || spent + cost(from) > ROOM
+                || bounder.common.is_cut(from, nodes[index].server)
+            {
                 continue;
             }
             spent += cost(from);
@@ -163,6 +177,23 @@ fn unfold(
             depths.push(depths[index] + 1);
         }
     }
+}
+
+/// No backlogged period of a server is longer.
+fn period(
+    bounder: &Bounder<'_, '_>,
+    delays: &Delays,
+    server: ServerId,
+) -> Result<Extended, AnalysisError> {
+    let common = bounder.common;
+    let by_delays = delays.backlogged_period(common, server)?;
+    if common.cuts.is_none() {
+        return Ok(by_delays);
+    }
+    // What is known of a cut network bounds more than delays do.
+    let all = bounder.arrival(server, common.network.flows_at(server), None)?;
+    let service = &common.network.server(server).service;
+    Ok(by_delays.min(operations::backlogged_period(&all, service)?))
 }
 
 /// Servers from which flows come to one.
@@ -180,16 +211,16 @@ fn child(nodes: &[Node], index: usize, server: ServerId) -> Option<usize> {
     nodes.iter().position(|node| node.next == Some(index) && node.server == server)
 }
 
-/// What goes which way, the flow of interest over its path first.
+/// What goes which way. Each target that goes all the way to the root is a class of its own.
 fn classes(
     bounder: &Bounder<'_, '_>,
     nodes: &[Node],
-    of_interest: FlowId,
+    targets: &[FlowId],
 ) -> Result<Vec<Class>, AnalysisError> {
     let network = bounder.common.network;
-    // By first node, last node, and where they come from if that is not among the nodes.
-    let mut found = BTreeMap::<(usize, usize, Option<ServerId>), Vec<FlowId>>::new();
-    let mut classes = Vec::new();
+    // By first node, last node, where they come from if that is not among the nodes, and target.
+    type Key = (usize, usize, Option<ServerId>, Option<FlowId>);
+    let mut found = BTreeMap::<Key, Vec<FlowId>>::new();
     for (first, node) in nodes.iter().enumerate() {
         for id in network.flows_at(node.server) {
             let from = network.predecessor(*id, node.server);
@@ -198,19 +229,16 @@ fn classes(
             }
             let way = way(bounder.common, nodes, *id, first);
             let last = way.last().copied().unwrap_or(first);
-            if *id == of_interest && first == 0 && nodes[last].next.is_none() {
-                let arrival = network.flow(*id).arrival.clone();
-                classes.insert(0, Class { way, flows: vec![*id], arrival });
-            } else {
-                found.entry((first, last, from)).or_default().push(*id);
-            }
+            let is_target = nodes[last].next.is_none() && targets.contains(id);
+            found.entry((first, last, from, is_target.then_some(*id))).or_default().push(*id);
         }
     }
-    for ((first, _, from), flows) in found {
+    let mut classes = Vec::new();
+    for ((first, _, from, _), flows) in found {
         let way = way(bounder.common, nodes, flows[0], first);
         if from.is_some() {
             let arrival = bounder.arrival(nodes[first].server, &flows, None)?;
-            classes.push(Class { way, flows, arrival: (*arrival).clone() });
+            classes.push(Class { way, from, flows, arrival: (*arrival).clone() });
             continue;
         }
         let mut alike = HashMap::<&Curve, Vec<FlowId>>::new();
@@ -224,7 +252,7 @@ fn classes(
             for _ in 1..flows.len() {
                 arrival = operations::sum(&arrival, curve)?;
             }
-            classes.push(Class { way: way.clone(), flows, arrival });
+            classes.push(Class { way: way.clone(), from, flows, arrival });
         }
     }
     Ok(classes)

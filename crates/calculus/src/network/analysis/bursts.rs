@@ -1,0 +1,381 @@
+//! Bursts over cut links of a cyclic network, as a fixed point.
+//!
+//! Where the network is cut ([`crate::network::cycles`]), what comes over a link is a token bucket for each flow, of
+//! its rate in the long run and an unknown burst, and one for all flows of the link together. Behind
+//! the cuts the network is feed-forward, so any analysis of such networks bounds these bursts
+//! again: x <= F(x) holds for the bursts x of each run up to any time, which are finite.
+//!
+//! If F(y) < y for some y > 0, then x <= y. Were some burst above, let s > 1 be the largest ratio x / y, attained
+//! by burst i. For a concave arrival curve alpha, s alpha(t / s) >= alpha(t); for a convex service curve beta,
+//! s beta(t / s) <= beta(t). So the run is also one of the network in which all these curves and packets are scaled like
+//! that and the bursts at cuts are s y: the same network in other units of time and data, for which F
+//! has s F(y). Hence x_i <= s F_i(y) < s y_i = x_i, a contradiction. Nothing else is needed of F but that it is a bound. For other
+//! curves the concave and convex ones around them are taken.
+//!
+//! Once some y holds, F(y) holds as well, and so on. Delays of total flow analysis give a first y where they are
+//! finite. Everywhere else, and to come closer, y is found in floating point: F is iterated, and the limit extrapolated (reduced
+//! rank extrapolation: Sidi, Ford and Smith, "Acceleration of convergence of vector sequences", 1986), which is exact after few
+//! rounds where F is affine. Nothing depends on that: y counts if F(y) < y in exact arithmetic.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::fixed_point::Delays;
+use super::linear;
+use super::{AnalysisError, parallel};
+use crate::network::arrival::{Bounder, Common};
+use crate::network::cycles::{CutLink, Cuts, cut_links};
+use crate::network::model::{FlowId, Network, Priority};
+use crate::network::operations;
+use crate::network::settings::Settings;
+use crate::{Curve, Extended, Rational};
+
+/// Unknown bursts, at most, that are searched for: each round bounds all of them.
+const UNKNOWNS: usize = 400;
+/// Rounds between two extrapolations.
+const ROUNDS: usize = 6;
+/// Extrapolations, at most.
+const EXTRAPOLATIONS: usize = 8;
+/// How close, in proportion, two limits are that count as one.
+const CLOSE: f64 = 1e-11;
+/// How much larger than those of sources bursts are when the search ends.
+const LARGEST: f64 = 1e12;
+/// By how much a limit is raised before it is checked, in proportion: as little as is enough.
+const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
+/// Rounds, at most, in which bursts that hold are bounded again.
+const DESCENTS: usize = 6;
+/// Progress, in proportion, below which bursts that hold are left as they are.
+const PROGRESS: f64 = 1e-8;
+
+/// How bursts are bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// By what servers leave over.
+    LeftOver,
+    /// By that and by linear programs for any order of service.
+    Programs,
+}
+
+/// What is sought: the burst of a flow, or of several together, behind a cut link.
+struct Unknown {
+    link: CutLink,
+    flows: Vec<FlowId>,
+    rate: Rational,
+    /// The burst of the sources.
+    source: Rational,
+    /// What the delays of total flow analysis say of the arrivals, if they are finite.
+    by_delays: Option<Arc<Curve>>,
+}
+
+/// What a cyclic network looks like when it is cut. The curves at the cuts are infinite if no
+/// bursts were found.
+///
+/// `network` must be an outline: arrival curves concave, services convex.
+pub(super) fn cut<'n>(
+    network: &'n Network,
+    whole: &Common<'_>,
+    delays: &Delays,
+    by: By,
+    known: Option<&Common<'n>>,
+) -> Result<Common<'n>, AnalysisError> {
+    let system = System {
+        network,
+        settings: &whole.settings,
+        stop: whole,
+        delays,
+        by,
+        known,
+        unknowns: unknowns(network, whole, delays)?,
+    };
+    let bursts = system.solve()?;
+    system.common(bursts.as_deref())
+}
+
+/// Returns a burst to be found for each flow over a cut link, and one for those that are served alike together.
+fn unknowns(
+    network: &Network,
+    whole: &Common<'_>,
+    delays: &Delays,
+) -> Result<Vec<Unknown>, AnalysisError> {
+    let mut unknowns = Vec::new();
+    for link in cut_links(network) {
+        let flows = network.flows_over(link.from, link.to);
+        let alone = flows.iter().map(|flow| vec![*flow]);
+        // Flows of different priority do not get the same service.
+        let mut classes = BTreeMap::<Option<Priority>, Vec<FlowId>>::new();
+        for id in flows {
+            let priority = whole.priorities.then(|| network.flow(*id).priority);
+            classes.entry(priority).or_default().push(*id);
+        }
+        let together = classes.into_values().filter(|class| class.len() > 1);
+        for flows in alone.chain(together) {
+            unknowns.push(unknown(network, whole, delays, link, flows)?);
+        }
+    }
+    Ok(unknowns)
+}
+
+fn unknown(
+    network: &Network,
+    whole: &Common<'_>,
+    delays: &Delays,
+    link: CutLink,
+    flows: Vec<FlowId>,
+) -> Result<Unknown, AnalysisError> {
+    let (mut rate, mut source) = (Rational::ZERO, Rational::ZERO);
+    let mut by_delays: Option<Curve> = Some(Curve::zero());
+    for id in &flows {
+        let flow = network.flow(*id);
+        // An infinite rate overloads the servers of the flow, for which nothing is found.
+        rate += &flow.arrival.ultimate_rate().into_finite().unwrap_or_default();
+        source += &flow.arrival.right_limit_at(&Rational::ZERO).into_finite().unwrap_or_default();
+        let mut late = Extended::ZERO;
+        for server in &flow.path {
+            let there = delays.delay(whole, *server, *id);
+            late = late.checked_add(&there).unwrap_or(Extended::PositiveInfinity);
+            if *server == link.from {
+                break;
+            }
+        }
+        by_delays = match by_delays.filter(|_| late.is_finite()) {
+            None => None,
+            Some(sum) => Some(operations::sum(&sum, &operations::advanced(&flow.arrival, &late)?)?),
+        };
+    }
+    Ok(Unknown { link, flows, rate, source, by_delays: by_delays.map(Arc::new) })
+}
+
+struct System<'a, 'c, 'n> {
+    network: &'n Network,
+    settings: &'a Settings,
+    stop: &'a Common<'c>,
+    delays: &'a Delays,
+    by: By,
+    /// The same network cut by bursts that hold and were found otherwise.
+    known: Option<&'a Common<'n>>,
+    unknowns: Vec<Unknown>,
+}
+
+impl<'n> System<'_, '_, 'n> {
+    /// The network with those bursts at the cuts.
+    fn common(&self, bursts: Option<&[Rational]>) -> Result<Common<'n>, AnalysisError> {
+        let mut cuts = Cuts::default();
+        for (place, unknown) in self.unknowns.iter().enumerate() {
+            let burst = bursts.and_then(|bursts| bursts.get(place));
+            let bucket =
+                burst.map(|burst| Curve::token_bucket(burst.clone(), unknown.rate.clone()));
+            let bucket = bucket.and_then(Result::ok).map(Arc::new);
+            let curve = match (bucket, &unknown.by_delays) {
+                (Some(bucket), Some(by_delays)) => {
+                    Arc::new(operations::minimum(&bucket, by_delays)?)
+                }
+                (Some(curve), None) => curve,
+                (None, Some(curve)) => Arc::clone(curve),
+                (None, None) => Arc::new(crate::network::affine::unbounded()),
+            };
+            cuts.set(unknown.link, &unknown.flows, curve);
+        }
+        let mut common = Common::new(self.network, self.settings.clone()).cut(cuts);
+        common.stop.clone_from(&self.stop.stop);
+        Ok(common)
+    }
+
+    /// F: bounds all bursts, given those at the cuts. None if one has no bound.
+    fn bound(&self, bursts: &[Rational]) -> Result<Option<Vec<Rational>>, AnalysisError> {
+        self.stop.go_on()?;
+        let common = self.common(Some(bursts))?;
+        let found = parallel(self.settings.threads, &self.unknowns, |unknown| {
+            self.stop.go_on()?;
+            let CutLink { from, to } = unknown.link;
+            let bounder = Bounder::new(&common);
+            let curve = bounder.arrival_behind(from, to, unknown.flows.clone(), None)?;
+            let mut burst = burst_above(&curve, &unknown.rate)?;
+            if self.by == By::Programs {
+                let flows = &unknown.flows;
+                let found = linear::burst_in_any_order(&common, self.delays, from, flows)?;
+                burst = burst.into_iter().chain(found).min();
+            }
+            Ok(burst.map(|burst| rounded_up(&burst)))
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// Bursts that hold, if some are found.
+    fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
+        let mut best = self.first()?;
+        if self.unknowns.len() <= UNKNOWNS
+            && let Some(limit) = self.limit()?
+        {
+            for raise in RAISES {
+                let raised = self.raised(&limit, raise);
+                let Some(found) = self.bound(&raised)? else { break };
+                if found.iter().zip(&raised).all(|(found, raised)| found < raised) {
+                    best = Some(smaller(best, found));
+                    break;
+                }
+            }
+        }
+        let Some(mut best) = best else { return Ok(None) };
+        for _ in 0..DESCENTS {
+            let Some(found) = self.bound(&best)? else { break };
+            let gains = |(best, found): (&Rational, &Rational)| {
+                found.to_f64() < best.to_f64() * (1.0 - PROGRESS)
+            };
+            let progress = best.iter().zip(&found).any(gains);
+            best = smaller(Some(best), found);
+            if !progress {
+                break;
+            }
+        }
+        Ok(Some(best))
+    }
+
+    /// Bursts that hold without a search: by delays, or as they are known otherwise.
+    fn first(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
+        let mut bursts = Vec::with_capacity(self.unknowns.len());
+        for unknown in &self.unknowns {
+            let known = match self.known.and_then(|known| known.cuts.as_ref()) {
+                Some(cuts) => cuts.arrival(unknown.link, &unknown.flows)?,
+                None => None,
+            };
+            let known = known.or_else(|| unknown.by_delays.clone());
+            let Some(curve) = known else { return Ok(None) };
+            let Some(burst) = burst_above(&curve, &unknown.rate)? else { return Ok(None) };
+            bursts.push(rounded_up(&burst));
+        }
+        Ok(Some(bursts))
+    }
+
+    /// Where iteration from the bursts of sources leads; none if they grow without end.
+    fn limit(&self) -> Result<Option<Vec<f64>>, AnalysisError> {
+        let sources = self.unknowns.iter().map(|unknown| unknown.source.to_f64());
+        let mut at: Vec<f64> = sources.collect();
+        let largest = at.iter().copied().fold(0.0, f64::max);
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        let mut failed = 0;
+        for _ in 0..EXTRAPOLATIONS {
+            let mut rounds = vec![at.clone()];
+            for _ in 0..=ROUNDS {
+                let given: Vec<Rational> = at.iter().map(|burst| of_float(*burst)).collect();
+                let Some(found) = self.bound(&given)? else { return Ok(None) };
+                let next: Vec<f64> = found.iter().map(Rational::to_f64).collect();
+                let is_close = is_close(&at, &next, unit);
+                at.clone_from(&next);
+                rounds.push(next);
+                if is_close {
+                    return Ok(Some(at));
+                }
+                if at.iter().any(|burst| *burst > unit * LARGEST) {
+                    return Ok(None);
+                }
+            }
+            match extrapolated(&rounds) {
+                Some(limit) => {
+                    let is_done = is_close(&at, &limit, unit);
+                    at = limit;
+                    if is_done {
+                        return Ok(Some(at));
+                    }
+                }
+                // What grows without end has a limit below zero.
+                None if failed > 0 => return Ok(None),
+                None => failed += 1,
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// Bursts a little above a limit, all positive.
+    fn raised(&self, limit: &[f64], raise: f64) -> Vec<Rational> {
+        let largest = limit.iter().copied().fold(0.0, f64::max);
+        let least = if largest > 0.0 { largest * raise } else { raise };
+        limit.iter().map(|burst| of_float(burst * (1.0 + raise) + least)).collect()
+    }
+}
+
+/// The smallest burst with which a token bucket of that rate is above a curve; none if there is none.
+fn burst_above(curve: &Curve, rate: &Rational) -> Result<Option<Rational>, AnalysisError> {
+    let line = Curve::rate_latency(rate.clone(), Rational::ZERO);
+    let Ok(line) = line else { return Ok(None) };
+    Ok(operations::vertical_deviation(curve, &line)?.into_finite())
+}
+
+fn smaller(best: Option<Vec<Rational>>, found: Vec<Rational>) -> Vec<Rational> {
+    match best {
+        None => found,
+        Some(best) => best.into_iter().zip(found).map(|(best, found)| best.min(found)).collect(),
+    }
+}
+
+/// The same with few digits.
+fn rounded_up(number: &Rational) -> Rational {
+    let rounded = Rational::from_f64(number.to_f64_up());
+    rounded.filter(|rounded| rounded >= number).unwrap_or_else(|| number.clone())
+}
+
+fn of_float(value: f64) -> Rational {
+    Rational::from_f64(value.max(0.0)).unwrap_or(Rational::ZERO)
+}
+
+fn is_close(a: &[f64], b: &[f64], unit: f64) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= CLOSE * a.abs().max(b.abs()).max(CLOSE * unit))
+}
+
+/// Where a sequence of vectors leads, by reduced rank extrapolation; none if that is no vector of
+/// numbers that are not negative.
+fn extrapolated(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let less = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
+    let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    let first = rounds.first()?;
+    let steps: Vec<Vec<f64>> = rounds.windows(2).map(|pair| less(&pair[1], &pair[0])).collect();
+    let (start, changes) = (steps.first()?, steps.windows(2).map(|pair| less(&pair[1], &pair[0])));
+    // An orthonormal basis of the changes, with what each part of it does to the limit.
+    let mut basis: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    for (change, step) in changes.zip(&steps) {
+        let (mut direction, mut effect) = (change.clone(), step.clone());
+        // Twice, for what rounding leaves the first time.
+        for _ in 0..2 {
+            for (unit, of_unit) in &basis {
+                let part = dot(&direction, unit);
+                direction = direction.iter().zip(unit).map(|(d, u)| d - part * u).collect();
+                effect = effect.iter().zip(of_unit).map(|(e, u)| e - part * u).collect();
+            }
+        }
+        let length = dot(&direction, &direction).sqrt();
+        if !length.is_finite() || length <= 1e-9 * dot(&change, &change).sqrt() {
+            break;
+        }
+        let scaled = |vector: Vec<f64>| vector.into_iter().map(|value| value / length).collect();
+        basis.push((scaled(direction), scaled(effect)));
+    }
+    let mut limit = first.clone();
+    for (unit, effect) in &basis {
+        let part = dot(start, unit);
+        limit = limit.iter().zip(effect).map(|(value, effect)| value - part * effect).collect();
+    }
+    limit.iter().all(|value| value.is_finite() && *value >= 0.0).then_some(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::extrapolated;
+
+    #[test]
+    fn affine_rounds_lead_to_their_fixed_point() {
+        // x = 1 + y / 2, y = 2 + x / 4 + y / 4: x = 3.2, y = 4.4 - 0.8 ... solved below.
+        let next = |at: &[f64]| vec![1.0 + at[1] / 2.0, 2.0 + at[0] / 4.0 + at[1] / 4.0];
+        let mut rounds = vec![vec![0.0, 0.0]];
+        for _ in 0..3 {
+            rounds.push(next(rounds.last().expect("a round")));
+        }
+        let limit = extrapolated(&rounds).expect("a limit");
+        let again = next(&limit);
+        assert!(limit.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-12), "{limit:?}");
+    }
+
+    #[test]
+    fn what_grows_from_round_to_round_has_no_limit() {
+        assert_eq!(extrapolated(&[vec![1.0], vec![2.0], vec![4.0]]), None);
+        assert_eq!(extrapolated(&[vec![1.0], vec![2.0], vec![3.0]]), Some(vec![1.0]));
+    }
+}

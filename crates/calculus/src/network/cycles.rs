@@ -1,0 +1,152 @@
+//! Cyclic networks, cut open.
+//!
+//! Where flows depend on each other in a circle, the recursion over arrivals (`arrival`) would never end. It ends
+//! at cut links: a set of links without which nothing is cyclic. What comes over them is known beforehand, as
+//! an arrival curve for each flow and perhaps for all of them together. `analysis::bursts` finds these curves.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::model::{FlowId, Network, ServerId};
+use super::{AnalysisError, operations};
+use crate::Curve;
+
+/// A link from one server to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct CutLink {
+    pub(crate) from: ServerId,
+    pub(crate) to: ServerId,
+}
+
+/// Cut links, and the arrival curves of what comes over them.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts(HashMap<CutLink, OverCut>);
+
+/// What is known of some flows that come over a cut link together.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct KnownArrival {
+    pub(crate) link: CutLink,
+    pub(crate) flows: Vec<FlowId>,
+    pub(crate) arrival: Arc<Curve>,
+}
+
+/// What comes over a cut link.
+#[derive(Debug, Default)]
+struct OverCut {
+    flows: HashMap<FlowId, Arc<Curve>>,
+    /// Curves of several flows together.
+    groups: Vec<(Box<[FlowId]>, Arc<Curve>)>,
+}
+
+impl Cuts {
+    /// Sets the arrival curve of some flows behind a link, which is cut from now on.
+    pub(crate) fn set(&mut self, link: CutLink, flows: &[FlowId], curve: Arc<Curve>) {
+        let over = self.0.entry(link).or_default();
+        match flows {
+            [flow] => drop(over.flows.insert(*flow, curve)),
+            several => over.groups.push((several.into(), curve)),
+        }
+    }
+
+    /// Returns what is known of each flow, and of several together, in the order of links and flows.
+    pub(crate) fn known(&self) -> Vec<KnownArrival> {
+        let mut known = Vec::new();
+        for (link, over) in &self.0 {
+            let of = |flows: &[FlowId], curve: &Arc<Curve>| KnownArrival {
+                link: *link,
+                flows: flows.to_vec(),
+                arrival: Arc::clone(curve),
+            };
+            known.extend(over.flows.iter().map(|(flow, curve)| of(&[*flow], curve)));
+            known.extend(over.groups.iter().map(|(flows, curve)| of(flows, curve)));
+        }
+        known.sort_by(|a, b| {
+            (a.link, a.flows.len(), &a.flows).cmp(&(b.link, b.flows.len(), &b.flows))
+        });
+        known
+    }
+
+    /// Returns how many arrivals are known.
+    pub(crate) fn count(&self) -> usize {
+        self.0.values().map(|over| over.flows.len() + over.groups.len()).sum()
+    }
+
+    pub(crate) fn is_cut(&self, link: CutLink) -> bool {
+        self.0.contains_key(&link)
+    }
+
+    /// Returns the arrivals of some flows over a link, if that is cut.
+    pub(crate) fn arrival(
+        &self,
+        link: CutLink,
+        flows: &[FlowId],
+    ) -> Result<Option<Arc<Curve>>, AnalysisError> {
+        let Some(over) = self.0.get(&link) else { return Ok(None) };
+        let mut total: Option<Arc<Curve>> = None;
+        for id in flows {
+            let Some(curve) = over.flows.get(id) else { return Ok(None) };
+            total = Some(match total {
+                None => Arc::clone(curve),
+                Some(sum) => Arc::new(operations::sum(&sum, curve)?),
+            });
+        }
+        let mut total = total.unwrap_or_else(|| Arc::new(Curve::zero()));
+        for (_, curve) in over.groups.iter().filter(|(group, _)| **group == *flows) {
+            total = Arc::new(operations::minimum(&total, curve)?);
+        }
+        Ok(Some(total))
+    }
+}
+
+/// Returns links without which no flows depend on each other in a circle; none if they do not anyway.
+///
+/// The servers are put in an order in which few flows go backwards (Eades, Lin and Smyth, "A fast and effective
+/// heuristic for the feedback arc set problem", 1993): sinks last, sources first, else the server for which what goes out
+/// exceeds what comes in by most.
+pub(crate) fn cut_links(network: &Network) -> Vec<CutLink> {
+    let servers = network.servers().len();
+    let mut weights = BTreeMap::<(usize, usize), usize>::new();
+    for (from, to) in network.turns() {
+        weights.insert((from.index(), to.index()), network.flows_over(from, to).len());
+    }
+    let mut is_open = vec![true; servers];
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    while first.len() + last.len() < servers {
+        let (mut out, mut into) = (vec![0_usize; servers], vec![0_usize; servers]);
+        for ((from, to), weight) in &weights {
+            if is_open[*from] && is_open[*to] {
+                out[*from] += weight;
+                into[*to] += weight;
+            }
+        }
+        let open: Vec<usize> = (0..servers).filter(|server| is_open[*server]).collect();
+        let (sinks, others): (Vec<usize>, Vec<usize>) =
+            open.into_iter().partition(|server| out[*server] == 0);
+        let sources = || others.iter().copied().filter(|server| into[*server] == 0);
+        let excess = |server: &usize| out[*server] as i64 - into[*server] as i64;
+        let mut taken = sinks.clone();
+        if !sinks.is_empty() {
+            last.extend(sinks);
+        } else if sources().next().is_some() {
+            first.extend(sources());
+            taken.extend(sources());
+        } else {
+            // Of several, the first one.
+            let best = others.iter().copied().rev().max_by_key(excess);
+            first.extend(best);
+            taken.extend(best);
+        }
+        for server in taken {
+            is_open[server] = false;
+        }
+    }
+    last.reverse();
+    let mut place = vec![0; servers];
+    for (index, server) in first.into_iter().chain(last).enumerate() {
+        place[server] = index;
+    }
+    let goes_back = |link: &CutLink| place[link.from.index()] > place[link.to.index()];
+    network.turns().map(|(from, to)| CutLink { from, to }).filter(goes_back).collect()
+}
