@@ -2,6 +2,7 @@
 
 mod arguments;
 mod sweep;
+mod thresholds;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let in_file =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let settings = arguments::settings(matches);
+    let conditions = thresholds::conditions(matches)?;
     if let Some(variation) = matches.get_one::<Variation>("vary") {
         return sweep::run(matches, &began, variation, (file, &text, format), &settings, crew);
     }
@@ -89,8 +91,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         found => found.map_err(|error| in_file(&error))?,
     };
     let loads = network.loads();
-    let bounds =
-        bounds_of(matches, &network, (&analyses, &settings), &assessed, (&servers, &loads));
+    let (network, flows_found) = (&network, &assessed);
+    let figures =
+        thresholds::Figures { network, flows: flows_found, servers: &servers, loads: &loads };
+    let thresholds = thresholds::judge(&conditions, &figures);
+    let bounds = Bounds {
+        thresholds: &thresholds,
+        ..bounds_of(matches, network, (&analyses, &settings), flows_found, (&servers, &loads))
+    };
     let mut provenance = Provenance { shares: found.shares, ..began.provenance() };
     let is_stopped = interrupt.load(Ordering::Relaxed);
     if is_stopped && assessed.len() < flows.len() {
@@ -121,6 +129,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     for contradiction in bounds.contradictions() {
         eprintln!("planimeter: {contradiction}; please report this network as a bug");
+    }
+    for failure in bounds.missed().into_iter().chain(bounds.broken()) {
+        eprintln!("planimeter: {failure}");
     }
     if is_stopped {
         eprintln!("planimeter: interrupted; the flows that were bounded until then are above");
@@ -169,6 +180,7 @@ fn bounds_of<'a>(
         loads,
         time_unit: arguments::time_unit(matches).unwrap_or_else(|| network.time_unit().clone()),
         data_unit: arguments::data_unit(matches).unwrap_or_else(|| network.data_unit().clone()),
+        thresholds: &[],
         derivations: matches.get_flag("derivation"),
     }
 }
@@ -299,10 +311,11 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
-/// Whether a bound contradicts a run, or a flow has none and that is not allowed.
+/// Whether a bound contradicts a run, something that is required is not met, or a flow has no bound and that is not allowed.
 fn verdict(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
-    unbounded || !bounds.contradictions().is_empty()
+    let failed = !bounds.missed().is_empty() || !bounds.broken().is_empty();
+    unbounded || failed || !bounds.contradictions().is_empty()
 }
 
 #[cfg(test)]

@@ -385,3 +385,82 @@ fn ports_have_a_server_for_each_queue() {
     let output = bound(&[file, "--vary", "deficits.quantum[0]=1538..6152:2", "--csv"]);
     assert!(output.status.success(), "{}", stderr(&output));
 }
+
+/// A network of two flows with that in the table of the first one.
+fn with_limit(folder: &Path, own: &str) -> String {
+    let path = folder.join("limit.toml");
+    let text = format!(
+        "time-unit = \"ms\"\n[[server]]\nname = \"a\"\nservice = {{ rate-latency = {{ rate = \"1Mbps\", latency = 1 }} }}\n\
+         [[flow]]\nname = \"f\"\npath = [\"a\"]\narrival = {{ token-bucket = {{ burst = \"2kb\", rate = \"100kbps\" }} }}\n{own}\n\
+         [[flow]]\nname = \"g\"\npath = [\"a\"]\npriority = 1\narrival = {{ token-bucket = {{ burst = \"2kb\", rate = \"100kbps\" }} }}\n"
+    );
+    std::fs::write(&path, text).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_missed_maximum_delay_is_1_and_comes_first() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    // All bursts at once behind the latency: 5 ms.
+    for (limit, status, word) in [("5", 0, "met"), ("\"4999us\"", 1, "missed")] {
+        let file = with_limit(scratch.path(), &format!("maximum-delay = {limit}"));
+        let output = bound(&[&file]);
+        let (text, error) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(status), "{error}");
+        assert!(text.contains(word), "{text}");
+        let said = "flow 'f' misses its maximum delay of 4.999 ms: it is bounded by 5 ms; in a run it takes 5 ms";
+        assert_eq!(error.contains(said), status == 1, "{error}");
+        let first = text.lines().nth(2).unwrap_or_default();
+        assert_eq!(first.starts_with("FAIL: 1 of 1 maximum delay missed."), status == 1, "{text}");
+        assert_eq!(text.contains("the maximum delay of one flow is met"), status == 0, "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&stdout(&bound(&[&file, "--json"]))).expect("JSON");
+        assert_eq!(json["flows"][0]["maximum-delay"]["met"], status == 0);
+        assert_eq!(json["flows"][0]["maximum-delay"]["missed-in-a-run"], status == 1);
+        assert!(json["flows"][1]["maximum-delay"].is_null());
+        assert_eq!(json["missed"].as_array().map(Vec::len), Some(status as usize));
+    }
+    // For the class of the other flow.
+    let class = "[[class]]\npriority = 1\nmaximum-delay = 4\n";
+    let output = bound(&[&with_limit(scratch.path(), class)]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("flow 'g' misses its maximum delay of 4 ms"));
+}
+
+#[test]
+fn thresholds_hold_for_everything_or_are_1() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = with_limit(scratch.path(), "");
+    for (threshold, said) in [
+        ("delay <= 5ms", None),
+        ("delay < 5ms", Some("threshold delay < 5ms does not hold for flow 'g': it is 5.00 ms")),
+        ("load < 0.2", Some("threshold load < 0.2 does not hold for server 'a': it is 20")),
+        ("load <= 20%", None),
+        // 4 kbit and what comes within the latency: 525 B.
+        ("buffer <= 525B", None),
+        ("buffer < 525B", Some("threshold buffer < 525B does not hold for server 'a'")),
+        ("backlog < 100B", Some("threshold backlog < 100B does not hold for flow")),
+    ] {
+        let output = bound(&[&file, "-t", threshold]);
+        let (text, error) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(i32::from(said.is_some())), "{threshold}: {error}");
+        assert!(text.contains(if said.is_some() { "FAIL" } else { "pass" }), "{text}");
+        if let Some(said) = said {
+            assert!(error.contains(said), "{error}");
+        }
+        let json: serde_json::Value =
+            serde_json::from_str(&stdout(&bound(&[&file, "-t", threshold, "--json"])))
+                .expect("JSON");
+        assert_eq!(json["thresholds"][0]["held"], said.is_none(), "{threshold}");
+    }
+    let output = bound(&[&file, "-t", "delay < 5"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    // Nothing is below any limit that is not bounded.
+    let over = file.replace("limit.toml", "over.toml");
+    let text =
+        std::fs::read_to_string(&file).expect("the file").replace("\"1Mbps\"", "\"150kbps\"");
+    std::fs::write(&over, text).expect("a file");
+    let output = bound(&[&over, "-t", "delay < 100s", "--allow-unbounded"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("it is infinite"), "{}", stderr(&output));
+}

@@ -6,6 +6,7 @@
 mod json;
 mod page;
 mod plots;
+mod required;
 mod sweep;
 mod table;
 
@@ -23,6 +24,7 @@ use crate::page::{Note, Tone};
 pub use json::{SCHEMA, to_csv, to_json};
 pub use page::page;
 pub use plots::curves;
+pub use required::{Required, Threshold};
 pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
@@ -48,6 +50,8 @@ pub struct Bounds<'a> {
     pub time_unit: Unit,
     /// Unit of data.
     pub data_unit: Unit,
+    /// Thresholds, and whether they hold.
+    pub thresholds: &'a [Threshold],
     /// Whether to say how each bound came about.
     pub derivations: bool,
 }
@@ -171,10 +175,19 @@ impl Bounds<'_> {
 
 /// What a reader must know before the figures, the worst first.
 fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
-    let bad =
-        bounds.contradictions().into_iter().chain(bounds.overloads()).chain(bounds.unbounded());
+    let wrong = [
+        bounds.contradictions(),
+        bounds.missed(),
+        bounds.broken(),
+        bounds.overloads(),
+        bounds.unbounded(),
+    ];
+    let of = |tone, text: String| Note { tone, text: printable(&text) };
     let mut notes: Vec<Note> =
-        bad.map(|text| Note { tone: Tone::Bad, text: printable(&text) }).collect();
+        wrong.into_iter().flatten().map(|text| of(Tone::Bad, text)).collect();
+    if notes.is_empty() {
+        notes.extend(bounds.all_met().map(|text| of(Tone::Good, text)));
+    }
     let stand_ins = bounds.stand_ins();
     if !stand_ins.is_empty() {
         let text = format!(

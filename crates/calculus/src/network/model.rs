@@ -175,6 +175,8 @@ pub struct Flow {
     pub priority: Priority,
     /// Size of its largest packet; 0 for a fluid.
     pub maximum_packet: Rational,
+    /// The delay that it may have at most, if something is required of it. No bound depends on it.
+    pub maximum_delay: Option<Rational>,
     /// The group that it belongs to: flows of one group are the same data on their way to several
     /// ends, and are there once as long as they have gone the same way.
     pub multicast: Option<String>,
@@ -192,6 +194,7 @@ impl Flow {
             arrival,
             priority: Priority::default(),
             maximum_packet: Rational::ZERO,
+            maximum_delay: None,
             multicast: None,
             replicated: None,
         }

@@ -12,6 +12,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::failure::Failure;
+use crate::output;
 
 const WIDTH: usize = 100;
 
@@ -70,6 +71,7 @@ Files, by their names:
     name = \"video\"
     path = [\"switch\", \"gateway\"]
     arrival = { token-bucket = { burst = \"20kB\", rate = \"8Mbps\" } }
+    maximum-delay = \"5 ms\"
     [[flow]]
     name = \"alarms\"
     path = [\"gateway\"]
@@ -101,8 +103,8 @@ const EXIT_STATUS: &str = "\
 Exit status:
   0  done
   1  a flow has no bound (the notes say why; see --allow-unbounded; with --vary: at no value) or one
-     beyond --deadline, a bound contradicts a run, or an assertion of a min-plus program does not
-     hold
+     beyond its maximum-delay or beyond --deadline, a threshold does not hold, a bound contradicts a
+     run, or an assertion of a min-plus program does not hold
   2  the file or an argument is wrong, or the analysis does not apply to the network";
 
 /// The verb with all its flags.
@@ -226,6 +228,16 @@ pub(crate) fn command() -> Command {
                 .long_help(
                     "Be done with a flow as soon as its delay is proven to be at most that, such as 5ms: \
                      best spends its effort on the others, and the exit status is 1 if some may be late",
+                ),
+        )
+        .arg(
+            output::threshold("Fail unless it holds for all flows, such as 'delay < 5ms'")
+                .conflicts_with("vary")
+                .long_help(
+                    "Fail, with exit status 1, unless the condition holds for everything: a metric \
+                     (delay and backlog bounds of each flow; load of each server as a fraction, and buffer, what it \
+                     must hold at most), one of <, <=, >, >=, ==, !=, and a number (5ms, 20kB, 0.8, 80%). \
+                     A delay of a flow's own goes into the file, as maximum-delay",
                 ),
         )
         .arg(

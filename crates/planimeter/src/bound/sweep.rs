@@ -41,6 +41,9 @@ pub(super) fn run(
         .ok_or_else(|| Failure::input("--vary has no value; give at least one step"))?;
     let network = at(first).map_err(Failure::input)?;
     let flows = arguments::flows(matches, &network)?;
+    if flows.iter().any(|id| network.flow(*id).maximum_delay.is_some()) {
+        eprintln!("planimeter: --vary holds no bound against the maximum-delay of its flow");
+    }
     let with_runs = with_runs(matches, &flows);
     let items = Items {
         names: values

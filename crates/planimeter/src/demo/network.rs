@@ -48,6 +48,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
         loads: &network.loads(),
         time_unit: network.time_unit().clone(),
         data_unit: network.data_unit().clone(),
+        thresholds: &[],
         derivations: true,
     };
     let run = Run { bounds: &bounds, provenance: &began.provenance() };

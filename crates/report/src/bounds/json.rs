@@ -35,6 +35,11 @@ pub fn to_json(run: &Run<'_>) -> String {
                 "path": path,
                 "arrival": curve(&flow.arrival),
                 "run": run,
+                "maximum-delay": bounds.required_of(row).map(|one| json!({
+                    "limit": number(&Extended::from(one.limit)),
+                    "met": one.is_met(),
+                    "missed-in-a-run": one.is_missed_in_a_run(),
+                })),
                 "bounds": row.iter().zip(bounds.analyses)
                     .map(|(assessed, asked)| bound(bounds, assessed, asked.name()))
                     .collect::<Vec<_>>(),
@@ -76,6 +81,13 @@ pub fn to_json(run: &Run<'_>) -> String {
         "flows": flows,
         "servers": servers,
         "contradictions": bounds.contradictions(),
+        "missed": bounds.missed(),
+        "thresholds": bounds.thresholds.iter().map(|threshold| json!({
+            "condition": threshold.condition,
+            "value": threshold.value,
+            "of": threshold.of,
+            "held": threshold.held,
+        })).collect::<Vec<_>>(),
         "unbounded": bounds.unbounded(),
         "stand-ins": bounds.stand_ins(),
         "file-notes": bounds.network.notes(),
@@ -86,14 +98,15 @@ pub fn to_json(run: &Run<'_>) -> String {
 /// A row for each flow and analysis, in seconds and bits. A bound that is infinite is empty.
 #[must_use]
 pub fn to_csv(bounds: &Bounds<'_>) -> String {
-    let mut out =
-        String::from("flow,analysis,by,delay_s,run_delay_s,backlog_bits,run_backlog_bits\n");
+    let mut out = String::from(
+        "flow,analysis,by,delay_s,run_delay_s,backlog_bits,run_backlog_bits,maximum_delay_s\n",
+    );
     let up = |value: &Extended| Cell(value.finite().map(Rational::to_f64_up));
     for (assessed, asked) in bounds.flows.iter().flat_map(|row| row.iter().zip(bounds.analyses)) {
         let (bound, run) = (&assessed.bound, assessed.run.as_ref());
         let down = |value: Option<&Rational>| Cell(value.map(Rational::to_f64_down));
         out.push_str(&format!(
-            "{},{},{},{},{},{},{}\n",
+            "{},{},{},{},{},{},{},{}\n",
             Text(&bounds.network.flow(bound.flow).name),
             asked.name(),
             bound.delay_by.analysis.name(),
@@ -101,6 +114,7 @@ pub fn to_csv(bounds: &Bounds<'_>) -> String {
             down(run.map(|run| &run.delay)),
             up(&bound.backlog),
             down(run.map(|run| &run.backlog)),
+            down(bounds.network.flow(bound.flow).maximum_delay.as_ref()),
         ));
     }
     out

@@ -51,8 +51,19 @@ pub fn page(run: &Run<'_>) -> Page {
     page.fact(plural(bounds.network.servers().len() as u64, "server", "servers"));
     page.fact(plural(bounds.network.flows().len() as u64, "flow", "flows"));
     page.lead(Block::Paragraph(capital(&super::table::conventions(bounds)).into()));
-    page.lead(Block::Tiles(tiles(bounds)));
-    page.lead(Block::Notes(notes(bounds)));
+    // What is wrong comes before all figures.
+    if let Some(failed) = super::table::failed(bounds) {
+        page.lead(Block::card(Tone::Bad, Text::strong(failed)));
+    }
+    let notes = notes(bounds);
+    let is_bad = notes.iter().any(|note| note.tone == Tone::Bad);
+    let (tiles, notes) = (Block::Tiles(tiles(bounds)), Block::Notes(notes));
+    let blocks = if is_bad { [notes, tiles] } else { [tiles, notes] };
+    blocks.into_iter().for_each(|block| page.lead(block));
+    if !bounds.thresholds.is_empty() {
+        page.lead(Block::Heading("Thresholds".to_owned()));
+        page.lead(Block::Table(thresholds(bounds)));
+    }
     let drawn = bounds.flows.iter().filter_map(|row| row.first()).take(DRAWN);
     let figures = drawn.map(|assessed| plots::figure(bounds, assessed)).collect();
     page.section("flows", "Flows", flows(bounds));
@@ -98,19 +109,46 @@ fn compare(a: &Extended, b: &Extended) -> std::cmp::Ordering {
     a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)
 }
 
+fn thresholds(bounds: &Bounds<'_>) -> Table {
+    let columns = [
+        Column::words("condition"),
+        Column::words("held"),
+        Column::figures("bound"),
+        Column::words("of"),
+    ];
+    let mut table = Table::new("", columns);
+    for threshold in bounds.thresholds {
+        let (tone, word) =
+            if threshold.held { (Tone::Good, "✓ pass") } else { (Tone::Bad, "✗ FAIL") };
+        table.row([
+            Cell::from(Text::code(printable(&threshold.condition))),
+            Cell::toned(tone, word),
+            threshold.figure().into(),
+            printable(&threshold.of).into(),
+        ]);
+    }
+    table
+}
+
 /// A row for each flow and analysis.
 fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
     use describe::Round::{Down, Up};
     let (time, data) = (&bounds.time_unit.name, &bounds.data_unit.name);
-    let columns = [
+    let is_required = !bounds.required().is_empty();
+    let mut columns = vec![
         Column::words("flow"),
         Column::words("analysis"),
         Column::figures(format!("delay, {time}")),
+    ];
+    if is_required {
+        columns.extend([Column::figures(format!("at most, {time}")), Column::words("")]);
+    }
+    columns.extend([
         Column::figures(format!("in a run, {time}")),
         Column::figures(format!("backlog, {data}")),
         Column::figures(format!("in a run, {data}")),
         Column::prose("path"),
-    ];
+    ]);
     let mut table = Table::new("", columns);
     for row in bounds.flows.iter().take(super::table::ROWS) {
         for (assessed, asked) in row.iter().zip(bounds.analyses) {
@@ -126,15 +164,31 @@ fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
                 value.map_or_else(|| "–".to_owned(), |value| figure(bounds, &value, time, Down))
             };
             let path = flow.path.iter().map(|id| printable(&bounds.network.server(*id).name));
-            table.row([
+            let mut cells = vec![
                 Cell::from(printable(&flow.name)),
                 analysis.into(),
                 Cell::toned(tone, figure(bounds, &bound.delay, true, Up)),
+            ];
+            if is_required {
+                cells.extend(match &flow.maximum_delay {
+                    None => [Cell::from("–"), "".into()],
+                    Some(limit) => {
+                        let limit = Extended::from(limit);
+                        let (tone, word) = match bound.delay <= limit {
+                            true => (Tone::Good, "✓ met"),
+                            false => (Tone::Bad, "✗ missed"),
+                        };
+                        [figure(bounds, &limit, true, Down).into(), Cell::toned(tone, word)]
+                    }
+                });
+            }
+            cells.extend([
                 seen(run.map(|run| Extended::from(&run.delay)), true).into(),
                 figure(bounds, &bound.backlog, false, Up).into(),
                 seen(run.map(|run| Extended::from(&run.backlog)), false).into(),
                 listed(path.collect::<Vec<_>>().into_iter()).into(),
             ]);
+            table.row(cells);
         }
     }
     let round =

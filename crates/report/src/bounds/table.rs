@@ -1,7 +1,7 @@
 //! The table in the terminal.
 
 use calculus::network::describe::{self, Round, extended, rounded};
-use calculus::network::{Analysis, Network, Settings, Source, Unit};
+use calculus::network::{Analysis, Assessed, Network, Settings, Source, Unit};
 use calculus::{Extended, Rational};
 
 use super::{Bounds, notes, scaled};
@@ -31,6 +31,9 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     );
     let mut out = layout.paragraph("", &head, Paint::Strong);
     out.push_str(&layout.paragraph("", &conventions(bounds), Paint::Plain));
+    if let Some(failed) = failed(bounds) {
+        out.push_str(&layout.paragraph("", &failed, Paint::Bad));
+    }
     out.push_str(&layout.heading(&format!(
         "Flows, delay in {}, backlog in {}",
         bounds.time_unit.name, bounds.data_unit.name
@@ -54,6 +57,10 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     if bounds.derivations {
         out.push_str(&derivations(bounds, layout));
     }
+    if !bounds.thresholds.is_empty() {
+        out.push_str(&layout.heading("Thresholds"));
+        out.push_str(&thresholds(bounds).render(layout));
+    }
     out.push_str(&layout.heading(&format!(
         "Servers, delay in {}, backlog in {}",
         bounds.time_unit.name, bounds.data_unit.name
@@ -72,6 +79,21 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
         }
     }
     out
+}
+
+/// How much of what is required is not met, in a sentence.
+pub(super) fn failed(bounds: &Bounds<'_>) -> Option<String> {
+    let required = bounds.required();
+    let missed = required.iter().filter(|one| !one.is_met()).count();
+    let broken = bounds.thresholds.iter().filter(|threshold| !threshold.held).count();
+    let of = |count: usize, all: usize, what: &str, verb: &str| {
+        let s = if all == 1 { "" } else { "s" };
+        (count > 0).then(|| format!("{count} of {all} {what}{s} {verb}"))
+    };
+    let missed = of(missed, required.len(), "maximum delay", "missed");
+    let broken = of(broken, bounds.thresholds.len(), "threshold", "broken");
+    let parts: Vec<String> = missed.into_iter().chain(broken).collect();
+    (!parts.is_empty()).then(|| format!("FAIL: {}.", parts.join("; ")))
 }
 
 pub(super) fn conventions(bounds: &Bounds<'_>) -> String {
@@ -115,6 +137,8 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
     let mut grid = Grid::new(vec![
         Column::left("flow").indent(2),
         Column::right("delay"),
+        Column::right("at most"),
+        Column::left(""),
         Column::left("by").rank(2),
         Column::right("in a run"),
         Column::right("of bound").rank(3),
@@ -122,8 +146,10 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
         Column::left("by").rank(4),
         Column::right("in a run").rank(5),
     ]);
-    for assessed in bounds.flows.iter().filter_map(|row| row.first()).take(ROWS) {
+    for row in bounds.flows.iter().take(ROWS) {
+        let Some(assessed) = row.first() else { continue };
         let bound = &assessed.bound;
+        let [limit, verdict] = requirement(bounds, row);
         let wrong = assessed.contradiction().is_some();
         let run = assessed.run.as_ref();
         let seen = |value: Option<&Rational>, time: bool| match value {
@@ -139,6 +165,8 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
                 figure(bounds, &bound.delay, true, Round::Up),
                 if wrong { Paint::Bad } else { Paint::Strong },
             ),
+            limit,
+            verdict,
             Cell::new(by(&bound.delay_by)),
             Cell::new(seen(run.map(|run| &run.delay), true)),
             Cell::new(tight),
@@ -150,12 +178,24 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
     grid
 }
 
+/// The maximum delay of the flow of a row, and whether it is met; nothing where none is required.
+fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
+    match bounds.required_of(row) {
+        None => [Cell::new(""), Cell::new("")],
+        Some(one) => [
+            Cell::new(figure(bounds, &Extended::from(one.limit), true, Round::Down)),
+            Cell::painted(one.word(), if one.is_met() { Paint::Good } else { Paint::Bad }),
+        ],
+    }
+}
+
 /// A row per flow, a column for each of some analyses.
 fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
     let analyses = bounds.analyses.iter().skip(start).take(BESIDE);
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
     columns.extend(analyses.map(|analysis| Column::right(analysis.name())));
     columns.push(Column::right("in a run").rank(1));
+    columns.extend([Column::right("at most"), Column::left("")]);
     let mut grid = Grid::new(columns);
     for row in bounds.flows.iter().take(ROWS) {
         let Some(first) = row.first() else { continue };
@@ -173,17 +213,36 @@ fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
                 .push(Cell::painted(figure(bounds, &assessed.bound.delay, true, Round::Up), paint));
             backlogs.push(Cell::new(figure(bounds, &assessed.bound.backlog, false, Round::Up)));
         }
-        if let Some(run) = &first.run {
-            delays.push(Cell::new(figure(bounds, &Extended::from(&run.delay), true, Round::Down)));
-            backlogs.push(Cell::new(figure(
-                bounds,
-                &Extended::from(&run.backlog),
-                false,
-                Round::Down,
-            )));
-        }
+        let seen = |value: Option<&Rational>, time: bool| {
+            let value =
+                value.map(|value| figure(bounds, &Extended::from(value), time, Round::Down));
+            Cell::new(value.unwrap_or_default())
+        };
+        delays.push(seen(first.run.as_ref().map(|run| &run.delay), true));
+        backlogs.push(seen(first.run.as_ref().map(|run| &run.backlog), false));
+        delays.extend(requirement(bounds, row));
         grid.row(delays);
         grid.row(backlogs);
+    }
+    grid
+}
+
+fn thresholds(bounds: &Bounds<'_>) -> Grid {
+    let mut grid = Grid::new(vec![
+        Column::left("").indent(2),
+        Column::left("condition"),
+        Column::right("bound"),
+        Column::left("of"),
+    ]);
+    for threshold in bounds.thresholds {
+        let (word, paint) =
+            if threshold.held { ("pass", Paint::Good) } else { ("FAIL", Paint::Bad) };
+        grid.row(vec![
+            Cell::painted(word, paint),
+            Cell::new(printable(&threshold.condition)),
+            Cell::new(threshold.figure()),
+            Cell::new(printable(&threshold.of)),
+        ]);
     }
     grid
 }

@@ -59,6 +59,7 @@ fn with<R>(
         loads: &network.loads(),
         time_unit: network.time_unit().clone(),
         data_unit: network.data_unit().clone(),
+        thresholds: &[],
         derivations: true,
     })
 }

@@ -1,6 +1,6 @@
 //! Planimeter's own format: `[[server]]`, `[[port]]`, `[[flow]]`, `[[link]]`, in the words of the field.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::curves::{Bounds, Given, curve};
 use super::ports::{self, Named};
@@ -27,6 +27,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         "clocks",
         "server",
         "port",
+        "class",
         "flow",
         "link",
     ];
@@ -79,12 +80,20 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     }) {
         ids.entry(name).or_insert(id);
     }
+    let mut classes = classes(&fields, &units)?;
     for node in fields.get("flow").map_or(Ok(&[][..]), Node::list)? {
-        let (flow, outlined) = flow(node, &units, &ids, &placed)?;
+        let (mut flow, outlined) = flow(node, &units, &ids, &placed)?;
+        if let Some(class) = classes.get_mut(&flow.priority) {
+            class.has_flows = true;
+            flow.maximum_delay.get_or_insert_with(|| class.maximum_delay.clone());
+        }
         let id = builder.flow(flow);
         if outlined {
             builder.outlined(Part::Flow(id));
         }
+    }
+    if let Some(class) = classes.values().find(|class| !class.has_flows) {
+        return Err(class.node.fault("is a class without flows: none has its priority"));
     }
     for node in fields.get("link").map_or(Ok(&[][..]), Node::list)? {
         let (link, outlined) = link(node, &units, &ids)?;
@@ -98,6 +107,29 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     network
         .by_clocks(&clocks(node, &units)?)
         .map_err(|error| node.fault(format!("do not fit: {error}")))
+}
+
+/// What is required of the flows of a priority that say nothing else.
+struct Class<'a> {
+    node: &'a Node<'a>,
+    maximum_delay: Rational,
+    has_flows: bool,
+}
+
+fn classes<'a>(
+    fields: &Fields<'a>,
+    units: &Units,
+) -> Result<BTreeMap<Priority, Class<'a>>, FormatError> {
+    let mut classes = BTreeMap::new();
+    for node in fields.get("class").map_or(Ok(&[][..]), Node::list)? {
+        let of_class = node.fields(&["priority", "maximum-delay"])?;
+        let priority = of_class.need("priority")?.whole().map(Priority)?;
+        let maximum_delay = units.read(of_class.need("maximum-delay")?, Dimension::Time)?;
+        if classes.insert(priority, Class { node, maximum_delay, has_flows: false }).is_some() {
+            return Err(node.fault(format!("is a second class of priority {priority}")));
+        }
+    }
+    Ok(classes)
 }
 
 /// How far clocks are from true time.
@@ -209,6 +241,7 @@ fn flow(
         "arrival",
         "priority",
         "maximum-packet",
+        "maximum-delay",
         "multicast",
         "replicated",
     ])?;
@@ -225,6 +258,9 @@ fn flow(
     let mut flow = Flow::new(name, path, arrival.curve).prioritised(priority);
     if let Some(node) = fields.get("maximum-packet") {
         flow.maximum_packet = units.read(node, Dimension::Data)?;
+    }
+    if let Some(node) = fields.get("maximum-delay") {
+        flow.maximum_delay = Some(units.read(node, Dimension::Time)?);
     }
     if let Some(node) = fields.get("multicast") {
         flow.multicast = Some(node.text()?.to_owned());

@@ -67,6 +67,34 @@ fn json_says_the_same_as_toml() {
 }
 
 #[test]
+fn flows_and_classes_may_have_maximum_delays() {
+    let file = |classes: &str, own: &str| {
+        format!(
+            "time-unit = \"ms\"\n{classes}\n[[server]]\nname = \"a\"\nservice = {{ rate = 9 }}\n\
+             [[flow]]\nname = \"f\"\npath = [\"a\"]\narrival = {{ rate = 1 }}\npriority = 1\n{own}\n\
+             [[flow]]\nname = \"g\"\npath = [\"a\"]\narrival = {{ rate = 1 }}\npriority = 1\n\
+             [[flow]]\nname = \"h\"\npath = [\"a\"]\narrival = {{ rate = 1 }}\n"
+        )
+    };
+    let class = "[[class]]\npriority = 1\nmaximum-delay = 2\n";
+    let text = file(class, "maximum-delay = \"5us\"");
+    let network = read(&text, Format::Toml).expect("a network");
+    let delays: Vec<_> = network.flows().map(|(_, flow)| flow.maximum_delay.clone()).collect();
+    // Its own comes before that of its class.
+    let expected = [Some(Rational::ratio(1, 200_000)), Some(Rational::ratio(1, 500)), None];
+    assert_eq!(delays, expected);
+    for (classes, own, said) in [
+        (class.replace('1', "7"), "", "class[0] is a class without flows: none has its priority"),
+        (class.repeat(2), "", "class[1] is a second class of priority 1"),
+        (String::new(), "maximum-delay = -1", "flow[0].maximum-delay '-1' is negative"),
+        ("[[class]]\npriority = 1\n".to_owned(), "", "maximum-delay"),
+    ] {
+        let error = read(&file(&classes, own), Format::Toml).expect_err("a fault").to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn every_kind_of_curve_can_be_written() {
     let kinds = [
         "{ token-bucket = { burst = 5, rate = 2 } }",

@@ -1,0 +1,172 @@
+//! What is required of bounds: delays that flows may have at most, and thresholds.
+//!
+//! A flow meets its maximum delay if a bound proves that it does. Where none does, it counts as missed, although only a run
+//! above it shows that the worst case really is.
+
+use calculus::network::{Assessed, FlowId};
+use calculus::{Extended, Rational};
+use statistics::Unit;
+
+use super::table::figure;
+use super::{Bounds, NAMED, listed};
+use calculus::network::describe::Round;
+
+/// A flow with a maximum delay.
+#[derive(Clone, Debug)]
+pub struct Required<'a> {
+    /// The flow.
+    pub flow: FlowId,
+    /// The delay that it may have at most.
+    pub limit: &'a Rational,
+    /// The smallest bound of its delay.
+    pub bound: Extended,
+    /// The longest delay in a run, if there is one.
+    pub run: Option<&'a Rational>,
+}
+
+impl Required<'_> {
+    /// Whether a bound proves that the flow is never later.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        self.bound <= Extended::from(self.limit)
+    }
+
+    /// Whether a run shows that the flow may be later.
+    #[must_use]
+    pub fn is_missed_in_a_run(&self) -> bool {
+        self.run.is_some_and(|run| run > self.limit)
+    }
+
+    /// The verdict in a word.
+    pub(super) fn word(&self) -> &'static str {
+        if self.is_met() { "met" } else { "missed" }
+    }
+}
+
+/// A threshold and what was held against it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// The condition as it was given.
+    pub condition: String,
+    /// The unit of its metric.
+    pub unit: Unit,
+    /// The value that breaks it by most, else the largest; none if it is infinite.
+    pub value: Option<f64>,
+    /// What has that value, such as "flow 'video'".
+    pub of: String,
+    /// Whether it holds for everything.
+    pub held: bool,
+}
+
+impl<'a> Bounds<'a> {
+    /// Returns the flows that have a maximum delay, in their order.
+    #[must_use]
+    pub fn required(&self) -> Vec<Required<'a>> {
+        self.flows.iter().filter_map(|row| self.required_of(row)).collect()
+    }
+
+    /// Returns what is required of the flow of a row, if something is.
+    pub(super) fn required_of(&self, row: &'a [Assessed]) -> Option<Required<'a>> {
+        let first = row.first()?;
+        let flow = first.bound.flow;
+        let limit = self.network.flow(flow).maximum_delay.as_ref()?;
+        let bound = row.iter().map(|assessed| assessed.bound.delay.clone()).min()?;
+        Some(Required { flow, limit, bound, run: first.run.as_ref().map(|run| &run.delay) })
+    }
+
+    /// Returns what is required and not met, as sentences, the worst first.
+    #[must_use]
+    pub fn missed(&self) -> Vec<String> {
+        let required = self.required();
+        let mut missed: Vec<&Required<'_>> = required.iter().filter(|one| !one.is_met()).collect();
+        missed.sort_by(|a, b| {
+            let late = |one: &Required<'_>| one.is_missed_in_a_run();
+            late(b).cmp(&late(a)).then_with(|| excess(b).total_cmp(&excess(a)))
+        });
+        let time = |value: &Extended, round| {
+            format!("{} {}", figure(self, value, true, round), self.time_unit.name)
+        };
+        let sentence = |one: &Required<'_>| {
+            let name = &self.network.flow(one.flow).name;
+            let limit = time(&Extended::from(one.limit), Round::Down);
+            let seen = match one.run.filter(|_| one.is_missed_in_a_run()) {
+                Some(run) => {
+                    format!(" in a run it takes {}", time(&Extended::from(run), Round::Down))
+                }
+                None => " no run is that late, so it may be the bound that is too large".to_owned(),
+            };
+            match &one.bound {
+                Extended::Finite(_) => format!(
+                    "flow '{name}' misses its maximum delay of {limit}: it is bounded by {};{seen}",
+                    time(&one.bound, Round::Up)
+                ),
+                _ => format!(
+                    "flow '{name}' misses its maximum delay of {limit}: its delay has no bound"
+                ),
+            }
+        };
+        let mut sentences: Vec<String> =
+            missed.iter().take(NAMED).map(|one| sentence(one)).collect();
+        let more: Vec<String> = missed
+            .iter()
+            .skip(NAMED)
+            .map(|one| format!("'{}'", self.network.flow(one.flow).name))
+            .collect();
+        if !more.is_empty() {
+            let flows = if more.len() == 1 { "flow" } else { "flows" };
+            sentences.push(format!("so may the {flows} {}", listed(more.into_iter())));
+        }
+        sentences
+    }
+
+    /// Returns thresholds that do not hold, as sentences.
+    #[must_use]
+    pub fn broken(&self) -> Vec<String> {
+        let broken = self.thresholds.iter().filter(|threshold| !threshold.held);
+        broken
+            .map(|threshold| {
+                format!(
+                    "threshold {} does not hold for {}: it is {}",
+                    threshold.condition,
+                    threshold.of,
+                    threshold.figure()
+                )
+            })
+            .collect()
+    }
+
+    /// Returns that all that is required is met, if something is required.
+    pub(super) fn all_met(&self) -> Option<String> {
+        let (required, thresholds) = (self.required(), self.thresholds);
+        let held = required.iter().all(Required::is_met) && thresholds.iter().all(|one| one.held);
+        let flows = match required.len() {
+            0 => None,
+            1 => Some("the maximum delay of one flow is met".to_owned()),
+            count => Some(format!("the maximum delays of all {count} flows that have one are met")),
+        };
+        let thresholds = match thresholds.len() {
+            0 => None,
+            1 => Some("the threshold holds".to_owned()),
+            count => Some(format!("all {count} thresholds hold")),
+        };
+        let parts: Vec<String> = flows.into_iter().chain(thresholds).collect();
+        (held && !parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+impl Threshold {
+    /// The value with its unit.
+    pub(super) fn figure(&self) -> String {
+        self.value.map_or_else(|| "infinite".to_owned(), |value| crate::quantity(value, self.unit))
+    }
+}
+
+/// By what factor a bound is above its limit.
+fn excess(one: &Required<'_>) -> f64 {
+    match &one.bound {
+        Extended::Finite(bound) => {
+            bound.checked_div(one.limit).map_or(f64::INFINITY, |ratio| ratio.to_f64())
+        }
+        _ => f64::INFINITY,
+    }
+}
