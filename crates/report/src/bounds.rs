@@ -3,6 +3,7 @@
 //! Input is what [`calculus::network::Analyser`] found; nothing here computes a bound. Every form
 //! says by which analysis and under which convention a bound holds, and how far a run came to it.
 
+mod graph;
 mod json;
 mod page;
 mod plots;

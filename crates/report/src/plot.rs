@@ -9,6 +9,7 @@
 mod coincide;
 mod drawing;
 mod file_svg;
+mod graph;
 mod heat;
 mod helvetica;
 mod markers;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use crate::value::{Spread, Value};
 
 pub(crate) use drawing::{Drawing, DrawingError};
+pub use graph::{Graph, GraphNode, GraphWay};
 pub use heat::{HeatCell, HeatMap};
 pub(crate) use palette::style_sheet;
 pub(crate) use render::spans_decades;

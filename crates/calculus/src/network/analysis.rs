@@ -112,7 +112,7 @@ pub enum AnalysisError {
     /// Flows depend on each other in a circle.
     #[error(
         "{analysis} does not support cyclic dependencies, and the servers {} feed each other; use \
-         tfa++",
+         another analysis",
         .servers.join(" -> ")
     )]
     Cyclic {

@@ -4,7 +4,7 @@ use calculus::Extended;
 use calculus::network::{Analysis, Assessed, describe};
 
 use super::table::{figure, more};
-use super::{Bounds, Run, listed, notes, plots};
+use super::{Bounds, Run, graph, listed, notes, plots};
 use crate::format::{capital, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 
@@ -67,6 +67,8 @@ pub fn page(run: &Run<'_>) -> Page {
     let drawn = bounds.flows.iter().filter_map(|row| row.first()).take(DRAWN);
     let figures = drawn.map(|assessed| plots::figure(bounds, assessed)).collect();
     page.section("flows", "Flows", flows(bounds));
+    let network = graph::figure_of(bounds).into_iter().collect();
+    page.section("network", "Network", vec![Block::Figures(network)]);
     page.section("curves", "Curves", vec![Block::Figures(figures)]);
     page.section("servers", "Servers", servers(bounds));
     page.section("derivations", "How each bound came about", derivations(bounds));

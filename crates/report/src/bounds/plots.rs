@@ -1,6 +1,7 @@
 //! Curves of a flow as a drawing of its own.
 
-use calculus::network::{Assessed, describe};
+use calculus::network::Assessed;
+use calculus::network::describe::{self, Round};
 use calculus::{Curve, Extended, Rational};
 use statistics::Unit;
 
@@ -36,9 +37,14 @@ fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
     }
     let behind = "arrivals behind the last server".to_owned();
     shown.push((behind, bound.output.clone(), Style::series(1)));
+    let marked = marks(assessed, &flow.arrival);
+    if let Some(delayed) = &marked.delayed {
+        let name = "all has left by then (delay bound)".to_owned();
+        shown.push((name, delayed.clone(), Style { dashed: true, ..Style::series(2) }));
+    }
     let until = horizon(&shown, &bound.delay);
     let (time, data) = (bounds.time_unit.size.to_f64(), bounds.data_unit.size.to_f64());
-    let lines = shown
+    let mut lines: Vec<Line> = shown
         .iter()
         .map(|(name, curve, style)| {
             let corners = describe::corners(curve, &until);
@@ -46,17 +52,93 @@ fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
             Line::new(name.clone(), points, *style)
         })
         .collect();
+    let ends = |from: &Corner, to: &Corner| {
+        let point =
+            |corner: &Corner| Point::new(corner.time.to_f64() / time, corner.data.to_f64() / data);
+        vec![point(from), point(to)]
+    };
+    let named = |what: &str, value: &Extended, is_time: bool| {
+        let unit = if is_time { &bounds.time_unit.name } else { &bounds.data_unit.name };
+        format!("{what} bound: {} {unit}", super::table::figure(bounds, value, is_time, Round::Up))
+    };
+    let mut said = Vec::new();
+    if let Some([from, to]) = &marked.delay {
+        let name = named("delay", &bound.delay, true);
+        lines.push(Line::new(name.clone(), ends(from, to), Style::series(4).filled()));
+        said.push(format!("{name}, the greatest horizontal distance"));
+    }
+    if let Some([from, to]) = &marked.backlog {
+        let name = named("backlog", &bound.backlog, false);
+        lines.push(Line::new(name.clone(), ends(from, to), Style::series(6).filled()));
+        said.push(format!("{name}, the greatest vertical distance"));
+    }
+    let said = match said.is_empty() {
+        true => format!("Delay bound: {}.", describe::bound(&bounds.time(&bound.delay))),
+        false => format!("Marked are {}.", said.join(", and ")),
+    };
     let plot = Plot::new(
         format!("Curves of flow ‘{}’", flow.name),
-        format!(
-            "Cumulative data over time. The delay bound, {}, is the greatest horizontal distance \
-             between arrivals and left-over service.",
-            describe::bound(&bounds.time(&bound.delay))
-        ),
+        format!("Cumulative data over time. {said}"),
         Axis::linear(format!("time in {}", bounds.time_unit.name), Unit::Index),
         Axis::linear(format!("data in {}", bounds.data_unit.name), Unit::Index),
     );
     Plot { lines, ..plot }
+}
+
+/// A point of a curve.
+struct Corner {
+    time: Rational,
+    data: Rational,
+}
+
+/// What shows the bounds of a flow on its curves.
+#[derive(Default)]
+struct Marks {
+    /// The arrivals, late by the delay bound, where nothing else bounds what leaves.
+    delayed: Option<Curve>,
+    /// The ends of the greatest horizontal distance.
+    delay: Option<[Corner; 2]>,
+    /// The ends of the greatest vertical distance.
+    backlog: Option<[Corner; 2]>,
+}
+
+/// Finds where the bounds are attained between arrivals and service. Only distances that are the bounds are marked: the backlog may be
+/// that of another analysis, and packets may add to either.
+fn marks(assessed: &Assessed, arrival: &Curve) -> Marks {
+    let bound = &assessed.bound;
+    let Extended::Finite(late) = &bound.delay else { return Marks::default() };
+    let mut marks = Marks::default();
+    let mut services = bound.delay_by.derivation.services().to_vec();
+    if services.is_empty() {
+        let delayed = arrival.delayed(late);
+        services.push(delayed.clone());
+        marks.delayed = Some(delayed);
+    }
+    for service in &services {
+        if marks.delay.is_none() {
+            marks.delay = horizontal(arrival, service, &bound.delay);
+        }
+        if marks.backlog.is_none() {
+            marks.backlog = vertical(arrival, service, &bound.backlog);
+        }
+    }
+    marks
+}
+
+fn horizontal(arrival: &Curve, service: &Curve, bound: &Extended) -> Option<[Corner; 2]> {
+    let found = arrival.horizontal_deviation(service).ok()?;
+    let (late, at) = (found.value.finite().filter(|_| found.value == *bound)?, found.at?);
+    let data = arrival.right_limit_at(&at).into_finite()?;
+    let until = &at + late;
+    Some([Corner { time: at, data: data.clone() }, Corner { time: until, data }])
+}
+
+fn vertical(arrival: &Curve, service: &Curve, bound: &Extended) -> Option<[Corner; 2]> {
+    let found = arrival.vertical_deviation(service).ok()?;
+    let (waiting, at) = (found.value.finite().filter(|_| found.value == *bound)?, found.at?);
+    let top = arrival.right_limit_at(&at).into_finite()?;
+    let bottom = &top - waiting;
+    Some([Corner { time: at.clone(), data: bottom }, Corner { time: at, data: top }])
 }
 
 /// A time up to which everything that matters is seen.

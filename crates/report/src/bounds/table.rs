@@ -134,11 +134,12 @@ pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Set
 
 /// A row per flow for one analysis.
 fn of_one(bounds: &Bounds<'_>) -> Grid {
-    let mut grid = Grid::new(vec![
-        Column::left("flow").indent(2),
-        Column::right("delay"),
-        Column::right("at most"),
-        Column::left(""),
+    let is_required = !bounds.required().is_empty();
+    let mut columns = vec![Column::left("flow").indent(2), Column::right("delay")];
+    if is_required {
+        columns.extend([Column::right("at most"), Column::left("")]);
+    }
+    columns.extend([
         Column::left("by").rank(2),
         Column::right("in a run"),
         Column::right("of bound").rank(3),
@@ -146,10 +147,10 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
         Column::left("by").rank(4),
         Column::right("in a run").rank(5),
     ]);
+    let mut grid = Grid::new(columns);
     for row in bounds.flows.iter().take(ROWS) {
         let Some(assessed) = row.first() else { continue };
         let bound = &assessed.bound;
-        let [limit, verdict] = requirement(bounds, row);
         let wrong = assessed.contradiction().is_some();
         let run = assessed.run.as_ref();
         let seen = |value: Option<&Rational>, time: bool| match value {
@@ -159,14 +160,17 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
         let tight = assessed
             .tightness()
             .map_or_else(String::new, |t| format!("{:.0} %", (100.0 * t).floor()));
-        grid.row(vec![
+        let mut cells = vec![
             Cell::new(printable(&bounds.network.flow(bound.flow).name)),
             Cell::painted(
                 figure(bounds, &bound.delay, true, Round::Up),
                 if wrong { Paint::Bad } else { Paint::Strong },
             ),
-            limit,
-            verdict,
+        ];
+        if is_required {
+            cells.extend(requirement(bounds, row));
+        }
+        cells.extend([
             Cell::new(by(&bound.delay_by)),
             Cell::new(seen(run.map(|run| &run.delay), true)),
             Cell::new(tight),
@@ -174,6 +178,7 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
             Cell::new(by(&bound.backlog_by)),
             Cell::new(seen(run.map(|run| &run.backlog), false)),
         ]);
+        grid.row(cells);
     }
     grid
 }
@@ -195,7 +200,10 @@ fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
     columns.extend(analyses.map(|analysis| Column::right(analysis.name())));
     columns.push(Column::right("in a run").rank(1));
-    columns.extend([Column::right("at most"), Column::left("")]);
+    let is_required = !bounds.required().is_empty();
+    if is_required {
+        columns.extend([Column::right("at most"), Column::left("")]);
+    }
     let mut grid = Grid::new(columns);
     for row in bounds.flows.iter().take(ROWS) {
         let Some(first) = row.first() else { continue };
@@ -220,7 +228,9 @@ fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
         };
         delays.push(seen(first.run.as_ref().map(|run| &run.delay), true));
         backlogs.push(seen(first.run.as_ref().map(|run| &run.backlog), false));
-        delays.extend(requirement(bounds, row));
+        if is_required {
+            delays.extend(requirement(bounds, row));
+        }
         grid.row(delays);
         grid.row(backlogs);
     }

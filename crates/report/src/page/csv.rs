@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use super::figure::Graphic;
 use crate::csv::{Cell, Text};
-use crate::plot::{Axis, Datum, HeatMap, Plot};
+use crate::plot::{Axis, Datum, Graph, HeatMap, Plot};
 
 /// The rows of a figure.
 pub(super) fn of(graphic: &Graphic) -> String {
     match graphic {
         Graphic::Plot(plot) => of_plot(plot),
         Graphic::HeatMap(map) => of_heat_map(map),
+        Graphic::Graph(graph) => of_graph(graph),
     }
 }
 
@@ -46,6 +47,25 @@ fn across(axis: &Axis, value: f64) -> String {
         Datum::Number(number) => Cell(Some(number)).to_string(),
         Datum::Name(name) => Text(name).to_string(),
     }
+}
+
+/// A row for each box on each way, with its value and where the way goes on.
+fn of_graph(graph: &Graph) -> String {
+    let value = format!("{} [fraction]", graph.value_title);
+    let (way, node) = (Text(&graph.way_title), Text(&graph.node_title));
+    let mut out = format!("{way},{node},{},next\n", Text(&value));
+    let name = |place: Option<usize>| place.and_then(|place| graph.nodes.get(place));
+    for way in &graph.ways {
+        for (number, place) in way.nodes.iter().enumerate() {
+            let Some(node) = name(*place) else { continue };
+            let next = name(way.nodes.get(number + 1).copied().flatten());
+            let value = Cell(Some(node.value).filter(|value| value.is_finite()));
+            let next = next.map_or("", |next| next.name.as_str());
+            let _ =
+                writeln!(out, "{},{},{value},{}", Text(&way.name), Text(&node.name), Text(next));
+        }
+    }
+    out
 }
 
 fn of_heat_map(map: &HeatMap) -> String {

@@ -2,7 +2,7 @@
 
 use super::table::{Cell, Column, Table};
 use crate::format::{figure, mean_and_interval};
-use crate::plot::{HeatMap, Line, Plot};
+use crate::plot::{Graph, HeatMap, Line, Plot};
 
 /// A figure of a report.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -23,6 +23,8 @@ pub enum Graphic {
     Plot(Plot),
     /// Cells of a table, the deeper the larger their value.
     HeatMap(HeatMap),
+    /// Boxes joined by the ways through them.
+    Graph(Graph),
 }
 
 /// The table below a figure.
@@ -47,6 +49,11 @@ impl Figure {
         Self { graphic: Graphic::HeatMap(map), remark: remark.into(), data: Data::Points }
     }
 
+    /// A graph. A table elsewhere says what its boxes are.
+    pub fn graph(graph: Graph, remark: impl Into<String>) -> Self {
+        Self { graphic: Graphic::Graph(graph), remark: remark.into(), data: Data::Elsewhere }
+    }
+
     /// The same with another table below.
     #[must_use]
     pub fn with_data(self, data: Data) -> Self {
@@ -59,6 +66,7 @@ impl Figure {
         match &self.graphic {
             Graphic::Plot(plot) => plot.is_empty(),
             Graphic::HeatMap(map) => map.is_empty(),
+            Graphic::Graph(graph) => graph.is_empty(),
         }
     }
 
@@ -77,7 +85,7 @@ impl Figure {
     /// The table below.
     pub(super) fn data_table(&self) -> Table {
         match (&self.graphic, self.data) {
-            (_, Data::Elsewhere) => Table::default(),
+            (_, Data::Elsewhere) | (Graphic::Graph(_), _) => Table::default(),
             (Graphic::Plot(plot), Data::Points) => points(plot),
             (Graphic::Plot(plot), Data::Extremes) => extremes(plot),
             (Graphic::HeatMap(map), _) => cells(map),
@@ -86,10 +94,18 @@ impl Figure {
 }
 
 impl Graphic {
+    /// Whether it needs the whole width of the page.
+    pub(super) fn is_wide(&self) -> bool {
+        /// Boxes up to which half of the page will do.
+        const FEW: usize = 6;
+        matches!(self, Self::Graph(graph) if graph.nodes.len() > FEW)
+    }
+
     pub(super) fn title(&self) -> &str {
         match self {
             Self::Plot(plot) => &plot.title,
             Self::HeatMap(map) => &map.title,
+            Self::Graph(graph) => &graph.title,
         }
     }
 
@@ -97,6 +113,7 @@ impl Graphic {
         match self {
             Self::Plot(plot) => plot.svg(id),
             Self::HeatMap(map) => map.svg(id),
+            Self::Graph(graph) => graph.svg(id),
         }
     }
 }

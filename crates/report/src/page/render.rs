@@ -214,7 +214,7 @@ fn figures(all: &[Figure], drawn: &mut Vec<Drawn>) -> Markup {
         let title = figure.graphic.title();
         let data = figure.data_table();
         parts.push(html! {
-            figure id={ "figure-" (number) } {
+            figure class=[figure.graphic.is_wide().then_some("wide")] id={ "figure-" (number) } {
                 figcaption {
                     b { "Figure " (number) "." } " " (escape(title))
                     @if !figure.remark.trim().is_empty() {

@@ -8,7 +8,7 @@ use crate::page::escape;
 use crate::put::put;
 
 /// How much of the colour the largest value has: text stays readable on it.
-const DEEPEST: f64 = 0.6;
+pub(super) const DEEPEST: f64 = 0.6;
 /// Height of a row.
 const ROW: f64 = 24.0;
 
@@ -165,7 +165,7 @@ fn draw(svg: &mut String, cell: Option<&HeatCell>, (x, y, width): (f64, f64, f64
     put!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text></g>", escape(text));
 }
 
-fn square(svg: &mut String, (x, y, width, height): (f64, f64, f64, f64), depth: f64) {
+pub(super) fn square(svg: &mut String, (x, y, width, height): (f64, f64, f64, f64), depth: f64) {
     put!(
         svg,
         "<g class=\"s0\"><rect class=\"cell\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \

@@ -4,7 +4,7 @@ use calculus::network::{Analyser, Analysis, Format, Multiplexing, Network, Setti
 use provenance::Provenance;
 use report::Layout;
 use report::RunDirectory;
-use report::bounds::{Bounds, Run, SCHEMA, curves, table, to_json};
+use report::bounds::{Bounds, Run, SCHEMA, Threshold, curves, table, to_json};
 
 const TWO_HOPS: &str = include_str!("../../../../examples/networks/two-hops.toml");
 const PRIORITIES: &str = include_str!("../../../../examples/networks/priorities.toml");
@@ -169,7 +169,8 @@ fn a_run_directory_has_the_page_its_curves_and_a_row_for_each_bound() {
     let (page, csv) = (read("report.html"), read("bounds.csv"));
     assert_eq!(csv.lines().count(), 1 + 2 * flows, "{csv}");
     assert!(csv.contains(",sfa,sfa,27.0714"), "{csv}");
-    assert_eq!(page.matches("<figure id=").count(), flows);
+    // The network, and the curves of each flow.
+    assert_eq!(page.matches("<figure id=").count(), 1 + flows);
     for part in ["&lt;net&gt;", "Largest delay bound", "How each bound came about", "Left over"] {
         assert!(page.contains(part), "{part}");
     }
@@ -177,5 +178,62 @@ fn a_run_directory_has_the_page_its_curves_and_a_row_for_each_bound() {
         page.split("id=\"servers\"").nth(1).expect("servers").matches("<tr><th scope=\"row\"");
     assert!(rows.count() >= servers);
     let files = std::fs::read_dir(root.path().join("figures")).expect("figures").count();
-    assert_eq!(files, 3 * flows);
+    assert_eq!(files, 3 * (1 + flows));
+    let network = read("figures/figure-01-servers-and-flows.csv");
+    assert!(network.starts_with("flow,server,load [fraction],next\nf0,s0,0.5,s1\n"), "{network}");
+}
+
+#[test]
+fn what_is_missed_comes_before_all_figures_of_the_page() {
+    let text = TWO_HOPS.replacen("[[flow]]", "[[flow]]\nmaximum-delay = 1", 1);
+    let page = with(&text, &[Analysis::Best], Settings::default(), |bounds| {
+        let broken = Threshold {
+            condition: "load < 0.1".to_owned(),
+            unit: statistics::Unit::Fraction,
+            value: Some(0.5),
+            of: "server 's0'".to_owned(),
+            held: false,
+        };
+        let bounds = Bounds {
+            thresholds: &[broken],
+            time_unit: bounds.time_unit.clone(),
+            data_unit: bounds.data_unit.clone(),
+            ..*bounds
+        };
+        report::bounds::page(&Run { bounds: &bounds, provenance: &Provenance::default() }).html()
+    });
+    let place = |what: &str| page.find(what).unwrap_or_else(|| panic!("no {what}"));
+    let banner = place("FAIL: 1 of 1 maximum delay missed; 1 of 1 threshold broken.");
+    let missed = place("misses its maximum delay of 1 s");
+    assert!(banner < missed && missed < place("Largest delay bound"));
+    assert!(missed < place("threshold load &lt; 0.1 does not hold for server"));
+    place("✗ missed");
+    place("✗ FAIL");
+}
+
+#[test]
+fn delay_and_backlog_are_marked_where_they_are_attained() {
+    let text = r#"
+        [[server]]
+        name = "s"
+        service = { rate-latency = { rate = 10, latency = 10 } }
+        [[flow]]
+        name = "f"
+        path = ["s"]
+        arrival = [{ token-bucket = { burst = 1, rate = 100 } }, { token-bucket = { burst = 25, rate = 5 } }]
+    "#;
+    // Both begin at the corner of the arrivals, 24/95 s: there 25 + 5 t come, which leave at 10 + (25 + 5 t) / 10.
+    let drawn = with(text, &[Analysis::Sfa], Settings::default(), |bounds| {
+        let drawing = curves(bounds, &bounds.flows[0][0]).expect("a drawing");
+        (drawing, bounds.flows[0][0].bound.delay.to_f64())
+    });
+    assert!((drawn.1 - 12.373_684_21).abs() < 1e-6, "{}", drawn.1);
+    assert!(drawn.0.contains("delay bound: 12.37369 s"), "{}", drawn.0);
+    assert!(drawn.0.contains("backlog bound: 75 b"), "{}", drawn.0);
+    // Delays alone: the arrivals, late by the bound.
+    let drawn = with(TWO_HOPS, &[Analysis::TfaPlusPlus], Settings::default(), |bounds| {
+        curves(bounds, &bounds.flows[0][0]).expect("a drawing")
+    });
+    assert!(drawn.contains("all has left by then (delay bound)"), "{drawn}");
+    assert!(drawn.contains("delay bound: 33.08334 s"), "{drawn}");
 }

@@ -1,0 +1,82 @@
+//! The network as a graph: servers, the deeper the more they are loaded, and the ways of flows.
+
+use calculus::network::ServerId;
+use calculus::network::describe::Round;
+
+use super::Bounds;
+use super::table::figure;
+use crate::format::printable;
+use crate::page::Figure;
+use crate::plot::{Graph, GraphNode, GraphWay};
+
+/// Servers up to which all of them are drawn.
+const ALL: usize = 40;
+/// Servers that are drawn of larger networks.
+const SOME: usize = 30;
+
+/// The figure; none of a network without flows.
+pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
+    let network = bounds.network;
+    let ratio = |id: &ServerId| bounds.loads.get(id.index()).map_or(0.0, |load| load.ratio());
+    let mut drawn: Vec<ServerId> = network
+        .servers()
+        .map(|(id, _)| id)
+        .filter(|id| !network.flows_at(*id).is_empty())
+        .collect();
+    let count = drawn.len();
+    if count > ALL {
+        // The most loaded ones, of which those first that most flows pass.
+        drawn.sort_by(|a, b| {
+            let flows = |id: &ServerId| network.flows_at(*id).len();
+            ratio(b).total_cmp(&ratio(a)).then_with(|| flows(b).cmp(&flows(a)))
+        });
+        drawn.truncate(SOME);
+        drawn.sort_unstable();
+    }
+    let mut places = vec![None; network.servers().len()];
+    for (place, id) in drawn.iter().enumerate() {
+        places[id.index()] = Some(place);
+    }
+    let nodes = drawn.iter().map(|id| {
+        let name = printable(&network.server(*id).name);
+        let flows = network.flows_at(*id).len();
+        let found = bounds.servers.iter().find(|bound| bound.server == *id);
+        let delay = found.map_or_else(String::new, |bound| {
+            let delay = figure(bounds, &bound.delay, true, Round::Up);
+            format!(", delay {delay} {}", bounds.time_unit.name)
+        });
+        let load = 100.0 * ratio(id);
+        let tip = format!("{name}: load {load:.1} %, flows {flows}{delay}");
+        GraphNode { name, value: ratio(id), tip }
+    });
+    let nodes: Vec<GraphNode> = nodes.collect();
+    let ways: Vec<GraphWay> = network
+        .flows()
+        .map(|(_, flow)| GraphWay {
+            name: printable(&flow.name),
+            nodes: flow.path.iter().map(|id| places[id.index()]).collect(),
+        })
+        .filter(|way: &GraphWay| way.nodes.iter().any(Option::is_some))
+        .collect();
+    if ways.is_empty() {
+        return None;
+    }
+    let remark = match count > ALL {
+        true => format!(
+            "The {SOME} most loaded of {count} servers with flows; where flows pass others in between, no line is drawn."
+        ),
+        false => String::new(),
+    };
+    let graph = Graph {
+        title: "Servers and flows".to_owned(),
+        description: "Servers as boxes, joined where flows go from one to the next; the deeper the colour, the larger the load. \
+                      The tables below have the same figures."
+            .to_owned(),
+        node_title: "server".to_owned(),
+        way_title: "flow".to_owned(),
+        value_title: "load".to_owned(),
+        nodes,
+        ways,
+    };
+    Some(Figure::graph(graph, remark))
+}

@@ -1,0 +1,325 @@
+//! Graphs: boxes that are joined by the ways of what goes through them, the deeper the larger their value.
+//!
+//! Few ways have a colour each, so that an eye can follow them; of many, a line says how many go there.
+
+mod layout;
+
+use super::Unit;
+use super::heat::{DEEPEST, square};
+use super::render::{LETTER, WIDTH};
+use crate::format::figure;
+use crate::page::escape;
+use crate::put::put;
+use layout::{HEIGHT, Layout, Place};
+
+/// Ways up to which each has a colour.
+const COLOURED: usize = super::palette::SERIES;
+/// Pixels between ways that run side by side.
+const APART: f64 = 3.4;
+/// Length of the line at which a way begins or ends, beside its box.
+const STUB: f64 = 12.0;
+
+/// A graph.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Graph {
+    /// What is shown.
+    pub title: String,
+    /// What is to be seen, in a sentence or two, for those who cannot see it.
+    pub description: String,
+    /// What the boxes are, such as `server`.
+    pub node_title: String,
+    /// What the ways are, such as `flow`.
+    pub way_title: String,
+    /// What the values are, such as `load`; 1 is full.
+    pub value_title: String,
+    /// The boxes.
+    pub nodes: Vec<GraphNode>,
+    /// The ways through them.
+    pub ways: Vec<GraphWay>,
+}
+
+/// A box.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct GraphNode {
+    /// Its name.
+    pub name: String,
+    /// Its value as a share; above 1 it is too much.
+    pub value: f64,
+    /// What a pointer over it reads.
+    pub tip: String,
+}
+
+/// A way through boxes.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct GraphWay {
+    /// Its name.
+    pub name: String,
+    /// The places of its boxes, in order; none where it passes something that is not drawn.
+    pub nodes: Vec<Option<usize>>,
+}
+
+impl GraphWay {
+    /// Pairs of boxes that follow each other.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.nodes.windows(2).filter_map(|pair| match pair {
+            [Some(from), Some(to)] => Some((*from, *to)),
+            _ => None,
+        })
+    }
+}
+
+impl Graph {
+    /// Whether there is nothing to draw.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The drawing. `id` must be unique in the page and a valid identifier.
+    pub(crate) fn svg(&self, id: &str) -> String {
+        let mut legend = String::new();
+        let top = self.legend(&mut legend);
+        let layout = Layout::of(self, top);
+        let mut svg = String::with_capacity(8192);
+        put!(
+            svg,
+            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
+             xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{legend}",
+            layout.height,
+            escape(&self.title),
+            escape(&self.description),
+        );
+        match self.is_coloured() {
+            true => self.coloured_ways(&mut svg, &layout),
+            false => self.counted_ways(&mut svg, &layout),
+        }
+        for (node, place) in self.nodes.iter().zip(&layout.places) {
+            draw_box(&mut svg, node, place, layout.box_width);
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn is_coloured(&self) -> bool {
+        self.ways.len() <= COLOURED
+    }
+
+    /// Draws a line for each way, with a dot where it begins and an arrow where it ends.
+    fn coloured_ways(&self, svg: &mut String, layout: &Layout) {
+        for (number, way) in self.ways.iter().enumerate() {
+            let aside = (number as f64 - (self.ways.len() as f64 - 1.0) / 2.0) * APART;
+            put!(svg, "<g class=\"s{number}\"><title>{}</title>", escape(&way.name));
+            let ends = (way.nodes.first().copied().flatten(), way.nodes.last().copied().flatten());
+            if let Some(place) = ends.0.and_then(|node| layout.places.get(node)) {
+                let (x, y) = (place.entry(layout.box_width), place.y + aside);
+                let begin = x - place.direction * STUB;
+                put!(svg, "<path class=\"line\" d=\"M{begin:.1} {y:.1}H{x:.1}\"/>");
+                put!(svg, "<path class=\"dot\" d=\"M{begin:.1} {y:.1}h0\"/>");
+            }
+            for step in way.steps() {
+                layout.line(svg, step, aside);
+            }
+            if let Some(place) = ends.1.and_then(|node| layout.places.get(node)) {
+                let (x, y) = (place.exit(layout.box_width), place.y + aside);
+                let end = x + place.direction * STUB;
+                put!(svg, "<path class=\"line\" d=\"M{x:.1} {y:.1}H{end:.1}\"/>");
+                arrow(svg, end, y, (place.direction, 0.0));
+            }
+            svg.push_str("</g>");
+        }
+    }
+
+    /// Draws a line for each pair of boxes, with the number of ways that go there.
+    fn counted_ways(&self, svg: &mut String, layout: &Layout) {
+        for (step, count) in layout::steps(self) {
+            let name = |node: usize| self.nodes.get(node).map_or("", |node| node.name.as_str());
+            put!(
+                svg,
+                "<g class=\"muted\"><title>{} to {}: {count}</title>",
+                escape(name(step.0)),
+                escape(name(step.1))
+            );
+            let middle = layout.line(svg, step, 0.0);
+            if count > 1 {
+                put!(
+                    svg,
+                    "<g class=\"tick\"><text class=\"note\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{count}</text></g>",
+                    middle.0,
+                    middle.1 + 4.0
+                );
+            }
+            svg.push_str("</g>");
+        }
+    }
+
+    /// What colours mean. Returns where the drawing begins.
+    fn legend(&self, svg: &mut String) -> f64 {
+        svg.push_str("<g class=\"legend\">");
+        let (mut x, mut y) = (8.0, 4.0);
+        let mut room = |text: &str| {
+            let width = 22.0 + text.chars().count() as f64 * LETTER + 16.0;
+            if x + width > WIDTH && x > 8.0 {
+                (x, y) = (8.0, y + 20.0);
+            }
+            let at = (x, y);
+            x += width;
+            at
+        };
+        let share = |value: f64| figure(value, Unit::Fraction);
+        let mut values = vec![
+            (0.0, format!("{}: {}", self.value_title, share(0.0))),
+            (0.5, share(0.5)),
+            (1.0, share(1.0)),
+        ];
+        if self.nodes.iter().any(|node| node.value > 1.0) {
+            values.push((2.0, "more".to_owned()));
+        }
+        for (value, text) in values {
+            let (x, y) = room(&text);
+            filled(svg, (x, y, 16.0, 14.0), value);
+            put!(svg, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x + 22.0, y + 12.0, escape(&text));
+        }
+        if self.is_coloured() {
+            for (number, way) in self.ways.iter().enumerate() {
+                let text = cut(&way.name, 40);
+                let (x, y) = room(&text);
+                put!(
+                    svg,
+                    "<g class=\"s{number}\"><path class=\"line\" d=\"M{x:.1} {:.1}h16\"/></g><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                    y + 7.0,
+                    x + 22.0,
+                    y + 12.0,
+                    escape(&text)
+                );
+            }
+        } else {
+            let text = format!("{}s on the way, by number", self.way_title);
+            let (x, y) = room(&text);
+            put!(
+                svg,
+                "<g class=\"muted\"><path class=\"line\" d=\"M{x:.1} {:.1}h16\"/></g><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                y + 7.0,
+                x + 22.0,
+                y + 12.0,
+                escape(&text)
+            );
+        }
+        svg.push_str("</g>");
+        y + 30.0
+    }
+}
+
+/// A box with its name and value.
+fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
+    let (left, top) = (place.x - width / 2.0, place.y - HEIGHT / 2.0);
+    put!(svg, "<g><title>{}</title>", escape(&node.tip));
+    // Ways that pass beneath must not shine through.
+    put!(
+        svg,
+        "<g class=\"hollow\"><path class=\"marker\" d=\"M{left:.1} {top:.1}h{width:.1}v{HEIGHT:.1}h-{width:.1}z\"/></g>"
+    );
+    filled(svg, (left, top, width, HEIGHT), node.value);
+    let name = cut(&node.name, ((width - 6.0) / LETTER) as usize);
+    let value = match node.value.is_finite() {
+        true => figure(node.value, Unit::Fraction),
+        false => "∞".to_owned(),
+    };
+    for (text, down) in [(name, -3.0), (value, 12.0)] {
+        put!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            place.x,
+            place.y + down,
+            escape(&text)
+        );
+    }
+    svg.push_str("</g>");
+}
+
+/// A rectangle (left, top, width, height) in the depth of a value; what is above 1 has a colour of its own.
+fn filled(svg: &mut String, place: (f64, f64, f64, f64), value: f64) {
+    if value <= 1.0 {
+        square(svg, place, DEEPEST * value.max(0.0));
+        return;
+    }
+    let (x, y, width, height) = place;
+    put!(
+        svg,
+        "<g class=\"s1\"><rect class=\"cell\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
+         fill-opacity=\"{DEEPEST:.2}\"/></g>\
+         <path class=\"grid\" d=\"M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}z\"/>"
+    );
+}
+
+/// The tip of an arrow that points into a direction along an axis.
+fn arrow(svg: &mut String, x: f64, y: f64, (across, down): (f64, f64)) {
+    let (back_x, back_y) = (x - 6.0 * across, y - 6.0 * down);
+    let (side_x, side_y) = (3.0 * down, 3.0 * across);
+    put!(
+        svg,
+        "<path class=\"marker\" d=\"M{x:.1} {y:.1}L{:.1} {:.1}L{:.1} {:.1}z\"/>",
+        back_x + side_x,
+        back_y + side_y,
+        back_x - side_x,
+        back_y - side_y
+    );
+}
+
+/// A name of at most so many letters: its beginning and its end, in which numbers stand.
+fn cut(name: &str, letters: usize) -> String {
+    let count = name.chars().count();
+    if count <= letters {
+        return name.to_owned();
+    }
+    let kept = letters.saturating_sub(1);
+    let end = kept / 2;
+    name.chars().take(kept - end).chain(['…']).chain(name.chars().skip(count - end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::Drawing;
+
+    fn graph(nodes: usize, ways: &[&[usize]]) -> Graph {
+        let node = |place: usize| GraphNode {
+            name: format!("s{place}"),
+            value: if place == 1 { 1.25 } else { 0.5 },
+            tip: format!("tip of s{place}"),
+        };
+        let way = |(number, nodes): (usize, &&[usize])| GraphWay {
+            name: format!("f{number} <x>"),
+            nodes: nodes.iter().map(|node| Some(*node)).collect(),
+        };
+        Graph {
+            title: "Network".to_owned(),
+            description: String::new(),
+            node_title: "server".to_owned(),
+            way_title: "flow".to_owned(),
+            value_title: "load".to_owned(),
+            nodes: (0..nodes).map(node).collect(),
+            ways: ways.iter().enumerate().map(way).collect(),
+        }
+    }
+
+    #[test]
+    fn few_ways_have_colours_and_many_have_numbers() {
+        let few = graph(3, &[&[0, 1, 2], &[2, 0]]).svg("g");
+        assert!(few.contains("f1 &lt;x&gt;") && few.contains("class=\"s1\""), "{few}");
+        assert!(few.contains("more") && few.contains("125 %"), "{few}");
+        let ways = [&[0_usize, 1][..]; 12];
+        let many = graph(2, &ways).svg("g");
+        assert!(many.contains(">12</text>") && !many.contains("f1 &lt;x&gt;"), "{many}");
+        for svg in [few, many] {
+            let file = Drawing::read(&svg).expect("understood").svg();
+            assert!(!file.contains("class="), "{file}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(cut("switch", 6), "switch");
+        assert_eq!(cut("switch-12", 6), "swi…12");
+        assert_eq!(cut("switch-12", 1), "…");
+    }
+}
