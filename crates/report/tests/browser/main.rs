@@ -50,6 +50,7 @@ fn reports_of_bounds_are_quiet_complete_and_fit() {
         loads: &network.loads(),
         time_unit: network.time_unit().clone(),
         data_unit: network.data_unit().clone(),
+        thresholds: &[],
         derivations: true,
     };
     let root = tempfile::tempdir().expect("a temporary directory");
