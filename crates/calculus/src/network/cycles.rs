@@ -1,8 +1,9 @@
 //! Cyclic networks, cut open.
 //!
-//! Where flows depend on each other in a circle, the recursion over arrivals (`arrival`) would never end. It ends
-//! at cut links: a set of links without which nothing is cyclic. What comes over them is known beforehand, as
-//! an arrival curve for each flow and perhaps for all of them together. `analysis::bursts` finds these curves.
+//! The recursion over arrivals (`arrival`) would never end where flows depend on each other in a
+//! circle. It ends at cut links, a set of links without which nothing is cyclic: the arrivals over
+//! them are known beforehand, as a curve for each flow and perhaps one for all of them together.
+//! `analysis::bursts` finds these curves.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(crate) struct CutLink {
 #[derive(Debug, Default)]
 pub(crate) struct Cuts(HashMap<CutLink, OverCut>);
 
-/// What is known of some flows that come over a cut link together.
+/// The arrival curve of some flows together over a cut link.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct KnownArrival {
@@ -32,7 +33,7 @@ pub(crate) struct KnownArrival {
     pub(crate) arrival: Arc<Curve>,
 }
 
-/// What comes over a cut link.
+/// The arrivals over a cut link.
 #[derive(Debug, Default)]
 struct OverCut {
     flows: HashMap<FlowId, Arc<Curve>>,
@@ -50,7 +51,7 @@ impl Cuts {
         }
     }
 
-    /// Returns what is known of each flow, and of several together, in the order of links and flows.
+    /// Returns the curves of each flow, and of several together, in the order of links and flows.
     pub(crate) fn known(&self) -> Vec<KnownArrival> {
         let mut known = Vec::new();
         for (link, over) in &self.0 {
@@ -100,10 +101,11 @@ impl Cuts {
     }
 }
 
-/// Returns links without which no flows depend on each other in a circle; none if they do not anyway.
+/// Returns links without which no flows depend on each other in a circle.
 ///
-/// The servers are put in an order in which few flows go backwards (Eades, Lin and Smyth, "A fast and effective
-/// heuristic for the feedback arc set problem", 1993): sinks last, sources first, else the server for which what goes out
+/// The servers are put in an order in which few flows go backwards (Eades, Lin and Smyth, "A fast and
+/// effective heuristic for the feedback arc set problem", Information Processing Letters 47, 1993):
+/// sinks last, sources first, and where there are none of these, the server for which what goes out
 /// exceeds what comes in by most.
 pub(crate) fn cut_links(network: &Network) -> Vec<CutLink> {
     let servers = network.servers().len();

@@ -12,7 +12,7 @@ use crate::threshold::{self, Metric};
 /// Bits of a byte.
 const BYTE: f64 = 8.0;
 
-/// What conditions may be about: the first two of each flow, the others of each server.
+/// The metrics of conditions: the first two are of each flow, the others of each server.
 const METRICS: [Metric; 4] = [
     ("delay", Unit::Seconds),
     ("backlog", Unit::Bytes),
@@ -20,14 +20,14 @@ const METRICS: [Metric; 4] = [
     ("buffer", Unit::Bytes),
 ];
 
-/// A value of a metric, and what has it.
+/// A value of a metric, and the flow or server that has it.
 struct Case {
     of: String,
     /// None if it is infinite.
     value: Option<f64>,
 }
 
-/// What conditions are held against.
+/// The figures that conditions are held against.
 pub(super) struct Figures<'a> {
     pub(super) network: &'a Network,
     pub(super) flows: &'a [Vec<Assessed>],
@@ -69,7 +69,7 @@ impl Figures<'_> {
         Threshold { condition: condition.to_string(), unit, value, of, held }
     }
 
-    /// What has the metric, in the order of the network.
+    /// Returns all values of a metric, in the order of the network.
     fn cases(&self, metric: &str) -> Vec<Case> {
         let data = |bits: &Extended| bits.finite().map(|bits| bits.to_f64_up() / BYTE);
         let of_flows = |value: &dyn Fn(&[Assessed]) -> Option<f64>| -> Vec<Case> {

@@ -1,7 +1,7 @@
-//! What is required of bounds: delays that flows may have at most, and thresholds.
+//! Requirements on bounds: delays that flows may have at most, and thresholds.
 //!
-//! A flow meets its maximum delay if a bound proves that it does. Where none does, it counts as missed, although only a run
-//! above it shows that the worst case really is.
+//! A flow meets its maximum delay if a bound proves that it does. Otherwise the delay counts as
+//! missed, although only a run that is later shows that the worst case is.
 
 use calculus::network::{Assessed, FlowId};
 use calculus::{Extended, Rational};
@@ -52,7 +52,7 @@ pub struct Threshold {
     pub unit: Unit,
     /// The value that breaks it by most, else the largest; none if it is infinite.
     pub value: Option<f64>,
-    /// What has that value, such as "flow 'video'".
+    /// The flow or server that has that value, such as "flow 'video'".
     pub of: String,
     /// Whether it holds for everything.
     pub held: bool,
@@ -161,7 +161,7 @@ impl Threshold {
     }
 }
 
-/// By what factor a bound is above its limit.
+/// Returns the ratio of a bound to its limit.
 fn excess(one: &Required<'_>) -> f64 {
     match &one.bound {
         Extended::Finite(bound) => {

@@ -1,6 +1,7 @@
-//! Graphs: boxes that are joined by the ways of what goes through them, the deeper the larger their value.
+//! Graphs: boxes that are joined by ways, the deeper in colour the larger their value.
 //!
-//! Few ways have a colour each, so that an eye can follow them; of many, a line says how many go there.
+//! Each of a few ways has a colour, so that an eye can follow it. Where there are many, a line says
+//! how many of them take it.
 
 mod layout;
 
@@ -22,15 +23,15 @@ const STUB: f64 = 12.0;
 /// A graph.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Graph {
-    /// What is shown.
+    /// The title.
     pub title: String,
-    /// What is to be seen, in a sentence or two, for those who cannot see it.
+    /// A sentence or two for those who cannot see the graph.
     pub description: String,
-    /// What the boxes are, such as `server`.
+    /// The word for a box, such as `server`.
     pub node_title: String,
-    /// What the ways are, such as `flow`.
+    /// The word for a way, such as `flow`.
     pub way_title: String,
-    /// What the values are, such as `load`; 1 is full.
+    /// The word for a value, such as `load`; 1 is full.
     pub value_title: String,
     /// The boxes.
     pub nodes: Vec<GraphNode>,
@@ -45,7 +46,7 @@ pub struct GraphNode {
     pub name: String,
     /// Its value as a share; above 1 it is too much.
     pub value: f64,
-    /// What a pointer over it reads.
+    /// The text that a pointer over it shows.
     pub tip: String,
 }
 
@@ -66,6 +67,14 @@ impl GraphWay {
             _ => None,
         })
     }
+}
+
+/// A rectangle of the drawing.
+struct Rectangle {
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
 }
 
 impl Graph {
@@ -123,7 +132,7 @@ impl Graph {
                 let (x, y) = (place.exit(layout.box_width), place.y + aside);
                 let end = x + place.direction * STUB;
                 put!(svg, "<path class=\"line\" d=\"M{x:.1} {y:.1}H{end:.1}\"/>");
-                arrow(svg, end, y, (place.direction, 0.0));
+                arrow(svg, end, y, place.direction);
             }
             svg.push_str("</g>");
         }
@@ -152,7 +161,7 @@ impl Graph {
         }
     }
 
-    /// What colours mean. Returns where the drawing begins.
+    /// Draws what the colours mean. Returns the height at which the drawing begins.
     fn legend(&self, svg: &mut String) -> f64 {
         svg.push_str("<g class=\"legend\">");
         let (mut x, mut y) = (8.0, 4.0);
@@ -176,7 +185,8 @@ impl Graph {
         }
         for (value, text) in values {
             let (x, y) = room(&text);
-            filled(svg, (x, y, 16.0, 14.0), value);
+            let place = Rectangle { left: x, top: y, width: 16.0, height: 14.0 };
+            filled(svg, &place, value);
             put!(svg, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x + 22.0, y + 12.0, escape(&text));
         }
         if self.is_coloured() {
@@ -218,7 +228,7 @@ fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
         svg,
         "<g class=\"hollow\"><path class=\"marker\" d=\"M{left:.1} {top:.1}h{width:.1}v{HEIGHT:.1}h-{width:.1}z\"/></g>"
     );
-    filled(svg, (left, top, width, HEIGHT), node.value);
+    filled(svg, &Rectangle { left, top, width, height: HEIGHT }, node.value);
     let name = cut(&node.name, ((width - 6.0) / LETTER) as usize);
     let value = match node.value.is_finite() {
         true => figure(node.value, Unit::Fraction),
@@ -236,13 +246,14 @@ fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
     svg.push_str("</g>");
 }
 
-/// A rectangle (left, top, width, height) in the depth of a value; what is above 1 has a colour of its own.
-fn filled(svg: &mut String, place: (f64, f64, f64, f64), value: f64) {
+/// Draws a rectangle in the depth of a value. A value above 1 has a colour of its own.
+fn filled(svg: &mut String, place: &Rectangle, value: f64) {
     if value <= 1.0 {
-        square(svg, place, DEEPEST * value.max(0.0));
+        let corners = (place.left, place.top, place.width, place.height);
+        square(svg, corners, DEEPEST * value.max(0.0));
         return;
     }
-    let (x, y, width, height) = place;
+    let Rectangle { left: x, top: y, width, height } = place;
     put!(
         svg,
         "<g class=\"s1\"><rect class=\"cell\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
@@ -251,21 +262,19 @@ fn filled(svg: &mut String, place: (f64, f64, f64, f64), value: f64) {
     );
 }
 
-/// The tip of an arrow that points into a direction along an axis.
-fn arrow(svg: &mut String, x: f64, y: f64, (across, down): (f64, f64)) {
-    let (back_x, back_y) = (x - 6.0 * across, y - 6.0 * down);
-    let (side_x, side_y) = (3.0 * down, 3.0 * across);
+/// Draws the tip of an arrow.
+/// It points to the right if `across` is 1, to the left if it is -1.
+fn arrow(svg: &mut String, x: f64, y: f64, across: f64) {
+    let back = x - 6.0 * across;
     put!(
         svg,
-        "<path class=\"marker\" d=\"M{x:.1} {y:.1}L{:.1} {:.1}L{:.1} {:.1}z\"/>",
-        back_x + side_x,
-        back_y + side_y,
-        back_x - side_x,
-        back_y - side_y
+        "<path class=\"marker\" d=\"M{x:.1} {y:.1}L{back:.1} {:.1}L{back:.1} {:.1}z\"/>",
+        y + 3.0,
+        y - 3.0
     );
 }
 
-/// A name of at most so many letters: its beginning and its end, in which numbers stand.
+/// Returns a name of at most that many letters: its beginning and its end, which often has a number.
 fn cut(name: &str, letters: usize) -> String {
     let count = name.chars().count();
     if count <= letters {

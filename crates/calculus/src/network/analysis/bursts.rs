@@ -1,21 +1,24 @@
 //! Bursts over cut links of a cyclic network, as a fixed point.
 //!
-//! Where the network is cut ([`crate::network::cycles`]), what comes over a link is a token bucket for each flow, of
-//! its rate in the long run and an unknown burst, and one for all flows of the link together. Behind
-//! the cuts the network is feed-forward, so any analysis of such networks bounds these bursts
-//! again: x <= F(x) holds for the bursts x of each run up to any time, which are finite.
+//! What comes over a cut link ([`crate::network::cycles`]) is a token bucket for each flow, of the
+//! flow's rate in the long run and an unknown burst, and one more for all flows of the link together.
+//! The cut network is feed-forward, so any analysis of such networks bounds these bursts again:
+//! x <= F(x) holds for the bursts x of each run up to any time, and these are finite.
 //!
-//! If F(y) < y for some y > 0, then x <= y. Were some burst above, let s > 1 be the largest ratio x / y, attained
-//! by burst i. For a concave arrival curve alpha, s alpha(t / s) >= alpha(t); for a convex service curve beta,
-//! s beta(t / s) <= beta(t). So the run is also one of the network in which all these curves and packets are scaled like
-//! that and the bursts at cuts are s y: the same network in other units of time and data, for which F
-//! has s F(y). Hence x_i <= s F_i(y) < s y_i = x_i, a contradiction. Nothing else is needed of F but that it is a bound. For other
-//! curves the concave and convex ones around them are taken.
+//! If F(y) < y for some y > 0, then x <= y. Suppose that some burst is above, and let s > 1 be the
+//! largest ratio x / y, attained by burst i. A concave arrival curve has s alpha(t / s) >= alpha(t),
+//! and a convex service curve has s beta(t / s) <= beta(t). So the run is also a run of the network
+//! in which all curves and packets are scaled like that and the bursts at the cuts are s y. That is
+//! the network with y at its cuts in other units of time and data, whose bounds are s F(y). Hence
+//! x_i <= s F_i(y) < s y_i = x_i, a contradiction. The argument needs nothing of F but that it is a
+//! bound. For other curves, the concave and convex ones around them are taken.
 //!
-//! Once some y holds, F(y) holds as well, and so on. Delays of total flow analysis give a first y where they are
-//! finite. Everywhere else, and to come closer, y is found in floating point: F is iterated, and the limit extrapolated (reduced
-//! rank extrapolation: Sidi, Ford and Smith, "Acceleration of convergence of vector sequences", 1986), which is exact after few
-//! rounds where F is affine. Nothing depends on that: y counts if F(y) < y in exact arithmetic.
+//! Once some y holds, F(y) holds as well, and so does F(F(y)). The delays of total flow analysis
+//! give a first y where they are finite. Otherwise, and to come closer, y is found in floating point:
+//! F is iterated, and the limit is extrapolated by reduced rank extrapolation (Sidi, Ford and Smith,
+//! "Acceleration of convergence of vector sequences", SIAM Journal on Numerical Analysis 23, 1986),
+//! which is exact after a few rounds where F is affine. No bound depends on these numbers: a y counts
+//! only if F(y) < y in exact arithmetic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,39 +39,39 @@ const UNKNOWNS: usize = 400;
 const ROUNDS: usize = 6;
 /// Extrapolations, at most.
 const EXTRAPOLATIONS: usize = 8;
-/// How close, in proportion, two limits are that count as one.
+/// The relative difference below which two limits count as one.
 const CLOSE: f64 = 1e-11;
-/// How much larger than those of sources bursts are when the search ends.
+/// The ratio to the largest burst of a source at which the search gives up.
 const LARGEST: f64 = 1e12;
-/// By how much a limit is raised before it is checked, in proportion: as little as is enough.
+/// The relative amounts by which a limit is raised before it is checked; the first that suffices
+/// is taken.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
 /// Rounds, at most, in which bursts that hold are bounded again.
 const DESCENTS: usize = 6;
 /// Progress, in proportion, below which bursts that hold are left as they are.
 const PROGRESS: f64 = 1e-8;
 
-/// How bursts are bounded.
+/// The means by which bursts are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// By what servers leave over.
+    /// The left-over services of the servers.
     LeftOver,
-    /// By that and by linear programs for any order of service.
+    /// The left-over services, and linear programs for any order of service.
     Programs,
 }
 
-/// What is sought: the burst of a flow, or of several together, behind a cut link.
+/// An unknown burst: that of a flow, or of several flows together, behind a cut link.
 struct Unknown {
     link: CutLink,
     flows: Vec<FlowId>,
     rate: Rational,
     /// The burst of the sources.
     source: Rational,
-    /// What the delays of total flow analysis say of the arrivals, if they are finite.
+    /// The arrival curve that follows from the delays of total flow analysis, if they are finite.
     by_delays: Option<Arc<Curve>>,
 }
 
-/// What a cyclic network looks like when it is cut. The curves at the cuts are infinite if no
-/// bursts were found.
+/// Returns a cyclic network that is cut. The curves at the cuts are infinite if no bursts were found.
 ///
 /// `network` must be an outline: arrival curves concave, services convex.
 pub(super) fn cut<'n>(
@@ -91,7 +94,8 @@ pub(super) fn cut<'n>(
     system.common(bursts.as_deref())
 }
 
-/// Returns a burst to be found for each flow over a cut link, and one for those that are served alike together.
+/// Returns an unknown burst for each flow over a cut link, and one for all flows that are served
+/// alike.
 fn unknowns(
     network: &Network,
     whole: &Common<'_>,
@@ -157,7 +161,7 @@ struct System<'a, 'c, 'n> {
 }
 
 impl<'n> System<'_, '_, 'n> {
-    /// The network with those bursts at the cuts.
+    /// Returns the network with those bursts at the cuts.
     fn common(&self, bursts: Option<&[Rational]>) -> Result<Common<'n>, AnalysisError> {
         let mut cuts = Cuts::default();
         for (place, unknown) in self.unknowns.iter().enumerate() {
@@ -180,7 +184,7 @@ impl<'n> System<'_, '_, 'n> {
         Ok(common)
     }
 
-    /// F: bounds all bursts, given those at the cuts. None if one has no bound.
+    /// Returns F: bounds of all bursts, given those at the cuts; none if one has no bound.
     fn bound(&self, bursts: &[Rational]) -> Result<Option<Vec<Rational>>, AnalysisError> {
         self.stop.go_on()?;
         let common = self.common(Some(bursts))?;
@@ -200,7 +204,7 @@ impl<'n> System<'_, '_, 'n> {
         Ok(found.into_iter().collect())
     }
 
-    /// Bursts that hold, if some are found.
+    /// Returns bursts that hold, if some are found.
     fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut best = self.first()?;
         if self.unknowns.len() <= UNKNOWNS
@@ -230,7 +234,7 @@ impl<'n> System<'_, '_, 'n> {
         Ok(Some(best))
     }
 
-    /// Bursts that hold without a search: by delays, or as they are known otherwise.
+    /// Returns bursts that hold without a search: those known otherwise, or those by delays.
     fn first(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut bursts = Vec::with_capacity(self.unknowns.len());
         for unknown in &self.unknowns {
@@ -246,7 +250,7 @@ impl<'n> System<'_, '_, 'n> {
         Ok(Some(bursts))
     }
 
-    /// Where iteration from the bursts of sources leads; none if they grow without end.
+    /// Returns the limit of the iteration from the bursts of the sources; none if they grow without end.
     fn limit(&self) -> Result<Option<Vec<f64>>, AnalysisError> {
         let sources = self.unknowns.iter().map(|unknown| unknown.source.to_f64());
         let mut at: Vec<f64> = sources.collect();
@@ -285,7 +289,7 @@ impl<'n> System<'_, '_, 'n> {
         Ok(Some(at))
     }
 
-    /// Bursts a little above a limit, all positive.
+    /// Returns bursts a little above a limit, all positive.
     fn raised(&self, limit: &[f64], raise: f64) -> Vec<Rational> {
         let largest = limit.iter().copied().fold(0.0, f64::max);
         let least = if largest > 0.0 { largest * raise } else { raise };
@@ -293,7 +297,7 @@ impl<'n> System<'_, '_, 'n> {
     }
 }
 
-/// The smallest burst with which a token bucket of that rate is above a curve; none if there is none.
+/// Returns the smallest burst with which a token bucket of that rate is above a curve, if there is one.
 fn burst_above(curve: &Curve, rate: &Rational) -> Result<Option<Rational>, AnalysisError> {
     let line = Curve::rate_latency(rate.clone(), Rational::ZERO);
     let Ok(line) = line else { return Ok(None) };
@@ -307,7 +311,7 @@ fn smaller(best: Option<Vec<Rational>>, found: Vec<Rational>) -> Vec<Rational> {
     }
 }
 
-/// The same with few digits.
+/// Returns the nearest double that is not smaller.
 fn rounded_up(number: &Rational) -> Rational {
     let rounded = Rational::from_f64(number.to_f64_up());
     rounded.filter(|rounded| rounded >= number).unwrap_or_else(|| number.clone())
@@ -321,8 +325,8 @@ fn is_close(a: &[f64], b: &[f64], unit: f64) -> bool {
     a.iter().zip(b).all(|(a, b)| (a - b).abs() <= CLOSE * a.abs().max(b.abs()).max(CLOSE * unit))
 }
 
-/// Where a sequence of vectors leads, by reduced rank extrapolation; none if that is no vector of
-/// numbers that are not negative.
+/// Returns the limit of a sequence of vectors by reduced rank extrapolation; none unless all of its
+/// numbers are finite and not negative.
 fn extrapolated(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
     let less = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
@@ -362,7 +366,7 @@ mod tests {
 
     #[test]
     fn affine_rounds_lead_to_their_fixed_point() {
-        // x = 1 + y / 2, y = 2 + x / 4 + y / 4: x = 3.2, y = 4.4 - 0.8 ... solved below.
+        // x = 1 + y / 2, y = 2 + x / 4 + y / 4.
         let next = |at: &[f64]| vec![1.0 + at[1] / 2.0, 2.0 + at[0] / 4.0 + at[1] / 4.0];
         let mut rounds = vec![vec![0.0, 0.0]];
         for _ in 0..3 {

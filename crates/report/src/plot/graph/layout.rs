@@ -1,9 +1,11 @@
-//! Where the boxes of a graph stand: in columns by how far they are from the beginning of ways, so that ways go on from one column
-//! to the next (Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system structures", 1981).
+//! The places of the boxes of a graph.
 //!
-//! Columns that do not fit side by side go on in the next row of them, back from there. Within its column
-//! a box stands near the middle of those that it is joined with. A way that leaps over columns has a place of its own in
-//! each of them; one that goes back runs below all boxes.
+//! Boxes stand in columns by how far they are from the beginnings of ways, so that ways go on from one
+//! column to the next (Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical
+//! system structures", IEEE Transactions on Systems, Man, and Cybernetics 11, 1981). Columns that do
+//! not fit side by side go on in the next row, back from there. Within its column a box stands near
+//! the middle of those that it is joined with. A way that leaps over columns has a place of its own
+//! in each of them, and one that goes back runs below all boxes.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +34,7 @@ const LANE: f64 = 9.0;
 /// A step of ways from one box to another.
 pub(super) type Step = (usize, usize);
 
-/// Where a box or a bend stands.
+/// The place of a box or of a bend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Place {
     pub(super) x: f64,
@@ -43,12 +45,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where ways come in.
+    /// Returns the side at which ways come in.
     pub(super) fn entry(&self, width: f64) -> f64 {
         self.x - self.direction * width / 2.0
     }
 
-    /// Where ways go out.
+    /// Returns the side at which ways go out.
     pub(super) fn exit(&self, width: f64) -> f64 {
         self.x + self.direction * width / 2.0
     }
@@ -79,7 +81,7 @@ pub(super) fn steps(graph: &Graph) -> BTreeMap<Step, usize> {
 }
 
 impl Layout {
-    /// Of a graph, below some height.
+    /// Places a graph below some height.
     pub(super) fn of(graph: &Graph, top: f64) -> Self {
         let count = graph.nodes.len();
         let steps: Vec<Step> = steps(graph).into_keys().collect();
@@ -115,7 +117,6 @@ impl Layout {
         };
         let width = self.box_width;
         let mut points = Vec::new();
-        let tip = (to.direction, 0.0);
         if let Some(lane) = self.lanes.get(&step) {
             let (out, into) = (from.exit(width), to.entry(width));
             let beside = 10.0 + aside;
@@ -151,7 +152,7 @@ impl Layout {
         }
         svg.push_str("\"/>");
         if let Some((x, y)) = points.last() {
-            arrow(svg, *x, *y, tip);
+            arrow(svg, *x, *y, to.direction);
         }
         let middle = points.len() / 2;
         match (points.get(middle - 1), points.get(middle)) {
@@ -228,7 +229,7 @@ fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
 
 /// Nodes and bends in columns. Bends are items behind the nodes.
 struct Columns {
-    /// How many items are nodes.
+    /// The number of items that are nodes.
     nodes: usize,
     columns: Vec<Vec<usize>>,
     bends: BTreeMap<Step, Vec<usize>>,

@@ -1,8 +1,9 @@
 //! Bursts behind a server in any order of service, and what comes over one link together.
 //!
-//! What leaves a server from s on until t, of some flows, is at most what of them has come into the tree by t and not
-//! left by s. Less r (t - s), r being their rate in the long run, what has come by t is at most what their arrival curves
-//! allow from each of the times in the program on until s. The largest such difference is the burst behind the server.
+//! Some flows leave a server from s on until t. That is no more than what of them has come into the
+//! tree by t and has not left by s. Let r be their rate in the long run: what has come by t, less
+//! r (t - s), is at most what their arrival curves allow from each time of the program on until s.
+//! The largest such difference is the burst behind the server.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ use crate::network::arrival::{Bounder, Common};
 use crate::network::model::{FlowId, ServerId};
 use crate::network::pmoo;
 
-/// Bounds the burst of some flows together behind a server, above their rate in the long run. None if there is no bound.
+/// Bounds the burst of some flows together behind a server, above their rate in the long run.
+/// Returns none if there is no bound.
 pub(in crate::network::analysis) fn burst(
     common: &Common<'_>,
     delays: &Delays,
@@ -39,7 +41,7 @@ pub(in crate::network::analysis) fn burst(
 }
 
 impl Formulation {
-    /// What comes into the tree over one link obeys the arrival curve of all of it together.
+    /// Adds the rows by which all that comes into the tree over one link obeys one arrival curve.
     pub(super) fn share_links(
         &mut self,
         bounder: &Bounder<'_, '_>,
@@ -72,7 +74,7 @@ impl Formulation {
         Ok(())
     }
 
-    /// What comes of some classes between two of the times that they share.
+    /// Adds the rows for the arrivals of some classes together between two times that they share.
     fn arrive_together(
         &mut self,
         buckets: &[pmoo::TokenBucket],
@@ -96,7 +98,7 @@ impl Formulation {
         }
     }
 
-    /// The burst of some classes behind the root.
+    /// Bounds the burst of some classes behind the root.
     fn burst(&self, targets: &[usize]) -> Option<Rational> {
         let mut program = self.program.clone();
         let mut objective = Vec::with_capacity(targets.len());
