@@ -35,12 +35,15 @@ use crate::{Curve, Extended, Rational};
 
 /// Unknown bursts, at most, that are searched for: each round bounds all of them.
 const UNKNOWNS: usize = 400;
+const UNKNOWNS_BY_PROGRAMS: usize = 120;
 /// Rounds between two extrapolations.
 const ROUNDS: usize = 6;
 /// Extrapolations, at most.
 const EXTRAPOLATIONS: usize = 8;
-/// The relative difference below which two limits count as one.
+/// The relative difference below which two limits count as one: solutions of linear programs are
+/// less exact.
 const CLOSE: f64 = 1e-11;
+const CLOSE_BY_PROGRAMS: f64 = 1e-7;
 /// The ratio to the largest burst of a source at which the search gives up.
 const LARGEST: f64 = 1e12;
 /// The relative amounts by which a limit is raised before it is checked; the first that suffices
@@ -50,6 +53,7 @@ const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
 const DESCENTS: usize = 6;
 /// Progress, in proportion, below which bursts that hold are left as they are.
 const PROGRESS: f64 = 1e-8;
+const PROGRESS_BY_PROGRAMS: f64 = 1e-6;
 
 /// The means by which bursts are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,10 +211,17 @@ impl<'n> System<'_, '_, 'n> {
     /// Returns bursts that hold, if some are found.
     fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut best = self.first()?;
-        if self.unknowns.len() <= UNKNOWNS
-            && let Some(limit) = self.limit()?
+        let (most, close, progress) = match self.by {
+            By::LeftOver => (UNKNOWNS, CLOSE, PROGRESS),
+            By::Programs => (UNKNOWNS_BY_PROGRAMS, CLOSE_BY_PROGRAMS, PROGRESS_BY_PROGRAMS),
+        };
+        if self.unknowns.len() > most && self.by == By::Programs {
+            return Ok(best);
+        }
+        if self.unknowns.len() <= most
+            && let Some(limit) = self.limit(best.as_deref(), close)?
         {
-            for raise in RAISES {
+            for raise in RAISES.into_iter().filter(|raise| *raise >= close) {
                 let raised = self.raised(&limit, raise);
                 let Some(found) = self.bound(&raised)? else { break };
                 if found.iter().zip(&raised).all(|(found, raised)| found < raised) {
@@ -223,11 +234,11 @@ impl<'n> System<'_, '_, 'n> {
         for _ in 0..DESCENTS {
             let Some(found) = self.bound(&best)? else { break };
             let gains = |(best, found): (&Rational, &Rational)| {
-                found.to_f64() < best.to_f64() * (1.0 - PROGRESS)
+                found.to_f64() < best.to_f64() * (1.0 - progress)
             };
-            let progress = best.iter().zip(&found).any(gains);
+            let gained = best.iter().zip(&found).any(gains);
             best = smaller(Some(best), found);
-            if !progress {
+            if !gained {
                 break;
             }
         }
@@ -250,10 +261,18 @@ impl<'n> System<'_, '_, 'n> {
         Ok(Some(bursts))
     }
 
-    /// Returns the limit of the iteration from the bursts of the sources; none if they grow without end.
-    fn limit(&self) -> Result<Option<Vec<f64>>, AnalysisError> {
-        let sources = self.unknowns.iter().map(|unknown| unknown.source.to_f64());
-        let mut at: Vec<f64> = sources.collect();
+    /// Returns the limit of the iteration from bursts that hold, or else from those of the sources;
+    /// none if they grow without end.
+    fn limit(
+        &self,
+        known: Option<&[Rational]>,
+        close: f64,
+    ) -> Result<Option<Vec<f64>>, AnalysisError> {
+        let sources = || self.unknowns.iter().map(|unknown| unknown.source.to_f64()).collect();
+        let mut at: Vec<f64> = match known {
+            Some(known) => known.iter().map(Rational::to_f64).collect(),
+            None => sources(),
+        };
         let largest = at.iter().copied().fold(0.0, f64::max);
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let mut failed = 0;
@@ -263,7 +282,7 @@ impl<'n> System<'_, '_, 'n> {
                 let given: Vec<Rational> = at.iter().map(|burst| of_float(*burst)).collect();
                 let Some(found) = self.bound(&given)? else { return Ok(None) };
                 let next: Vec<f64> = found.iter().map(Rational::to_f64).collect();
-                let is_close = is_close(&at, &next, unit);
+                let is_close = is_close(&at, &next, unit, close);
                 at.clone_from(&next);
                 rounds.push(next);
                 if is_close {
@@ -275,7 +294,7 @@ impl<'n> System<'_, '_, 'n> {
             }
             match extrapolated(&rounds) {
                 Some(limit) => {
-                    let is_done = is_close(&at, &limit, unit);
+                    let is_done = is_close(&at, &limit, unit, close);
                     at = limit;
                     if is_done {
                         return Ok(Some(at));
@@ -321,8 +340,8 @@ fn of_float(value: f64) -> Rational {
     Rational::from_f64(value.max(0.0)).unwrap_or(Rational::ZERO)
 }
 
-fn is_close(a: &[f64], b: &[f64], unit: f64) -> bool {
-    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= CLOSE * a.abs().max(b.abs()).max(CLOSE * unit))
+fn is_close(a: &[f64], b: &[f64], unit: f64, close: f64) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= close * a.abs().max(b.abs()).max(close * unit))
 }
 
 /// Returns the limit of a sequence of vectors by reduced rank extrapolation; none unless all of its
