@@ -7,6 +7,9 @@ use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
 /// Hops of all flows together up to which linear programs are solved.
 const PROGRAMMED: usize = 200;
+/// The same for the linear programs of any order of service in cyclic networks, which are solved for
+/// each burst in each round.
+const PROGRAMMED_IN_CYCLES: usize = 60;
 /// Squares of the lengths of all paths together, up to which every way to bound arrivals is tried: what
 /// most of them cost.
 const THOROUGH: usize = 300;
@@ -98,40 +101,40 @@ pub(super) fn candidates<'n>(
         .collect()
 }
 
-/// What is tried for cyclic networks besides what needs no cuts. Each of these conventions has a fixed point of its own.
+/// Returns what is tried for cyclic networks besides the analyses that cut nothing. Each of these
+/// conventions has a fixed point of its own.
 fn of_cycles(
     settings: &Settings,
     all: &dyn Fn(Multiplexing) -> bool,
     hops: usize,
 ) -> Vec<(Settings, Vec<Analysis>)> {
-    use ArrivalBound::{AggregatePboo, AggregatePmoo, SegregatedPboo, SegregatedPmoo};
+    use ArrivalBound::{AggregatePboo, SegregatedPboo};
     let is_small = hops <= PROGRAMMED;
-    let settings = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
+    let settings = Settings {
+        flow_of_interest: FlowOfInterest::Interferes,
+        arrival_bounds: vec![AggregatePboo],
+        cap_bursts: true,
+        ..settings.clone()
+    };
     let mut candidates = Vec::new();
     if !all(Multiplexing::Arbitrary) {
-        let own = Settings {
-            arrival_bounds: vec![AggregatePboo, SegregatedPboo],
-            cap_bursts: true,
-            ..settings.clone()
+        let own = match is_small {
+            true => {
+                Settings { arrival_bounds: vec![AggregatePboo, SegregatedPboo], ..settings.clone() }
+            }
+            false => settings.clone(),
         };
-        candidates.push((own, vec![Analysis::Tfa, Analysis::Sfa]));
+        candidates.push((own, vec![Analysis::Sfa]));
     }
-    let methods = match is_small {
-        true => ArrivalBound::ALL.to_vec(),
-        false => vec![AggregatePboo, AggregatePmoo, SegregatedPmoo],
-    };
-    let any = Settings {
-        arrival_bounds: methods,
-        cap_bursts: true,
-        prolong: is_small,
-        ..settings.multiplexed(Multiplexing::Arbitrary)
-    };
+    let any = settings.multiplexed(Multiplexing::Arbitrary);
+    if !is_small {
+        candidates.push((any, vec![Analysis::Sfa]));
+        return candidates;
+    }
+    let any = Settings { arrival_bounds: ArrivalBound::ALL.to_vec(), prolong: true, ..any };
     let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
-    if all(Multiplexing::Arbitrary) {
-        analyses.push(Analysis::Tfa);
-    }
-    if is_small {
-        // Last, for it has many programs.
+    // Linear programs of FIFO paths are closer where all is FIFO.
+    if hops <= PROGRAMMED_IN_CYCLES && !all(Multiplexing::Fifo) {
         analyses.push(Analysis::Ulp);
     }
     candidates.push((any, analyses));

@@ -34,8 +34,8 @@ use crate::network::settings::Settings;
 use crate::{Curve, Extended, Rational};
 
 /// Unknown bursts, at most, that are searched for: each round bounds all of them.
-const UNKNOWNS: usize = 400;
-const UNKNOWNS_BY_PROGRAMS: usize = 120;
+const UNKNOWNS: usize = 200;
+const UNKNOWNS_BY_PROGRAMS: usize = 60;
 /// Rounds between two extrapolations.
 const ROUNDS: usize = 6;
 /// Extrapolations, at most.
@@ -231,7 +231,9 @@ impl<'n> System<'_, '_, 'n> {
             }
         }
         let Some(mut best) = best else { return Ok(None) };
-        for _ in 0..DESCENTS {
+        // One round costs as much as all flows do.
+        let descents = if self.unknowns.len() <= most { DESCENTS } else { 1 };
+        for _ in 0..descents {
             let Some(found) = self.bound(&best)? else { break };
             let gains = |(best, found): (&Rational, &Rational)| {
                 found.to_f64() < best.to_f64() * (1.0 - progress)

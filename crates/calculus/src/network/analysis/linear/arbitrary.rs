@@ -44,6 +44,8 @@ use crate::{Curve, Extended, Rational};
 
 /// Servers, with the flows at them, that a network is unfolded to.
 const ROOM: usize = 240;
+/// The same for a burst: in cyclic networks there are many of them, each bounded several times.
+const ROOM_FOR_BURSTS: usize = 120;
 /// Servers of a path: each has a program.
 const LONGEST: usize = 24;
 
@@ -156,6 +158,7 @@ fn unfold(
         let next = (index + 1 < path.len()).then_some(index + 1);
         nodes.push(node(*server, next)?);
     }
+    let room = if to_the_end { ROOM } else { ROOM_FOR_BURSTS };
     let cost = |server: ServerId| 1 + network.flows_at(server).len();
     let mut spent: usize = path.iter().map(|server| cost(*server)).sum();
     let mut done = Vec::new();
@@ -167,7 +170,7 @@ fn unfold(
         done[index] = true;
         for from in servers_before(bounder.common, nodes[index].server) {
             if child(&nodes, index, from).is_some()
-                || spent + cost(from) > ROOM
+                || spent + cost(from) > room
                 || bounder.common.is_cut(from, nodes[index].server)
             {
                 continue;
