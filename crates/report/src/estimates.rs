@@ -4,7 +4,7 @@
 //! the same way: mean over trials with a 95 % confidence interval.
 
 use probe::outcome::{Completion, Counts, Latency, Point, Trial};
-use statistics::{Estimate, Unit};
+use statistics::{Estimate, Unit, can_state};
 
 /// Which latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,14 @@ pub(crate) const STATISTICS: [Statistic; 8] = [
 ];
 
 impl Statistic {
+    /// Whether it can be stated from a number of samples.
+    fn is_stated(self, samples: u64) -> bool {
+        match self.quantile {
+            Some(share) if share > 0.0 && share < 1.0 => can_state(share, samples),
+            _ => samples > 0,
+        }
+    }
+
     /// Its value in seconds.
     pub(crate) fn of(self, latency: &Latency) -> f64 {
         // Histograms hold no time below a nanosecond, so that one stands for none as well.
@@ -106,9 +114,10 @@ impl Kind {
         samples > 0.0 && missing > beyond * (missing + samples)
     }
 
-    /// A statistic in seconds, over the trials of a point that have samples.
+    /// A statistic in seconds, over the trials of a point that have enough samples for it.
     pub(crate) fn estimate(self, point: &Point, statistic: Statistic) -> Option<Estimate> {
-        let with_samples = usable(point).map(|t| self.of(t)).filter(|l| l.samples > 0);
+        let with_samples =
+            usable(point).map(|t| self.of(t)).filter(|l| statistic.is_stated(l.samples));
         let values: Vec<f64> = with_samples.map(|latency| statistic.of(latency)).collect();
         Estimate::of(&values)
     }
@@ -167,6 +176,7 @@ pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
 pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
     const ALWAYS: usize = 8;
     let total = |of: fn(&Counts) -> u64| point.trials.iter().map(|t| of(&t.counts)).sum::<u64>();
+    let earlier = point.trials.iter().map(|trial| trial.in_window.answers_to_earlier).sum();
     let rows = [
         ("due", total(|c| c.due)),
         ("sent", total(|c| c.sent)),
@@ -178,13 +188,16 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
         ("unmatched", total(|c| c.unmatched)),
         ("forwarded by rules", total(|c| c.forwarded_by_rules)),
         ("dropped by rules", total(|c| c.dropped_by_rules)),
+        ("answered after the window", total(|c| c.answered_after)),
+        ("answers to packet-ins before the window", earlier),
+        ("answered more than once", total(|c| c.repeated)),
         ("passed over", total(|c| c.passed_over)),
         ("still waiting", total(|c| c.waiting)),
         ("untimed", total(|c| c.untimed)),
-        ("packet-outs", total(|c| c.packet_outs)),
-        ("rules installed", total(|c| c.rules_installed)),
-        ("rules removed", total(|c| c.rules_removed)),
-        ("rules refused", total(|c| c.rules_refused)),
+        ("packet-outs in the window", total(|c| c.packet_outs)),
+        ("rules installed in the window", total(|c| c.rules_installed)),
+        ("rules removed in the window", total(|c| c.rules_removed)),
+        ("rules refused in the window", total(|c| c.rules_refused)),
         ("discovery frames relayed", total(|c| c.discovery_relayed)),
         ("disconnects", total(|c| c.disconnects)),
         ("malformed messages", total(|c| c.malformed)),

@@ -108,10 +108,11 @@ pub(crate) fn optional(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value, unit))
 }
 
-/// A mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`. With one repetition
-/// there is no interval, and none is shown.
+/// A mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`, or `3.3 (0-8.8) ms` where
+/// the interval is cut to what is possible. With one repetition there is no interval, and none is
+/// shown.
 pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
-    let Some(ci) = estimate.ci95.filter(|ci| ci.is_finite()) else {
+    let Some((ci, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
         return figure(estimate.mean, unit);
     };
     if estimate.min == 0.0 && estimate.max == 0.0 {
@@ -120,8 +121,25 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     if !estimate.mean.is_finite() {
         return "–".to_owned();
     }
+    let ends = (interval.low, interval.high);
+    if ends != (estimate.mean - ci, estimate.mean + ci) {
+        return cut(estimate.mean, ci, ends, unit);
+    }
     let (mean, ci, suffix) = mean_and_interval(estimate.mean, ci, unit);
     join(&format!("{mean} ± {ci}"), suffix)
+}
+
+/// A mean whose interval is cut to what is possible, in a common unit: `3.3 (0-8.8) ms`. It takes
+/// as many digits as half of the interval before needs.
+pub(crate) fn cut(mean: f64, half: f64, ends: (f64, f64), unit: Unit) -> String {
+    let scale = scaling(unit, if mean == 0.0 { half } else { mean });
+    let (text, _, suffix) = mean_and_interval(mean, half, unit);
+    let digits = text.split_once('.').map_or(0, |(_, behind)| behind.len());
+    let end = |value: f64| match value {
+        0.0 => "0".to_owned(),
+        value => format!("{:.digits$}", value / scale.divisor),
+    };
+    join(&format!("{text} ({}-{})", end(ends.0), end(ends.1)), suffix)
 }
 
 /// A figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`, `20.1 s (18.2 s to 27.0 s)`.
@@ -229,7 +247,7 @@ mod tests {
     use super::*;
 
     fn of(mean: f64, ci95: Option<f64>) -> Estimate {
-        Estimate { n: 5, mean, stddev: None, ci95, min: mean, max: mean }
+        Estimate { n: 5, mean, stddev: None, ci95, min: mean, max: mean, most: None }
     }
 
     #[test]
@@ -246,6 +264,17 @@ mod tests {
         assert_eq!(figure(12.0, Unit::Count), "12");
         assert_eq!(figure(f64::NAN, Unit::Count), "–");
         assert_eq!(figure(0.99987, Unit::Index), "0.9999");
+    }
+
+    #[test]
+    fn intervals_that_are_cut_show_both_ends() {
+        let of = |values: &[f64]| Estimate::of(values).expect("values");
+        // Student's interval of two repetitions reaches far below 0.
+        assert_eq!(estimate(&of(&[2.9e-3, 3.7e-3]), Unit::Seconds), "3.3 (0-8.4) ms");
+        assert_eq!(estimate(&of(&[0.9, 1.0]), Unit::Fraction), "95 (31-100) %");
+        let cpu = of(&[150.0, 190.0]).at_most(200.0);
+        assert_eq!(estimate(&cpu, Unit::CpuPercent), "170 (0-200) %");
+        assert_eq!(estimate(&of(&[10.0, 10.1]), Unit::PerSecond), "10.05 ± 0.64/s");
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl Quantity {
     pub fn interval(&self) -> Option<(f64, f64)> {
         match self.spread {
             Spread::Repetitions(estimate) => {
-                estimate.ci95.map(|half| (estimate.mean - half, estimate.mean + half))
+                estimate.interval(self.unit).map(|interval| (interval.low, interval.high))
             }
             Spread::Interval { low, high } => Some((low, high)),
             Spread::Exact => Some((self.value, self.value)),

@@ -2,7 +2,7 @@
 
 use statistics::{Estimate, Unit};
 
-use crate::format::{figure, mean_and_interval, whole};
+use crate::format::{cut, figure, mean_and_interval, whole};
 
 /// A value with what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -23,6 +23,15 @@ pub enum Spread {
     None,
     /// Half the width of the 95 % confidence interval of the mean.
     Confidence(f64),
+    /// The same, with the ends of the interval where they are cut to what is possible.
+    Cut {
+        /// Half the width before.
+        half: f64,
+        /// The lower end.
+        low: f64,
+        /// The upper end.
+        high: f64,
+    },
     /// The sample standard deviation, where no more was published.
     Deviation(f64),
     /// The value is rounded in its source ("about", "around"), or read from a plot.
@@ -34,8 +43,31 @@ impl Spread {
     #[must_use]
     pub fn confidence(self) -> Option<f64> {
         match self {
-            Self::Confidence(half) => Some(half),
+            Self::Confidence(half) | Self::Cut { half, .. } => Some(half),
             _ => None,
+        }
+    }
+
+    /// The ends of the confidence interval of a mean, where there is one.
+    #[must_use]
+    pub fn ends(self, mean: f64) -> Option<(f64, f64)> {
+        match self {
+            Self::Confidence(half) => Some((mean - half, mean + half)),
+            Self::Cut { low, high, .. } => Some((low, high)),
+            _ => None,
+        }
+    }
+
+    /// The confidence interval of a mean over repetitions, cut to what is possible.
+    #[must_use]
+    pub fn of(estimate: &Estimate, unit: Unit) -> Self {
+        let Some((half, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
+            return estimate.ci95.into();
+        };
+        let (low, high) = (interval.low, interval.high);
+        match (low, high) == (estimate.mean - half, estimate.mean + half) {
+            true => Self::Confidence(half),
+            false => Self::Cut { half, low, high },
         }
     }
 }
@@ -57,7 +89,7 @@ impl Value {
     /// A mean over repetitions.
     #[must_use]
     pub fn estimate(estimate: &Estimate, unit: Unit) -> Self {
-        Self { value: estimate.mean, unit, spread: estimate.ci95.into() }
+        Self { value: estimate.mean, unit, spread: Spread::of(estimate, unit) }
     }
 
     /// As people read it: `1.471 ± 0.010 k/s`, `≈ 1.5 k/s`.
@@ -71,6 +103,7 @@ impl Value {
             Spread::None => figure(self.value, self.unit),
             // All repetitions gave nothing, which is no interval.
             Spread::Confidence(half) if self.value == 0.0 && half == 0.0 => figure(0.0, self.unit),
+            Spread::Cut { half, low, high } => cut(self.value, half, (low, high), self.unit),
             Spread::About => format!("≈ {}", figure(self.value, self.unit)),
             Spread::Confidence(half) | Spread::Deviation(half) => {
                 let (mean, half, suffix) = mean_and_interval(self.value, half, self.unit);

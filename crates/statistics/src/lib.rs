@@ -4,7 +4,8 @@
 //!   the normal distribution would make it too narrow; [`Difference`] is Welch's, which does not ask that both sides vary
 //!   equally.
 //! * **Percentiles** ([`Ordered`], [`Ranks`]) have the interval between two of the samples in order. It holds for any
-//!   distribution, and says so where there are too few samples to bound a tail at all.
+//!   distribution, and says so where there are too few samples to bound a tail at all. With no sample beyond it a
+//!   percentile cannot be stated ([`can_state`]).
 //! * **Proportions** ([`proportion`]) have the interval of Clopper and Pearson, which is never narrower than it says, not
 //!   even where nothing was lost.
 //! * **Spreads** ([`Spread`]) are for a few trials of a benchmark: the median, the lowest and the highest.
@@ -44,7 +45,7 @@ pub use condition::{Comparison, Condition, ConditionError, Limit};
 pub use confidence::{Confidence, Interval};
 pub use fairness::jain_index;
 pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};
-pub use order::{Ordered, Ranks};
+pub use order::{Ordered, Ranks, can_state};
 pub use proportion::proportion;
 pub use spread::Spread;
 pub use unit::Unit;

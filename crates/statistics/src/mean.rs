@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::beta;
-use crate::confidence::Confidence;
+use crate::confidence::{Confidence, Interval};
 use crate::spread::padded;
+use crate::unit::Unit;
 
 /// Arithmetic mean; nothing without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -52,6 +53,9 @@ pub struct Estimate {
     pub min: f64,
     /// Largest value.
     pub max: f64,
+    /// The largest value that is possible, where the unit does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
 }
 
 impl Estimate {
@@ -67,7 +71,28 @@ impl Estimate {
             ci95: stddev.map(|deviation| quantile() * deviation / f64::from(n).sqrt()),
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            most: None,
         })
+    }
+
+    /// Returns the estimate of a figure that cannot exceed `most`, such as the CPU of a host with a
+    /// known number of cores.
+    pub fn at_most(self, most: f64) -> Self {
+        Self { most: Some(most), ..self }
+    }
+
+    /// Returns the 95 % confidence interval, cut to what is possible. Student's interval is symmetrical
+    /// whatever values there can be, so that with few repetitions it may reach beyond them. A limit
+    /// that a value itself exceeds does not apply.
+    pub fn interval(&self, unit: Unit) -> Option<Interval> {
+        let half = self.ci95.filter(|half| half.is_finite())?;
+        let possible = unit.possible();
+        let high = self.most.map_or(possible.high, |most| most.min(possible.high));
+        let (low, high) = (
+            if self.min < possible.low { f64::NEG_INFINITY } else { possible.low },
+            if self.max > high { f64::INFINITY } else { high },
+        );
+        Some(Interval { low: (self.mean - half).max(low), high: (self.mean + half).min(high) })
     }
 
     /// The mean of a figure of each repetition, such as a percentile. Where one of them has too few samples for it, what all
@@ -211,6 +236,31 @@ mod tests {
         let estimate = Estimate::of(&[3.0]).expect("a value");
         assert_eq!((estimate.mean, estimate.stddev, estimate.ci95), (3.0, None, None));
         assert_eq!(Estimate::of(&[]), None);
+    }
+
+    #[test]
+    fn intervals_stay_within_what_is_possible() {
+        let interval = |values: &[f64], unit| {
+            Estimate::of(values).and_then(|found| found.interval(unit)).expect("an interval")
+        };
+        // Two repetitions say little, but a rate is not below 0 and a loss not above 100 %.
+        let rate = interval(&[10.0, 30.0], Unit::PerSecond);
+        assert!(rate.low == 0.0 && rate.high > 100.0, "{rate:?}");
+        let loss = interval(&[0.9, 1.0], Unit::Fraction);
+        assert_eq!(loss.high, 1.0);
+        assert_eq!(interval(&[0.0, 0.1], Unit::Fraction).low, 0.0);
+        let cpu = Estimate::of(&[150.0, 190.0]).expect("values");
+        assert!(cpu.interval(Unit::CpuPercent).expect("an interval").high > 400.0);
+        let cut = cpu.at_most(200.0).interval(Unit::CpuPercent).expect("an interval");
+        assert_eq!((cut.low, cut.high), (0.0, 200.0));
+        // A limit that was exceeded is none, and an interval inside is as it was.
+        assert!(cpu.at_most(180.0).interval(Unit::CpuPercent).expect("an interval").high > 400.0);
+        assert!(interval(&[-1.0, 1.0], Unit::Seconds).low < -1.0);
+        let narrow = Estimate::of(&[10.0, 10.1]).expect("values");
+        let half = narrow.ci95.expect("two");
+        let inside = narrow.interval(Unit::Seconds).expect("an interval");
+        assert_eq!((inside.low, inside.high), (narrow.mean - half, narrow.mean + half));
+        assert_eq!(Estimate::of(&[1.0]).and_then(|one| one.interval(Unit::Seconds)), None);
     }
 
     #[test]

@@ -29,10 +29,9 @@ impl<T: Copy> Ordered<T> {
         self.0.get(rank(self.0.len() as u64, share)?.checked_sub(1)? as usize).copied()
     }
 
-    /// [`at`](Self::at), where there are samples enough for the share to mean anything: at least one beyond it.
+    /// [`at`](Self::at), where there are enough samples to state it (see [`can_state`]).
     pub fn tail_at(&self, share: f64) -> Option<T> {
-        let beyond = self.0.len() as f64 * (1.0 - share);
-        if beyond < 1.0 - 1e-9 { None } else { self.at(share) }
+        if can_state(share, self.0.len() as u64) { self.at(share) } else { None }
     }
 
     /// Between which samples the percentile of the distribution lies that these were drawn from; see [`Ranks`]. Nothing
@@ -67,6 +66,16 @@ impl<T: Copy> Ordered<T> {
     pub fn last(&self) -> Option<T> {
         self.0.last().copied()
     }
+}
+
+/// Whether a percentile, given as a share between 0 and 1, can be stated from a number of samples.
+///
+/// At least one of the samples must lie beyond it: n (1 - share) >= 1, so that p99.9 takes 1,000
+/// samples. With fewer, the percentile would be the largest sample, which says nothing of the tail.
+/// All verbs show a dash, or no value, for a percentile that cannot be stated.
+pub fn can_state(share: f64, samples: u64) -> bool {
+    // 100 (1 - 0.99) is a hair below 1 in binary.
+    samples as f64 * (1.0 - share) >= 1.0 - 1e-9
 }
 
 /// Which sample, from 1, is the percentile.
@@ -155,6 +164,15 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_percentile_needs_a_sample_beyond_it() {
+        for (share, least) in [(0.5, 2), (0.9, 10), (0.95, 20), (0.99, 100), (0.999, 1_000)] {
+            assert!(can_state(share, least) && !can_state(share, least - 1), "{share}");
+        }
+        assert!(!can_state(0.999, 150) && can_state(0.99, 150));
+        assert!(!can_state(0.5, 0) && !can_state(1.0, 1_000) && !can_state(f64::NAN, 1_000));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::Interval;
+
 /// What the values of a metric count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +36,20 @@ impl Unit {
             Self::Bytes => "bytes",
             Self::Index => "index",
         }
+    }
+
+    /// Returns the range of possible values, where they are not differences. No time, rate, number or
+    /// size is below 0, and no share and no index is above 1. The largest CPU depends on the cores
+    /// ([`Estimate::at_most`](crate::Estimate::at_most)).
+    pub const fn possible(self) -> Interval {
+        let (low, high) = match self {
+            Self::Seconds | Self::PerSecond | Self::Count | Self::CpuPercent | Self::Bytes => {
+                (0.0, f64::INFINITY)
+            }
+            Self::Fraction => (0.0, 1.0),
+            Self::Index => (f64::NEG_INFINITY, 1.0),
+        };
+        Interval { low, high }
     }
 
     /// How people write it: each spelling with how many of this unit it is, and an example.

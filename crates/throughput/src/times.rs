@@ -4,7 +4,7 @@
 //! of repetitions, as that of a rate is.
 
 use hdrhistogram::Histogram;
-use statistics::Estimate;
+use statistics::{Estimate, can_state};
 
 /// Times in nanoseconds, a histogram for each repetition.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -49,11 +49,10 @@ impl Times {
     }
 }
 
-/// A percentile in seconds, where there are samples enough for the share to mean anything: at least one beyond it.
+/// A percentile in seconds, where there are enough samples to state it.
 #[must_use]
 pub fn percentile(times: &Histogram<u64>, share: f64) -> Option<f64> {
-    let beyond = times.len() as f64 * (1.0 - share);
-    (beyond >= 1.0 - 1e-9).then(|| times.value_at_quantile(share) as f64 / 1e9)
+    can_state(share, times.len()).then(|| times.value_at_quantile(share) as f64 / 1e9)
 }
 
 pub(crate) fn empty() -> Histogram<u64> {

@@ -13,6 +13,7 @@ use crate::describe::distinct;
 use crate::format::{estimate, whole};
 use crate::page::{Block, Column, Data, Figure, Table};
 use crate::plot::{Axis, Line, Origin, Plot, Point, Style};
+use crate::value::Spread;
 
 /// What the paper measured of a method on one core, 2²⁰ entries, packets through a switch and its network cards (Simon et
 /// al., ANCS 2021, Table 1; the change without its wait: section 5.1).
@@ -205,7 +206,7 @@ fn drawn(methods: &[&Measured], place: &str) -> Figure {
                 // None on the clock is as little as it tells.
                 x: median.mean.max(1e-9),
                 y: rate.mean,
-                spread: rate.ci95.into(),
+                spread: Spread::of(&rate, Unit::PerSecond),
                 tip: Some(format!(
                     "{text}, {storage}: {}, median {}",
                     estimate(&rate, Unit::PerSecond),

@@ -9,6 +9,7 @@ use crate::describe::distinct;
 use crate::format::{estimate, figure};
 use crate::page::Figure;
 use crate::plot::{Axis, Line, Mark, Plot, Point, Style};
+use crate::value::Spread;
 
 /// Combinations of key and parameter sizes that get plots of their own.
 const SHAPES: usize = 4;
@@ -223,7 +224,7 @@ impl Drawing<'_> {
                     Some(Point {
                         x: entries as f64,
                         y: found.mean,
-                        spread: found.ci95.into(),
+                        spread: Spread::of(&found, unit),
                         tip: Some(format!(
                             "{text}, {} entries: {}",
                             size(entries),

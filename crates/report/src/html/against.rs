@@ -11,6 +11,7 @@ use crate::estimates::metric;
 use crate::format::{estimate, figure, printable, setting};
 use crate::page::Figure;
 use crate::plot::{Axis, Line, Mark, Plot, Point as Dot, Style};
+use crate::value::Spread;
 use crate::{describe, plot};
 
 /// What is varied along the horizontal axis.
@@ -346,7 +347,7 @@ fn line(
     let points = group.points.iter().filter_map(|(x, point)| {
         let value = metric(point, metric_name)?;
         let tip = Some(tip(*x, against, &name, value, unit));
-        Some(Dot { x: *x, y: value.mean, spread: value.ci95.into(), tip })
+        Some(Dot { x: *x, y: value.mean, spread: Spread::of(value, unit), tip })
     });
     let points = points.collect();
     Line { legend: String::new(), ..Line::new(name, points, style) }

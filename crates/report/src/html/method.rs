@@ -49,6 +49,7 @@ const DEFINITIONS: [(&str, &str); 17] = [
     (
         "Percentiles",
         "Read from HDR histograms with three significant digits; each value is recorded, none is sampled. \
+         One is stated only where a sample lies beyond it: p99.9 takes 1,000. \
          Over trials, the mean of the percentiles of each trial is given.",
     ),
     (
@@ -90,7 +91,7 @@ const DEFINITIONS: [(&str, &str); 17] = [
     (
         "Confidence",
         "The interval that holds the mean with 95 % confidence, by Student's t over the trials; bars in plots \
-         are the same. One trial has none.",
+         are the same. It ends at what is possible, such as 0 or 100 %. One trial has none.",
     ),
 ];
 

@@ -1,8 +1,9 @@
 //! A figure: what is drawn, what is said about it, and which table stands below.
 
 use super::table::{Cell, Column, Table};
-use crate::format::{figure, mean_and_interval};
+use crate::format::{cut, figure, mean_and_interval};
 use crate::plot::{Graph, HeatMap, Line, Plot};
+use crate::value::Spread;
 
 /// A figure of a report.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -135,12 +136,13 @@ fn points(plot: &Plot) -> Table {
         let cells = lines.iter().map(|line| {
             match line.points.iter().find(|p| p.x == x && p.y.is_finite()) {
                 None => "–".to_owned(),
-                Some(point) => match point.spread.confidence() {
-                    None => figure(point.y, plot.y.unit),
-                    Some(half) => {
+                Some(point) => match point.spread {
+                    Spread::Confidence(half) => {
                         let (mean, half, suffix) = mean_and_interval(point.y, half, plot.y.unit);
                         format!("{mean} ± {half} {suffix}")
                     }
+                    Spread::Cut { half, low, high } => cut(point.y, half, (low, high), plot.y.unit),
+                    _ => figure(point.y, plot.y.unit),
                 },
             }
         });

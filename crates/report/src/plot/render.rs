@@ -101,9 +101,9 @@ impl Plot {
     fn y_values(&self) -> impl Iterator<Item = f64> {
         let lines = self.lines.iter().flat_map(|l| l.points.iter());
         let ends = lines.flat_map(|p| {
-            let half = p.spread.confidence().unwrap_or(0.0);
+            let (low, high) = p.spread.ends(p.y).unwrap_or((p.y, p.y));
             // On a logarithmic axis an interval may reach below zero; its mean still counts.
-            [p.y - half, p.y, p.y + half]
+            [low, p.y, high]
         });
         let floor = match self.y.from_zero {
             // What cannot be negative is not drawn so because its interval is wide.
@@ -330,12 +330,13 @@ fn draw_intervals<'a>(
 ) {
     let mut path = String::new();
     for point in points {
-        let Some(half) = point.spread.confidence().filter(|half| half.is_finite() && *half > 0.0)
+        let ends = point.spread.ends(point.y);
+        let Some((low, high)) = ends.filter(|(low, high)| (high - low).is_finite() && high > low)
         else {
             continue;
         };
         let across = frame.x(x, point.x) + aside;
-        let (from, to) = (frame.y(y, point.y - half), frame.y(y, point.y + half));
+        let (from, to) = (frame.y(y, low), frame.y(y, high));
         put!(path, "M{:.1} {to:.1}h8m-4 0V{from:.1}m-4 0h8", across - 4.0);
     }
     if !path.is_empty() {

@@ -10,6 +10,7 @@ use crate::describe::{distinct, range};
 use crate::format::{figure, printable};
 use crate::page::{Data, Figure};
 use crate::plot::{Axis, Line, Plot, Point, Style};
+use crate::value::Spread;
 
 /// Figures of tests: title, section or how it begins, unit, and what is on the upright axis.
 const FIGURES: [(&str, &[&str], Unit, &str); 5] = [
@@ -104,7 +105,7 @@ fn trials_of(outcome: &TestOutcome, x: f64) -> impl Iterator<Item = Point> + '_ 
 fn mean_of(outcome: &TestOutcome, x: f64, name: &str) -> Option<Point> {
     let found = outcome.value.as_ref()?;
     Some(Point {
-        spread: found.ci95.into(),
+        spread: Spread::of(found, outcome.unit),
         tip: Some(format!("{name}: {}", value(outcome))),
         ..Point::new(x, found.mean)
     })

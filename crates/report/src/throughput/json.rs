@@ -1,10 +1,10 @@
 //! `result.json` and `cases.csv` of a benchmark of a program.
 
 use ::throughput::run::Case;
-use ::throughput::times::{self, Times};
+use ::throughput::times::Times;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
-use statistics::Estimate;
+use statistics::{Estimate, can_state};
 
 use super::{Run, cost, latency, path, rate};
 use crate::json::{estimate, result};
@@ -13,8 +13,8 @@ use crate::json::{estimate, result};
 pub const SCHEMA: &str = include_str!("../../schemas/bench-result.v1.schema.json");
 
 /// Percentiles of the latency.
-const SHARES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
+const SHARES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 /// Everything that was measured, as JSON. Times are in nanoseconds where a name says so, rates per second.
 #[must_use]
@@ -99,23 +99,26 @@ fn case(case: &Case) -> Value {
 fn pooled(times: &Times) -> Map<String, Value> {
     let all = times.all();
     let mut fields = counted(&all);
-    for (name, share) in SHARES {
-        fields.insert(format!("{name}_ns"), json!(all.value_at_quantile(share)));
-    }
+    fields.extend(stated(&all));
+    fields.insert("max_ns".to_owned(), json!(all.max()));
     let repetitions: Vec<_> = times.repetitions().map(repetition).collect();
     fields.insert("repetitions".to_owned(), json!(repetitions));
     fields
 }
 
-/// A percentile is null where no sample lies beyond it.
 fn repetition(histogram: &Histogram<u64>) -> Map<String, Value> {
     let mut fields = counted(histogram);
-    for (name, share) in SHARES.into_iter().filter(|(_, share)| *share < 1.0) {
-        let known = times::percentile(histogram, share).is_some();
-        fields
-            .insert(format!("{name}_ns"), json!(known.then(|| histogram.value_at_quantile(share))));
-    }
+    fields.extend(stated(histogram));
     fields
+}
+
+/// The percentiles; one is null where it cannot be stated.
+fn stated(histogram: &Histogram<u64>) -> impl Iterator<Item = (String, Value)> {
+    SHARES.into_iter().map(|(name, share)| {
+        let stated = can_state(share, histogram.len());
+        let value = stated.then(|| histogram.value_at_quantile(share));
+        (format!("{name}_ns"), json!(value))
+    })
 }
 
 fn counted(histogram: &Histogram<u64>) -> Map<String, Value> {

@@ -14,6 +14,7 @@ use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
 use crate::page::{Block, Column, Figure, Page, Table, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Point, Style};
+use crate::value::Spread;
 
 const DEFINITIONS: [(&str, &str); 5] = [
     (
@@ -140,7 +141,7 @@ fn latencies(run: &Run<'_>) -> Figure {
                 Some(Point {
                     x: point.flows as f64,
                     y: found.mean,
-                    spread: found.ci95.into(),
+                    spread: Spread::of(&found, Unit::Seconds),
                     tip: Some(format!(
                         "{text}, {which}, {} entries: {}",
                         size(point.flows),
@@ -184,7 +185,7 @@ fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
     Some(Point {
         x: entries as f64,
         y: found.mean,
-        spread: found.ci95.into(),
+        spread: Spread::of(&found, Unit::PerSecond),
         tip: Some(format!(
             "{name}, {} entries: {}",
             size(entries),

@@ -40,7 +40,9 @@ fn fields(value: Value) -> String {
     let number = value.value;
     match value.spread {
         Spread::None => format!("{number},,,"),
-        Spread::Confidence(half) => format!("{number},{half},,"),
+        Spread::Confidence(half) | Spread::Cut { half, .. } => {
+            format!("{number},{half},,")
+        }
         Spread::Deviation(deviation) => format!("{number},,{deviation},"),
         Spread::About => format!("{number},,,true"),
     }

@@ -66,7 +66,9 @@ fn value(number: f64, spread: Spread) -> Json {
     let number = number.is_finite().then_some(number);
     match spread {
         Spread::None => json!({ "value": number }),
-        Spread::Confidence(half) => json!({ "value": number, "ci95": half }),
+        Spread::Confidence(half) | Spread::Cut { half, .. } => {
+            json!({ "value": number, "ci95": half })
+        }
         Spread::Deviation(deviation) => json!({ "value": number, "stddev": deviation }),
         Spread::About => json!({ "value": number, "approximate": true }),
     }
