@@ -202,7 +202,7 @@ fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
         Completion::Failed { .. } | Completion::Partial { .. } if interrupted => INTERRUPTED,
         Completion::Failed { .. } if result.controller_was_out_of_reach() => OUT_OF_REACH,
         Completion::Failed { .. } => 1,
-        Completion::Partial { .. } if allow_missing && result.lacks_only_switches() => 0,
+        Completion::Partial { .. } if allow_missing && result.lacks_only_switches() && !result.lost_a_rank() => 0,
         Completion::Partial { .. } => 1,
         Completion::Complete => 0,
     }
@@ -271,7 +271,7 @@ mod tests {
 
     fn threshold(value: Option<f64>, held: bool) -> ThresholdOutcome {
         let (condition, point) = ("loss == 0".to_owned(), String::new());
-        ThresholdOutcome { condition, point, value, held, remark: None }
+        ThresholdOutcome { condition, point, value, held, testable: true, remark: None }
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod evidence;
 mod sentence;
 mod service;
 
-pub(crate) use course::Course;
+pub(crate) use course::{Course, Undisturbed};
 pub(crate) use decision::verdict;
 pub(crate) use evidence::{
     ControllerWork, Edges, Evidence, HostWork, InSockets, Observed, ProbeWork, Times,

@@ -108,11 +108,16 @@ impl TrialPlan {
 
     /// The empty books of a thread.
     fn recorder(&self, thread: usize) -> Recorder {
+        self.recorder_of(self.members(thread))
+    }
+
+    /// The empty books of some switches.
+    pub(crate) fn recorder_of(&self, members: impl Iterator<Item = u32>) -> Recorder {
         let traffic = &self.config.traffic;
         let limit = self.place_limit();
         let tally = Tally::new(self.window(), nanos(traffic.late_after), limit);
         let detailed = self.config.switches.count <= recorder::DETAIL_LIMIT;
-        Recorder::new(tally, self.members(thread), detailed, nanos(self.config.timing.sample))
+        Recorder::new(tally, members, detailed, nanos(self.config.timing.sample))
     }
 
     /// When there is nothing more to wait for, for one engine thread.

@@ -34,6 +34,19 @@ pub(crate) fn withheld(stolen: Duration, elapsed_s: f64) -> Option<String> {
     })
 }
 
+/// The cores of this host that are online, whether or not this process may use them; absent where
+/// the system does not say.
+pub(crate) fn online_cores() -> Option<u32> {
+    cores_in(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+fn cores_in(stat: &str) -> Option<u32> {
+    let is_core = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    u32::try_from(stat.lines().filter(is_core).count()).ok().filter(|cores| *cores > 0)
+}
+
 fn stolen_ticks(stat: &str) -> Option<u64> {
     let cpu = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     cpu.split_whitespace().nth(7)?.parse().ok()
@@ -74,6 +87,13 @@ mod tests {
         assert!(note.starts_with("The hypervisor withheld 0.06 s of"), "{note}");
         assert!(note.contains("during the 60 s") && note.contains("99.9th percentile"), "{note}");
         assert_eq!(withheld(Duration::ZERO, 0.0), None);
+    }
+
+    #[test]
+    fn cores_are_the_lines_of_one_core_each() {
+        let stat = "cpu  10 20\ncpu0 1 2\ncpu7 1 2\nintr 1\nctxt 2\n";
+        assert_eq!(super::cores_in(stat), Some(2));
+        assert_eq!(super::cores_in("intr 1\n"), None);
     }
 
     #[test]

@@ -95,6 +95,9 @@ pub(crate) struct SwitchLedger {
     /// Of no use once the books are closed, and long.
     #[serde(skip)]
     answered: BitVector,
+    /// Packet-ins of the window that were answered more than once.
+    #[serde(skip)]
+    repeated: BitVector,
     given_up: u64,
     /// Packet-ins that were given up and have no answer to this day.
     written_off: u64,
@@ -369,6 +372,9 @@ impl SwitchLedger {
         if self.answered.get(sequence) {
             if self.window_sequences.contains(&sequence) {
                 self.counts.duplicated += 1;
+                let place = sequence - self.window_sequences.start;
+                self.counts.repeated += u64::from(!self.repeated.get(place));
+                self.repeated.set(place);
             }
             return Answer::Duplicate;
         }

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::outcome::{Completion, Latency, Point, Trial, Usage};
 
+use statistics::can_state;
+
 pub use statistics::Unit;
 
 /// One figure of a trial.
@@ -31,7 +33,7 @@ macro_rules! latency_metrics {
             read: |trial| {
                 let of: fn(&Trial) -> &Latency = $of;
                 let latency = of(trial);
-                seconds(latency, latency.$samples as f64)
+                stated_seconds(latency, $statistic, latency.$samples as f64)
             },
         }),+]
     };
@@ -289,6 +291,13 @@ pub(crate) struct Missing {
     pub(crate) tolerated: f64,
 }
 
+/// The number of samples of a percentile that cannot be stated, and the number that it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LackingSamples {
+    pub(crate) samples: u64,
+    pub(crate) needed: u64,
+}
+
 impl Metric {
     /// What a threshold compares. It differs from the value where that speaks about packet-ins that
     /// left: those that never did are lost as well.
@@ -306,6 +315,24 @@ impl Metric {
         matches!(self.name, "loss" | "lost")
     }
 
+    /// The number of samples that it takes at least, if it is a percentile; and the number that the
+    /// trial has.
+    pub(crate) fn lacking_samples(&self, trial: &Trial) -> Option<LackingSamples> {
+        let (kind, statistic) = self.name.split_once('.')?;
+        let share = share_of(statistic)?;
+        let latency = match kind {
+            "rtt" => &trial.rtt_from_due,
+            "rtt_from_sent" => &trial.rtt_from_sent,
+            "rtt_in_window" => &trial.in_window.rtt_from_sent,
+            "lag" => &trial.send_lag,
+            "read_delay" => &trial.read_delay,
+            _ => return None,
+        };
+        let needed = (1.0 / (1.0 - share)).round() as u64;
+        (!can_state(share, latency.samples))
+            .then_some(LackingSamples { samples: latency.samples, needed })
+    }
+
     /// What a round-trip time does not hold.
     pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
         let counts = &trial.counts;
@@ -316,13 +343,9 @@ impl Metric {
             _ => return None,
         };
         let tolerated = match statistic {
-            "p50" => 0.5,
-            "p90" => 0.1,
-            "p95" => 0.05,
-            "p999" => 0.001,
             "max" => 0.0,
             // Of a mean, as many as change it little.
-            _ => 0.01,
+            statistic => share_of(statistic).map_or(0.01, |share| 1.0 - share),
         };
         Some(Missing { missing: wanted.saturating_sub(samples.samples), wanted, tolerated })
     }
@@ -351,8 +374,22 @@ impl Point {
     }
 }
 
-fn seconds(latency: &Latency, nanoseconds: f64) -> Option<f64> {
-    (latency.samples > 0).then_some(nanoseconds / 1e9)
+/// A statistic in seconds, where it can be stated.
+fn stated_seconds(latency: &Latency, statistic: &str, nanoseconds: f64) -> Option<f64> {
+    let is_stated = share_of(statistic).is_none_or(|share| can_state(share, latency.samples));
+    (latency.samples > 0 && is_stated).then_some(nanoseconds / 1e9)
+}
+
+/// The share of samples at or below a percentile; nothing for other statistics.
+fn share_of(statistic: &str) -> Option<f64> {
+    Some(match statistic {
+        "p50" => 0.5,
+        "p90" => 0.9,
+        "p95" => 0.95,
+        "p99" => 0.99,
+        "p999" => 0.999,
+        _ => return None,
+    })
 }
 
 fn cpu(usage: &Usage) -> Option<f64> {
@@ -430,7 +467,7 @@ pub(crate) mod tests {
         let mut trial = trial();
         trial.counts.sent = 10;
         trial.rates.loss = 0.25;
-        trial.rtt_from_due = Latency { samples: 1, p99_ns: 5_000_000, ..Latency::default() };
+        trial.rtt_from_due = Latency { samples: 100, p99_ns: 5_000_000, ..Latency::default() };
         trial.rtt_from_sent = Latency { samples: 1, mean_ns: 1500.0, ..Latency::default() };
         trial.send_lag = Latency { samples: 1, max_ns: 7, ..Latency::default() };
         trial.controller_usage = Some(Usage {

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use provenance::Provenance;
 use ranks::ClockOffset;
 use serde::{Deserialize, Serialize};
-use statistics::Estimate;
+use statistics::{Estimate, can_state};
 
 /// Name of the schema of [`RunResult`].
 pub const SCHEMA: &str = "planimeter.probe.result";
@@ -213,6 +213,9 @@ pub struct Counts {
     pub waiting: u64,
     /// Further answers to a packet-in that was answered before.
     pub duplicated: u64,
+    /// The number of answered packet-ins that had further answers.
+    #[serde(default)]
+    pub repeated: u64,
     /// Packet-outs over the whole trial that answer no packet-in of ours and are no discovery
     /// frames.
     pub unmatched: u64,
@@ -253,6 +256,16 @@ pub struct InWindow {
     pub answers_to_earlier: u64,
     /// Round-trip times of the answers, from the moment at which their packet-ins left.
     pub rtt_from_sent: Latency,
+    /// The number of answers that arrived while no late burst of the probe disturbed the controller.
+    /// Earlier results have none.
+    #[serde(default)]
+    pub undisturbed_answers: u64,
+    /// The mean round-trip time of the undisturbed answers, from sent; absent without any.
+    #[serde(default)]
+    pub undisturbed_rtt_mean_ns: Option<f64>,
+    /// The longest time between two answers of the trial, the warm-up included, in seconds.
+    #[serde(default)]
+    pub longest_gap_s: f64,
 }
 
 /// Rates over the measure window, per second, all switches together.
@@ -271,8 +284,10 @@ pub struct Rates {
     pub loss: f64,
 }
 
-/// A summary of a histogram. All times in nanoseconds.
+/// A summary of a histogram. All times in nanoseconds. A percentile that cannot be stated from the
+/// number of samples ([`statistics::can_state`]) means nothing, and is null in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StatedLatency", into = "StatedLatency")]
 pub struct Latency {
     /// Number of samples; with 0 every other field is 0 and means nothing.
     pub samples: u64,
@@ -294,6 +309,56 @@ pub struct Latency {
     pub p999_ns: u64,
     /// Largest.
     pub max_ns: u64,
+}
+
+/// A [`Latency`] with the percentiles that can be stated.
+#[derive(Serialize, Deserialize)]
+struct StatedLatency {
+    samples: u64,
+    mean_ns: f64,
+    stddev_ns: f64,
+    min_ns: u64,
+    p50_ns: Option<u64>,
+    p90_ns: Option<u64>,
+    p95_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    p999_ns: Option<u64>,
+    max_ns: u64,
+}
+
+impl From<Latency> for StatedLatency {
+    fn from(latency: Latency) -> Self {
+        let stated = |share, value| can_state(share, latency.samples).then_some(value);
+        Self {
+            samples: latency.samples,
+            mean_ns: latency.mean_ns,
+            stddev_ns: latency.stddev_ns,
+            min_ns: latency.min_ns,
+            p50_ns: stated(0.5, latency.p50_ns),
+            p90_ns: stated(0.9, latency.p90_ns),
+            p95_ns: stated(0.95, latency.p95_ns),
+            p99_ns: stated(0.99, latency.p99_ns),
+            p999_ns: stated(0.999, latency.p999_ns),
+            max_ns: latency.max_ns,
+        }
+    }
+}
+
+impl From<StatedLatency> for Latency {
+    fn from(stated: StatedLatency) -> Self {
+        Self {
+            samples: stated.samples,
+            mean_ns: stated.mean_ns,
+            stddev_ns: stated.stddev_ns,
+            min_ns: stated.min_ns,
+            p50_ns: stated.p50_ns.unwrap_or(0),
+            p90_ns: stated.p90_ns.unwrap_or(0),
+            p95_ns: stated.p95_ns.unwrap_or(0),
+            p99_ns: stated.p99_ns.unwrap_or(0),
+            p999_ns: stated.p999_ns.unwrap_or(0),
+            max_ns: stated.max_ns,
+        }
+    }
 }
 
 /// Values over time since the first packet was due (warm-up included). All vectors have one value
@@ -378,12 +443,22 @@ pub struct Verdict {
     /// The backlog that grew at the controller, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
+    /// The indices of switches that were answered far less than the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<u32>,
 }
 
 impl Verdict {
     /// A verdict without reasons.
     pub fn new(saturated: Saturated) -> Self {
-        Self { saturated, because: String::new(), certainty: None, account: None, backlog: None }
+        Self {
+            saturated,
+            because: String::new(),
+            certainty: None,
+            account: None,
+            backlog: None,
+            switches: Vec::new(),
+        }
     }
 }
 
@@ -531,11 +606,18 @@ pub struct RankOutcome {
 /// What the search found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchOutcome {
-    /// Highest rate, all switches together, at which loss stayed within the tolerance and answers
-    /// kept up with packet-ins.
+    /// The lower end of the bracket of the highest loss-free rate, all switches together: loss stayed
+    /// within the tolerance and answers kept up with packet-ins where it was tried.
     pub loss_free_rate: Option<f64>,
-    /// Lowest rate, all switches together, at which it did not; absent if never seen.
+    /// The upper end of the bracket; absent if no rate failed, or the probe was why it did.
     pub lossy_rate: Option<f64>,
+    /// The confidence, 0 to 1, with which the bracket holds the highest loss-free rate; absent where
+    /// an end is missing or the search did not come to its end, and in earlier results.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// The number of trials whose losses delays of the probe may explain, so that they were repeated.
+    #[serde(default)]
+    pub disturbed_trials: u32,
     /// By which rule a rate is loss-free, and how many of its trials agreed, in a sentence or two.
     #[serde(default)]
     pub loss_free_method: String,
@@ -573,9 +655,18 @@ pub struct ThresholdOutcome {
     /// Whether it held. A metric without a value breaks its threshold, and so does a percentile of
     /// the round-trip time that more packet-ins are missing from than lie beyond it.
     pub held: bool,
+    /// Whether it could be tested. A percentile that cannot be stated from the number of samples
+    /// cannot, and its threshold does not hold.
+    #[serde(default = "is_testable")]
+    pub testable: bool,
     /// What the value does not hold, if there is such.
     #[serde(default)]
     pub remark: Option<String>,
+}
+
+/// Thresholds of earlier results were all tested.
+fn is_testable() -> bool {
+    true
 }
 
 impl Point {
@@ -615,6 +706,14 @@ impl RunResult {
             matches!(trial.completion, Completion::Failed { .. }) && ready < handshake.wanted
         };
         trials.peek().is_some() && trials.all(out_of_reach)
+    }
+}
+
+impl RunResult {
+    /// Whether a rank that shared the switches of a trial was lost or failed.
+    pub fn lost_a_rank(&self) -> bool {
+        let mut ranks = self.points.iter().flat_map(|point| &point.trials).flat_map(|t| &t.ranks);
+        ranks.any(|rank| matches!(rank.completion, Completion::Failed { .. }))
     }
 }
 

@@ -29,7 +29,7 @@ use crate::onos;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
 };
-use crate::search::LossFreeSearch;
+use crate::search::{LossFreeSearch, Range};
 use crate::summary::summarize;
 use crate::thresholds::{self, Threshold};
 use crate::trial::together::Word;
@@ -327,8 +327,9 @@ fn run_all(
         }
         PlanKind::Sweep { rates, switches } => runner.sweep(rates, switches)?,
         PlanKind::Search { low, high, precision, loss } => {
-            let search = LossFreeSearch::new(*low, *high, *precision, *loss);
-            runner.search(search)?;
+            let (low, high, precision, loss) = (*low, *high, *precision, *loss);
+            let range = Range { low, high, precision, loss, switches: config.switches.count };
+            runner.search(LossFreeSearch::new(range))?;
         }
         // Its trials are other ones; see [`crate::rfc8456::run()`].
         PlanKind::Rfc8456(_) => {}
@@ -371,7 +372,6 @@ impl Runner<'_> {
 
     fn search(&mut self, mut search: LossFreeSearch) -> Result<(), RunError> {
         let switches = self.config.switches.count;
-        let mut stopped = false;
         while let Some(rate) = search.next_rate() {
             let before = self.point_at(switches, rate).trials.len();
             self.point(switches, rate)?;
@@ -380,11 +380,6 @@ impl Runner<'_> {
                 break;
             }
             let trials = self.point_at(switches, rate).trials.get(before..).unwrap_or_default();
-            // A controller that answers nothing any more was not too slow, at this rate or another.
-            if trials.iter().any(|trial| trial.silence.is_some()) {
-                stopped = true;
-                break;
-            }
             search.observe(rate, trials);
             if trials.iter().all(|trial| trial.handshake.ready == 0) {
                 break;
@@ -393,16 +388,16 @@ impl Runner<'_> {
         self.result.points.sort_by(|a, b| {
             a.rate_per_switch.partial_cmp(&b.rate_per_switch).unwrap_or(Ordering::Equal)
         });
-        let mut found = search.result(switches);
-        if stopped {
-            found.loss_free_rate = None;
+        // A controller that answers nothing any more was not too slow, at this rate or another.
+        if search.has_stopped() {
             self.result.notes.push(
                 "The search ended when the controller stopped answering for good: no rate is named \
                  loss-free, since none was the reason."
                     .into(),
             );
         }
-        self.result.search = Some(found);
+        self.result.notes.extend(switches_apart(&self.result.points));
+        self.result.search = Some(search.result());
         Ok(())
     }
 
@@ -468,9 +463,11 @@ impl Runner<'_> {
                     .to_owned(),
             );
         }
+        let most = MostCpu::of(self.config, self.group.is_some());
         let point = self.point_at(switches, rate);
         point.trials.push(trial);
         point.summary = summary(point);
+        within_host(&mut point.summary, &most);
         self.result.provenance = self.began.provenance();
         self.result.completion = Completion::Partial { reason: "the run is not over".into() };
         let point = self.result.points.iter().find(|point| is_at(point, switches, rate));
@@ -538,6 +535,62 @@ pub(crate) fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     }
+}
+
+/// The most CPU that either side can use, in percent of a core, where it runs on this host.
+struct MostCpu {
+    controller: Option<f64>,
+    probe: Option<f64>,
+}
+
+impl MostCpu {
+    /// The ranks of a group may run on hosts of other sizes.
+    fn of(config: &Config, is_shared: bool) -> Self {
+        let all = host::online_cores().map(|cores| 100.0 * f64::from(cores));
+        let is_remote = matches!(config.controller.process, Some(ProcessSelector::Ssh { .. }));
+        Self {
+            controller: all.filter(|_| !is_remote && !is_shared),
+            probe: all.filter(|_| !is_shared),
+        }
+    }
+}
+
+/// Tells the means of CPU how much there is, so that no interval says more.
+fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
+    for (name, most) in [("controller.cpu", most.controller), ("probe.cpu", most.probe)] {
+        if let (Some(estimate), Some(most)) = (summary.get_mut(name), most) {
+            *estimate = estimate.at_most(most);
+        }
+    }
+}
+
+/// Names the switches that were answered far less than the others in most of the trials of a search in
+/// which any were: its rates are those of these switches.
+fn switches_apart(points: &[Point]) -> Option<String> {
+    const NAMED: usize = 4;
+    let trials = points.iter().flat_map(|point| &point.trials);
+    let apart: Vec<&Trial> = trials.filter(|trial| !trial.verdict.switches.is_empty()).collect();
+    let mut times: BTreeMap<u32, usize> = BTreeMap::new();
+    for switch in apart.iter().flat_map(|trial| &trial.verdict.switches) {
+        *times.entry(*switch).or_default() += 1;
+    }
+    times.retain(|_, times| 2 * *times > apart.len());
+    let count = times.len();
+    let named: Vec<String> = times.keys().take(NAMED).map(u32::to_string).collect();
+    let more = match count.checked_sub(NAMED) {
+        Some(more) if more > 0 => format!(" and {more} more"),
+        _ => String::new(),
+    };
+    let switches = if count == 1 { "switch" } else { "switches" };
+    (count > 0).then(|| {
+        format!(
+            "In {} trials of the search far fewer packet-ins were answered at {switches} {}{more} than \
+             at the others: the loss-free rate is that of {switches} {}{more}.",
+            apart.len(),
+            named.join(", "),
+            named.join(", ")
+        )
+    })
 }
 
 fn is_at(point: &Point, switches: u32, rate: f64) -> bool {

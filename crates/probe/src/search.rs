@@ -5,102 +5,106 @@
 //! observed there, and in the end says what it found. RFC 8456, section 5.1.3, asks for two rates:
 //! the most responses per second of any trial, and the most of any trial without loss.
 //!
-//! *Loss-free.* A rate passes if every packet-in was answered and none piled up: a controller with a
-//! long queue answers everything in the end, also what came faster than it can work (the RFC
-//! likewise counts the responses in the time of the trial). Rates double until one fails; then the
-//! bracket is halved until it is narrow enough. A single trial is a coin with a bias, since a
-//! garbage collection can make a good rate look bad and luck a bad one good. Therefore both ends
-//! of the final bracket must be seen twice, a contradiction is settled by a third trial, and an
-//! end that turns out wrong reopens the bracket. Every repetition at a rate is a vote on it.
+//! *Loss-free* ([`bracket`]). A rate passes if every packet-in was answered and none piled up: a
+//! controller with a long queue answers everything in the end, also what came faster than it can
+//! work (the RFC likewise counts the responses in the time of the trial). The result is a bracket
+//! that holds the highest such rate with a stated confidence.
+//!
+//! *Disturbed trials* ([`observation`]). Where delays of the probe may explain what is missing, the
+//! trial says nothing about the rate and is repeated, three times at most. So is a trial at whose end
+//! the controller was silent: one that rests now and then has not stopped.
 //!
 //! *The maximum.* Above the loss-free rate a controller that loses some may still answer more, and
 //! one that collapses answers less. Rates go on doubling until twice the best one was tried; then
 //! the gaps beside the best are halved where more could be hidden in them.
 //!
-//! *The knee* ([`knee`]) is sought among the rates that passed, up to the loss-free one: beyond, the
-//! response time depends on how long the trial lasts. Rates between that with the most power and
-//! its neighbours are tried until those are near.
+//! *The knee* ([`knee`]) is sought among the trials that passed without a backlog, up to the
+//! loss-free rate: beyond, the response time depends on how long the trial lasts. Rates between that
+//! with the most power and its neighbours are tried until those are near.
 //!
 //! The number of rates tried is bounded in any case.
 
+mod bracket;
 mod knee;
 
-use crate::account::NOTABLE;
-use crate::metrics::Metric;
-use crate::outcome::{Saturated, SearchOutcome, Trial};
+mod observation;
+
+use crate::outcome::{SearchOutcome, Trial};
+use bracket::{Bracket, Method, Votes};
 pub use knee::{Knee, KneeRates, knee};
 use knee::{most, powers};
+pub use observation::Observation;
+use observation::Vote;
 
-/// Points after which a search ends with what it knows. Twelve doublings, ten halvings, the
-/// confirmations and the look above take fewer than half of that.
-const MOST_POINTS: usize = 60;
+/// Points after which a search ends with what it knows. Twelve doublings, a measurement, its checks
+/// and the look above take fewer than half of that.
+const MOST_POINTS: usize = 80;
+/// How often a disturbed trial is repeated.
+const MOST_REPEATS: u32 = 3;
 /// How far the neighbours of the rate with the most power may be from it, as a logarithm. The power
 /// is flat at its top, so that nearer ones tell the knee no better.
 const NEAR: f64 = 0.15;
 
-/// What one trial observed.
+/// The range of a search. Rates are packet-ins per second and switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Observation {
-    /// Packet-ins offered per second, all switches together, as measured.
-    pub offered_rate: f64,
-    /// Packet-ins answered per second, all switches together.
-    pub received_rate: f64,
-    /// Share of the packet-ins due that had no answer, 0 to 1; absent if none was due.
-    pub loss: Option<f64>,
-    /// Mean round-trip time in seconds; absent without samples.
-    pub rtt_mean: Option<f64>,
-    /// Whether packet-ins piled up, so that the rate would have been lost in a longer trial.
-    pub falling_behind: bool,
-    /// Whether the probe itself was the limit, so that the rate was not offered at all.
-    pub limited_by_probe: bool,
+pub struct Range {
+    /// The rate at which the search begins. It goes below only if that rate is not loss-free.
+    pub low: f64,
+    /// The highest rate that is tried.
+    pub high: f64,
+    /// The width that the bracket shall have, as a fraction of the rate.
+    pub precision: f64,
+    /// The share of packet-ins without an answer that counts as loss-free.
+    pub loss: f64,
+    /// The number of switches that are offered the rate each.
+    pub switches: u32,
 }
 
-impl Observation {
-    /// What a trial observed. One that failed lost everything.
-    pub fn of(trial: &Trial) -> Self {
-        let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
-        let counts = &trial.counts;
-        let account = trial.verdict.account.unwrap_or_default();
-        let pile = account.controller.low + account.network.low;
+impl Range {
+    /// The range with its values brought into bounds: rates above zero, `high` at least `low`, a
+    /// precision from 0.001 to 1, a loss from 0 to 1.
+    fn in_bounds(self) -> Self {
+        let low = self.low.max(f64::MIN_POSITIVE);
         Self {
-            offered_rate: trial.rates.offered,
-            received_rate: trial.rates.received,
-            loss: metric("unanswered"),
-            rtt_mean: metric("rtt.mean"),
-            // What was lost, or never left, has its own tolerance.
-            falling_behind: pile.saturating_sub(counts.unanswered()) as f64
-                > NOTABLE * counts.due as f64,
-            limited_by_probe: trial.verdict.saturated == Saturated::Probe,
+            low,
+            high: self.high.max(low),
+            precision: self.precision.clamp(0.001, 1.0),
+            loss: self.loss.clamp(0.0, 1.0),
+            switches: self.switches.max(1),
         }
-    }
-
-    fn passes(&self, tolerance: f64) -> bool {
-        !self.limited_by_probe
-            && !self.falling_behind
-            && self.loss.is_some_and(|loss| loss <= tolerance)
     }
 }
 
 /// A search for the highest rate without loss. Rates are packet-ins per second and switch.
 #[derive(Clone, Debug)]
 pub struct LossFreeSearch {
-    low: f64,
-    high: f64,
-    precision: f64,
-    loss: f64,
+    range: Range,
+    bracket: Bracket,
     /// Ascending by rate.
     tallies: Vec<Tally>,
     points: usize,
+    /// The rate whose trials were all disturbed and are to be repeated, and how often they were.
+    again: Option<f64>,
+    repeats: u32,
+    /// The number of trials that were disturbed.
+    disturbed: u32,
+    /// The number of trials that ended in silence, and of those in a row at one rate.
+    silent: u32,
+    silent_in_row: u32,
+    /// The lowest rate at which no trial was undisturbed.
+    given_up: Option<f64>,
+    /// Whether the controller stopped answering for good.
+    stopped: bool,
 }
 
 /// What the trials at one rate said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Tally {
-    /// That was asked for.
+    /// The rate that was asked for.
     rate: f64,
     passes: u32,
     fails: u32,
-    /// Of the fails, those in which the probe was the limit.
+    /// The number of fails for which the probe is the reason.
     by_probe: u32,
     observations: Vec<Observation>,
 }
@@ -110,17 +114,9 @@ impl Tally {
         self.passes > self.fails
     }
 
-    fn failed(&self) -> bool {
-        self.fails > self.passes
-    }
-
-    fn undecided(&self) -> bool {
-        self.passes == self.fails
-    }
-
     /// Whether the probe is why it failed, if it did.
     fn failed_by_probe(&self) -> bool {
-        self.failed() && 2 * self.by_probe >= self.fails
+        self.fails > self.passes && 2 * self.by_probe >= self.fails
     }
 
     /// Mean of the rates answered; 0 without trials.
@@ -131,53 +127,39 @@ impl Tally {
 }
 
 impl LossFreeSearch {
-    /// A search between `low` and `high`, both included, that ends once the bracket is as narrow
-    /// as `precision`, a fraction of the rate. Up to `loss`, a fraction, counts as loss-free.
-    ///
-    /// Values out of range are brought into it: rates above zero, `high` at least `low`, a
-    /// precision from 0.001 to 1, a loss from 0 to 1.
-    pub fn new(low: f64, high: f64, precision: f64, loss: f64) -> Self {
-        let low = low.max(f64::MIN_POSITIVE);
+    /// A search in a range. Values out of bounds are brought into them.
+    pub fn new(range: Range) -> Self {
+        let range = range.in_bounds();
         Self {
-            low,
-            high: high.max(low),
-            precision: precision.clamp(0.001, 1.0),
-            loss: loss.clamp(0.0, 1.0),
+            range,
+            bracket: Bracket::new(range),
             tallies: Vec::new(),
             points: 0,
+            again: None,
+            repeats: 0,
+            disturbed: 0,
+            silent: 0,
+            silent_in_row: 0,
+            given_up: None,
+            stopped: false,
         }
     }
 
     /// The rate to try next; nothing once the search has ended.
     pub fn next_rate(&self) -> Option<f64> {
-        if self.points >= MOST_POINTS {
+        if self.stopped || self.points >= MOST_POINTS {
             return None;
         }
-        if let Some(tie) = self.tallies.iter().find(|tally| tally.undecided()) {
-            return Some(tie.rate);
-        }
         // The overload comes last, since a controller may carry it over into the next trial.
-        self.next_around_loss()
+        self.again
+            .or_else(|| self.bracket.next_rate())
             .or_else(|| self.next_around_knee())
             .or_else(|| self.next_around_maximum())
     }
 
-    fn next_around_loss(&self) -> Option<f64> {
-        match (self.loss_free(), self.lossy()) {
-            (None, None) => Some(self.low),
-            (None, Some(lossy)) => (lossy.fails < 2).then_some(lossy.rate),
-            (Some(free), None) if free.rate >= self.high => (free.passes < 2).then_some(free.rate),
-            (Some(free), None) => Some((2.0 * free.rate).min(self.high)),
-            (Some(free), Some(lossy)) => {
-                if lossy.rate - free.rate > self.precision * lossy.rate {
-                    Some(f64::midpoint(free.rate, lossy.rate))
-                } else if free.passes < 2 {
-                    Some(free.rate)
-                } else {
-                    (lossy.fails < 2).then_some(lossy.rate)
-                }
-            }
-        }
+    /// Whether the controller answered nothing, or nothing any more, in every repetition of a trial.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// A rate at which more may be answered than at any so far.
@@ -186,22 +168,22 @@ impl LossFreeSearch {
         let (at, most) = (self.tallies.get(peak)?, self.tallies.get(peak)?.answered());
         let highest = self.tallies.last()?;
         // As much as at the peak, within the precision, may be answered from a lower rate on.
-        let enough = |tally: &Tally| tally.answered() >= (1.0 - self.precision) * most;
+        let enough = |tally: &Tally| tally.answered() >= (1.0 - self.range.precision) * most;
         let best = self.tallies.iter().find(|tally| enough(tally)).map_or(at.rate, |t| t.rate);
-        let doubled = (2.0 * highest.rate).min(self.high);
+        let doubled = (2.0 * highest.rate).min(self.range.high);
         // What the probe could not offer, nobody answers.
         if most <= 0.0 || highest.failed_by_probe() {
             return None;
         }
-        if highest.rate < 2.0 * best && highest.rate < self.high {
+        if highest.rate < 2.0 * best && highest.rate < self.range.high {
             return Some(doubled);
         }
         // More can be hidden beside the peak where the answered rate falls off, and nowhere can it
         // be above the rate that is offered.
-        let near = self.precision.max(NEAR);
+        let near = self.range.precision.max(NEAR);
         let hidden = |below: &Tally, above: &Tally, other: &Tally| {
             let wide = above.rate - below.rate > near * above.rate;
-            let gain = above.rate * (1.0 - self.precision) > most;
+            let gain = above.rate * (1.0 - self.range.precision) > most;
             (wide && gain && !enough(other))
                 .then(|| (above.rate / below.rate, f64::midpoint(below.rate, above.rate)))
         };
@@ -231,12 +213,16 @@ impl LossFreeSearch {
     /// What the trials that passed observed at the rates that did, up to the loss-free one, with
     /// the rates that were asked for, times a number.
     fn loss_free_observations(&self, times: f64) -> impl Iterator<Item = Observation> {
-        let most = self.loss_free().map_or(0.0, |free| free.rate);
+        let most = self.bracket.free().unwrap_or(0.0) * (1.0 + f64::EPSILON);
         let rates = self.tallies.iter().filter(move |tally| tally.passed() && tally.rate <= most);
         rates.flat_map(move |tally| {
-            let passed = tally.observations.iter().filter(|one| one.passes(self.loss));
+            let passed = tally.observations.iter().filter(|one| self.is_for_knee(one));
             passed.map(move |one| Observation { offered_rate: times * tally.rate, ..*one })
         })
+    }
+
+    fn is_for_knee(&self, observation: &Observation) -> bool {
+        !observation.backlogged && observation.vote(self.range.loss) == Vote::Pass
     }
 
     /// Tells what the trials at a rate that [`LossFreeSearch::next_rate`] named observed. A trial
@@ -248,69 +234,146 @@ impl LossFreeSearch {
 
     fn take(&mut self, rate: f64, observations: &[Observation]) {
         self.points += 1;
-        let at = self.tallies.partition_point(|tally| tally.rate < rate);
-        if self.tallies.get(at).is_none_or(|tally| tally.rate > rate) {
-            let tally = Tally { rate, passes: 0, fails: 0, by_probe: 0, observations: Vec::new() };
-            self.tallies.insert(at, tally);
-        }
-        let Some(tally) = self.tallies.get_mut(at) else { return };
+        let mut votes = Votes::default();
+        let (mut disturbed, mut silent) = (0, 0);
         for observation in observations {
-            let passed = observation.passes(self.loss);
-            tally.passes += u32::from(passed);
-            tally.fails += u32::from(!passed);
-            tally.by_probe += u32::from(observation.limited_by_probe);
-            tally.observations.push(*observation);
+            votes.wanted = observation.wanted;
+            match observation.vote(self.range.loss) {
+                Vote::Pass => votes.passes += 1,
+                Vote::Fail => votes.fails += 1,
+                Vote::Disturbed => {
+                    disturbed += 1;
+                    continue;
+                }
+                Vote::Silent => {
+                    silent += 1;
+                    continue;
+                }
+            }
+            votes.answered.push(observation.received_rate / f64::from(self.range.switches));
+            if observation.offered_rate > 0.0 {
+                votes.kept_up.push(observation.received_rate / observation.offered_rate);
+            }
+            votes.longest_gap = votes.longest_gap.max(observation.longest_gap);
+        }
+        self.disturbed += disturbed;
+        self.silent += silent;
+        let is_open = votes.passes + votes.fails == 0 && disturbed + silent > 0;
+        self.silent_in_row = if is_open { self.silent_in_row + silent } else { 0 };
+        if is_open && self.repeats < MOST_REPEATS {
+            self.repeats += 1;
+            self.again = Some(rate);
+            self.tally(rate).observations.extend_from_slice(observations);
+            return;
+        }
+        if is_open {
+            self.stopped = disturbed == 0 && self.silent_in_row > MOST_REPEATS;
+            if self.bracket.next_rate() == Some(rate) {
+                self.given_up = Some(self.given_up.map_or(rate, |lowest| lowest.min(rate)));
+            }
+            (votes.fails, votes.by_probe) = (1, 1);
+        }
+        (self.again, self.repeats) = (None, 0);
+        let tally = self.tally(rate);
+        tally.passes += votes.passes;
+        tally.fails += votes.fails;
+        tally.by_probe += votes.by_probe;
+        tally.observations.extend_from_slice(observations);
+        if self.bracket.next_rate() == Some(rate) && votes.passes + votes.fails > 0 {
+            self.bracket.take(&votes);
         }
     }
 
-    /// What is known so far, for all of a number of switches together; final once
-    /// [`LossFreeSearch::next_rate`] names no rate.
-    pub fn result(&self, switches: u32) -> SearchOutcome {
-        let all = f64::from(switches);
-        let (loss_free, lossy) = (self.loss_free(), self.lossy());
-        let by_probe = lossy.is_some_and(Tally::failed_by_probe);
+    /// The tally of a rate, made if there is none yet.
+    fn tally(&mut self, rate: f64) -> &mut Tally {
+        let at = self.tallies.partition_point(|tally| tally.rate < rate);
+        if self.tallies.get(at).is_none_or(|tally| tally.rate > rate) {
+            self.tallies.insert(at, Tally { rate, ..Tally::default() });
+        }
+        &mut self.tallies[at]
+    }
+
+    /// What is known so far, for all switches together; final once [`LossFreeSearch::next_rate`]
+    /// names no rate.
+    pub fn result(&self) -> SearchOutcome {
+        let all = f64::from(self.range.switches);
+        let bracket = &self.bracket;
         let peak = self.peak().and_then(|peak| self.tallies.get(peak));
         let knee = knee(&self.loss_free_observations(all).collect::<Vec<_>>());
         SearchOutcome {
-            loss_free_rate: loss_free.map(|tally| all * tally.rate),
-            // What the probe could not offer says nothing about the controller.
-            lossy_rate: lossy.filter(|_| !by_probe).map(|tally| all * tally.rate),
+            loss_free_rate: bracket.free().filter(|_| !self.stopped).map(|rate| all * rate),
+            lossy_rate: bracket.lossy().map(|rate| all * rate),
+            confidence: bracket.confidence().filter(|_| !self.stopped),
             loss_free_method: self.rule(),
+            disturbed_trials: self.disturbed,
             maximum_received_rate: peak.map_or(0.0, Tally::answered),
             maximum_at_rate: peak.filter(|peak| peak.answered() > 0.0).map(|peak| all * peak.rate),
             knee_rate: knee.found.map(|found| found.rate),
             knee_low_rate: knee.found.map(|found| found.low),
             knee_high_rate: knee.found.map(|found| found.high),
             knee_method: knee.method,
-            limited_by_probe: by_probe,
+            limited_by_probe: bracket.by_probe,
         }
     }
 
-    /// By which rule a rate is loss-free, and how clearly the one that was found is.
+    /// By which rule a rate is loss-free, and how the bracket was made.
     fn rule(&self) -> String {
-        let votes = match self.loss_free() {
-            Some(free) => format!("{} of {} there", free.passes, free.passes + free.fails),
-            None => "there is no such rate".to_owned(),
-        };
-        format!(
-            "Loss-free: at most {} % lost and nothing piled up in a majority of the trials ({votes}), \
-             and at every lower rate tried. The limit that a point names is the most serious that \
-             any of its trials met.",
-            100.0 * self.loss
-        )
-    }
-
-    /// The lowest rate that failed.
-    fn lossy(&self) -> Option<&Tally> {
-        self.tallies.iter().find(|tally| tally.failed())
-    }
-
-    /// The highest rate below it that passed.
-    fn loss_free(&self) -> Option<&Tally> {
-        let end = self.lossy().map_or(f64::INFINITY, |lossy| lossy.rate);
-        self.tallies.iter().rev().find(|tally| tally.passed() && tally.rate < end)
+        let all = f64::from(self.range.switches);
+        let mut text =
+            format!("Loss-free: at most {} % lost and nothing piled up. ", 100.0 * self.range.loss);
+        text.push_str(&match self.bracket.method() {
+            _ if self.stopped => "The controller stopped answering, so that no rate is named.".into(),
+            Method::Unfinished => "The search ended before the rate was known.".to_owned(),
+            Method::NothingPassed => {
+                let lowest = self.tallies.first().map_or(self.range.low, |tally| tally.rate);
+                format!("No rate was, down to {:.3}/s.", all * lowest)
+            }
+            Method::NothingFailed(passes) => {
+                format!("No rate failed; the highest that was tried passed {passes} times.")
+            }
+            Method::LimitedByProbe => {
+                "Above, the probe was the limit, so that no upper end is known.".to_owned()
+            }
+            Method::ByMeasurement(measured) => format!(
+                "Offered more than it takes, the controller answered {:.1}/s in {} trials ({:.1} to \
+                 {:.1}/s: Student's interval at 98 %, widened by the longest gap between answers). Just \
+                 below the lower end every check was loss-free, and 5 % above the upper end none \
+                 answered more.",
+                all * measured.rate,
+                measured.trials,
+                all * measured.low,
+                all * measured.high
+            ),
+            Method::ByVotes => "The answers under overload do not show the rate, so that it was found by \
+                 halving; at each end at least six of six, or nine of ten, fresh trials agreed."
+                .to_owned(),
+        });
+        if self.disturbed > 0 {
+            text.push_str(&format!(
+                " Delays of the probe or its host may explain the losses of {} trials: they count \
+                 neither for nor against a rate and were repeated, three times at most.",
+                self.disturbed
+            ));
+        }
+        if let Some(rate) = self.given_up.filter(|_| self.bracket.by_probe && !self.stopped) {
+            text.push_str(&format!(
+                " At {:.1}/s no trial was undisturbed, so that the rate found may be too low: it is \
+                 the host's pauses that lowered it.",
+                all * rate
+            ));
+        }
+        if self.silent > 0 && !self.stopped {
+            text.push_str(&format!(
+                " In {} trials the controller was silent to the end and answered again in the next; \
+                 they were repeated. A longer --drain waits for it.",
+                self.silent
+            ));
+        }
+        text
     }
 }
 
+#[cfg(test)]
+mod coverage;
 #[cfg(test)]
 mod tests;

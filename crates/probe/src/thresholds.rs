@@ -47,12 +47,22 @@ impl Threshold {
             Comparison::Less | Comparison::LessOrEqual | Comparison::Equal
         );
         let speaks = !bounds || absent.as_ref().is_none_or(|absent| !absent.decides);
+        let mut lacking =
+            point.trials.iter().filter_map(|trial| self.metric.lacking_samples(trial));
+        let lacking = lacking.next();
+        let untestable = lacking.map(|lacking| {
+            format!(
+                "cannot be tested: it takes {} samples, not {}",
+                lacking.needed, lacking.samples
+            )
+        });
         ThresholdOutcome {
             condition: self.condition.to_string(),
             point: point.label(),
             value,
             held: complete && speaks && value.is_some_and(|value| self.holds(value)),
-            remark: absent.map(|absent| absent.remark),
+            testable: untestable.is_none(),
+            remark: untestable.or(absent.map(|absent| absent.remark)),
         }
     }
 }
@@ -273,8 +283,8 @@ mod tests {
     /// A controller that was gone for two of six seconds: all that left was answered.
     fn controller_was_gone() -> Point {
         let mut trial = trial();
-        trial.counts = Counts { due: 120, sent: 79, answered: 79, unsent: 41, ..trial.counts };
-        trial.rtt_from_due = Latency { samples: 79, p99_ns: 2_000_000, ..Latency::default() };
+        trial.counts = Counts { due: 1200, sent: 790, answered: 790, unsent: 410, ..trial.counts };
+        trial.rtt_from_due = Latency { samples: 790, p99_ns: 2_000_000, ..Latency::default() };
         trial.rtt_from_sent = trial.rtt_from_due;
         point_of(vec![trial])
     }
@@ -283,11 +293,11 @@ mod tests {
     fn what_never_left_breaks_thresholds_on_loss_and_on_round_trip_times() {
         let point = controller_was_gone();
         for (condition, value, held) in [
-            ("loss == 0", 41.0 / 120.0, false),
-            ("loss < 50%", 41.0 / 120.0, true),
-            ("lost < 10", 41.0, false),
-            ("unsent == 0", 41.0, false),
-            ("unanswered <= 34.2%", 41.0 / 120.0, true),
+            ("loss == 0", 410.0 / 1200.0, false),
+            ("loss < 50%", 410.0 / 1200.0, true),
+            ("lost < 10", 410.0, false),
+            ("unsent == 0", 410.0, false),
+            ("unanswered <= 34.2%", 410.0 / 1200.0, true),
             ("rtt.p99 < 50ms", 0.002, false),
             ("rtt.p50 < 50ms", 0.0, true),
             ("rtt_from_sent.p99 < 50ms", 0.002, true),
@@ -299,18 +309,36 @@ mod tests {
             assert!((measured - value).abs() < 1e-9, "{condition}: {measured}");
         }
         let remark = |condition| evaluate(&[parse(condition)], &point).remove(0).remark;
-        assert_eq!(remark("loss == 0").as_deref(), Some("with 41 of 120 due that never left"));
-        let missing = "41 of 120 have none, more than it may pass over";
+        assert_eq!(remark("loss == 0").as_deref(), Some("with 410 of 1200 due that never left"));
+        let missing = "410 of 1200 have none, more than it may pass over";
         assert_eq!(remark("rtt.p99 < 50ms").as_deref(), Some(missing));
-        assert_eq!(remark("rtt.p50 < 50ms").as_deref(), Some("41 of 120 have none"));
+        assert_eq!(remark("rtt.p50 < 50ms").as_deref(), Some("410 of 1200 have none"));
         assert_eq!(remark("rtt_from_sent.p99 < 50ms"), None);
+    }
+
+    #[test]
+    fn a_percentile_without_a_sample_beyond_it_cannot_be_tested() {
+        let mut trial = trial();
+        trial.counts = Counts { due: 150, sent: 150, answered: 150, ..trial.counts };
+        trial.rtt_from_due = Latency { samples: 150, p999_ns: 1_000, ..Latency::default() };
+        let point = point_of(vec![trial]);
+        let outcome = evaluate(&[parse("rtt.p999 < 1s")], &point).remove(0);
+        assert_eq!((outcome.value, outcome.held, outcome.testable), (None, false, false));
+        let remark = outcome.remark.as_deref();
+        assert_eq!(remark, Some("cannot be tested: it takes 1000 samples, not 150"));
+        let outcome = evaluate(&[parse("rtt.p99 < 1s")], &point).remove(0);
+        assert!(outcome.held && outcome.testable, "{outcome:?}");
+        // Nor has the summary, or JSON, such a value.
+        assert!(!point.summary.contains_key("rtt.p999") && point.summary.contains_key("rtt.p99"));
+        let json = serde_json::to_value(point.trials[0].rtt_from_due).expect("JSON");
+        assert!(json["p999_ns"].is_null() && json["p99_ns"].is_u64(), "{json}");
     }
 
     #[test]
     fn a_percentile_may_pass_over_what_lies_beyond_it() {
         let mut trial = trial();
-        trial.counts = Counts { due: 1000, sent: 1000, answered: 990, lost: 10, ..trial.counts };
-        trial.rtt_from_due = Latency { samples: 990, ..Latency::default() };
+        trial.counts = Counts { due: 2000, sent: 2000, answered: 1980, lost: 20, ..trial.counts };
+        trial.rtt_from_due = Latency { samples: 1980, ..Latency::default() };
         let point = point_of(vec![trial]);
         for (condition, held) in
             [("rtt.p99 < 1s", true), ("rtt.p999 < 1s", false), ("rtt.max < 1s", false)]

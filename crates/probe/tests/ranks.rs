@@ -9,9 +9,9 @@ use controllers::application::Application;
 use controllers::openflow::{Controller, Options};
 use controllers::p4runtime::{self, Target};
 use probe::config::{Config, Origin, Resolved, Settings};
-use probe::outcome::{Completion, Counts, RunResult, Trial};
+use probe::outcome::{Completion, Counts, RunResult, Saturated, Trial};
 use probe::{Live, RunContext, Watcher};
-use ranks::{Group, in_memory};
+use ranks::{Event, Group, Link, MemoryLink, Rank, in_memory};
 
 struct Nobody;
 
@@ -185,6 +185,134 @@ fn a_rank_that_dies_ends_the_run_with_what_is_there() {
         assert!(trials[0].ranks[1].completion == Completion::Complete);
         assert!(trials[0].ranks[1].counts.answered > 0);
     });
+}
+
+/// The link of a rank that is killed, or stopped, at a moment of the test's choice.
+#[derive(Debug)]
+struct Fated {
+    link: Option<MemoryLink>,
+    size: u32,
+    rank: Rank,
+    fate: Fate,
+    /// Whether its time has come, and whether the run is over for everybody else.
+    has_come: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
+    is_told: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// The process is gone: the others hear of that at once.
+    Killed,
+    /// The process says and hears nothing any more.
+    Stopped,
+}
+
+impl Link for Fated {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn send(&mut self, to: Rank, message: &[u8]) {
+        if !self.has_come.load(Ordering::Relaxed)
+            && let Some(link) = &mut self.link
+        {
+            link.send(to, message);
+        }
+    }
+
+    fn receive(&mut self, patience: Duration) -> Option<Event> {
+        if !self.has_come.load(Ordering::Relaxed) {
+            return self.link.as_mut()?.receive(patience);
+        }
+        if self.fate == Fate::Killed {
+            self.link = None;
+        }
+        std::thread::sleep(patience);
+        // So that the thread ends as well, once the process would no longer be there.
+        let ends = self.fate == Fate::Killed || self.is_over.load(Ordering::Relaxed);
+        let is_news = ends && !std::mem::replace(&mut self.is_told, ends);
+        is_news.then(|| Event::Lost { rank: Rank::FIRST, cause: "the test is over".to_owned() })
+    }
+}
+
+/// Runs with three ranks, of which the last meets its fate while packet-ins are measured.
+fn with_a_fate(fate: Fate) -> RunResult {
+    beside_controller(|address| {
+        let resolved = configuration(address, &[("timing.drain", "200ms")]);
+        let mut links = in_memory(3).into_iter();
+        let mut first = Group::from(links.next().expect("a first rank"));
+        let (good, link) = (links.next().expect("a second"), links.next());
+        let (has_come, is_over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let (config, size, rank) = (&resolved.config, 3, Rank(2));
+        let fated = Fated {
+            link,
+            size,
+            rank,
+            fate,
+            has_come: has_come.clone(),
+            is_over: is_over.clone(),
+            is_told: false,
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(move || follow(config, Group::from(good)));
+            let (live, interrupt) = (Arc::new(Live::default()), Arc::<AtomicBool>::default());
+            let seen = live.clone();
+            std::thread::spawn(move || {
+                while seen.phase() != probe::Phase::Measuring {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                has_come.store(true, Ordering::Relaxed);
+            });
+            scope.spawn(move || {
+                let mut group = Group::new(Box::new(fated));
+                let _ = probe::follow(config, &live, &interrupt, &mut group);
+            });
+            let result = probe::lead(config, context(&resolved), &mut Nobody, &mut first);
+            is_over.store(true, Ordering::Relaxed);
+            result.expect("a result")
+        })
+    })
+}
+
+/// What was due at the switches of a rank that is gone stays due: no share is of less than was asked
+/// for, and the verdict knows of it.
+#[track_caller]
+fn assert_due_stays_due(result: &RunResult, cause: &str) {
+    let Completion::Partial { reason } = &result.completion else {
+        panic!("{:?}", result.completion)
+    };
+    assert!(reason.contains("rank 2, with 4 switches from number 6, was lost"), "{reason}");
+    assert!(reason.contains(cause), "{reason}");
+    assert!(result.lost_a_rank());
+    let trial = trials(result)[0];
+    let counts = trial.counts;
+    assert_eq!((trial.per_switch.len(), trial.ranks.len()), (10, 3));
+    let lost = &trial.ranks[2].counts;
+    // Four of ten switches, at 40/s for a second each.
+    assert!((100..230).contains(&lost.due), "{lost:?}");
+    assert_eq!((lost.unsent, lost.answered), (lost.due, 0));
+    assert_eq!(counts.due, trial.ranks.iter().map(|rank| rank.counts.due).sum::<u64>());
+    assert_eq!(counts.due, counts.answered + counts.lost + counts.unsent, "{counts:?}");
+    assert!(counts.unsent >= lost.due, "{counts:?}");
+    assert!(counts.unanswered_share().is_some_and(|share| share > 0.25), "{counts:?}");
+    assert_eq!(trial.verdict.saturated, Saturated::Probe, "{:?}", trial.verdict);
+    let told = trial.notes.iter().any(|note| note.contains("What rank 2 measured is lost with it"));
+    assert!(told, "{:?}", trial.notes);
+}
+
+#[test]
+fn packet_ins_of_a_rank_that_is_killed_stay_due() {
+    assert_due_stays_due(&with_a_fate(Fate::Killed), "it ended");
+}
+
+#[test]
+fn a_rank_that_is_stopped_fails_the_run() {
+    assert_due_stays_due(&with_a_fate(Fate::Stopped), "its process is stopped, or its host hangs");
 }
 
 #[test]

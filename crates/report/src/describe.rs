@@ -207,15 +207,21 @@ pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
         (Some(low), Some(high)) => format!("between {} and {}", rate(low), rate(high)),
         _ => String::new(),
     };
+    let sure = search.confidence.map_or_else(String::new, |confidence| {
+        format!("both ends with {:.0} % confidence", 100.0 * confidence)
+    });
     let at =
         search.maximum_at_rate.map_or_else(String::new, |at| format!("at {} offered", rate(at)));
     [
-        row("highest loss-free rate", search.loss_free_rate, "none was loss-free", String::new()),
+        row("loss-free up to at least", search.loss_free_rate, "none was loss-free", sure.clone()),
         row(
-            "lowest with loss or backlog",
+            "and up to at most",
             search.lossy_rate,
-            "never seen; raise --search-high",
-            String::new(),
+            match search.limited_by_probe {
+                true => "not known, since the probe was the limit",
+                false => "no rate failed; raise --search-high",
+            },
+            sure,
         ),
         row("highest rate answered", Some(search.maximum_received_rate), "", at),
         row("knee of the response time", search.knee_rate, "not found", interval),

@@ -170,8 +170,11 @@ fn thresholds(result: &RunResult, layout: Layout) -> String {
     }
     let mut grid = Grid::new(columns);
     for threshold in &result.thresholds {
-        let (word, paint) =
-            if threshold.held { ("pass", Paint::Good) } else { ("FAIL", Paint::Bad) };
+        let (word, paint) = match (threshold.held, threshold.testable) {
+            (true, _) => ("pass", Paint::Good),
+            (false, true) => ("FAIL", Paint::Bad),
+            (false, false) => ("UNTESTABLE", Paint::Bad),
+        };
         let mut row = vec![
             Cell::painted(word, paint),
             Cell::new(printable(&threshold.condition)),
@@ -183,10 +186,17 @@ fn thresholds(result: &RunResult, layout: Layout) -> String {
         }
         grid.row(row);
     }
-    let failed = result.thresholds.iter().filter(|t| !t.held).count();
-    let heading = match failed {
-        0 => "Thresholds: all held".to_owned(),
-        n => format!("Thresholds: {n} of {} broken", result.thresholds.len()),
+    let count = |testable| {
+        result.thresholds.iter().filter(|one| !one.held && one.testable == testable).count()
+    };
+    let all = result.thresholds.len();
+    let heading = match (count(true), count(false)) {
+        (0, 0) => "Thresholds: all held".to_owned(),
+        (broken, 0) => format!("Thresholds: {broken} of {all} broken"),
+        (0, untestable) => format!("Thresholds: {untestable} of {all} cannot be tested"),
+        (broken, untestable) => {
+            format!("Thresholds: {broken} of {all} broken, {untestable} cannot be tested")
+        }
     };
     layout.heading(&heading) + &grid.render(layout)
 }

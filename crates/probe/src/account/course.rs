@@ -1,6 +1,7 @@
 //! The course of a trial: packet-ins and answers over time.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use statistics::{Confidence, mean, standard_deviation, student_t};
 
@@ -54,6 +55,7 @@ pub(crate) struct Course {
     /// Whether the probe's own windows were closed in each interval, or may have been.
     pub(crate) is_hidden: Vec<bool>,
     pub(crate) hidden: Hidden,
+    pub(crate) undisturbed: Undisturbed,
 }
 
 /// Packet-ins of the times in which the probe's own windows were closed, or may have been. The
@@ -70,6 +72,31 @@ pub(crate) struct Hidden {
 impl Hidden {
     pub(crate) fn all(self) -> u64 {
         self.growth + self.passed_over
+    }
+}
+
+/// The answers that arrived in the window while no late burst disturbed the controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Undisturbed {
+    pub(crate) answers: u64,
+    /// The mean of their round-trip times from sent, in nanoseconds.
+    pub(crate) rtt_mean: Option<f64>,
+}
+
+impl Undisturbed {
+    /// Reads the answers from what the engine threads saw.
+    pub(crate) fn of(observed: &Observed, window: Window) -> Self {
+        Course::of(observed, window, &[]).undisturbed
+    }
+
+    fn sum<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Self {
+        let (mut answers, mut timed, mut rtt) = (0, 0, 0);
+        for interval in intervals {
+            answers += interval.answers;
+            timed += interval.timed;
+            rtt += interval.rtt;
+        }
+        Self { answers, rtt_mean: (timed > 0).then(|| rtt as f64 / timed as f64) }
     }
 }
 
@@ -108,7 +135,7 @@ impl Course {
             let net: i64 = those.map(|(one, _)| one.passed_over).sum();
             u64::try_from(net).unwrap_or(0)
         };
-        let undisturbed = inside().filter(|(_, disturbed)| !**disturbed);
+        let undisturbed = || inside().filter(|(_, disturbed)| !**disturbed).map(|(one, _)| one);
         // A burst before the window may have filled the queue with which it begins.
         let from = (0..first).rev().take_while(|place| disturbed[*place]).last().unwrap_or(first);
         let passed_over = passed(false);
@@ -128,7 +155,8 @@ impl Course {
             passed_over,
             passed_over_undisturbed: passed(true).min(passed_over),
             late: entries.iter().take(end).skip(from).map(|one| one.late).sum(),
-            due_undisturbed: undisturbed.map(|(one, _)| one.due - one.handled).sum(),
+            due_undisturbed: undisturbed().map(|one| one.due - one.handled).sum(),
+            undisturbed: Undisturbed::sum(undisturbed()),
             held_most: held_most(entries, &series, end),
             held: edges(&series.held),
             refused: edges(&series.refused),
@@ -271,7 +299,17 @@ pub(super) fn upper(values: &[f64]) -> Option<f64> {
 
 fn margin(values: &[f64]) -> Option<f64> {
     let deviation = standard_deviation(values)?;
-    let each = 2.0 * (1.0 - CONFIDENCE) / BLOCKS.len() as f64;
-    let t = student_t(Confidence::new(1.0 - each)?, (values.len() - 1) as f64);
+    let freedom = values.len().checked_sub(1)?;
+    let t = QUANTILES.get(freedom).copied().unwrap_or_else(|| quantile(freedom));
     Some(t * deviation / (values.len() as f64).sqrt())
+}
+
+/// Student's quantiles by degrees of freedom, up to those of the most blocks: each takes a while to
+/// compute.
+static QUANTILES: LazyLock<Vec<f64>> = LazyLock::new(|| (0..BLOCKS[0]).map(quantile).collect());
+
+fn quantile(freedom: usize) -> f64 {
+    let each = 2.0 * (1.0 - CONFIDENCE) / BLOCKS.len() as f64;
+    let confidence = Confidence::new(1.0 - each).unwrap_or(Confidence::P99);
+    student_t(confidence, freedom as f64)
 }

@@ -17,6 +17,8 @@ const MOST_WAIT: f64 = 0.5;
 /// The share of its time for which the connections of a flood take no more where not the probe is
 /// the limit.
 const BLOCKED: f64 = 0.5;
+/// The packet-ins that a switch must have sent at least to be taken for one that is never answered.
+const LEAST_OF_DEAD: u64 = 10;
 
 /// The verdict on what was measured.
 pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
@@ -25,8 +27,8 @@ pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
     }
     match evidence.mode {
         Mode::Open => open(evidence),
-        Mode::Closed { window, .. } => closed(evidence, window),
-        Mode::Flood => flood(evidence),
+        Mode::Closed { window, .. } => with_dead(closed(evidence, window), evidence),
+        Mode::Flood => with_dead(flood(evidence), evidence),
     }
 }
 
@@ -73,12 +75,12 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     let words = Words { evidence, explained: &explained };
     let account = explained.account;
     let mut apart = apart(evidence.switches);
-    // What bursts cost may fall on the switches that happen to come last in them.
-    if apart.iter().map(|switch| switch.counts.lost).sum::<u64>() <= explained.course.late {
+    if is_within_bursts(&apart, evidence, explained.course.late) {
         apart.clear();
     }
     let verdict = |saturated, because: String| Verdict {
         because,
+        switches: apart.iter().map(|switch| switch.index).collect(),
         account: Some(account),
         certainty: certainty(saturated, &account),
         backlog: sentence::backlog(&words),
@@ -119,6 +121,21 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
         return verdict(Saturated::Probe, words.bursts());
     }
     verdict(Saturated::Unknown, words.untold())
+}
+
+/// Whether late bursts of the probe may have cost what some switches lost. What bursts cost may fall
+/// on the switches that happen to come last in them, each of which has its share of the late
+/// packet-ins. A switch that was never answered lost more than its share.
+fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
+    /// The factor by which a switch may exceed its share by chance.
+    const UNEVEN: f64 = 2.0;
+    let each = UNEVEN * late as f64 / evidence.switches.len().max(1) as f64;
+    let within = |switch: &&SwitchOutcome| {
+        let counts = &switch.counts;
+        let is_dead = counts.answered == 0 && counts.sent >= LEAST_OF_DEAD;
+        !is_dead && counts.lost as f64 <= each
+    };
+    apart.iter().all(within)
 }
 
 /// Returns the certainty with which a side was the limit.
@@ -199,6 +216,28 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     let mut these = these.to_vec();
     these.sort_by_key(|switch| switch.index);
     these
+}
+
+/// Switches that had no answer in the window while the others had: a third of all at most. In a closed
+/// loop such a switch may have sent nothing in the window either, since it waits for an answer.
+fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
+    let is_dead =
+        |switch: &&SwitchOutcome| switch.counts.answered == 0 && switch.received_rate == 0.0;
+    let dead: Vec<&SwitchOutcome> = switches.iter().filter(is_dead).collect();
+    if dead.len() <= switches.len() / 3 { dead } else { Vec::new() }
+}
+
+/// Adds the switches that had no answer to a verdict on a loop or a flood, which has no account.
+fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
+    let dead = dead(evidence.switches);
+    if dead.is_empty() {
+        return verdict;
+    }
+    Verdict {
+        because: format!("{} {}", verdict.because, sentence::dead(&dead)),
+        switches: dead.iter().map(|switch| switch.index).collect(),
+        ..verdict
+    }
 }
 
 /// Judges a closed loop. Its limit is the station at which packet-ins wait for each other. Where

@@ -115,8 +115,11 @@ impl Observed {
             all.absent = all.absent.max(recorder.absent());
             all.due_while_away_at_end +=
                 due_before(&tally.intervals, window, recorder.away_at_end());
-            // Every thread waits while the controller does nothing.
-            all.longest_gap = all.longest_gap.min(tally.longest_gap());
+            // Every thread waits while the controller does nothing. One whose switches have no
+            // answers saw no gap.
+            if tally.longest_gap() > 0 {
+                all.longest_gap = all.longest_gap.min(tally.longest_gap());
+            }
             blocked += recorder.blocked();
             switches += recorder.switches.len() as u64;
             for record in &recorder.switches {

@@ -1,5 +1,7 @@
 //! An account in words.
 
+use statistics::can_state;
+
 use super::{Edges, Evidence, Explained};
 use crate::ledger::{Hindered, LATE};
 use crate::outcome::{Backlog, Latency, Saturated, Silence, SwitchOutcome};
@@ -355,6 +357,13 @@ pub(super) fn sent_again(evidence: &Evidence<'_>) -> String {
 fn departures(send_lag: &Latency) -> String {
     let median = send_lag.p50_ns as f64 / 1e3;
     let milliseconds = |ns: u64| ns as f64 / 1e6;
+    if !can_state(0.99, send_lag.samples) {
+        let most = milliseconds(send_lag.max_ns);
+        return match send_lag.max_ns <= LATE {
+            true => format!("Everything left on time (send lag {most:.3} ms at most)"),
+            false => format!("Not everything left on time (send lag {most:.3} ms at most)"),
+        };
+    }
     if send_lag.p99_ns <= LATE {
         format!("Everything left on time (median send lag {median:.1} µs)")
     } else if send_lag.p95_ns <= LATE {
@@ -385,6 +394,18 @@ pub(super) fn stopped(silence: &Silence) -> String {
         silence.switch,
         silence.frame
     )
+}
+
+/// Names switches that had no answer.
+pub(super) fn dead(switches: &[&SwitchOutcome]) -> String {
+    let named: Vec<String> =
+        switches.iter().take(NAMED).map(|switch| switch.index.to_string()).collect();
+    let more = match switches.len().checked_sub(NAMED) {
+        Some(more) if more > 0 => format!(" and {more} more"),
+        _ => String::new(),
+    };
+    let noun = if switches.len() == 1 { "Switch" } else { "Switches" };
+    format!("{noun} {}{more} had no answer.", named.join(", "))
 }
 
 /// A number with its thousands apart: `186,002`.

@@ -12,8 +12,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::{
-    ControllerWork, Edges, Evidence, HostWork, InSockets, Observed, ProbeWork, Times, explain,
-    verdict,
+    ControllerWork, Edges, Evidence, HostWork, InSockets, Observed, ProbeWork, Times, Undisturbed,
+    explain, verdict,
 };
 use crate::config::Mode;
 use crate::engine::Recorder;
@@ -165,6 +165,7 @@ pub(super) struct Outcome {
     pub(super) answers_to_earlier: u64,
     pub(super) left_in_window: u64,
     pub(super) passed_over_in_window: u64,
+    pub(super) undisturbed: Undisturbed,
     /// Packet-ins that left and were not answered at both edges of the window, and those that were
     /// due and had not left, as the simulation saw them.
     pub(super) outstanding: Edges,
@@ -676,6 +677,7 @@ impl World<'_> {
             verdict: verdict(&evidence),
             account: explained.account,
             passed_over_in_window: explained.course.passed_over,
+            undisturbed: explained.course.undisturbed,
             counts,
             answers_in_window,
             answers_to_earlier,

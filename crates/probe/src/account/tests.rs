@@ -312,6 +312,28 @@ fn others() -> Vec<Case> {
         ("sleeps and waits as little as it runs", CONTROLLER, "its backlog grew", {
             shared(2.0, 2.0)
         }),
+        ("capped switch of 200", CONTROLLER, "At switch 7 ", {
+            some(200, |controller| {
+                controller.capped = Some((7, 8.0));
+                controller.rate = 5_000.0;
+            })
+        }),
+        ("dead switch of 200, probe away", CONTROLLER, "At switch 7 0 of 200", {
+            let dead = some(200, |controller| {
+                controller.dead = vec![7];
+                controller.rate = 5_000.0;
+            });
+            Scenario { probe: away(0.3), ..dead }
+        }),
+        (
+            "dead switch of 16, closed",
+            CONTROLLER,
+            "Switch 7 had no answer.",
+            Scenario {
+                controller: controller(|controller| controller.dead = vec![7]),
+                ..closed(1, 25e-6, 16)
+            },
+        ),
         ("closed, window of 1, 10 ms", Neither, "Raise --window", closed(1, 0.005, 1)),
         ("closed, window of 200, 10 ms", CONTROLLER, "set the pace", closed(200, 0.005, 1)),
         ("closed, window of 200, 10 ms, swift", Neither, "were in the network and 0.", {
@@ -534,4 +556,18 @@ fn no_bound_is_broken_by_random_trials() {
     assert!(excused.is_empty(), "saturated controllers are excused:\n{}", excused.join("\n"));
     assert!(saturated >= 40, "{saturated}");
     assert!(untold * 10 <= saturated, "{untold} of {saturated} cannot be told");
+}
+
+#[test]
+fn response_times_are_those_without_bursts_of_the_probe() {
+    // A packet-in is served in 2 ms. Those of the burst after a pause wait for each other.
+    let outcome = run(&Scenario { probe: away(1.0), ..at(300.0) });
+    let undisturbed = outcome.undisturbed;
+    let mean = undisturbed.rtt_mean.expect("answers") / 1e6;
+    assert!((2.0..2.1).contains(&mean), "{mean} ms");
+    let all = outcome.answers_in_window;
+    assert!(undisturbed.answers > all / 2 && undisturbed.answers + 300 < all, "{undisturbed:?}");
+    // Without a pause that is all of them.
+    let outcome = run(&at(300.0));
+    assert_eq!(outcome.undisturbed.answers, outcome.answers_in_window);
 }

@@ -10,7 +10,9 @@ use super::notes::{self, Delays};
 use super::silence::silence;
 use super::unanswered::{Answers, why_zero};
 use super::{TrialSetting, remarks};
-use crate::account::{ControllerWork, Evidence, InSockets, Observed, ProbeWork, Times, verdict};
+use crate::account::{
+    ControllerWork, Evidence, InSockets, Observed, ProbeWork, Times, Undisturbed, verdict,
+};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::SwitchRecord;
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
@@ -215,10 +217,11 @@ pub(super) fn trial(
         verdict.because = format!("{} {sentence}", verdict.because).trim_start().to_owned();
     }
     let by_network = sockets.map_or(0.0, |sockets| sockets.refused_by_network);
+    let undisturbed = Undisturbed::of(&observed, window);
     let notes = [
         remarks::of_handshakes(&handshakes),
         remarks::of_load(load),
-        remarks::of_answers(&counts, load),
+        remarks::of_answers(&counts, &per_switch, load),
         notes::of_trial(
             plan,
             &counts,
@@ -244,6 +247,9 @@ pub(super) fn trial(
             answers: in_window.answers,
             answers_to_earlier: in_window.answers_to_earlier,
             rtt_from_sent: rtt_in_window,
+            undisturbed_answers: undisturbed.answers,
+            undisturbed_rtt_mean_ns: undisturbed.rtt_mean,
+            longest_gap_s: observed.longest_gap as f64 / 1e9,
         },
         fairness: jain_index(per_switch.iter().map(|switch| switch.counts.answered as f64)),
         series,
@@ -427,6 +433,7 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
         passed_over,
         waiting,
         duplicated,
+        repeated,
         unmatched,
         untimed,
         packet_outs,
@@ -450,6 +457,7 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
     sum.passed_over += passed_over;
     sum.waiting += waiting;
     sum.duplicated += duplicated;
+    sum.repeated += repeated;
     sum.unmatched += unmatched;
     sum.untimed += untimed;
     sum.packet_outs += packet_outs;

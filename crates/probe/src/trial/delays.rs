@@ -1,5 +1,7 @@
 //! Delays of the probe that round-trip times hold.
 
+use statistics::can_state;
+
 use crate::account::Times;
 use crate::outcome::Latency;
 
@@ -16,11 +18,12 @@ pub(crate) fn own_percentiles(times: Times<'_>) -> Vec<&'static str> {
     }
     let at = |latency: &Latency| [latency.p50_ns, latency.p90_ns, latency.p95_ns, latency.p99_ns];
     let pairs = at(all).into_iter().zip(at(undisturbed));
-    ["p50", "p90", "p95", "p99"]
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)]
         .into_iter()
         .zip(pairs)
+        .filter(|((_, share), _)| can_state(*share, all.samples))
         .filter(|(_, (all, undisturbed))| *all as f64 >= CHANGES * *undisturbed as f64)
-        .map(|(name, _)| name)
+        .map(|((name, _), _)| name)
         .collect()
 }
 
@@ -39,16 +42,19 @@ mod tests {
 
     #[test]
     fn percentiles_that_the_probe_makes_longer_by_a_quarter_are_named() {
-        let of = |p90_ns, p95_ns| Latency {
-            samples: 1,
+        let of = |samples, p90_ns, p95_ns| Latency {
+            samples,
             p50_ns: 10,
             p90_ns,
             p95_ns,
             p99_ns: 200,
             ..Latency::default()
         };
-        let (all, undisturbed) = (of(100, 125), of(99, 100));
+        let (all, undisturbed) = (of(100, 100, 125), of(100, 99, 100));
         assert_eq!(own_percentiles(Times { all: &all, undisturbed: &undisturbed }), ["p95"]);
+        // With fewer samples there is no p95 to speak of.
+        let few = of(19, 100, 125);
+        assert!(own_percentiles(Times { all: &few, undisturbed: &undisturbed }).is_empty());
         let none = Latency::default();
         assert!(own_percentiles(Times { all: &none, undisturbed: &undisturbed }).is_empty());
         // Where every packet-in was disturbed, nothing else is known.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::Load;
 use crate::engine::SwitchHandshake;
-use crate::outcome::Counts;
+use crate::outcome::{Counts, SwitchOutcome};
 
 /// CPU of a controller that nobody asks for anything, in percent of a core, beyond which it is
 /// noted: discovery and keep-alives of many switches take less.
@@ -86,21 +86,36 @@ pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     failure.map(note).into_iter().collect()
 }
 
-/// What is odd about the answers.
-pub(super) fn of_answers(counts: &Counts, load: Load) -> Vec<String> {
-    let mut notes = Vec::new();
-    // A controller that sends a packet again now and then does not flood, and one that
-    // acknowledges a list again changes nothing.
-    if load == Load::PacketIn && counts.answered > 0 && counts.duplicated > counts.answered / 10 {
-        let each = (counts.answered + counts.duplicated) as f64 / counts.answered as f64;
-        notes.push(format!(
-            "The controller answered with several packet-outs for a packet-in, {each:.1} on average: \
-             it floods, for instance because it does not know the hosts, and what was measured is \
-             flooding. Only the first of them is the answer. In ONOS, reactive forwarding learns of \
-             hosts by the application org.onosproject.hostprovider."
-        ));
+/// Returns a note about repeated answers. A controller floods where most packet-ins have several
+/// answers. One that sends a packet again now and then does not.
+pub(super) fn of_answers(counts: &Counts, switches: &[SwitchOutcome], load: Load) -> Vec<String> {
+    // Acknowledging a list again changes nothing.
+    if load != Load::PacketIn {
+        return Vec::new();
     }
-    notes
+    let floods = |counts: &Counts| 2 * counts.repeated > counts.answered;
+    let at = switches.iter().filter(|switch| floods(&switch.counts)).count();
+    let Counts { answered, duplicated, repeated, .. } = *counts;
+    let each = (answered + duplicated) as f64 / answered.max(1) as f64;
+    let whose = match (floods(counts), at) {
+        (true, _) if at == switches.len() => "it floods".to_owned(),
+        (true, _) => format!("it floods at {at} of {} switches", switches.len()),
+        (false, 1..) => format!("it floods at {at} of {} switches alone", switches.len()),
+        (false, 0) if duplicated > answered / 10 => {
+            return vec![format!(
+                "{repeated} of {answered} packet-ins that were answered had further answers, \
+                 {duplicated} in all: the controller sends some packets again. Only the first of \
+                 them is the answer."
+            )];
+        }
+        (false, 0) => return Vec::new(),
+    };
+    vec![format!(
+        "The controller answered {repeated} of {answered} packet-ins with several packet-outs, {each:.1} \
+         for a packet-in on average: {whose}, for instance because it does not know the hosts, and \
+         what was measured is flooding. Only the first of them is the answer. In ONOS, reactive \
+         forwarding learns of hosts by the application org.onosproject.hostprovider."
+    )]
 }
 
 #[cfg(test)]
@@ -134,15 +149,38 @@ mod tests {
     }
 
     #[test]
-    fn flooding_is_said_and_a_few_repetitions_are_not() {
-        let answers = |answered, duplicated| {
-            let counts = Counts { answered, duplicated, ..Counts::default() };
-            of_answers(&counts, Load::PacketIn)
+    fn flooding_is_said_where_most_packet_ins_have_several_answers() {
+        let counts = |answered, duplicated, repeated| Counts {
+            answered,
+            duplicated,
+            repeated,
+            ..Counts::default()
+        };
+        let note = |each: &[Counts]| {
+            let mut all = Counts::default();
+            for one in each {
+                all.answered += one.answered;
+                all.duplicated += one.duplicated;
+                all.repeated += one.repeated;
+            }
+            let switches: Vec<SwitchOutcome> = each
+                .iter()
+                .map(|counts| SwitchOutcome { counts: *counts, ..SwitchOutcome::default() })
+                .collect();
+            of_answers(&all, &switches, Load::PacketIn).concat()
         };
         // What an ONOS without its host provider did: 2,000 packet-ins, 8,000 packet-outs.
-        let notes = answers(2_000, 6_000);
-        assert!(notes.len() == 1 && notes[0].contains("4.0 on average"), "{notes:?}");
-        assert!(answers(2_000, 200).is_empty());
-        assert!(answers(0, 0).is_empty());
+        let said = note(&[counts(1_000, 3_000, 1_000); 2]);
+        assert!(said.contains("2000 of 2000") && said.contains("4.0 for"), "{said}");
+        assert!(said.contains(": it floods, for"), "{said}");
+        // One duplicate in seven, or many of few packet-ins, is no flooding.
+        for some in [counts(700, 100, 100), counts(700, 2_100, 100)] {
+            let said = note(&[some]);
+            assert!(said.starts_with("100 of 700") && !said.contains("flood"), "{said}");
+        }
+        let said = note(&[counts(1_000, 3_000, 1_000), counts(4_000, 0, 0)]);
+        assert!(said.contains("it floods at 1 of 2 switches alone"), "{said}");
+        assert_eq!(note(&[counts(2_000, 200, 200)]), "");
+        assert_eq!(note(&[counts(0, 0, 0)]), "");
     }
 }

@@ -67,7 +67,12 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
         silent: until.saturating_sub(last_answer),
         patience,
         longest,
-        longest_gap: tallies().map(|tally| tally.longest_gap()).min()?,
+        // A thread whose switches have no answers saw no gap.
+        longest_gap: tallies()
+            .map(|tally| tally.longest_gap())
+            .filter(|gap| *gap > 0)
+            .min()
+            .unwrap_or(0),
         unanswered,
         unanswered_before: tallies()
             .map(|tally| tally.outstanding())

@@ -6,6 +6,7 @@
 
 mod clocks;
 mod conclusion;
+mod lost;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -407,7 +408,8 @@ fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
 }
 
 fn silent(patience: Duration) -> String {
-    format!("it said nothing for {} s", patience.as_secs_f64())
+    let seconds = patience.as_secs_f64();
+    format!("it said nothing for {seconds} s: its process is stopped, or its host hangs")
 }
 
 fn failed(reason: String) -> Completion {

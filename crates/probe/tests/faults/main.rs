@@ -1,5 +1,6 @@
 //! Controllers and networks that misbehave: the run ends in bounded time, says what happened, and counts right.
 
+mod apart;
 mod digests;
 mod idle;
 mod network;

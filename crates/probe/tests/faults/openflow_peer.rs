@@ -48,6 +48,13 @@ pub(crate) enum Behaviour {
     AnswerWithOtherPacket,
     /// Serves the first connection and says nothing on the others.
     ServeOne,
+    /// Serves all connections, and answers nothing on one of each so many.
+    AnswerAllBut {
+        /// Its number among them.
+        dead: u32,
+        /// So many.
+        of: u32,
+    },
     /// Closes the second connection once its handshake is complete, and serves the first from then on; nobody else.
     WelcomeOne,
     /// Closes once the handshake is complete.
@@ -151,6 +158,9 @@ fn accept(listener: &TcpListener, behaviour: Behaviour, stop: &Arc<AtomicBool>) 
                 let behaviour = match behaviour {
                     Behaviour::ServeOne if first => Behaviour::Answer { copies: 1 },
                     Behaviour::ServeOne => Behaviour::Silent,
+                    Behaviour::AnswerAllBut { dead, of } => {
+                        Behaviour::Answer { copies: u32::from(number % of != dead) }
+                    }
                     Behaviour::WelcomeOne if first => Behaviour::AnswerOnceHungUp,
                     Behaviour::WelcomeOne if number == 1 => Behaviour::CloseOnceReady,
                     Behaviour::WelcomeOne => Behaviour::CloseAtOnce,

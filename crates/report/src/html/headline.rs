@@ -154,8 +154,20 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
     if let Some(rate) = search.and_then(|search| search.loss_free_rate) {
         tiles.push(Tile {
             name: "Highest loss-free rate".to_owned(),
-            value: figure(rate, Unit::PerSecond),
-            remark: "found by search; all switches together".to_owned(),
+            value: match search.and_then(|search| search.lossy_rate) {
+                Some(lossy) => {
+                    let [low, high] = [rate, lossy].map(|rate| figure(rate, Unit::PerSecond));
+                    format!("{low} to {high}")
+                }
+                None => format!("at least {}", figure(rate, Unit::PerSecond)),
+            },
+            remark: match search.and_then(|search| search.confidence) {
+                Some(confidence) => format!(
+                    "with {:.0} % confidence, by search; all switches together",
+                    100.0 * confidence
+                ),
+                None => "found by search, without an interval; all switches together".to_owned(),
+            },
         });
     }
     let medians = || points.iter().filter_map(|p| metric(p, "rtt.p50")).map(|e| e.mean);
@@ -236,8 +248,11 @@ fn thresholds(page: &mut Page, result: &RunResult) {
     ];
     let mut table = Table::new("", columns);
     for threshold in &result.thresholds {
-        let (tone, word) =
-            if threshold.held { (Tone::Good, "✓ pass") } else { (Tone::Bad, "✗ FAIL") };
+        let (tone, word) = match (threshold.held, threshold.testable) {
+            (true, _) => (Tone::Good, "✓ pass"),
+            (false, true) => (Tone::Bad, "✗ FAIL"),
+            (false, false) => (Tone::Bad, "✗ untestable"),
+        };
         let remark = threshold.remark.as_ref().map(|remark| format!("({})", printable(remark)));
         let value = threshold_value(&threshold.condition, threshold.value);
         table.row([

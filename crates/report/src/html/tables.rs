@@ -254,11 +254,16 @@ pub(super) fn switches(point: &Point) -> Option<Block> {
     ];
     let columns = std::iter::once(Column::words("switch")).chain(heads.map(Column::figures));
     let mut table = Table::new("Switches", columns);
+    let is_apart = |switch: &SwitchOutcome| trial.verdict.switches.contains(&switch.index);
     if all.len() <= SWITCH_ROWS {
         for switch in all {
-            table.row(row(switch.index.to_string(), switch));
+            let few = if is_apart(switch) { ": far fewer answers" } else { "" };
+            table.row(row(format!("{}{few}", switch.index), switch));
         }
     } else {
+        for switch in all.iter().filter(|switch| is_apart(switch)).take(SWITCH_ROWS) {
+            table.row(row(format!("far fewer answers: {}", switch.index), switch));
+        }
         // Those at even distances in the order of what they got answered, so that both ends and
         // the middle show.
         let mut order: Vec<&SwitchOutcome> = all.iter().collect();

@@ -11,7 +11,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "sweep",
         summary: "Which trials make up the run: point, sweep, search or rfc8456",
         manual: "point repeats one trial. sweep does so for every combination of plan.rates and \
-            plan.switches. search looks for the highest rate without loss, by bisection, for the \
+            plan.switches. search looks for the highest rate without loss and its confidence, for the \
             highest rate answered, above it, and for the knee of the response time, below it (open \
             mode only). rfc8456 runs the tests of RFC 8456, all of them or, as in \
             rfc8456:5.1.3,5.1.8, some.",
@@ -87,9 +87,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "RATE",
         default: "10",
         example: "1000",
-        summary: "Lowest rate of a search, packet-ins per second and switch",
-        manual: "Where the search begins. A search that meets loss here finds no loss-free rate, and \
-            looks only whether more is answered above.",
+        summary: "Rate at which a search begins, packet-ins per second and switch",
+        manual: "A search that meets loss here goes below by itself, down to a 1,024th of the rate.",
         limits: Limits::Number(0.001, 100e6),
         slot: |draft| &mut draft.plan.low,
         ..BASE
@@ -114,8 +113,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "0.05",
         example: "0.01",
         summary: "A search stops when it knows the rate to this fraction",
-        manual: "Each halving costs one more point. Much below five per cent the search follows \
-            the chance of single trials unless plan.repetitions is raised too.",
+        manual: "How wide the bracket of the loss-free rate may be. Where trials differ by more, it is \
+            wider, and holds the rate with 95 % confidence all the same.",
         limits: Limits::Number(0.001, 0.5),
         slot: |draft| &mut draft.plan.precision,
         ..BASE

@@ -3,7 +3,7 @@
 use provenance::Host;
 use ranks::Rank;
 
-use super::{Phase, RankBooks, Together, of_rank};
+use super::{Phase, RankBooks, Together, lost, of_rank};
 use crate::engine::TrialPlan;
 use crate::outcome::{Completion, RankOutcome};
 use crate::trial::assemble::{self, Parts};
@@ -97,8 +97,6 @@ fn together(
     others: Vec<RankBooks>,
     outcomes: Vec<RankOutcome>,
 ) -> Outcome {
-    let mut ranks = vec![mine.outcome];
-    ranks.extend(outcomes);
     let RankBooks {
         mut books,
         mut usage,
@@ -107,8 +105,9 @@ fn together(
         mut ready_at_end,
         mut notes,
         mut process,
-        ..
+        outcome,
     } = mine;
+    let mut ranks = vec![outcome];
     for other in others {
         books.extend(other.books);
         usage.add(&other.usage);
@@ -119,6 +118,22 @@ fn together(
         let rank = Rank(other.outcome.rank);
         notes.extend(other.notes.iter().map(|note| format!("{rank}: {note}")));
         process = process.or(other.process);
+    }
+    let closed_at = books.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
+    for outcome in outcomes {
+        if outcome.verdict.is_some() {
+            ranks.push(outcome);
+            continue;
+        }
+        // What was due stays due, so that no share is of less than was asked for.
+        let closed_at = closed_at.unwrap_or(0);
+        let window = plan.window();
+        let seconds = window.to.min(closed_at).saturating_sub(window.from) as f64 / 1e9;
+        let own = lost::books(plan, &outcome, closed_at);
+        let completed = lost::completed(outcome, &own, seconds);
+        notes.push(completed.note);
+        ranks.push(completed.outcome);
+        books.push(own);
     }
     notes.extend(clocks(&ranks));
     let parts = Parts { completion, books, usage, seen, ready_after, ready_at_end };

@@ -1,0 +1,353 @@
+//! Whether brackets hold the true rate as often as they say: searches in virtual time against
+//! controllers of many kinds, with caps drawn from seeds.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::{LossFreeSearch, Method, Observation, Range};
+use crate::account::{
+    Evidence, HostWork, InSockets, Observed, ProbeWork, Times, Undisturbed, verdict,
+};
+use crate::config::Mode;
+use crate::engine::intervals::Intervals;
+use crate::ledger::{Hindered, Window};
+use crate::outcome::{Counts, Latency, Trial};
+
+const WARM_UP: f64 = 0.5;
+const MEASURE: f64 = 4.0;
+const DRAIN: f64 = 1.5;
+const SEARCHES: u64 = 100;
+/// The share of brackets that hold the true rate, as the search states it.
+const HELD: usize = 95;
+
+/// A controller with one queue and one server, and the probe beside it.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: &'static str,
+    /// Packet-ins come at random times.
+    random_arrivals: bool,
+    /// The time of service is exponential.
+    random_service: bool,
+    /// By how much the rate of service varies from trial to trial.
+    varies: f64,
+    /// The length and the period of the controller's rests.
+    rests: Option<(f64, f64)>,
+    /// Packet-ins that it keeps; it drops what comes beyond.
+    queue: Option<usize>,
+    /// Packet-ins that it serves at once.
+    batch: usize,
+    /// How fast its rate falls off under overload.
+    collapses: f64,
+    /// A share of its rate above which it drops one packet-in in fifty.
+    drops_from: Option<f64>,
+    /// The share of trials in which the probe is away for 0.3 s.
+    away: f64,
+}
+
+const PLAIN: Kind = Kind {
+    name: "deterministic",
+    random_arrivals: false,
+    random_service: false,
+    varies: 0.0,
+    rests: None,
+    queue: None,
+    batch: 1,
+    collapses: 0.0,
+    drops_from: None,
+    away: 0.0,
+};
+
+const KINDS: [Kind; 11] = [
+    PLAIN,
+    Kind { name: "random arrivals", random_arrivals: true, ..PLAIN },
+    Kind { name: "random service", random_service: true, ..PLAIN },
+    Kind { name: "both random", random_arrivals: true, random_service: true, ..PLAIN },
+    Kind { name: "varies by 5 %", varies: 0.05, ..PLAIN },
+    Kind { name: "silent every other half second", rests: Some((0.5, 1.0)), ..PLAIN },
+    Kind { name: "rests for 0.1 s each 0.7 s", rests: Some((0.1, 0.7)), ..PLAIN },
+    Kind { name: "queue that drops, probe away", queue: Some(50), away: 0.3, ..PLAIN },
+    Kind { name: "batches of 16", batch: 16, random_service: true, ..PLAIN },
+    Kind { name: "collapses", collapses: 2.0, ..PLAIN },
+    Kind { name: "drops from 80 % on", drops_from: Some(0.8), ..PLAIN },
+];
+
+impl Kind {
+    /// The highest loss-free rate of a controller that serves at `cap`.
+    fn truth(self, cap: f64) -> f64 {
+        let working = self.rests.map_or(1.0, |(rest, period)| 1.0 - rest / period);
+        cap * working * self.drops_from.unwrap_or(1.0)
+    }
+
+    fn gap(is_random: bool, rate: f64, random: &mut StdRng) -> f64 {
+        match is_random {
+            true => -(1.0 - random.random::<f64>()).ln() / rate,
+            false => 1.0 / rate,
+        }
+    }
+
+    /// A trial at a rate.
+    fn trial(self, cap: f64, rate: f64, random: &mut StdRng) -> Trial {
+        let mut cap =
+            cap * (1.0 - (rate / cap - 1.0).max(0.0)).clamp(0.2, 1.0).powf(self.collapses);
+        if self.varies > 0.0 {
+            let angle = std::f64::consts::TAU * random.random::<f64>();
+            let normal = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt() * angle.cos();
+            cap *= 1.0 + self.varies * normal;
+        }
+        let phase = self.rests.map_or(0.0, |(_, period)| period * random.random::<f64>());
+        let away = (random.random::<f64>() < self.away)
+            .then(|| WARM_UP + (MEASURE - 0.5) * random.random::<f64>());
+        let drops = self.drops_from.is_some_and(|from| rate > from * cap);
+        let mut run = Run::new(self, phase);
+        let mut due = 0.0;
+        loop {
+            due += Self::gap(self.random_arrivals, rate, random);
+            if due >= WARM_UP + MEASURE {
+                break;
+            }
+            let left = match away {
+                Some(from) if (from..from + 0.3).contains(&due) => from + 0.3,
+                _ => due,
+            };
+            let time = Self::gap(self.random_service, cap, random);
+            let dropped = drops && random.random::<f64>() < 0.02;
+            run.packet_in(due, left, time, dropped);
+        }
+        run.concludes()
+    }
+}
+
+/// A trial as it goes on. Times are seconds.
+struct Run {
+    kind: Kind,
+    phase: f64,
+    observed: Observed,
+    counts: Counts,
+    in_window: (u64, u64),
+    /// When the server has done what it has, and the departures that are still to come.
+    free_at: f64,
+    departures: std::collections::VecDeque<f64>,
+    /// Packet-ins that wait for the batch to be full.
+    batch: Vec<(f64, f64, f64)>,
+    /// Dropped packet-ins that no later answer has passed over.
+    dropped: i64,
+    last_answer: Option<f64>,
+    /// Late packet-ins that leave in a burst, with the moment.
+    burst: (f64, u64),
+}
+
+fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+fn window() -> Window {
+    Window { from: nanos(WARM_UP), to: nanos(WARM_UP + MEASURE) }
+}
+
+impl Run {
+    fn new(kind: Kind, phase: f64) -> Self {
+        Self {
+            kind,
+            phase,
+            observed: Observed {
+                intervals: Intervals::new(window()),
+                read_after: Default::default(),
+                hindered: Hindered::default(),
+                absent: 0,
+                due_while_away_at_end: 0,
+                longest_gap: 0,
+                ever_answered: 0,
+                blocked: 0.0,
+            },
+            counts: Counts::default(),
+            in_window: (0, 0),
+            free_at: 0.0,
+            departures: Default::default(),
+            batch: Vec::new(),
+            dropped: 0,
+            last_answer: None,
+            burst: (0.0, 0),
+        }
+    }
+
+    fn packet_in(&mut self, due: f64, left: f64, time: f64, dropped: bool) {
+        self.observed.intervals.at(nanos(due)).due += 1;
+        let counts = window().contains(nanos(due));
+        self.counts.due += u64::from(counts);
+        self.counts.sent += u64::from(counts);
+        let is_late = left - due > 1e-3;
+        self.burst = match is_late && self.burst.0 == left {
+            true => (left, self.burst.1 + 1),
+            false => (left, u64::from(is_late)),
+        };
+        let interval = self.observed.intervals.at(nanos(left));
+        interval.left += 1;
+        if is_late {
+            // The first of a burst counts when the second leaves.
+            interval.late += match self.burst.1 {
+                1 => 0,
+                2 => 2,
+                _ => 1,
+            };
+            // All of the burst was held when the first of it left.
+            interval.held += 1;
+        }
+        self.in_window.0 += u64::from(window().contains(nanos(left)));
+        while self.departures.front().is_some_and(|departure| *departure <= left) {
+            self.departures.pop_front();
+        }
+        let is_full = self.kind.queue.is_some_and(|most| self.departures.len() >= most);
+        if dropped || is_full {
+            self.dropped += 1;
+            self.counts.lost += u64::from(counts);
+            return;
+        }
+        self.batch.push((due, left, time));
+        if self.batch.len() >= self.kind.batch {
+            let total: f64 = self.batch.iter().map(|(_, _, time)| time).sum();
+            let begin = self.free_at.max(left);
+            self.free_at = self.works(begin, total);
+            for (due, left, _) in std::mem::take(&mut self.batch) {
+                self.answers(due, left, self.free_at);
+            }
+        }
+    }
+
+    /// When work of a length that begins at a moment is done.
+    fn works(&self, begin: f64, mut work: f64) -> f64 {
+        let Some((rest, period)) = self.kind.rests else { return begin + work };
+        let mut at = begin;
+        loop {
+            let into = (at + self.phase).rem_euclid(period);
+            if into < rest {
+                at += (rest - into).max(1e-9);
+                continue;
+            }
+            let rest_of_spell = period - into;
+            if work <= rest_of_spell {
+                return at + work;
+            }
+            work -= rest_of_spell;
+            at += rest_of_spell + 1e-9;
+        }
+    }
+
+    fn answers(&mut self, due: f64, left: f64, at: f64) {
+        self.departures.push_back(at);
+        let counts = window().contains(nanos(due));
+        if at > WARM_UP + MEASURE + DRAIN {
+            self.counts.lost += u64::from(counts);
+            return;
+        }
+        if let Some(last) = self.last_answer {
+            self.observed.longest_gap = self.observed.longest_gap.max(nanos(at - last));
+        }
+        self.last_answer = Some(at);
+        self.observed.ever_answered += 1;
+        let passed = std::mem::take(&mut self.dropped);
+        let interval = self.observed.intervals.at(nanos(at));
+        interval.answers += 1;
+        interval.passed_over += passed;
+        interval.timed += 1;
+        interval.rtt += nanos(at - left);
+        let inside = window().contains(nanos(at));
+        self.in_window.1 += u64::from(inside);
+        if counts {
+            self.counts.answered += 1;
+            self.counts.answered_after += u64::from(!inside);
+        }
+    }
+
+    fn concludes(mut self) -> Trial {
+        // What waits for a batch is answered soon enough.
+        for (due, left, _) in std::mem::take(&mut self.batch) {
+            self.answers(due, left, self.free_at.max(WARM_UP + MEASURE));
+        }
+        let (none, sockets) = (Latency::default(), InSockets::default());
+        let evidence = Evidence {
+            mode: Mode::Open,
+            window: window(),
+            counts: &self.counts,
+            observed: &self.observed,
+            sockets: Some(&sockets),
+            host: HostWork::default(),
+            network_rtt: Some(0),
+            send_lag: &none,
+            rtt_from_sent: &none,
+            times: Times { all: &none, undisturbed: &none },
+            answers_in_window: self.in_window.1,
+            probe: ProbeWork { cpu_percent: 20.0, threads: 1 },
+            controller: None,
+            silence: None,
+            switches: &[],
+        };
+        let mut trial = crate::metrics::tests::trial();
+        trial.verdict = verdict(&evidence);
+        trial.counts = self.counts;
+        trial.measured_s = MEASURE;
+        trial.rates.offered = self.counts.due as f64 / MEASURE;
+        trial.rates.received = self.in_window.1 as f64 / MEASURE;
+        trial.in_window.answers = self.in_window.1;
+        trial.in_window.longest_gap_s = self.observed.longest_gap as f64 / 1e9;
+        let undisturbed = Undisturbed::of(&self.observed, window());
+        trial.in_window.undisturbed_rtt_mean_ns = undisturbed.rtt_mean;
+        trial
+    }
+}
+
+/// What the searches of a kind came to.
+#[derive(Default)]
+struct Searches {
+    /// The brackets that do not hold the true rate, in words.
+    wrong: Vec<String>,
+    /// The points that all searches took.
+    points: usize,
+    /// The number of brackets that were made by measurement.
+    measured: usize,
+}
+
+fn searches(kind: Kind) -> Searches {
+    let mut all = Searches::default();
+    for seed in 0..SEARCHES {
+        let mut random = StdRng::seed_from_u64(seed);
+        let cap = 40.0 * 4f64.powf(random.random::<f64>());
+        let range = Range { low: 10.0, high: 640.0, precision: 0.05, loss: 0.0, switches: 1 };
+        let mut search = LossFreeSearch::new(range);
+        while let Some(rate) = search.bracket.next_rate() {
+            let rate = search.next_rate().filter(|next| *next == rate || search.again.is_some());
+            let Some(rate) = rate else { break };
+            let trial = kind.trial(cap, rate, &mut random);
+            search.take(rate, &[Observation::of(&trial)]);
+            all.points += 1;
+        }
+        all.measured += usize::from(matches!(search.bracket.method(), Method::ByMeasurement(_)));
+        let (found, truth) = (search.result(), kind.truth(cap));
+        let holds = found.confidence.is_some()
+            && found.loss_free_rate.is_some_and(|free| free <= truth)
+            && found.lossy_rate.is_some_and(|lossy| truth <= lossy * (1.0 + 1e-9));
+        if !holds {
+            all.wrong.push(format!("seed {seed}: {truth:.1} in {found:?}"));
+        }
+    }
+    all
+}
+
+#[test]
+fn brackets_hold_the_true_rate_as_often_as_they_say() {
+    let mut report = Vec::new();
+    let mut is_short = false;
+    for kind in KINDS {
+        let Searches { wrong, points, measured } = searches(kind);
+        let held = SEARCHES as usize - wrong.len();
+        is_short |= held < HELD;
+        let some: Vec<_> = wrong.iter().take(3).collect();
+        let each = points as f64 / SEARCHES as f64;
+        let line = format!(
+            "{}: {held} of {SEARCHES} ({measured} measured), {each:.1} points; {some:#?}",
+            kind.name
+        );
+        println!("{line}");
+        report.push(line);
+    }
+    assert!(!is_short, "{}", report.join("\n"));
+}

@@ -1,0 +1,130 @@
+//! What a trial observed, and its vote on the rate that was offered.
+
+use crate::account::NOTABLE;
+use crate::metrics::Metric;
+use crate::outcome::{Completion, Saturated, Trial};
+
+/// What one trial observed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// Packet-ins offered per second, all switches together, as measured.
+    pub offered_rate: f64,
+    /// Packet-ins answered per second, all switches together.
+    pub received_rate: f64,
+    /// The number of packet-ins due in the window, without those that rules handled.
+    pub wanted: u64,
+    /// Share of the packet-ins due that had no answer, 0 to 1; absent if none was due.
+    pub loss: Option<f64>,
+    /// The share of the packet-ins due that had no answer and for which controller and network
+    /// account at least.
+    pub proven_loss: f64,
+    /// The largest share of the packet-ins due for which delays of the probe may account.
+    pub excusable_loss: f64,
+    /// Mean round-trip time in seconds of the answers that no burst of the probe disturbed; absent
+    /// without samples.
+    pub rtt_mean: Option<f64>,
+    /// The longest time between two answers, as a share of the window.
+    pub longest_gap: f64,
+    /// Whether packet-ins piled up, so that the rate would have been lost in a longer trial.
+    pub falling_behind: bool,
+    /// Whether a backlog is known or cannot be told from chance, so that the response time depends
+    /// on the length of the trial.
+    pub backlogged: bool,
+    /// Whether the probe itself was the limit, so that the rate was not offered at all.
+    pub limited_by_probe: bool,
+    /// Whether nothing was answered, or nothing any more from some moment on.
+    pub silent: bool,
+}
+
+/// The vote of a trial on the rate that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vote {
+    /// The rate is loss-free. Delays of the probe never help, so a disturbed trial may pass.
+    Pass,
+    /// It is not, and the probe does not explain why.
+    Fail,
+    /// The probe's delays may explain what is missing, or the rate was not offered.
+    Disturbed,
+    /// The controller answered nothing, or nothing any more.
+    Silent,
+}
+
+impl Observation {
+    /// Reads a trial. One that failed lost everything.
+    pub fn of(trial: &Trial) -> Self {
+        let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
+        let counts = &trial.counts;
+        let wanted = counts.due.saturating_sub(counts.handled_by_rules());
+        let account = trial.verdict.account.unwrap_or_default();
+        let proven = account.controller.low + account.network.low;
+        let unanswered = counts.unanswered();
+        let share = |number: u64| number as f64 / wanted.max(1) as f64;
+        let undisturbed = trial.in_window.undisturbed_rtt_mean_ns.map(|mean| mean / 1e9);
+        let answered = counts.answered + trial.in_window.answers;
+        let is_measured = !matches!(trial.completion, Completion::Failed { .. });
+        Self {
+            offered_rate: trial.rates.offered,
+            received_rate: trial.rates.received,
+            wanted,
+            loss: metric("unanswered"),
+            proven_loss: share(proven.min(unanswered)),
+            excusable_loss: share(account.probe.high),
+            rtt_mean: undisturbed.or_else(|| metric("rtt.mean")),
+            longest_gap: match trial.measured_s > 0.0 {
+                true => trial.in_window.longest_gap_s / trial.measured_s,
+                false => 0.0,
+            },
+            // What was lost, or never left, has its own tolerance.
+            falling_behind: proven.saturating_sub(unanswered) as f64 > NOTABLE * counts.due as f64,
+            backlogged: trial.verdict.backlog.is_some()
+                || matches!(trial.verdict.saturated, Saturated::Controller | Saturated::Unknown),
+            limited_by_probe: trial.verdict.saturated == Saturated::Probe,
+            silent: is_measured && (trial.silence.is_some() || counts.sent > 0 && answered == 0),
+        }
+    }
+
+    /// Its vote, where a share of the packet-ins may be lost.
+    pub(super) fn vote(&self, tolerance: f64) -> Vote {
+        if self.silent {
+            return Vote::Silent;
+        }
+        if self.limited_by_probe {
+            return Vote::Disturbed;
+        }
+        match self.loss {
+            _ if self.falling_behind => Vote::Fail,
+            None => Vote::Fail,
+            Some(loss) if loss <= tolerance => Vote::Pass,
+            Some(_) if self.proven_loss > tolerance => Vote::Fail,
+            Some(loss) if loss - tolerance <= self.excusable_loss => Vote::Disturbed,
+            Some(_) => Vote::Fail,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::observation;
+    use super::*;
+
+    #[test]
+    fn only_losses_that_the_probe_may_explain_leave_a_rate_open() {
+        let lossy = observation(100.0, 0.05);
+        let vote = |excusable_loss, proven_loss| {
+            Observation { excusable_loss, proven_loss, ..lossy }.vote(0.0)
+        };
+        assert_eq!(vote(0.0, 0.0), Vote::Fail);
+        assert_eq!(vote(0.04, 0.0), Vote::Fail);
+        assert_eq!(vote(0.06, 0.0), Vote::Disturbed);
+        assert_eq!(vote(0.06, 0.01), Vote::Fail);
+        assert_eq!(Observation { proven_loss: 0.01, ..lossy }.vote(0.05), Vote::Pass);
+        // What piled up is proven, and nothing lost excuses it.
+        let piled = Observation { falling_behind: true, excusable_loss: 1.0, ..lossy };
+        assert_eq!(piled.vote(0.0), Vote::Fail);
+        // A disturbed trial that lost nothing passes.
+        let disturbed = Observation { excusable_loss: 0.2, ..observation(100.0, 0.0) };
+        assert_eq!(disturbed.vote(0.0), Vote::Pass);
+        assert_eq!(Observation { limited_by_probe: true, ..disturbed }.vote(0.0), Vote::Disturbed);
+        assert_eq!(Observation { silent: true, ..lossy }.vote(0.0), Vote::Silent);
+    }
+}

@@ -1,0 +1,47 @@
+//! The packet-ins of a rank that was lost with what it had measured.
+
+use crate::engine::{Books, SwitchHandshake, TrialPlan};
+use crate::outcome::{RankOutcome, Rates};
+
+/// Returns a record in place of the one of a lost rank. By the schedule it holds what was due at its
+/// switches until `closed_at`. Nothing is known to have left. A closed loop and a flood have no
+/// schedule, so nothing was due in them.
+pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Books {
+    let switches = rank.first_switch..rank.first_switch + rank.switches;
+    let mut recorder = plan.recorder_of(switches.clone());
+    for (place, switch) in switches.enumerate() {
+        let schedule = plan.schedule.as_ref().and_then(|schedule| schedule.switch(switch));
+        let due = schedule.into_iter().flatten().map(|due| due.0);
+        for at in due.take_while(|at| *at < closed_at) {
+            recorder.due(place, at);
+        }
+    }
+    recorder.close(closed_at);
+    let handshake =
+        SwitchHandshake { stage: "lost with its rank".to_owned(), ..SwitchHandshake::default() };
+    (recorder, vec![handshake; rank.switches as usize])
+}
+
+/// The outcome of a lost rank with what was due at its switches, and a note about it.
+pub(super) struct Completed {
+    pub(super) outcome: RankOutcome,
+    pub(super) note: String,
+}
+
+/// Completes the outcome of a lost rank with what was due, and says what that means.
+pub(super) fn completed(rank: RankOutcome, books: &Books, seconds: f64) -> Completed {
+    let mut counts = rank.counts;
+    for record in &books.0.switches {
+        let own = record.ledger.counts();
+        counts.due += own.due;
+        counts.unsent += own.unsent;
+    }
+    let offered = if seconds > 0.0 { counts.due as f64 / seconds } else { 0.0 };
+    let note = format!(
+        "What rank {} measured is lost with it: the {} packet-ins that were due at its {} switches \
+         count as never sent.",
+        rank.rank, counts.due, rank.switches
+    );
+    let outcome = RankOutcome { counts, rates: Rates { offered, ..rank.rates }, ..rank };
+    Completed { outcome, note }
+}
