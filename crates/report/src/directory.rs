@@ -215,7 +215,7 @@ impl RunDirectory {
                         w.write_all(drawing.svg().as_bytes())
                     });
                     writing.file(path.with_extension("pdf"), Durability::Cached, |w| {
-                        w.write_all(&drawing.pdf())
+                        w.write_all(&drawing.pdf().map_err(io::Error::other)?)
                     });
                     writing.file(path.with_extension("csv"), Durability::Cached, |w| {
                         w.write_all(figure.csv.as_bytes())

@@ -9,9 +9,9 @@
 mod coincide;
 mod drawing;
 mod file_svg;
+mod font;
 mod graph;
 mod heat;
-mod helvetica;
 mod markers;
 mod palette;
 mod pdf;

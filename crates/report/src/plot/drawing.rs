@@ -86,7 +86,7 @@ impl Drawing {
         let mut reader = Reader::from_str(svg);
         let mut state = State::default();
         loop {
-            match reader.read_event().map_err(failed)? {
+            match reader.read_event().map_err(DrawingError::new)? {
                 Event::Start(tag) => state.start(&tag)?,
                 Event::Empty(tag) => {
                     state.start(&tag)?;
@@ -102,8 +102,10 @@ impl Drawing {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> DrawingError {
-    DrawingError(error.to_string())
+impl DrawingError {
+    pub(super) fn new(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
 }
 
 #[derive(Default)]
@@ -352,7 +354,7 @@ fn numbers(text: &str) -> Result<Vec<f64>, DrawingError> {
         // A minus sign also parts numbers.
         let signs = word.char_indices().skip(1).filter(|(_, c)| *c == '-').map(|(at, _)| at);
         for to in signs.chain([word.len()]) {
-            numbers.push(word[from..to].parse().map_err(failed)?);
+            numbers.push(word[from..to].parse().map_err(DrawingError::new)?);
             from = to;
         }
     }

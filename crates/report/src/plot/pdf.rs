@@ -1,15 +1,13 @@
 //! A drawing as a PDF of one page, for papers.
 //!
-//! Vectors and text, nothing else: a page with a content stream, Helvetica, which
-//! every reader has (PDF 1.7, ISO 32000-1, 9.6.2.2), and a graphics state for each
-//! opacity. Text is in WinAnsi; what that lacks becomes a question mark. Written here because
-//! crates that turn SVG into PDF bring a renderer, a font data base and a text shaper for what is a
-//! few operators.
+//! Vectors and text, nothing else: a page with a content stream, a font with the letters of the figure (PDF 1.7,
+//! ISO 32000-1, 9.7.4), and a graphics state for each opacity. Written here because crates that turn SVG into PDF bring a
+//! renderer, a font data base and a text shaper for what is a few operators.
 
 use std::fmt::Write as _;
 
-use super::drawing::{Drawing, Item, Look, PAGE, Segment, Text};
-use super::helvetica;
+use super::drawing::{Drawing, DrawingError, Item, Look, PAGE, Segment, Text};
+use super::font::Letters;
 
 /// Points for a pixel: 96 pixels are an inch, which is 72 points.
 const SCALE: f64 = 0.75;
@@ -18,8 +16,8 @@ const KAPPA: f64 = 0.552_284_749_8;
 
 impl Drawing {
     /// The bytes of the file.
-    pub(crate) fn pdf(&self) -> Vec<u8> {
-        let mut content = Content::default();
+    pub(crate) fn pdf(&self) -> Result<Vec<u8>, DrawingError> {
+        let mut content = Content::new(Letters::new()?);
         // From the top down, as the drawing is.
         let _ = writeln!(content.text, "{SCALE} 0 0 -{SCALE} 0 {:.2} cm", self.height * SCALE);
         for item in &self.items {
@@ -40,31 +38,86 @@ impl Drawing {
                 format!("/G{number} << /ca {fill:.2} /CA {stroke:.2} >> ")
             })
             .collect();
-        let objects = [
-            "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
-            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        let page = [
+            "<< /Type /Catalog /Pages 2 0 R >>".into(),
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".into(),
             format!(
                 "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {:.2} {:.2}] /Contents 4 0 R \
                  /Resources << /Font << /F 5 0 R >> /ExtGState << {states}>> >> >>",
                 self.width * SCALE,
                 self.height * SCALE
-            ),
-            format!("<< /Length {} >>\nstream\n{}endstream", content.text.len(), content.text),
-            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
-                .to_owned(),
-            format!("<< /Title ({}) /Producer (Planimeter) >>", quoted(&self.title)),
+            )
+            .into(),
+            stream(content.text.as_bytes()),
         ];
-        file(&objects)
+        let about = format!("<< /Title <{}> /Producer (Planimeter) >>", unicode(&self.title));
+        let font = font(&content.letters)?;
+        Ok(file(&page.into_iter().chain(font).chain([about.into()]).collect::<Vec<_>>()))
     }
 }
 
+/// An object of the file.
+struct Object(Vec<u8>);
+
+impl From<&str> for Object {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl From<String> for Object {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+fn stream(bytes: &[u8]) -> Object {
+    let mut out = format!("<< /Length {} >>\nstream\n", bytes.len()).into_bytes();
+    out.extend(bytes);
+    out.extend(b"endstream");
+    Object(out)
+}
+
+/// The name of the font. Six letters before it say that it is a part of one.
+const FONT: &str = "PLANIM+DejaVuSansCondensed";
+
+/// The font of the page, from object 5 on: its letters by their numbers, what they measure, and what text they stand for.
+fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
+    let measures = letters.measures();
+    let bounds = measures.bounds.map(|side| format!("{side:.0}")).join(" ");
+    Ok([
+        format!(
+            "<< /Type /Font /Subtype /Type0 /BaseFont /{FONT} /Encoding /Identity-H /DescendantFonts [6 0 R] \
+             /ToUnicode 9 0 R >>"
+        )
+        .into(),
+        format!(
+            "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /{FONT} /CIDToGIDMap /Identity /FontDescriptor 7 0 R \
+             /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> /W [{}] >>",
+            letters.widths()
+        )
+        .into(),
+        // Flag 3: its letters are not only those of the Latin alphabet.
+        format!(
+            "<< /Type /FontDescriptor /FontName /{FONT} /Flags 4 /FontBBox [{bounds}] /ItalicAngle 0 /Ascent {:.0} \
+             /Descent {:.0} /CapHeight {:.0} /StemV 80 /FontFile2 8 0 R >>",
+            measures.ascent, measures.descent, measures.ascent
+        )
+        .into(),
+        stream(&letters.file()?),
+        stream(letters.map().as_bytes()),
+    ])
+}
+
 /// Header, objects, their places, and where the root is (ISO 32000-1, 7.5).
-fn file(objects: &[String]) -> Vec<u8> {
+fn file(objects: &[Object]) -> Vec<u8> {
     let mut out = b"%PDF-1.7\n".to_vec();
     let mut places = Vec::new();
-    for (number, object) in (1..).zip(objects) {
+    for (number, Object(object)) in (1..).zip(objects) {
         places.push(out.len());
-        out.extend(format!("{number} 0 obj\n{object}\nendobj\n").into_bytes());
+        out.extend(format!("{number} 0 obj\n").into_bytes());
+        out.extend(object);
+        out.extend(b"\nendobj\n");
     }
     let table = out.len();
     let mut end = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
@@ -82,15 +135,19 @@ fn file(objects: &[String]) -> Vec<u8> {
 }
 
 /// The operators of a page.
-#[derive(Default)]
 struct Content {
     /// Plain ASCII.
     text: String,
     /// Of fillings and of strokes.
     opacities: Vec<(f64, f64)>,
+    letters: Letters,
 }
 
 impl Content {
+    fn new(letters: Letters) -> Self {
+        Self { text: String::new(), opacities: Vec::new(), letters }
+    }
+
     fn path(&mut self, segments: &[Segment], look: &Look) {
         if segments.is_empty() {
             return;
@@ -160,17 +217,17 @@ impl Content {
     }
 
     fn text(&mut self, text: &Text) {
-        let before = helvetica::width(&text.text) * text.size * text.anchor;
+        let before = self.letters.width(&text.text) * text.size * text.anchor;
         let (x, y) = text.at;
         // Upright again, since the page is turned over; or a quarter turn to the left.
         let matrix = match text.upwards {
             false => format!("1 0 0 -1 {:.2} {y:.2}", x - before),
             true => format!("0 -1 -1 0 {x:.2} {:.2}", y + before),
         };
-        let shown = quoted(&text.text);
+        let shown = self.letters.encoded(&text.text);
         let show = |operators: &str, out: &mut String| {
             let _ =
-                writeln!(out, "q BT {operators} /F {} Tf {matrix} Tm ({shown}) Tj ET Q", text.size);
+                writeln!(out, "q BT {operators} /F {} Tf {matrix} Tm <{shown}> Tj ET Q", text.size);
         };
         if text.rim {
             let rim = format!("{} RG 4 w 1 j 1 Tr", components(PAGE));
@@ -197,22 +254,10 @@ fn components(colour: &str) -> String {
     format!("{:.3} {:.3} {:.3}", part(1), part(3), part(5))
 }
 
-/// Text as a string of the file, in ASCII.
-fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    for letter in text.chars() {
-        match helvetica::win_ansi(letter).unwrap_or(b'?') {
-            byte @ (b'(' | b')' | b'\\') => {
-                out.push('\\');
-                out.push(char::from(byte));
-            }
-            byte @ b' '..=b'~' => out.push(char::from(byte)),
-            byte => {
-                let _ = write!(out, "\\{byte:03o}");
-            }
-        }
-    }
-    out
+/// A text that describes the file, as the content of a hexadecimal string: UTF-16 with its mark (ISO 32000-1, 7.9.2.2).
+fn unicode(text: &str) -> String {
+    let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+    units.map(|unit| format!("{unit:04x}")).collect()
 }
 
 #[cfg(test)]
@@ -228,7 +273,7 @@ mod tests {
             ..Look::default()
         };
         let text = Text {
-            text: "5 µs (–)".to_owned(),
+            text: "2²⁰ µs →".to_owned(),
             at: (10.0, 20.0),
             anchor: 0.0,
             upwards: false,
@@ -252,21 +297,26 @@ mod tests {
         }
     }
 
+    fn bytes() -> Vec<u8> {
+        drawing().pdf().expect("a file")
+    }
+
     /// Readers find objects by their places, and the content by its length.
     #[test]
     fn objects_are_where_the_file_says() {
-        let bytes = drawing().pdf();
-        let text = String::from_utf8(bytes).expect("ASCII");
+        let bytes = bytes();
+        let text = String::from_utf8_lossy(&bytes);
         let start: usize = text
             .rsplit("startxref\n")
             .next()
             .and_then(|end| end.lines().next()?.parse().ok())
             .expect("a place");
-        let rows: Vec<&str> = text[start..].lines().skip(3).take(6).collect();
+        let table = String::from_utf8_lossy(&bytes[start..]);
+        let rows: Vec<&str> = table.lines().skip(3).take(10).collect();
         for (number, row) in (1..).zip(rows) {
             assert_eq!(row.len() + 1, 20, "{row}");
             let place: usize = row[..10].parse().expect("a number");
-            assert!(text[place..].starts_with(&format!("{number} 0 obj\n")), "{number}");
+            assert!(bytes[place..].starts_with(format!("{number} 0 obj\n").as_bytes()), "{number}");
         }
         let stream = text.split("\nstream\n").nth(1).expect("a stream");
         let end = stream.find("endstream\n").expect("its end");
@@ -277,16 +327,19 @@ mod tests {
 
     #[test]
     fn shapes_and_text_are_drawn() {
-        let text = String::from_utf8(drawing().pdf()).expect("ASCII");
+        let bytes = bytes();
+        let text = String::from_utf8_lossy(&bytes);
         let line = "q 1.000 0.000 0.000 RG 2 w 1 j /G0 gs 1.00 2.00 m 3.00 4.00 l S Q\n";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("/G0 << /ca 1.00 /CA 0.50 >>"));
-        assert_eq!(text.matches(r"(5 \265s \(\226\)) Tj").count(), 2, "rim and letters: {text}");
+        let letters = "<00010002000300040005000600040007> Tj";
+        assert_eq!(text.matches(letters).count(), 2, "rim and letters: {text}");
+        assert!(text.contains("<0003> <2070>") && text.contains("<0007> <2192>"), "{text}");
     }
 
     #[test]
     fn a_circle_is_round() {
-        let mut content = Content::default();
+        let mut content = Content::new(Letters::new().expect("a font"));
         content.half_circle((0.0, 0.0), (8.0, 0.0));
         // Anticlockwise to the eye from the left: by way of the bottom.
         assert_eq!(

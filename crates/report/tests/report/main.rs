@@ -2,7 +2,10 @@
 
 mod compare;
 mod directory;
+mod figures;
 mod html;
+#[path = "../browser/letters.rs"]
+mod letters;
 mod overlay;
 mod schema;
 mod support;
