@@ -26,7 +26,7 @@ use crate::began;
 use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
-use crate::output::layout;
+use crate::output::{self, layout};
 use crate::progress;
 pub(crate) use arguments::command;
 
@@ -124,6 +124,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     if let Some(folder) = matches.get_one::<PathBuf>("output") {
         let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;
+        let directory = directory.for_papers(output::papers_of(matches));
         directory.write_bounds(&run).map_err(Failure::run)?;
         eprintln!("Report: {}", directory.path().join("report.html").display());
     }

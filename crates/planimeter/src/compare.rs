@@ -65,6 +65,7 @@ pub(crate) fn command() -> Command {
             output::output("Where report.html, figures, result.json and differences.csv go [runs/<time>-compare]"),
             output::json_flag(),
         ])
+        .args(output::papers())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {

@@ -31,14 +31,18 @@ It ends in one report, with the report of each part beside it, and says for each
 controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
 
 pub(crate) fn command() -> Command {
-    Command::new("demo").about(ABOUT).long_about(LONG_ABOUT).args([
-        output::output("The run directory, new or empty [runs/<time>-demo]"),
-        Arg::new("quick")
-            .long("quick")
-            .action(ArgAction::SetTrue)
-            .help("Some seconds only: to see that it runs, figures mean little then"),
-        output::quiet(),
-    ])
+    Command::new("demo")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .args([
+            output::output("The run directory, new or empty [runs/<time>-demo]"),
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .help("Some seconds only: to see that it runs, figures mean little then"),
+            output::quiet(),
+        ])
+        .args(output::papers())
 }
 
 /// What a part leaves in the report.

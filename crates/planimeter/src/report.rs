@@ -16,7 +16,7 @@ Draw the report of runs that `planimeter probe` left behind.
 Several runs share their plots: two protocols, two controllers or two versions of one, as lines in \
 the same figures. Runs that measured different points of the same protocol complete each other; \
 where they measured the same point, their names tell them apart. Every figure is also written as \
-SVG and as PDF, for papers.";
+SVG and as PDF, for papers: --figure-width lays them out for a column, and --latex adds tables.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +24,10 @@ Examples:
     planimeter report runs/p4runtime runs/openflow -o runs/both
 
   A controller before and after a change:
-    planimeter report --name before --name after runs/20251121T090000Z-probe runs/20251122T090000Z-probe";
+    planimeter report --name before --name after runs/20251121T090000Z-probe runs/20251122T090000Z-probe
+
+  For a paper, as wide as a column, with its tables:
+    planimeter report runs/p4runtime runs/openflow -o runs/paper --figure-width 88mm --latex";
 
 /// The verb with its flags.
 pub(crate) fn command() -> Command {
@@ -42,6 +45,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append),
             output::output("Where the report goes [runs/<time>-report]"),
         ])
+        .args(output::papers())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {

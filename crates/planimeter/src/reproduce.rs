@@ -54,21 +54,26 @@ Examples:
 Exit status: 0 all was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
 
 pub(crate) fn command() -> Command {
-    Command::new("reproduce").about(ABOUT).long_about(LONG_ABOUT).after_long_help(EXAMPLES).args([
-        Arg::new("figures").value_name("LIST").num_args(0..).value_delimiter(',').help(
-            "Figures and tables by name, all of a paper (controller, tables, device), or all",
-        ),
-        Arg::new("list")
-            .long("list")
-            .action(ArgAction::SetTrue)
-            .help("Say which there are and about how long they take, and end"),
-        Arg::new("quick")
-            .long("quick")
-            .action(ArgAction::SetTrue)
-            .help("Fewer points, short trials, two repetitions: a first look"),
-        output::output("The run directory, new or empty [runs/<time>-reproduce]"),
-        output::quiet(),
-    ])
+    Command::new("reproduce")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .after_long_help(EXAMPLES)
+        .args([
+            Arg::new("figures").value_name("LIST").num_args(0..).value_delimiter(',').help(
+                "Figures and tables by name, all of a paper (controller, tables, device), or all",
+            ),
+            Arg::new("list")
+                .long("list")
+                .action(ArgAction::SetTrue)
+                .help("Say which there are and about how long they take, and end"),
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .help("Fewer points, short trials, two repetitions: a first look"),
+            output::output("The run directory, new or empty [runs/<time>-reproduce]"),
+            output::quiet(),
+        ])
+        .args(output::papers())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {

@@ -13,6 +13,7 @@ use ::tables::machine;
 use ::tables::measure::Findings;
 use clap::ArgMatches;
 use report::RunDirectory;
+use report::directory::Papers;
 use report::value::Value;
 use report::{designs, models};
 use statistics::Unit;
@@ -20,6 +21,7 @@ use statistics::Unit;
 use crate::began;
 use crate::device::measure::{Bar, failure};
 use crate::failure::Failure;
+use crate::output;
 use crate::tables;
 
 /// Where random choices start.
@@ -33,6 +35,8 @@ pub(crate) struct Stage<'a> {
     /// As short as it may be: to see that it runs.
     pub(crate) quick: bool,
     pub(crate) quiet: bool,
+    /// What the parts write for papers.
+    pub(crate) papers: Papers,
 }
 
 impl<'a> Stage<'a> {
@@ -43,7 +47,7 @@ impl<'a> Stage<'a> {
         matches: &ArgMatches,
     ) -> Self {
         let (quick, quiet) = (matches.get_flag("quick"), matches.get_flag("quiet"));
-        Self { directory, interrupt, quick, quiet }
+        Self { directory, interrupt, quick, quiet, papers: output::papers_of(matches) }
     }
 
     pub(crate) fn interrupted(&self) -> bool {
@@ -120,7 +124,8 @@ impl<'a> Stage<'a> {
 
     /// A run directory beneath the verb's.
     pub(crate) fn make(&self, folder: &str) -> Result<RunDirectory, Failure> {
-        RunDirectory::create(Some(&self.directory.join(folder))).map_err(Failure::run)
+        let directory = RunDirectory::create(Some(&self.directory.join(folder)));
+        Ok(directory.map_err(Failure::run)?.for_papers(self.papers))
     }
 }
 

@@ -6,6 +6,7 @@
 //!   result.json      everything measured, see schemas/probe-result.v1.schema.json
 //!   report.html      the same to look at, opens offline
 //!   figures/         each of its figures as SVG, as PDF and, its data, as CSV
+//!   tables/          its tables for LaTeX, where these were asked for
 //!   summary.csv      a row per point: mean, 95 % confidence interval and n of each metric
 //!   per_second.csv   a row per point, trial and second: sent, received, rules
 //!   samples.csv      a row per point, trial and sample: outstanding, CPU, memory
@@ -27,8 +28,9 @@ use provenance::Provenance;
 
 use crate::compare::{self, Candidate, Comparison, Outcome};
 use crate::histogram_files::{write_distribution, write_interval_log};
-use crate::page::Page;
 use crate::page::document::{self, Document};
+use crate::page::{Page, latex};
+use crate::plot::Width;
 use crate::{bounds, csv, designs, html, json, models, rfc8456, throughput};
 
 /// The directory that a run leaves behind.
@@ -39,6 +41,16 @@ pub struct RunDirectory {
     configuration: String,
     /// Whether nobody but the run named it, so that it goes if nothing was left in it.
     is_own: bool,
+    papers: Papers,
+}
+
+/// What is written for papers besides what every run directory has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Papers {
+    /// The width for which the files of figures are laid out, if not that of the page.
+    pub figure_width: Option<Width>,
+    /// Whether the tables of the page are written for LaTeX, into `tables/`.
+    pub latex: bool,
 }
 
 /// A run that failed before it had anything to leave leaves no directory either, unless its user named one.
@@ -119,7 +131,20 @@ impl RunDirectory {
         write_file(&path.join("writable"), Durability::Cached, |_| Ok(()))
             .and_then(|()| fs::remove_file(path.join("writable")))
             .map_err(|source| CreateError::Io { path: path.clone(), source })?;
-        Ok(Self { path, configuration: String::new(), is_own: given.is_none() })
+        Ok(Self {
+            path,
+            configuration: String::new(),
+            is_own: given.is_none(),
+            papers: Papers::default(),
+        })
+    }
+
+    /// The same with files for papers.
+    #[must_use]
+    pub fn for_papers(self, papers: Papers) -> Self {
+        let mut own = self;
+        own.papers = papers;
+        own
     }
 
     /// Where it is.
@@ -195,6 +220,9 @@ impl RunDirectory {
     }
 
     fn page(&self, writing: &mut Writing, page: &Page) {
+        if self.papers.latex {
+            self.latex(writing, page);
+        }
         let page = page.render();
         writing.file(self.path.join("report.html"), Durability::Synced, |w| {
             w.write_all(page.html.as_bytes())
@@ -209,7 +237,7 @@ impl RunDirectory {
         }
         for (number, figure) in (1..).zip(&page.figures) {
             let path = directory.join(figure.file_name(number));
-            match figure.drawing() {
+            match figure.drawing(self.papers.figure_width) {
                 Ok(drawing) => {
                     writing.file(path.with_extension("svg"), Durability::Cached, |w| {
                         w.write_all(drawing.svg().as_bytes())
@@ -225,6 +253,24 @@ impl RunDirectory {
                     writing.failures.push(FileFailure { path, cause: io::Error::other(error) });
                 }
             }
+        }
+    }
+
+    /// Writes the tables of a page for LaTeX.
+    fn latex(&self, writing: &mut Writing, page: &Page) {
+        let files = latex::files(page);
+        let directory = self.path.join("tables");
+        if files.is_empty() {
+            return;
+        }
+        if let Err(cause) = fs::create_dir_all(&directory) {
+            writing.failures.push(FileFailure { path: directory, cause });
+            return;
+        }
+        for file in files {
+            writing.file(directory.join(&file.name), Durability::Cached, |w| {
+                w.write_all(file.text.as_bytes())
+            });
         }
     }
 
@@ -583,7 +629,12 @@ mod tests {
         let directory = |name: &str, is_own| {
             let path = root.path().join(name);
             fs::create_dir(&path).expect("made");
-            RunDirectory { path: path.clone(), configuration: String::new(), is_own }
+            RunDirectory {
+                path: path.clone(),
+                configuration: String::new(),
+                is_own,
+                papers: Papers::default(),
+            }
         };
         drop(directory("own", true));
         drop(directory("named", false));

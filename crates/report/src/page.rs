@@ -11,6 +11,7 @@ mod csv;
 pub mod document;
 mod escape;
 mod figure;
+pub(crate) mod latex;
 mod method;
 mod render;
 mod table;

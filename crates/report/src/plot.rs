@@ -6,18 +6,22 @@
 //! reader depends on hue; text that stays text; tool tips without scripts. What is left, ticks and
 //! paths, is little.
 
+mod axes;
 mod coincide;
 mod drawing;
 mod file_svg;
 mod font;
 mod graph;
 mod heat;
+mod intervals;
+mod legend;
 mod markers;
 mod palette;
 mod pdf;
 mod render;
 mod scale;
 mod thin;
+mod width;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +34,7 @@ pub(crate) use palette::style_sheet;
 pub(crate) use render::spans_decades;
 pub use scale::{Axis, Spacing};
 pub(crate) use scale::{Datum, power_of_two};
+pub use width::{Width, WidthError};
 
 /// What the values of an axis count.
 pub use statistics::Unit;

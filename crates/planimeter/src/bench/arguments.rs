@@ -72,6 +72,7 @@ pub(crate) fn command() -> Command {
         .args(traffic())
         .args(effort())
         .args(output())
+        .args(output::papers().map(|arg| arg.help_heading("Output")))
         .args(program::arguments())
         .arg(crate::storage::argument().help_heading("The program"))
 }

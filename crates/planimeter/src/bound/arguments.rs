@@ -292,6 +292,7 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Leave a run directory there: report.html, its figures, result.json, CSV"),
         )
+        .args(output::papers())
         .arg(
             Arg::new("no-simulation")
                 .long("no-simulation")

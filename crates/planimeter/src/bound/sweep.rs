@@ -17,7 +17,7 @@ use super::{Applied, arguments, bounds_of, with_runs};
 use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
-use crate::output::layout;
+use crate::output::{self, layout};
 
 pub(super) fn run(
     matches: &ArgMatches,
@@ -138,6 +138,7 @@ fn show(matches: &ArgMatches, sweep: &Sweep<'_>, provenance: &Provenance) -> Res
     }
     let Some(folder) = matches.get_one::<PathBuf>("output") else { return Ok(()) };
     let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;
+    let directory = directory.for_papers(output::papers_of(matches));
     let page = sweep.page(provenance);
     let files = [("result.json", json.as_str()), ("sweep.csv", csv.as_str())];
     directory.write_page(&page, &files).map_err(Failure::run)?;

@@ -34,6 +34,7 @@ pub(super) fn command() -> Command {
             output::threshold("A condition that must hold, such as 'worst-error(median) < 3 %'"),
             output::json_flag(),
         ])
+        .args(output::papers())
         .args(derivation())
 }
 

@@ -112,6 +112,7 @@ pub(crate) fn command() -> Command {
         .args(tables())
         .args(effort())
         .args(output())
+        .args(output::papers().map(|arg| arg.help_heading("Output")))
         .args(prediction())
         .args(program::arguments())
 }

@@ -157,8 +157,7 @@ fn differences(comparison: &Comparison<'_>, metrics: &[&str]) -> Option<Figure> 
         Axis::named("metric", named.collect()),
         Axis::linear("difference, of the base", Unit::Fraction),
     );
-    let key = plot.x.key();
-    Some(Figure::plot(Plot { lines, ..plot }, key))
+    Some(Figure::plot(Plot { lines, ..plot }, ""))
 }
 
 fn conditions(page: &mut Page, outcomes: &[Outcome]) {
@@ -205,7 +204,7 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
             false => Axis::linear(name, unit),
         };
         let description = "A line for each result; bars are confidence intervals.";
-        let remark = if varies { description.to_owned() } else { x.key() };
+        let remark = if varies { description } else { "" };
         let plot = Plot::new(format!("{metric} of each result"), description, x, y);
         Figure::plot(Plot { lines, ..plot }, format!("{remark}{about}"))
     });

@@ -2,7 +2,7 @@
 
 use super::table::{Cell, Column, Table};
 use crate::format::{cut, figure, mean_and_interval};
-use crate::plot::{Graph, HeatMap, Line, Plot};
+use crate::plot::{Graph, HeatMap, Line, Plot, Width};
 use crate::value::Spread;
 
 /// A figure of a report.
@@ -111,10 +111,15 @@ impl Graphic {
     }
 
     pub(super) fn svg(&self, id: &str) -> String {
+        self.svg_at(id, Width::PAGE)
+    }
+
+    /// The drawing, laid out for a width.
+    pub(super) fn svg_at(&self, id: &str, width: Width) -> String {
         match self {
-            Self::Plot(plot) => plot.svg(id),
-            Self::HeatMap(map) => map.svg(id),
-            Self::Graph(graph) => graph.svg(id),
+            Self::Plot(plot) => plot.svg_at(id, width),
+            Self::HeatMap(map) => map.svg_at(id, width),
+            Self::Graph(graph) => graph.svg_at(id, width),
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
-use super::figure::{Data, Figure};
+use super::figure::{Data, Figure, Graphic};
 use super::table::{Cell, Kind, Table};
 use super::text::{Emphasis, Text, Tone};
 use super::{Block, Page, Section, csv, escape, ranked};
-use crate::plot::{Drawing, DrawingError, style_sheet};
+use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
 /// Columns from which on a table is set in smaller print.
-const MANY_COLUMNS: usize = 9;
+pub(super) const MANY_COLUMNS: usize = 9;
 /// Sections from which on there is a list of them.
 const MANY_SECTIONS: usize = 7;
 
@@ -21,7 +21,8 @@ pub(crate) struct Rendered {
 
 /// A figure as it stands in the page.
 pub(crate) struct Drawn {
-    title: String,
+    graphic: Graphic,
+    /// The drawing in the page.
     svg: String,
     /// Its data.
     pub(crate) csv: String,
@@ -231,7 +232,7 @@ fn figures(all: &[Figure], drawn: &mut Vec<Drawn>) -> Markup {
             }
             "\n"
         });
-        drawn.push(Drawn { title: title.to_owned(), svg, csv: csv::of(&figure.graphic) });
+        drawn.push(Drawn { graphic: figure.graphic.clone(), svg, csv: csv::of(&figure.graphic) });
     }
     html! { div.figures { @for part in parts { (part) } } }
 }
@@ -316,28 +317,36 @@ impl Render for escape::Escaped<'_> {
 impl Drawn {
     /// A name for files of the figure with that number, without an extension.
     pub(crate) fn file_name(&self, number: usize) -> String {
-        let letters = self.title.chars().map(|c| match c.to_ascii_lowercase() {
-            c if c.is_ascii_alphanumeric() => c,
-            _ => '-',
-        });
-        let words: String = letters.collect();
-        let mut name = format!("figure-{number:02}");
-        for word in words.split('-').filter(|word| !word.is_empty()) {
-            // Long titles say in their first words which figure it is.
-            if name.len() + word.len() > LONGEST_NAME {
-                break;
-            }
-            name.push('-');
-            name.push_str(word);
-        }
-        name
+        file_stem("figure", number, self.graphic.title())
     }
 
-    /// The figure as shapes, to be written to files.
-    pub(crate) fn drawing(&self) -> Result<Drawing, DrawingError> {
-        Drawing::read(&self.svg)
+    /// The figure as shapes, to be written to files: as it is in the page, or laid out for a width.
+    pub(crate) fn drawing(&self, width: Option<Width>) -> Result<Drawing, DrawingError> {
+        match width {
+            None => Drawing::read(&self.svg),
+            Some(width) => Drawing::read(&self.graphic.svg_at("f", width)),
+        }
     }
 }
 
 /// Characters of a file name, without its extension.
 const LONGEST_NAME: usize = 80;
+
+/// The name of a file of a figure or a table, without its extension: what it is, its number, and the words of its title.
+pub(super) fn file_stem(kind: &str, number: usize, title: &str) -> String {
+    let letters = title.chars().map(|c| match c.to_ascii_lowercase() {
+        c if c.is_ascii_alphanumeric() => c,
+        _ => '-',
+    });
+    let words: String = letters.collect();
+    let mut name = format!("{kind}-{number:02}");
+    for word in words.split('-').filter(|word| !word.is_empty()) {
+        // Long titles say in their first words which figure it is.
+        if name.len() + word.len() > LONGEST_NAME {
+            break;
+        }
+        name.push('-');
+        name.push_str(word);
+    }
+    name
+}

@@ -187,9 +187,21 @@ impl State {
                     rim: self.has("note"),
                 });
             }
+            "tspan" => self.next_line(number("dy").unwrap_or(0.0)),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Begins the next line of a text, so far below.
+    fn next_line(&mut self, below: f64) {
+        let Some(above) = &mut self.pending else { return };
+        let (x, y) = above.at;
+        let at = if above.upwards { (x + below, y) } else { (x, y + below) };
+        let next = Text { text: String::new(), at, ..above.clone() };
+        let mut above = std::mem::replace(above, next);
+        above.text.truncate(above.text.trim_end().len());
+        self.drawing.items.push(Item::Text(above));
     }
 
     fn end(&mut self) {

@@ -5,9 +5,9 @@
 
 mod layout;
 
-use super::Unit;
-use super::heat::{DEEPEST, square};
-use super::render::{LETTER, WIDTH};
+use super::heat::{DEEPEST, Square, square};
+use super::render::LETTER;
+use super::{Unit, Width};
 use crate::format::figure;
 use crate::page::escape;
 use crate::put::put;
@@ -84,15 +84,16 @@ impl Graph {
         self.nodes.is_empty()
     }
 
-    /// The drawing. `id` must be unique in the page and a valid identifier.
-    pub(crate) fn svg(&self, id: &str) -> String {
+    /// The drawing, laid out for a width. `id` must be unique in the page and a valid identifier.
+    pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
+        let edge = width.pixels();
         let mut legend = String::new();
-        let top = self.legend(&mut legend);
-        let layout = Layout::of(self, top);
+        let top = self.legend(&mut legend, edge);
+        let layout = Layout::of(self, top, edge);
         let mut svg = String::with_capacity(8192);
         put!(
             svg,
-            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
+            "<svg class=\"plot\" viewBox=\"0 0 {edge} {:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
              xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{legend}",
             layout.height,
             escape(&self.title),
@@ -162,12 +163,12 @@ impl Graph {
     }
 
     /// Draws what the colours mean. Returns the height at which the drawing begins.
-    fn legend(&self, svg: &mut String) -> f64 {
+    fn legend(&self, svg: &mut String, edge: f64) -> f64 {
         svg.push_str("<g class=\"legend\">");
         let (mut x, mut y) = (8.0, 4.0);
         let mut room = |text: &str| {
             let width = 22.0 + text.chars().count() as f64 * LETTER + 16.0;
-            if x + width > WIDTH && x > 8.0 {
+            if x + width > edge && x > 8.0 {
                 (x, y) = (8.0, y + 20.0);
             }
             let at = (x, y);
@@ -249,8 +250,8 @@ fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
 /// Draws a rectangle in the depth of a value. A value above 1 has a colour of its own.
 fn filled(svg: &mut String, place: &Rectangle, value: f64) {
     if value <= 1.0 {
-        let corners = (place.left, place.top, place.width, place.height);
-        square(svg, corners, DEEPEST * value.max(0.0));
+        let Rectangle { left: x, top: y, width, height } = *place;
+        square(svg, Square { x, y, width, height }, DEEPEST * value.max(0.0));
         return;
     }
     let Rectangle { left: x, top: y, width, height } = place;
@@ -313,11 +314,11 @@ mod tests {
 
     #[test]
     fn few_ways_have_colours_and_many_have_numbers() {
-        let few = graph(3, &[&[0, 1, 2], &[2, 0]]).svg("g");
+        let few = graph(3, &[&[0, 1, 2], &[2, 0]]).svg_at("g", Width::PAGE);
         assert!(few.contains("f1 &lt;x&gt;") && few.contains("class=\"s1\""), "{few}");
         assert!(few.contains("more") && few.contains("125 %"), "{few}");
         let ways = [&[0_usize, 1][..]; 12];
-        let many = graph(2, &ways).svg("g");
+        let many = graph(2, &ways).svg_at("g", Width::PAGE);
         assert!(many.contains(">12</text>") && !many.contains("f1 &lt;x&gt;"), "{many}");
         for svg in [few, many] {
             let file = Drawing::read(&svg).expect("understood").svg();

@@ -1,16 +1,21 @@
 //! Heat maps: cells of a table, the deeper the larger their value. The value stands in each, so that no reader depends on
 //! the colour.
 
-use super::Unit;
-use super::render::{LETTER, WIDTH};
+use super::render::{LETTER, LINE};
+use super::{Unit, Width};
 use crate::format::figure;
 use crate::page::escape;
 use crate::put::put;
+use crate::terminal::wrap;
 
 /// How much of the colour the largest value has: text stays readable on it.
 pub(super) const DEEPEST: f64 = 0.6;
 /// Height of a row.
 const ROW: f64 = 24.0;
+/// The least width of a column whose cells say their values, upright if need be.
+const UPRIGHT: f64 = 14.0;
+/// Share of the width that names of rows take, at most.
+const NAMES: f64 = 0.4;
 
 /// A heat map.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -63,68 +68,79 @@ impl HeatMap {
         self.cells.iter().all(Option::is_none)
     }
 
-    /// The drawing. `id` must be unique in the page and a valid identifier.
-    pub(crate) fn svg(&self, id: &str) -> String {
-        let longest =
-            |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let left = 40.0 + longest(&self.rows) as f64 * LETTER;
-        let width = (WIDTH - left - 8.0) / self.columns.len().max(1) as f64;
+    /// The drawing, laid out for a width. `id` must be unique in the page and a valid identifier. Letters have the same size
+    /// at each width. Where columns are narrow, what stands in cells stands upright.
+    pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
+        let edge = width.pixels();
+        let grid = Grid::of(self, edge);
+        let legend = self.legend(grid.left, edge);
         let across = longest(&self.columns) as f64 * LETTER;
-        let upwards = across + 6.0 > width;
-        let top = 56.0 + if upwards { across } else { 12.0 };
-        let height = top + self.rows.len() as f64 * ROW + 8.0;
+        let upwards = across + 6.0 > grid.column;
+        let head = 44.0 + (legend.rows - 1.0) * LINE;
+        let top = head + 12.0 + if upwards { across } else { 12.0 };
+        let height =
+            top + self.rows.len() as f64 * grid.row + 8.0 + grid.remarks.len() as f64 * LINE;
         let mut svg = String::with_capacity(4096);
         put!(
             svg,
-            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
+            "<svg class=\"plot\" viewBox=\"0 0 {edge} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
              xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
             escape(&self.title),
             escape(&self.description),
         );
-        let most = self.colours().fold(0.0, f64::max);
-        self.legend(&mut svg, left, most);
+        svg.push_str(&legend.svg);
+        let bottom = top + self.rows.len() as f64 * grid.row;
         put!(
             svg,
-            "<text class=\"label\" x=\"{:.1}\" y=\"44\" text-anchor=\"middle\">{}</text>\
+            "<text class=\"label\" x=\"{:.1}\" y=\"{head}\" text-anchor=\"middle\">{}</text>\
              <text class=\"label\" transform=\"translate(15 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>\
              <g class=\"tick\">",
-            (left + WIDTH) / 2.0,
+            (grid.left + edge) / 2.0,
             escape(&self.column_title),
-            (top + height) / 2.0,
+            (top + bottom) / 2.0,
             escape(&self.row_title),
         );
         for (column, name) in self.columns.iter().enumerate() {
-            let x = left + (column as f64 + 0.5) * width;
-            match upwards {
-                true => put!(
-                    svg,
-                    "<text transform=\"translate({:.1} {:.1}) rotate(-90)\">{}</text>",
-                    x + 4.0,
-                    top - 6.0,
-                    escape(name)
-                ),
-                false => put!(
-                    svg,
-                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                    top - 6.0,
-                    escape(name)
-                ),
-            }
-        }
-        for (row, name) in self.rows.iter().enumerate() {
-            let y = top + (row as f64 + 0.5) * ROW + 4.0;
-            put!(
-                svg,
-                "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
-                left - 6.0,
-                escape(name)
+            let x = grid.left + (column as f64 + 0.5) * grid.column;
+            text(
+                &mut svg,
+                Place {
+                    x,
+                    y: top - 6.0,
+                    upwards,
+                    anchor: if upwards { "start" } else { "middle" },
+                },
+                name,
             );
         }
+        for (row, lines) in grid.names.iter().enumerate() {
+            let first =
+                top + (row as f64 + 0.5) * grid.row + 4.0 - (lines.len() - 1) as f64 * LINE / 2.0;
+            for (number, line) in lines.iter().enumerate() {
+                let y = first + number as f64 * LINE;
+                text(
+                    &mut svg,
+                    Place { x: grid.left - 6.0, y, upwards: false, anchor: "end" },
+                    line,
+                );
+            }
+        }
         svg.push_str("</g>");
+        let most = self.colours().fold(0.0, f64::max);
         for (place, cell) in self.cells.iter().enumerate() {
             let (row, column) = (place / self.columns.len(), place % self.columns.len());
-            let (x, y) = (left + column as f64 * width, top + row as f64 * ROW);
-            draw(&mut svg, cell.as_ref(), (x, y, width), most);
+            let (x, y) = (grid.left + column as f64 * grid.column, top + row as f64 * grid.row);
+            draw(
+                &mut svg,
+                cell.as_ref(),
+                Square { x, y, width: grid.column, height: grid.row },
+                grid.cells,
+                most,
+            );
+        }
+        for (number, remark) in grid.remarks.iter().enumerate() {
+            let y = bottom + 16.0 + number as f64 * LINE;
+            text(&mut svg, Place { x: 4.0, y, upwards: false, anchor: "start" }, remark);
         }
         svg.push_str("</svg>\n");
         svg
@@ -136,36 +152,154 @@ impl HeatMap {
     }
 
     /// What the colours mean: none, half and the largest value.
-    fn legend(&self, svg: &mut String, left: f64, most: f64) {
-        svg.push_str("<g class=\"legend\">");
-        let mut x = left;
+    fn legend(&self, left: f64, edge: f64) -> Legend {
+        let most = self.colours().fold(0.0, f64::max);
+        let mut legend = Legend { svg: "<g class=\"legend\">".to_owned(), rows: 1.0 };
+        // A narrow drawing has no room to spare beside the names of rows.
+        let first = if edge < Width::PAGE.pixels() { 4.0 } else { left };
+        let mut x = first;
         let mut entry = |depth: f64, text: &str| {
-            square(svg, (x, 4.0, 16.0, 14.0), depth);
-            put!(svg, "<text x=\"{:.1}\" y=\"16\">{}</text>", x + 22.0, escape(text));
-            x += 22.0 + text.chars().count() as f64 * LETTER + 16.0;
+            let width = 22.0 + text.chars().count() as f64 * LETTER;
+            if x > first && x + width > edge {
+                (x, legend.rows) = (first, legend.rows + 1.0);
+            }
+            let y = 4.0 + (legend.rows - 1.0) * LINE;
+            square(&mut legend.svg, Square { x, y, width: 16.0, height: 14.0 }, depth);
+            put!(
+                legend.svg,
+                "<text x=\"{:.1}\" y=\"{:.0}\">{}</text>",
+                x + 22.0,
+                y + 12.0,
+                escape(text)
+            );
+            x += width + 16.0;
         };
         entry(DEEPEST, &format!("{}: {}", self.value_title, figure(most, self.unit)));
         entry(DEEPEST / 2.0, &figure(most / 2.0, self.unit));
         if self.cells.iter().flatten().any(|cell| cell.set_off) {
             entry(0.0, &self.set_off);
         }
-        svg.push_str("</g>");
+        legend.svg.push_str("</g>");
+        legend
     }
 }
 
-fn draw(svg: &mut String, cell: Option<&HeatCell>, (x, y, width): (f64, f64, f64), most: f64) {
+/// The legend as it is drawn, and how many rows it takes.
+struct Legend {
+    svg: String,
+    rows: f64,
+}
+
+/// How the cells of a map are laid out.
+struct Grid {
+    /// Where the cells begin.
+    left: f64,
+    /// Width of a column.
+    column: f64,
+    /// Height of a row.
+    row: f64,
+    cells: Cells,
+    /// The names of the rows, in lines.
+    names: Vec<Vec<String>>,
+    /// What stands below, in lines.
+    remarks: Vec<String>,
+}
+
+/// How cells say their values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cells {
+    Level,
+    Upright,
+    /// Not at all: there is no room.
+    Silent,
+}
+
+impl Grid {
+    fn of(map: &HeatMap, edge: f64) -> Self {
+        let room = (edge * NAMES / LETTER) as usize;
+        let names: Vec<Vec<String>> = map.rows.iter().map(|name| wrap(name, room)).collect();
+        let widest = names.iter().map(|lines| longest(lines)).max().unwrap_or(0);
+        let left = 40.0 + widest as f64 * LETTER;
+        let column = (edge - left - 8.0) / map.columns.len().max(1) as f64;
+        let texts = map.cells.iter().flatten().map(|cell| cell.text.chars().count());
+        let text = texts.max().unwrap_or(0) as f64 * LETTER;
+        let cells = match column {
+            column if column >= text => Cells::Level,
+            column if column >= UPRIGHT => Cells::Upright,
+            _ => Cells::Silent,
+        };
+        let lines = names.iter().map(Vec::len).max().unwrap_or(1);
+        let row = match cells {
+            Cells::Upright => text + 8.0,
+            Cells::Level | Cells::Silent => ROW,
+        };
+        let remarks = match cells {
+            Cells::Silent => wrap(SILENT, (edge / LETTER) as usize),
+            Cells::Level | Cells::Upright => Vec::new(),
+        };
+        Self { left, column, row: row.max(lines as f64 * LINE + 6.0), cells, names, remarks }
+    }
+}
+
+/// What is said where cells are too narrow for their values.
+const SILENT: &str = "Too narrow for the values of its cells, which the data of the figure have.";
+
+fn longest(names: &[String]) -> usize {
+    names.iter().map(|name| name.chars().count()).max().unwrap_or(0)
+}
+
+/// Where a text stands.
+#[derive(Clone, Copy)]
+struct Place {
+    x: f64,
+    y: f64,
+    upwards: bool,
+    anchor: &'static str,
+}
+
+fn text(svg: &mut String, at: Place, text: &str) {
+    let Place { x, y, upwards, anchor } = at;
+    let text = escape(text);
+    match upwards {
+        true => put!(
+            svg,
+            "<text transform=\"translate({:.1} {y:.1}) rotate(-90)\" text-anchor=\"{anchor}\">{text}</text>",
+            x + 4.0
+        ),
+        false => {
+            put!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>")
+        }
+    }
+}
+
+/// The rectangle of a cell.
+#[derive(Clone, Copy)]
+pub(super) struct Square {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+fn draw(svg: &mut String, cell: Option<&HeatCell>, place: Square, cells: Cells, most: f64) {
     let depth = match cell {
         Some(cell) if !cell.set_off && most > 0.0 => DEEPEST * cell.value / most,
         _ => 0.0,
     };
-    let (text, tip) = cell.map_or(("–", "not measured"), |cell| (&cell.text, &cell.tip));
+    let (shown, tip) = cell.map_or(("–", "not measured"), |cell| (&cell.text, &cell.tip));
     put!(svg, "<g><title>{}</title>", escape(tip));
-    square(svg, (x, y, width, ROW), depth);
-    let (x, y) = (x + width / 2.0, y + ROW / 2.0 + 4.0);
-    put!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text></g>", escape(text));
+    square(svg, place, depth);
+    let (x, y) = (place.x + place.width / 2.0, place.y + place.height / 2.0);
+    match cells {
+        Cells::Level => text(svg, Place { x, y: y + 4.0, upwards: false, anchor: "middle" }, shown),
+        Cells::Upright => text(svg, Place { x, y, upwards: true, anchor: "middle" }, shown),
+        Cells::Silent => {}
+    }
+    svg.push_str("</g>");
 }
 
-pub(super) fn square(svg: &mut String, (x, y, width, height): (f64, f64, f64, f64), depth: f64) {
+pub(super) fn square(svg: &mut String, place: Square, depth: f64) {
+    let Square { x, y, width, height } = place;
     put!(
         svg,
         "<g class=\"s0\"><rect class=\"cell\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
@@ -200,7 +334,7 @@ mod tests {
             set_off: "training".to_owned(),
             cells: vec![cell(0.0, true), cell(0.5, false), cell(0.25, false), None],
         };
-        let svg = map.svg("m");
+        let svg = map.svg_at("m", Width::PAGE);
         assert_eq!(svg.matches("class=\"cell\"").count(), 4 + 3);
         assert!(
             svg.contains("fill-opacity=\"0.60\"") && svg.contains("fill-opacity=\"0.30\""),

@@ -1,35 +1,38 @@
 //! A plot as SVG.
 
+use super::axes::{Labels, draw_axes};
 use super::coincide::{Coincidence, Drawn};
+use super::intervals::{cut, draw_intervals};
+use super::legend::Legend;
 use super::markers::outline;
 use super::palette::SERIES;
 use super::scale::{Axis, Scale};
 use super::thin::thin;
-use super::{Hue, Line, Marker, Plot, Point, Style};
+use super::{Hue, Line, Marker, Plot, Point, Style, Width};
 use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// Width of a drawing in its own units, which are pixels at the usual size.
-pub(super) const WIDTH: f64 = 640.0;
-/// Height of the part between the axes.
-const INNER_HEIGHT: f64 = 270.0;
-/// Height of a row of the legend.
-const LEGEND_ROW: f64 = 20.0;
+/// Height of the part between the axes, for each pixel of the width of a drawing.
+const INNER_HEIGHT: f64 = 270.0 / 640.0;
 /// Width of a letter at the size that axes and legends use.
 pub(super) const LETTER: f64 = 6.5;
+/// Distance between the lines of a text.
+pub(super) const LINE: f64 = 15.0;
 /// Characters of the note that names lines on one another, at most: two rows.
 const NOTE: usize = 170;
 /// Points drawn over all lines of a plot, and at most for one.
 const POINTS: usize = 24_000;
 const POINTS_PER_LINE: usize = 2_000;
 
-/// Where the inner part of the drawing lies.
-struct Frame {
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
+/// Where the inner part of the drawing lies, in pixels.
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    /// The right edge of the drawing.
+    pub(super) edge: f64,
 }
 
 impl Plot {
@@ -41,15 +44,28 @@ impl Plot {
         !any_line && self.areas.iter().all(|a| a.points.is_empty())
     }
 
-    /// The drawing. `id` must be unique in the page and a valid identifier.
+    /// The drawing as a page has it. `id` must be unique in the page and a valid identifier.
     pub(crate) fn svg(&self, id: &str) -> String {
-        let x = Scale::fit(&self.x, self.x_values(), 8);
-        let y = Scale::fit(&self.y, self.y_values(), 6);
+        self.svg_at(id, Width::PAGE)
+    }
+
+    /// The drawing, laid out for a width: letters have the same size at each.
+    pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
+        let inner = (width.pixels() * INNER_HEIGHT).clamp(150.0, 420.0);
+        let fitted = Width::new(width.pixels() - 100.0);
+        // About every 80 pixels across and every 45 up, but enough of them in a narrow drawing.
+        let wanted =
+            |length: f64, each: f64, least: f64| (length / each).round().max(least) as usize;
+        let x = Scale::fit_in(&self.x, self.x_values(), wanted(width.pixels(), 80.0, 6.0), fitted);
+        let y = Scale::fit(&self.y, self.y_values(), wanted(inner, 45.0, 4.0));
         let widest = y.ticks().iter().map(|t| t.label.chars().count()).max().unwrap_or(0);
-        let left = 34.0 + widest as f64 * LETTER;
+        let bare = 34.0 + widest as f64 * LETTER;
+        let labels = Labels::of(&x, width.pixels() - bare - 24.0, &y, inner + 40.0);
+        let left = bare + labels.left();
         let most = (POINTS / self.lines.len().max(1)).clamp(200, POINTS_PER_LINE);
         let lines: Vec<_> = self.lines.iter().map(|line| thin(&line.points, most)).collect();
-        let below = Frame { left, right: WIDTH - 20.0, top: 0.0, bottom: INNER_HEIGHT };
+        let edge = width.pixels();
+        let below = Frame { left, right: edge - 20.0, top: 0.0, bottom: inner, edge };
         let drawn = self.lines.iter().zip(&lines);
         let drawn = drawn.map(|(line, points)| {
             let place = |point: &Point| (below.x(&x, point.x) + line.aside, below.y(&y, point.y));
@@ -58,27 +74,35 @@ impl Plot {
         let coincidence = Coincidence::of(&drawn.collect::<Vec<_>>());
         let sentence = coincidence.sentence();
         let note = coincidence.note(NOTE);
-        let legend = Legend::of(self, note.as_deref(), WIDTH - left);
+        // A narrow drawing has no room to spare above its vertical axis.
+        let legend_left = if edge < Width::PAGE.pixels() { 4.0 } else { left };
+        let legend = Legend::of(self, note.as_deref(), edge - legend_left - 4.0);
+        let cut = cut(self, &y);
+        let remarks = [self.x.key(fitted), cut.clone().unwrap_or_default()];
+        let remarks = remarks.iter().filter(|remark| !remark.is_empty());
+        let remarks: Vec<String> =
+            remarks.flat_map(|remark| wrap(remark, ((edge - 8.0) / LETTER) as usize)).collect();
         let top = 14.0 + legend.height();
-        let frame = Frame { top, bottom: top + INNER_HEIGHT, ..below };
-        let height = frame.bottom + 48.0;
+        let frame = Frame { top, bottom: top + inner, ..below };
+        let under = frame.bottom + 48.0 + labels.below();
+        let height = under + remarks.len() as f64 * LINE;
 
         let mut svg = String::with_capacity(4096);
         put!(
             svg,
-            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
+            "<svg class=\"plot\" viewBox=\"0 0 {edge} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
              xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>\
              <clipPath id=\"{id}-c\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/></clipPath>",
             escape(&self.title),
-            escape(&described(&self.description, sentence.as_deref())),
+            escape(&described(&self.description, sentence.as_deref(), cut.as_deref())),
             frame.left - 6.0,
             frame.top - 6.0,
             frame.right - frame.left + 12.0,
             frame.bottom - frame.top + 12.0,
         );
-        legend.draw(&mut svg, frame.left);
+        legend.draw(&mut svg, legend_left);
         self.draw_span(&mut svg, &frame, &x);
-        draw_axes(&mut svg, &frame, &x, &y);
+        draw_axes(&mut svg, &frame, &x, &y, &labels);
         put!(svg, "<g clip-path=\"url(#{id}-c)\">");
         self.draw_areas(&mut svg, &frame, &x, &y);
         for ((line, points), depth) in self.lines.iter().zip(&lines).zip(&coincidence.depths) {
@@ -87,6 +111,10 @@ impl Plot {
         svg.push_str("</g>");
         self.draw_marks(&mut svg, &frame, &x);
         self.draw_levels(&mut svg, &frame, &y);
+        for (number, remark) in remarks.iter().enumerate() {
+            let base = under + 8.0 + number as f64 * LINE;
+            put!(svg, "<text x=\"4.0\" y=\"{base:.1}\">{}</text>", escape(remark));
+        }
         svg.push_str("</svg>\n");
         svg
     }
@@ -164,18 +192,27 @@ impl Plot {
         let mut row = 0.0;
         for (place, (at, label)) in marks.iter().enumerate() {
             // The label stands where no other mark runs through it, if there is such a side.
-            let width = label.chars().count() as f64 * LETTER + 8.0;
+            let letters = label.chars().count();
+            let width = letters as f64 * LETTER + 8.0;
             let next = marks.get(place + 1).map_or(frame.right, |next| next.0);
-            let (anchor, text_at) =
-                if next - at > width { ("start", at + 5.0) } else { ("end", at - 5.0) };
-            let (top, bottom, y) = (frame.top, frame.bottom, frame.top + 13.0 + row);
-            let label = escape(label);
+            let (after, before) = (frame.right - at, at - frame.left);
+            let starts = next - at > width || (before < width && after > before);
+            let (anchor, text_at, room) =
+                if starts { ("start", at + 5.0, after) } else { ("end", at - 5.0, before) };
+            let (top, bottom) = (frame.top, frame.bottom);
             put!(svg, "<path class=\"mark\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>");
-            put!(
-                svg,
-                "<text class=\"note\" x=\"{text_at:.1}\" y=\"{y:.1}\" \
-                 text-anchor=\"{anchor}\">{label}</text>"
-            );
+            // Where neither side has room for the label, it has several lines.
+            let letters = if room < width { (room / LETTER) as usize } else { letters };
+            let lines = wrap(label, letters);
+            for (number, line) in lines.iter().enumerate() {
+                let y = frame.top + 13.0 + row + number as f64 * LINE;
+                put!(
+                    svg,
+                    "<text class=\"note\" x=\"{text_at:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+                    escape(line)
+                );
+            }
+            row += (lines.len().max(1) - 1) as f64 * LINE;
             row += 16.0;
         }
     }
@@ -186,87 +223,38 @@ impl Plot {
         for (value, label) in &self.y.levels {
             let (at, left, right) = (frame.y(y, *value), frame.left, frame.right);
             put!(svg, "<path class=\"mark\" d=\"M{left:.1} {at:.1}H{right:.1}\"/>");
-            put!(
-                svg,
-                "<text class=\"note\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                right - 4.0,
-                at - 4.0,
-                escape(label)
-            );
+            let lines = wrap(label, ((right - left) / LETTER) as usize);
+            for (number, line) in lines.iter().rev().enumerate() {
+                put!(
+                    svg,
+                    "<text class=\"note\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                    right - 4.0,
+                    at - 4.0 - number as f64 * LINE,
+                    escape(line)
+                );
+            }
         }
     }
 }
 
 impl Frame {
-    fn x(&self, scale: &Scale, value: f64) -> f64 {
+    pub(super) fn x(&self, scale: &Scale, value: f64) -> f64 {
         self.left + scale.position(value) * (self.right - self.left)
     }
 
-    fn y(&self, scale: &Scale, value: f64) -> f64 {
+    pub(super) fn y(&self, scale: &Scale, value: f64) -> f64 {
         self.bottom - scale.position(value) * (self.bottom - self.top)
     }
 }
 
-fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
-    svg.push_str("<path class=\"grid\" d=\"");
-    for tick in y.ticks().iter().filter(|t| !t.label.is_empty()) {
-        put!(svg, "M{:.1} {:.1}H{:.1}", frame.left, frame.y(y, tick.value), frame.right);
+fn described(description: &str, coincidence: Option<&str>, cut: Option<&str>) -> String {
+    let mut described =
+        coincidence.map_or_else(|| description.to_owned(), |more| format!("{description} {more}."));
+    if let Some(cut) = cut {
+        described.push(' ');
+        described.push_str(cut);
     }
-    for tick in x.ticks().iter().filter(|t| !t.label.is_empty()) {
-        put!(svg, "M{:.1} {:.1}V{:.1}", frame.x(x, tick.value), frame.top, frame.bottom);
-    }
-    svg.push_str("\"/><path class=\"axis\" d=\"");
-    put!(svg, "M{:.1} {:.1}V{:.1}H{:.1}", frame.left, frame.top, frame.bottom, frame.right);
-    for tick in y.ticks() {
-        let length = if tick.label.is_empty() { 3.0 } else { 5.0 };
-        put!(svg, "M{:.1} {:.1}h-{length}", frame.left, frame.y(y, tick.value));
-    }
-    for tick in x.ticks() {
-        let length = if tick.label.is_empty() { 3.0 } else { 5.0 };
-        put!(svg, "M{:.1} {:.1}v{length}", frame.x(x, tick.value), frame.bottom);
-    }
-    svg.push_str("\"/><g class=\"tick\">");
-    for tick in y.ticks().iter().filter(|t| !t.label.is_empty()) {
-        put!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            frame.left - 8.0,
-            frame.y(y, tick.value) + 4.0,
-            escape(&tick.label)
-        );
-    }
-    // Labels that would run into their neighbour are left out.
-    let mut free_from = f64::NEG_INFINITY;
-    for tick in x.ticks().iter().filter(|t| !t.label.is_empty()) {
-        let (at, half) = (frame.x(x, tick.value), tick.label.chars().count() as f64 * LETTER / 2.0);
-        // Nor may the last leave the drawing.
-        let at = at.min(WIDTH - half - 1.0);
-        if at - half < free_from {
-            continue;
-        }
-        free_from = at + half + 4.0;
-        put!(
-            svg,
-            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            frame.bottom + 19.0,
-            escape(&tick.label)
-        );
-    }
-    let (middle, centre) = ((frame.top + frame.bottom) / 2.0, (frame.left + frame.right) / 2.0);
-    put!(
-        svg,
-        "</g><text class=\"label\" data-unit=\"{}\" x=\"{centre:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-         <text class=\"label\" data-unit=\"{}\" transform=\"translate(15 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        x.unit().text(),
-        frame.bottom + 40.0,
-        escape(&x.label()),
-        y.unit().text(),
-        escape(&y.label()),
-    );
-}
-
-fn described(description: &str, coincidence: Option<&str>) -> String {
-    coincidence.map_or_else(|| description.to_owned(), |more| format!("{description} {more}."))
+    described
 }
 
 /// A line, its points as far as they are drawn, and how many lines lie on it.
@@ -304,7 +292,7 @@ fn draw_line(
     }
     svg.push_str("\"/>");
     let drawn = || points.iter().filter(|p| p.x.is_finite() && p.y.is_finite());
-    draw_intervals(svg, (drawn(), line.aside), frame, x, y);
+    draw_intervals(svg, (points, line.aside), frame, x, y);
     if matches!(line.style.marker, Marker::Filled | Marker::Hollow) {
         for point in drawn() {
             svg.push_str("<path class=\"marker\" d=\"");
@@ -321,30 +309,7 @@ fn draw_line(
     svg.push_str("</g>");
 }
 
-fn draw_intervals<'a>(
-    svg: &mut String,
-    (points, aside): (impl Iterator<Item = &'a Point>, f64),
-    frame: &Frame,
-    x: &Scale,
-    y: &Scale,
-) {
-    let mut path = String::new();
-    for point in points {
-        let ends = point.spread.ends(point.y);
-        let Some((low, high)) = ends.filter(|(low, high)| (high - low).is_finite() && high > low)
-        else {
-            continue;
-        };
-        let across = frame.x(x, point.x) + aside;
-        let (from, to) = (frame.y(y, low), frame.y(y, high));
-        put!(path, "M{:.1} {to:.1}h8m-4 0V{from:.1}m-4 0h8", across - 4.0);
-    }
-    if !path.is_empty() {
-        put!(svg, "<path class=\"interval\" d=\"{path}\"/>");
-    }
-}
-
-fn class(style: Style) -> String {
+pub(super) fn class(style: Style) -> String {
     let mut class = match style.hue {
         Hue::Series(number) => format!("s{}", number % SERIES),
         Hue::Muted if style == Style::guide() => "muted guide".to_owned(),
@@ -364,126 +329,10 @@ fn class(style: Style) -> String {
 
 /// Colours and shapes have different numbers, so that lines beyond the palette differ from those
 /// that they share a colour with.
-fn shape(hue: Hue) -> usize {
+pub(super) fn shape(hue: Hue) -> usize {
     match hue {
         Hue::Series(number) => number,
         Hue::Muted => 0,
-    }
-}
-
-/// What each line means, in rows above the drawing, and which of them lie on one another.
-struct Legend<'a> {
-    rows: Vec<Vec<Entry<'a>>>,
-    notes: Vec<String>,
-}
-
-struct Entry<'a> {
-    name: &'a str,
-    sample: Sample,
-    width: f64,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Sample {
-    Line(Style),
-    Area(usize),
-    Span,
-}
-
-impl<'a> Legend<'a> {
-    fn of(plot: &'a Plot, note: Option<&str>, width: f64) -> Self {
-        let notes = note.map(|text| wrap(text, (width / LETTER) as usize)).unwrap_or_default();
-        let mut entries: Vec<(&str, Sample)> = Vec::new();
-        let keys = plot.keys.iter().map(|(name, style)| (name.as_str(), Sample::Line(*style)));
-        let lines = plot.lines.iter().map(|l| (l.legend.as_str(), Sample::Line(l.style)));
-        let areas = plot.areas.iter().map(|a| (a.name.as_str(), Sample::Area(a.hue)));
-        let span = plot.span.iter().map(|s| (s.name.as_str(), Sample::Span));
-        for (name, sample) in keys.chain(lines).chain(areas).chain(span) {
-            if !name.is_empty() && !entries.iter().any(|e| e.0 == name) {
-                entries.push((name, sample));
-            }
-        }
-        let mut rows: Vec<Vec<Entry<'a>>> = Vec::new();
-        let mut room = 0.0;
-        for (name, sample) in entries {
-            let width = 34.0 + name.chars().count() as f64 * LETTER + 14.0;
-            if room < width || rows.is_empty() {
-                rows.push(Vec::new());
-                room = WIDTH - 60.0;
-            }
-            room -= width;
-            if let Some(row) = rows.last_mut() {
-                row.push(Entry { name, sample, width });
-            }
-        }
-        Self { rows, notes }
-    }
-
-    fn height(&self) -> f64 {
-        (self.rows.len() + self.notes.len()) as f64 * LEGEND_ROW
-    }
-
-    fn draw(&self, svg: &mut String, left: f64) {
-        svg.push_str("<g class=\"legend\">");
-        for (number, row) in self.rows.iter().enumerate() {
-            let middle = 11.0 + number as f64 * LEGEND_ROW;
-            let mut at = left;
-            for entry in row {
-                entry.sample.draw(svg, at, middle);
-                put!(
-                    svg,
-                    "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                    at + 34.0,
-                    middle + 4.0,
-                    escape(entry.name)
-                );
-                at += entry.width;
-            }
-        }
-        for (number, note) in self.notes.iter().enumerate() {
-            let base = 15.0 + (self.rows.len() + number) as f64 * LEGEND_ROW;
-            put!(svg, "<text x=\"{left:.1}\" y=\"{base:.1}\">{}</text>", escape(note));
-        }
-        svg.push_str("</g>");
-    }
-}
-
-impl Sample {
-    fn draw(self, svg: &mut String, left: f64, middle: f64) {
-        match self {
-            Self::Line(style) if style.marker == Marker::Dot => {
-                put!(
-                    svg,
-                    "<g class=\"{}\"><path class=\"dot\" d=\"M{:.1} {middle:.1}h0\"/></g>",
-                    class(style),
-                    left + 14.0
-                );
-            }
-            Self::Line(style) => {
-                put!(
-                    svg,
-                    "<g class=\"{}\"><path class=\"line\" d=\"M{left:.1} {middle:.1}h28\"/>",
-                    class(style)
-                );
-                if style.marker != Marker::None {
-                    svg.push_str("<path class=\"marker\" d=\"");
-                    outline(svg, shape(style.hue), left + 14.0, middle);
-                    svg.push_str("\"/>");
-                }
-                svg.push_str("</g>");
-            }
-            Self::Area(hue) => {
-                put!(
-                    svg,
-                    "<path class=\"area s{}\" d=\"M{left:.1} {:.1}h28v12h-28z\"/>",
-                    hue % SERIES,
-                    middle - 6.0
-                );
-            }
-            Self::Span => {
-                put!(svg, "<path class=\"span\" d=\"M{left:.1} {:.1}h28v12h-28z\"/>", middle - 6.0);
-            }
-        }
     }
 }
 
@@ -512,6 +361,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::Drawing;
     use crate::value::Spread;
     use statistics::Unit;
 
@@ -566,7 +416,7 @@ mod tests {
         assert_eq!(numbers.len(), 6, "{path}");
         assert!((numbers[2] - (numbers[0] + numbers[4]) / 2.0).abs() < 0.11, "{path}");
         assert!((numbers[3] - (numbers[1] + numbers[5]) / 2.0).abs() < 0.11, "{path}");
-        assert!((numbers[1] - numbers[5] - INNER_HEIGHT).abs() < 0.11, "{path}");
+        assert!((numbers[1] - numbers[5] - 270.0).abs() < 0.11, "{path}");
     }
 
     #[test]
@@ -579,6 +429,8 @@ mod tests {
             .and_then(|s| s.split('"').next())
             .expect("intervals");
         assert_eq!(path.matches('V').count(), 1, "{path}");
+        assert_eq!(path.matches("h8").count(), 2, "both of its ends are within: {path}");
+        assert!(!svg.contains("beyond the frame"), "{svg}");
         let without = plot(vec![line("a", vec![Point::new(2.0, 5.0)])]).svg("p");
         assert!(!without.contains("interval"));
     }
@@ -589,6 +441,24 @@ mod tests {
         let least = |y| plot(vec![line("a", wide(y))]).y_values().fold(f64::INFINITY, f64::min);
         assert_eq!(least(5.0), 5.0, "its end is cut off");
         assert_eq!(least(-5.0), -55.0);
+    }
+
+    /// An arrow at the frame and a sentence below, in the page and in the files.
+    #[test]
+    fn an_interval_that_the_frame_cuts_says_so() {
+        let wide = Point { spread: Spread::Confidence(50.0), ..Point::new(2.0, 5.0) };
+        let lines = vec![line("a", vec![wide, Point::new(4.0, 5.0)])];
+        let svg = plot(lines).svg_at("p", Width::new(400.0));
+        let path = svg.split("class=\"interval\" d=\"").nth(1).expect("an interval");
+        let path = path.split('"').next().expect("its end");
+        assert!(path.ends_with("l4 6l4 -6"), "an arrow down: {path}");
+        assert_eq!(path.matches("h8").count(), 1, "its upper end is within: {path}");
+        let file = Drawing::read(&svg).expect("understood").svg();
+        let texts = file.split("<text ").filter_map(|text| text.split(['>', '<']).nth(1));
+        let read = texts.collect::<Vec<_>>().join(" ");
+        let note = "Arrows mark intervals that go beyond the frame: a, offered 2.00/s: 5 ± 50/s.";
+        assert!(read.ends_with(note), "{read}");
+        assert!(svg.contains("5 ± 50/s.</desc>"), "{svg}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use statistics::Unit;
 
-use super::render::{LETTER, WIDTH};
+use super::Width;
+use super::render::LETTER;
 use crate::format::{figure, scaling, trim_zeros, whole};
 
 /// How values are spread over an axis.
@@ -87,14 +88,15 @@ impl Axis {
         }
     }
 
-    /// Which name each number stands for; nothing where the names themselves stand on the axis.
-    pub(crate) fn key(&self) -> String {
-        if self.spacing != Spacing::Named || fit(&self.names) {
+    /// Which name each number stands for; nothing where the names themselves fit on an axis of that length.
+    pub(super) fn key(&self, length: Width) -> String {
+        if self.spacing != Spacing::Named || fit(&self.names, length) {
             return String::new();
         }
         let named =
             (1..).zip(&self.names).take(KEYS).map(|(number, name)| format!("{number}: {name}"));
-        let more = if self.names.len() > KEYS { "; and more in the data" } else { "" };
+        let more =
+            if self.names.len() > KEYS { "; and more in the data of the figure" } else { "" };
         format!("{}{more}.", named.collect::<Vec<_>>().join("; "))
     }
 
@@ -123,9 +125,9 @@ impl Axis {
 /// Names that a key explains, at most.
 const KEYS: usize = 12;
 
-/// Whether names stand side by side without running into each other.
-fn fit(names: &[String]) -> bool {
-    let room = (WIDTH - 100.0) / names.len().max(1) as f64;
+/// Whether names stand side by side on an axis of that length without running into each other.
+fn fit(names: &[String], length: Width) -> bool {
+    let room = length.pixels() / names.len().max(1) as f64;
     names.iter().all(|name| name.chars().count() as f64 * LETTER + 6.0 <= room)
 }
 
@@ -163,6 +165,16 @@ pub(crate) struct Tick {
 impl Scale {
     /// Fits an axis to the values that it must show, with about `wanted` labelled ticks.
     pub(crate) fn fit(axis: &Axis, values: impl Iterator<Item = f64>, wanted: usize) -> Self {
+        Self::fit_in(axis, values, wanted, Width::PAGE)
+    }
+
+    /// Fits an axis whose names, if it has any, stand side by side in a length.
+    pub(super) fn fit_in(
+        axis: &Axis,
+        values: impl Iterator<Item = f64>,
+        wanted: usize,
+        length: Width,
+    ) -> Self {
         let positive = !matches!(axis.spacing, Spacing::Linear | Spacing::Named);
         let usable = values.filter(|v| v.is_finite() && (!positive || *v > 0.0));
         let (mut low, mut high) = usable
@@ -184,7 +196,7 @@ impl Scale {
             Spacing::Logarithmic => scale.fit_logarithmic(wanted),
             Spacing::Binary => scale.fit_binary(wanted),
             Spacing::Quantile => scale.fit_quantile(),
-            Spacing::Named => scale.fit_names(&axis.names),
+            Spacing::Named => scale.fit_names(&axis.names, length),
         }
         scale
     }
@@ -198,6 +210,12 @@ impl Scale {
             }
         };
         position.clamp(0.0, 1.0)
+    }
+
+    /// Whether a value lies between the ends of the axis, to within a rounding error.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        let slack = 1e-9 * (self.high - self.low).abs();
+        (self.low - slack..=self.high + slack).contains(&value)
     }
 
     /// The marks, low to high.
@@ -332,9 +350,9 @@ impl Scale {
     }
 
     /// Each name has the same room.
-    fn fit_names(&mut self, names: &[String]) {
+    fn fit_names(&mut self, names: &[String], length: Width) {
         (self.low, self.high) = (0.5, names.len().max(1) as f64 + 0.5);
-        let are_there = fit(names);
+        let are_there = fit(names, length);
         if !are_there {
             self.label.push_str(", by its number");
         }
@@ -496,10 +514,10 @@ mod tests {
         assert_eq!(labels(&axis, &[1.0]), ["5.1.1", "5.1.4"]);
         assert_eq!((axis.value(2.0), axis.data(1.0)), ("5.1.4".to_owned(), Datum::Name("5.1.1")));
         assert_eq!((axis.value(3.0), axis.data(0.0)), (String::new(), Datum::Name("")));
-        assert_eq!((axis.key(), scale.label()), (String::new(), "test".to_owned()));
+        assert_eq!((axis.key(Width::PAGE), scale.label()), (String::new(), "test".to_owned()));
         let long = Axis::named("test", vec!["a name of ".repeat(9), "b".to_owned()]);
         assert_eq!(labels(&long, &[1.0]), ["1", "2"]);
-        assert!(long.key().ends_with("; 2: b."), "{}", long.key());
+        assert!(long.key(Width::PAGE).ends_with("; 2: b."), "{}", long.key(Width::PAGE));
         assert_eq!(Scale::fit(&long, [1.0].into_iter(), 6).label(), "test, by its number");
     }
 

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::render::{LETTER, WIDTH};
+use super::super::render::LETTER;
 use super::{Graph, arrow};
 use crate::put::put;
 
@@ -81,8 +81,8 @@ pub(super) fn steps(graph: &Graph) -> BTreeMap<Step, usize> {
 }
 
 impl Layout {
-    /// Places a graph below some height.
-    pub(super) fn of(graph: &Graph, top: f64) -> Self {
+    /// Places a graph below some height, in a drawing that is `edge` wide.
+    pub(super) fn of(graph: &Graph, top: f64, edge: f64) -> Self {
         let count = graph.nodes.len();
         let steps: Vec<Step> = steps(graph).into_keys().collect();
         let backward = backward(count, &steps);
@@ -92,7 +92,7 @@ impl Layout {
         let mut columns = Columns::of(&layers, &forward);
         columns.sort();
         let longest = graph.nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0);
-        let drawn = columns.place(top, (longest.max(6) as f64 * LETTER + 10.0).min(WIDEST));
+        let drawn = columns.place(top, (longest.max(6) as f64 * LETTER + 10.0).min(WIDEST), edge);
         let of_item = |item: &usize| drawn.places.get(*item).copied().unwrap_or_default();
         let bends = columns
             .bends
@@ -306,9 +306,9 @@ impl Columns {
     }
 
     /// Places all items, in boxes that should be so wide.
-    fn place(&self, top: f64, wanted: f64) -> Drawn {
+    fn place(&self, top: f64, wanted: f64, edge: f64) -> Drawn {
         let [least, most] = COLUMNS;
-        let room = WIDTH - 24.0;
+        let room = edge - 24.0;
         let fit = ((room / (wanted + BESIDE)) as usize).clamp(least, most);
         let across = self.columns.len().clamp(1, fit);
         let column_width = room / across as f64;
@@ -364,7 +364,7 @@ mod tests {
             steps.into_iter().filter(|step| !backward.contains(step)).collect();
         let mut columns = Columns::of(&layers(40, &forward), &forward);
         columns.sort();
-        let drawn = columns.place(0.0, 80.0);
+        let drawn = columns.place(0.0, 80.0, 640.0);
         for (number, a) in drawn.places.iter().take(40).enumerate() {
             for b in &drawn.places[..number] {
                 let apart = (a.x - b.x).abs() >= drawn.box_width || (a.y - b.y).abs() >= HEIGHT;

@@ -1,0 +1,78 @@
+//! How wide a figure is.
+
+use std::str::FromStr;
+
+/// The width of a drawing. Letters have the same size at each width, 9 points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Width {
+    /// Pixels of a style sheet, of which an inch has 96.
+    pixels: f64,
+}
+
+/// A width that cannot be that of a figure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WidthError {
+    /// It is no length.
+    #[error("`{0}` is no length; write a number with mm, cm, in or pt, such as 88mm")]
+    NotALength(String),
+    /// Axes and letters do not fit, or no sheet is so large.
+    #[error("`{0}` is not between 50mm and 500mm")]
+    OutOfRange(String),
+}
+
+/// Pixels of each unit of length; a point is the 72nd part of an inch.
+const UNITS: [(&str, f64); 4] =
+    [("mm", 96.0 / 25.4), ("cm", 96.0 / 2.54), ("in", 96.0), ("pt", 96.0 / 72.0)];
+/// Widths that a figure may have, in millimetres.
+const RANGE: std::ops::RangeInclusive<f64> = 50.0..=500.0;
+
+impl Width {
+    /// The width of figures in a page, which are scaled to fit their column.
+    pub const PAGE: Self = Self { pixels: 640.0 };
+
+    pub(super) fn new(pixels: f64) -> Self {
+        Self { pixels }
+    }
+
+    pub(super) fn pixels(self) -> f64 {
+        self.pixels
+    }
+}
+
+impl FromStr for Width {
+    type Err = WidthError;
+
+    fn from_str(text: &str) -> Result<Self, WidthError> {
+        let no_length = || WidthError::NotALength(text.to_owned());
+        let trimmed = text.trim();
+        let split = |(unit, pixels): (&str, f64)| Some((trimmed.strip_suffix(unit)?, pixels));
+        let (number, pixels) = UNITS.into_iter().find_map(split).ok_or_else(no_length)?;
+        let number: f64 = number.trim_end().parse().map_err(|_| no_length())?;
+        let millimetres = number * pixels * 25.4 / 96.0;
+        if !number.is_finite() {
+            return Err(no_length());
+        }
+        // A rounding error must not refuse the ends.
+        match RANGE.contains(&((millimetres * 1e6).round() / 1e6)) {
+            true => Ok(Self { pixels: number * pixels }),
+            false => Err(WidthError::OutOfRange(text.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read_in_the_units_of_papers() {
+        let pixels = |text: &str| text.parse::<Width>().map(Width::pixels);
+        for text in ["88mm", "8.8cm", "8.8 cm", "3.464566929in", "249.4488189pt"] {
+            assert!((pixels(text).expect("a length") - 332.598).abs() < 1e-3, "{text}");
+        }
+        assert!(pixels("50mm").is_ok() && pixels("5cm").is_ok() && pixels("500mm").is_ok());
+        for text in ["", "88", "mm", "-88mm", "88px", "NaNmm", "infmm", "49mm", "501mm", "1e9in"] {
+            assert!(pixels(text).is_err(), "{text}");
+        }
+    }
+}
