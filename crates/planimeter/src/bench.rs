@@ -82,10 +82,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::Interrupted);
     }
     let provenance = Provenance { shares: found.shares, ..began.provenance() };
+    let broken = broken(&points, &thresholds);
     let run = throughput::Run {
         program: &name,
         points: &points,
         settings: &settings,
+        broken: &broken,
         provenance: &provenance,
     };
     let json = || throughput::to_json(&run);
@@ -96,7 +98,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         eprintln!("planimeter: interrupted; what was measured until then is above");
         return crew.leave(INTERRUPTED);
     }
-    crew.leave(status(verdict(&points, &thresholds), &provenance, false))
+    crew.leave(status(verdict(&points, &broken), &provenance, false))
 }
 
 /// What is wrong, with what it is wrong with: the program, or where packets are to come from and go.
@@ -109,32 +111,31 @@ fn explained(error: &TrafficError, program: &str, io: Io) -> String {
     }
 }
 
-/// 1 if a threshold broke, an output was wrong, or nothing was measured.
-fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> u8 {
-    let mut failed = false;
-    let mut say = |text: &str| {
-        failed = true;
-        eprintln!("planimeter: {text}");
-    };
+/// Conditions that do not hold, in sentences.
+fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String> {
+    let mut broken = Vec::new();
     for point in points {
-        for case in &point.findings.cases {
-            if let Some(reason) = &case.refused {
-                say(&format!("{:?} was not run: {reason}", case.path));
-                continue;
-            }
-            if let Some(fault) = throughput::fault(case) {
-                say(&fault);
-            }
+        for case in point.findings.cases.iter().filter(|case| case.refused.is_none()) {
             let s = if case.cores == 1 { "" } else { "s" };
             let name = format!("{:?}, {} entries, {} core{s}", case.path, point.flows, case.cores);
             for threshold in thresholds {
                 let value = value(threshold.metric(), case);
-                let broken = threshold::broken(threshold, &METRICS, &name, value);
-                broken.iter().for_each(|text| say(text));
+                broken.extend(threshold::broken(threshold, &METRICS, &name, value));
             }
         }
     }
-    u8::from(failed)
+    broken
+}
+
+/// 1 if a threshold broke, an output was wrong, or nothing was measured.
+fn verdict(points: &[throughput::Point], broken: &[String]) -> u8 {
+    let cases = || points.iter().flat_map(|point| &point.findings.cases);
+    let refused = cases().filter_map(|case| Some((case.path, case.refused.as_ref()?)));
+    let refused = refused.map(|(path, reason)| format!("{path:?} was not run: {reason}"));
+    let faults = cases().filter(|case| case.refused.is_none()).filter_map(throughput::fault);
+    let all: Vec<String> = refused.chain(faults).chain(broken.iter().cloned()).collect();
+    all.iter().for_each(|text| eprintln!("planimeter: {text}"));
+    u8::from(!all.is_empty())
 }
 
 /// The value of a metric, in its unit.

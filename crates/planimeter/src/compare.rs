@@ -99,7 +99,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let directory = output::directory(matches, "compare")?;
     let provenance = began.provenance();
     let json = || to_json(&comparison, &judged, &provenance);
-    let text = || table(&comparison, layout()) + &outcomes(&judged, layout());
+    let text = || table(&comparison, &judged, layout()) + &outcomes(&judged, layout());
     let write =
         |directory: &RunDirectory| directory.write_comparison(&comparison, &judged, &provenance);
     output::leave(&directory, matches.get_flag("json"), json, text, write)?;

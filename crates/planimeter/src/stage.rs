@@ -75,7 +75,8 @@ impl<'a> Stage<'a> {
         };
         let began = began::now();
         let findings = tables::measure::findings(plan, &settings, self.interrupt, self.quiet);
-        let run = designs::Run { findings: &findings, provenance: &began.provenance() };
+        let run =
+            designs::Run { findings: &findings, broken: &[], provenance: &began.provenance() };
         directory.write_designs(&run).map_err(Failure::run)?;
         let broken = findings.broken_promises().next().map(|one| one.case.design.to_string());
         match broken {

@@ -69,6 +69,14 @@ fn a_threshold_that_does_not_hold_is_status_1() {
     let output = bench(&[&SHORT[..], &some].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("threshold rate > 100G does not hold"), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.path().join("run/report.html")).expect("a page");
+    let missed = page.find("threshold rate &gt; 100G does not hold").expect("the news");
+    assert!(
+        missed < page.find("<table").expect("a table") && !page.contains("class=\"card good\"")
+    );
+    let text = stdout(&output);
+    let missed = text.find("FAIL  threshold rate > 100G").expect("the news");
+    assert!(missed < text.find("ns/packet").expect("a table"), "{text}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use statistics::Difference;
 
 use crate::describe::distinct;
 use crate::results::{Kind, Quantity, Recorded, Spread};
-use crate::terminal::Layout;
+use crate::terminal::{Layout, Paint};
 
 pub use gate::{Outcome, judge};
 pub use json::{SCHEMA, to_csv, to_json};
@@ -177,10 +177,6 @@ fn against<'a>(
             _ => doubts.extend(differences),
         }
     }
-    for side in [base, other] {
-        let partial = side.partial.iter().map(|reason| format!("{} is {reason}", side.name));
-        doubts.extend(partial);
-    }
     let rows = rows(base, other);
     if rows.is_empty() {
         let first = |of: &Recorded| {
@@ -311,8 +307,16 @@ pub fn compare(candidates: &[Candidate<'_>], layout: Layout) -> String {
     let all = [Agreement::Configuration, Agreement::Machine];
     match Comparison::new(&results, &all) {
         Ok(None) => "nothing to compare\n".to_owned(),
-        Ok(Some(comparison)) => table(&comparison, layout),
-        Err(error) => layout.paragraph("", &error.to_string(), crate::terminal::Paint::Bad),
+        Ok(Some(comparison)) => table(&comparison, &[], layout),
+        // What cannot be compared can still be looked at.
+        Err(error) => {
+            let tables = candidates.iter().map(|one| {
+                layout.heading(&crate::format::printable(one.name))
+                    + &crate::terminal::table(one.result, layout)
+            });
+            let why = format!("Not compared: {error}.");
+            tables.collect::<String>() + "\n" + &layout.paragraph("", &why, Paint::Faint)
+        }
     }
 }
 

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use probe::outcome::{Completion, Point, RankOutcome, RunResult, SearchOutcome};
 
+use crate::alarm::{self, Alarm};
 use crate::format::{duration, figure, plural, printable, setting, whole};
 pub(crate) use crate::notes::notes;
+use crate::terminal::threshold_value;
 use statistics::Unit;
 
 /// The name of a protocol as people write it.
@@ -170,6 +172,36 @@ pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, Strin
         Completion::Partial { reason } => Some(("PARTIAL", printable(reason))),
         Completion::Failed { reason } => Some(("FAILED", printable(reason))),
     }
+}
+
+/// The worst news of a run: conditions that do not hold, that it is not whole, why nothing was answered.
+pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
+    let several = result.points.len() > 1;
+    let broken = result.thresholds.iter().filter(|threshold| !threshold.held).map(|threshold| {
+        let at = if several { format!(" at {}", threshold.point) } else { String::new() };
+        let value = match threshold.value {
+            Some(_) => format!("it is {}", threshold_value(&threshold.condition, threshold.value)),
+            None => "there is no value".to_owned(),
+        };
+        let remark =
+            threshold.remark.as_ref().map_or_else(String::new, |text| format!(" ({text})"));
+        format!("threshold {} does not hold{at}: {value}{remark}", threshold.condition)
+    });
+    let mut alarms = alarm::broken(&broken.collect::<Vec<_>>());
+    if let Some((state, reason)) = incomplete(&result.completion) {
+        let (what, meaning) = match state {
+            "PARTIAL" => ("is partial", "Its figures cover a part of what was asked for."),
+            _ => ("failed", "Nothing could be measured."),
+        };
+        let text = format!("This run {what}: {}.", reason.trim_end_matches('.'));
+        alarms.push(Alarm::new(alarm::Kind::Partial, state, text).with(meaning));
+    }
+    for (reason, points) in why_zero(result) {
+        let at = if several { format!(" ({})", points.join("; ")) } else { String::new() };
+        let alarm = Alarm::new(alarm::Kind::Wrong, "NO ANSWER", "Why nothing was answered:");
+        alarms.push(alarm.with(format!("{reason}{at}")));
+    }
+    alarms
 }
 
 /// Why nothing was answered, each reason once, with the points that it explains.

@@ -15,7 +15,8 @@ use hdrhistogram::Histogram;
 use provenance::Provenance;
 use statistics::{Estimate, Unit};
 
-use crate::format::{estimate, figure};
+use crate::alarm::{self, Alarm};
+use crate::format::{estimate, figure, plural, whole};
 use crate::page::Note;
 use crate::plot::power_of_two;
 
@@ -28,8 +29,31 @@ pub use terminal::table;
 pub struct Run<'a> {
     /// What was found.
     pub findings: &'a Findings,
+    /// Conditions that do not hold, in sentences.
+    pub broken: &'a [String],
     /// Command, time and host.
     pub provenance: &'a Provenance,
+}
+
+/// The worst news of a run.
+fn alarms(run: &Run<'_>) -> Vec<Alarm> {
+    let findings = run.findings;
+    let mut alarms = alarm::broken(run.broken);
+    if findings.interrupted {
+        let fewer = |one: &&Measured| one.turns.len() < findings.settings.repetitions;
+        let fewer = findings.measured.iter().filter(fewer).count();
+        let missing = plural(findings.unfinished.len() as u64, "case was", "cases were");
+        alarms.push(Alarm::interrupted(format!(
+            "{missing} not measured, and {fewer} have fewer turns than asked for."
+        )));
+    }
+    alarms.extend(findings.broken_promises().map(|one| {
+        let text = format!("{} of {} updates are missing", lost(one), whole(one.updates));
+        let at = format!("{}, {}, {}", design(&one.case), method(&one.case), cores(one.case.cores));
+        Alarm::new(alarm::Kind::Wrong, "LOST", text)
+            .with(format!("in {at}: a defect of Planimeter, please report it."))
+    }));
+    alarms
 }
 
 /// Synchronisation and lock in a few words.

@@ -13,6 +13,7 @@
 //! confidence interval and the number of trials, percentiles with the number of samples, and every
 //! form says which side was saturated.
 
+mod alarm;
 pub mod bounds;
 pub mod compare;
 mod csv;

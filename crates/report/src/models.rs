@@ -37,6 +37,20 @@ pub struct Run<'a> {
     pub provenance: &'a Provenance,
 }
 
+/// Conditions that do not hold, in sentences.
+fn broken(run: &Run<'_>) -> Vec<String> {
+    let missed = run.thresholds.iter().filter(|threshold| !threshold.held);
+    missed
+        .map(|threshold| {
+            let value = threshold.value.map_or_else(
+                || "there is no such figure".to_owned(),
+                |value| format!("it is {}", figure(value, threshold.unit)),
+            );
+            format!("threshold {} does not hold: {value}", threshold.condition)
+        })
+        .collect()
+}
+
 /// A condition and what became of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {

@@ -24,6 +24,7 @@ pub use text::{Text, Tone};
 
 use provenance::Provenance;
 
+use crate::alarm::Alarm;
 use crate::format::{command_line, duration, printable};
 use crate::notes;
 use crate::terminal::Paint;
@@ -38,6 +39,8 @@ pub struct Page {
     kicker: String,
     title: String,
     facts: Vec<Text>,
+    /// What stands above everything else.
+    alarms: Vec<Alarm>,
     lead: Vec<Block>,
     /// The command line of the run, if it is of one.
     command: String,
@@ -152,6 +155,7 @@ impl Page {
             kicker: kicker.into(),
             title: title.into(),
             facts: Vec::new(),
+            alarms: Vec::new(),
             lead: Vec::new(),
             command: String::new(),
             sections: Vec::new(),
@@ -177,6 +181,11 @@ impl Page {
     pub(crate) fn began(&mut self, provenance: &Provenance) {
         let started = printable(&provenance.started_at);
         self.fact(format!("started {started}, took {}", duration(provenance.elapsed_s)));
+    }
+
+    /// Bad news, which stand above all else, worst first.
+    pub(crate) fn alarm(&mut self, alarm: Alarm) {
+        self.alarms.push(alarm);
     }
 
     /// What stands above all sections: what was found, at a glance.

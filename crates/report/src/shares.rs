@@ -2,8 +2,9 @@
 
 use provenance::{Provenance, Share};
 
+use crate::alarm;
 use crate::format::printable;
-use crate::page::{Block, Note, Page, Text, Tone};
+use crate::page::{Block, Note, Page, Text};
 use crate::terminal::{Layout, Paint};
 
 /// A paragraph for each process, below what is missing. Nothing for a process alone; else it ends with a newline.
@@ -30,10 +31,7 @@ pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     if provenance.shares.is_empty() {
         return;
     }
-    if let Some(missing) = provenance.missing() {
-        let text = format!("This run is partial: {}", printable(&missing));
-        page.lead(Block::card(Tone::Bad, Text::strong(text)));
-    }
+    alarm::raise(page, alarm::missing(provenance));
     // Facts rather than notes, of which those that differ in numbers only become one.
     let fact =
         |share: &Share| (Text::from(printable(&share.who())), Text::from(printable(&share.what())));

@@ -12,6 +12,7 @@ use probe::metrics::Metric;
 use probe::outcome::{RunResult, Saturated};
 use statistics::Unit;
 
+use crate::alarm::{self, Alarm};
 use crate::format::{capital, duration, figure, optional, printable};
 use crate::{describe, verdict};
 pub(crate) use grid::{Cell, Column, Grid, Paint, wrap};
@@ -95,33 +96,23 @@ fn head(result: &RunResult, layout: Layout) -> String {
     ];
     facts.retain(|fact| !fact.is_empty());
     out.push_str(&layout.paragraph("", &facts.join("; "), Paint::Plain));
-    if let Some((state, reason)) = describe::incomplete(&result.completion) {
-        let meaning = match state {
-            "PARTIAL" => "; the figures cover a part of the run",
-            _ => "",
-        };
+    let alarms: Vec<Alarm> =
+        describe::alarms(result).into_iter().chain(alarm::missing(&result.provenance)).collect();
+    if !alarms.is_empty() {
         out.push('\n');
-        out.push_str(&layout.paragraph(
-            &format!("{state}  "),
-            &format!("{reason}{meaning}"),
-            Paint::Bad,
-        ));
+        out.push_str(&alarm::text(&alarms, layout));
     }
     if let Some(verdict) = verdict::of_run(result) {
         out.push('\n');
-        let paint = paint_of(verdict.side);
+        // Nothing is good news below an alarm.
+        let paint = match paint_of(verdict.side) {
+            Paint::Good if !alarms.is_empty() => Paint::Plain,
+            paint => paint,
+        };
         out.push_str(&layout.paragraph("Verdict  ", &verdict.sentence, paint));
         for sentence in &verdict.further {
             out.push_str(&layout.paragraph("         ", sentence, Paint::Plain));
         }
-    }
-    for (reason, points) in describe::why_zero(result) {
-        let place = if result.points.len() > 1 {
-            format!(" ({})", points.join("; "))
-        } else {
-            String::new()
-        };
-        out.push_str(&layout.paragraph("Why zero ", &format!("{reason}{place}"), Paint::Bad));
     }
     out
 }

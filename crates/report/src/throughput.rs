@@ -15,6 +15,7 @@ use pipeline::Path;
 use provenance::Provenance;
 use statistics::{Estimate, Unit};
 
+use crate::alarm::{self, Alarm};
 use crate::format::{capital, estimate, figure, plural, whole};
 use crate::page::Note;
 use crate::plot::power_of_two;
@@ -35,8 +36,27 @@ pub struct Run<'a> {
     pub points: &'a [Point],
     /// What was asked for.
     pub settings: &'a ::throughput::run::Settings,
+    /// Conditions that do not hold, in sentences.
+    pub broken: &'a [String],
     /// Command, time and host.
     pub provenance: &'a Provenance,
+}
+
+/// The worst news of a run.
+fn alarms(run: &Run<'_>) -> Vec<Alarm> {
+    let mut alarms = alarm::broken(run.broken);
+    if run.points.iter().any(|point| point.findings.interrupted) {
+        alarms
+            .push(Alarm::interrupted("Some cases have fewer repetitions than asked for, or none."));
+    }
+    let cases = || run.points.iter().flat_map(|point| &point.findings.cases);
+    let refused = cases().filter_map(|case| Some((path(case), case.refused.as_ref()?)));
+    alarms.extend(refused.map(|(path, reason)| {
+        Alarm::new(alarm::Kind::Partial, "NOT RUN", format!("{path} was not run: {reason}"))
+    }));
+    let faults = cases().filter_map(fault);
+    alarms.extend(faults.map(|text| Alarm::new(alarm::Kind::Wrong, "WRONG", text)));
+    alarms
 }
 
 /// A number of entries.
@@ -222,9 +242,6 @@ fn facts(run: &Run<'_>) -> Vec<String> {
         }
         point.notes.iter().cloned().for_each(&mut say);
         for case in &point.findings.cases {
-            if let Some(reason) = &case.refused {
-                say(format!("{} was not run: {reason}", path(case)));
-            }
             for (place, what) in &case.interpreted {
                 say(format!("compiled: {place} is left to the interpreter: {what}"));
             }

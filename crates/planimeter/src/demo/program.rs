@@ -68,6 +68,7 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
         return Err(Failure::run(fault));
     }
     let run = throughput::Run {
+        broken: &[],
         program: &name,
         points: &points,
         settings: &settings,

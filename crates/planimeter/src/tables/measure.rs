@@ -65,12 +65,13 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return crew.leave_helper(&interrupt);
     };
     let provenance = Provenance { shares, ..began.provenance() };
-    let run = designs::Run { findings: &findings, provenance: &provenance };
+    let broken = broken(&findings, &thresholds);
+    let run = designs::Run { findings: &findings, broken: &broken, provenance: &provenance };
     let json = || designs::to_json(&run);
     let text = || designs::table(&run, layout()) + &shares::text(&provenance, layout());
     let write = |directory: &RunDirectory| directory.write_designs(&run);
     output::leave(&directory, matches.get_flag("json"), json, text, write)?;
-    let verdict = verdict(&findings, &thresholds)?;
+    let verdict = verdict(&findings, &broken)?;
     crew.leave(status(verdict, &provenance, findings.interrupted))
 }
 
@@ -141,8 +142,21 @@ fn part_name(part: &Plan) -> String {
     })
 }
 
+/// Conditions that do not hold, in sentences.
+fn broken(findings: &Findings, thresholds: &[Condition]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for threshold in thresholds {
+        for one in &findings.measured {
+            let case = format!("{}, {} entries", one.case.design, one.case.layout.size());
+            let value = value(threshold.metric(), one);
+            broken.extend(threshold::broken(threshold, &METRICS, &case, value));
+        }
+    }
+    broken
+}
+
 /// Returns 1 if a threshold or a promise broke, else 0.
-fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<u8, Failure> {
+fn verdict(findings: &Findings, broken: &[String]) -> Result<u8, Failure> {
     if findings.measured.is_empty() && findings.interrupted {
         return Err(Failure::Interrupted);
     }
@@ -154,18 +168,8 @@ fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<u8, Failure>
         };
         return Err(reason);
     }
-    let mut failed = findings.broken_promises().count() > 0;
-    for threshold in thresholds {
-        for one in &findings.measured {
-            let case = format!("{}, {} entries", one.case.design, one.case.layout.size());
-            let value = value(threshold.metric(), one);
-            if let Some(broken) = threshold::broken(threshold, &METRICS, &case, value) {
-                failed = true;
-                eprintln!("planimeter: {broken}");
-            }
-        }
-    }
-    Ok(u8::from(failed))
+    broken.iter().for_each(|sentence| eprintln!("planimeter: {sentence}"));
+    Ok(u8::from(findings.broken_promises().count() > 0 || !broken.is_empty()))
 }
 
 /// The value of a metric, in its unit.

@@ -4,6 +4,7 @@ use statistics::{Condition, Limit};
 
 use super::Comparison;
 use super::text::{percent, place, stated};
+use crate::alarm::{self, Alarm};
 
 /// What became of a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,21 @@ impl Outcome {
             }
         }
     }
+}
+
+/// The worst news of a comparison: conditions that do not hold, and results that are not whole.
+pub(super) fn alarms(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> Vec<Alarm> {
+    let missed = outcomes.iter().filter(|outcome| !outcome.held);
+    let missed = missed.map(|one| format!("{} does not hold: {}", one.condition, one.found()));
+    let mut alarms = alarm::broken(&missed.collect::<Vec<_>>());
+    let others = comparison.others.iter().map(|against| against.other);
+    for result in std::iter::once(comparison.base).chain(others) {
+        let reason = result.partial.iter();
+        alarms.extend(reason.map(|reason| {
+            Alarm::new(alarm::Kind::Partial, "PARTIAL", format!("{} is {reason}", result.name))
+        }));
+    }
+    alarms
 }
 
 /// Judges every result that is held against the base by every condition, at every place that both have. A figure is judged

@@ -3,8 +3,10 @@
 use provenance::Provenance;
 
 use super::finding::finding;
+use super::gate::alarms;
 use super::text::{METHOD, conclusion, is_shown, percent, place, stated};
 use super::{Against, Comparison, Outcome, Row};
+use crate::alarm;
 use crate::describe::distinct;
 use crate::format::capital;
 use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Text, Tone};
@@ -26,6 +28,7 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
         let about = Text::from(capital(&result.about)).and_faint(result.started_at.clone());
         (Text::from(result.name.as_str()).and_faint(role), about)
     })));
+    alarm::raise(&mut page, alarms(comparison, outcomes));
     for against in &comparison.others {
         page.lead(found(against, &comparison.base.name));
     }

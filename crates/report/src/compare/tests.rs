@@ -173,7 +173,7 @@ fn words_are_whole_where_headings_are_wider_than_figures() {
     };
     let results = [of("a", 48.5e-6), of("b", 49.0e-6)];
     let comparison = Comparison::new(&results, &[]).expect("comparable").expect("two");
-    let text = table(&comparison, Layout { width: 80, colour: false });
+    let text = table(&comparison, &[], Layout { width: 80, colour: false });
     assert!(text.contains("no interval") && !text.contains('…'), "{text}");
 }
 
@@ -190,7 +190,7 @@ fn pages_tables_and_files_say_the_same_and_keep_to_the_schema() {
     }];
     for width in [80, 100] {
         let layout = Layout { width, colour: false };
-        let text = table(&comparison, layout) + &super::outcomes(&outcomes, layout);
+        let text = table(&comparison, &outcomes, layout) + &super::outcomes(&outcomes, layout);
         assert!(text.contains("+20.0 ± 2.3 %") && text.contains("higher"), "{text}");
         assert!(text.contains("FAIL") && text.lines().all(|line| line.chars().count() <= width));
     }

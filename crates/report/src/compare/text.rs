@@ -1,17 +1,23 @@
 //! A comparison in the terminal.
 
 use super::finding::finding;
+use super::gate::alarms;
 use super::{Against, Change, Comparison, Outcome, Row};
+use crate::alarm;
 use crate::describe::distinct;
 use crate::format::{figure, printable, with_interval};
 use crate::page::Tone;
 use crate::results::Quantity;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The results side by side. Ends with a newline.
+/// The results side by side, below the conditions that do not hold. Ends with a newline.
 #[must_use]
-pub fn table(comparison: &Comparison<'_>, layout: Layout) -> String {
-    let mut out = String::new();
+pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) -> String {
+    let alarms = alarms(comparison, outcomes);
+    let mut out = alarm::text(&alarms, layout);
+    if !alarms.is_empty() {
+        out.push('\n');
+    }
     let results = std::iter::once(comparison.base).chain(comparison.others.iter().map(|o| o.other));
     for (number, result) in results.enumerate() {
         let lead = if number == 0 { "base  ".to_owned() } else { format!("{number:<6}") };
@@ -23,7 +29,7 @@ pub fn table(comparison: &Comparison<'_>, layout: Layout) -> String {
     for (number, against) in comparison.others.iter().enumerate() {
         let (name, base) = (&against.other.name, &comparison.base.name);
         out.push_str(&layout.heading(&format!("{}: {name} against {base}", number + 1)));
-        out.push_str(&one(against, base, layout));
+        out.push_str(&one(against, base, !alarms.is_empty(), layout));
     }
     out.push('\n');
     out.push_str(&layout.paragraph("", METHOD, Paint::Faint));
@@ -38,13 +44,15 @@ pub(super) const METHOD: &str = "Differences are other less base, in percent of 
 /// Rows of a terminal, beyond which it shows only what differs.
 const MANY: usize = 60;
 
-fn one(against: &Against<'_>, base: &str, layout: Layout) -> String {
+fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> String {
     let mut out = String::new();
     for doubt in &against.doubts {
         out.push_str(&layout.paragraph("  ", doubt, Paint::Warn));
     }
     let found = finding(against, base);
-    out.push_str(&layout.paragraph("  ", &found.summary, found.tone.into()));
+    // Nothing is good news below an alarm.
+    let tone = if alarming && found.tone == Tone::Good { Tone::Plain } else { found.tone };
+    out.push_str(&layout.paragraph("  ", &found.summary, tone.into()));
     let mut shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
     let all = shown.len();
     if all > MANY {

@@ -4,11 +4,12 @@ use ::tables::measure::Measured;
 use statistics::Unit;
 
 use super::{
-    Run, answers, cost, design, lost, method, methods, misses, not_offered, percentile, plots,
+    Run, alarms, answers, cost, lost, method, methods, misses, not_offered, percentile, plots,
     rate, remarks, shape, shape_name, shapes, sharing, size, stated, wall_rate,
 };
+use crate::alarm;
 use crate::describe::distinct;
-use crate::format::{duration, estimate, figure, plural, printable, whole};
+use crate::format::{duration, estimate, figure, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tone};
 
 /// What the columns and figures mean.
@@ -102,26 +103,7 @@ fn lead(page: &mut Page, run: &Run<'_>) {
         plural(findings.measured.len() as u64, "case", "cases")
     ));
     page.fact(format!("seed {}", findings.settings.seed));
-    if findings.interrupted {
-        let missing = plural(findings.unfinished.len() as u64, "case was", "cases were");
-        let lines = vec![
-            Text::strong("This run is partial: it was interrupted."),
-            format!("{missing} not measured, and others have fewer turns than asked for.").into(),
-        ];
-        page.lead(Block::Card(Tone::Bad, lines));
-    }
-    for one in findings.broken_promises() {
-        let lines = vec![
-            Text::strong(format!("{} of {} updates are missing", lost(one), whole(one.updates))),
-            format!(
-                "{}, {}: a defect of Planimeter, please report it.",
-                design(&one.case),
-                method(&one.case)
-            )
-            .into(),
-        ];
-        page.lead(Block::Card(Tone::Bad, lines));
-    }
+    alarm::raise(page, alarms(run));
     let answers = answers(findings).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, answers));
     page.lead(Block::Notes(remarks(findings)));

@@ -4,9 +4,10 @@ use ::tables::measure::{Findings, Measured};
 use statistics::{Estimate, Unit};
 
 use super::{
-    Run, answers, clock, cores, cost, lost, method, methods, misses, mixes_clocks, not_offered,
+    Run, alarms, answers, clock, cost, lost, method, methods, misses, mixes_clocks, not_offered,
     rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
+use crate::alarm;
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
@@ -33,18 +34,9 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     );
     out.push_str(&layout.paragraph("", &effort, Paint::Plain));
     out.push_str(&layout.paragraph("", &latencies(findings), Paint::Plain));
-    out.push_str(&incomplete(findings, layout));
-    for one in findings.broken_promises() {
-        let text = format!(
-            "{} of {} updates are missing in {}, {}, {}: a defect of Planimeter, please report it",
-            lost(one),
-            one.updates,
-            super::design(&one.case),
-            method(&one.case),
-            cores(one.case.cores)
-        );
-        out.push_str(&layout.paragraph("LOST  ", &text, Paint::Bad));
-    }
+    let missing = alarm::missing(run.provenance);
+    let alarms: Vec<_> = alarms(run).into_iter().chain(missing).collect();
+    out.push_str(&alarm::text(&alarms, layout));
     for shape_of in shapes(findings) {
         let of_shape: Vec<&Measured> =
             findings.measured.iter().filter(|one| shape(one) == shape_of).collect();
@@ -126,19 +118,6 @@ fn latencies(findings: &Findings) -> String {
         return "dependent access: not measured".to_owned();
     }
     format!("dependent access: {}", levels.join(", "))
-}
-
-fn incomplete(findings: &Findings, layout: Layout) -> String {
-    if !findings.interrupted {
-        return String::new();
-    }
-    let fewer = |one: &&Measured| one.turns.len() < findings.settings.repetitions;
-    let text = format!(
-        "interrupted: {} cases were not measured, and {} have fewer turns than asked for",
-        findings.unfinished.len(),
-        findings.measured.iter().filter(fewer).count()
-    );
-    layout.paragraph("PARTIAL  ", &text, Paint::Bad)
 }
 
 /// A row for each design, a column for each size.

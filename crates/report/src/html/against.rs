@@ -3,6 +3,7 @@
 //! They are those of the P4RCProbe paper: packets against offered rate (its Fig. 4a, 4b) and
 //! against switches (Fig. 5), response time against switches on a logarithmic axis (Fig. 6a), CPU
 //! against both (Fig. 4c, 6b). A line needs two points; a plot without a line is not drawn.
+//! The only point of a run is drawn alone beside the lines of others.
 
 use probe::outcome::{Point, RunResult};
 use statistics::{Estimate, Unit};
@@ -70,6 +71,17 @@ struct Group<'a> {
     /// Number of that among all lines, which is the number of its colour.
     hue: usize,
     points: Vec<(f64, &'a Point)>,
+    /// Whether it is the only point of its run, which no line joins to another.
+    alone: bool,
+}
+
+/// A point of a run, with what tells it from those of other runs.
+struct Labelled<'a> {
+    /// The protocol, the mode where there are several, and the name of the run where another has the same point.
+    protocol: String,
+    /// The name of the run, if this is its only point and other runs have more.
+    alone: Option<String>,
+    point: &'a Point,
 }
 
 /// All plots for which there is data. `names` tell several results apart.
@@ -82,7 +94,8 @@ pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for against in [Against::Switches, Against::Offered] {
         let groups = groups(&points, against);
-        for protocol in describe::distinct(groups.iter().map(|g| g.protocol.clone())) {
+        let joined = groups.iter().filter(|group| !group.alone);
+        for protocol in describe::distinct(joined.map(|group| group.protocol.clone())) {
             let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.protocol == protocol).collect();
             figures.push(packets(marks(against), against, &own, &protocol));
         }
@@ -92,9 +105,11 @@ pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
     figures
 }
 
-/// Every point with the name of its kind: the protocol, the mode where there are several, and the
-/// name of the run where another run has the same point.
-fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<(String, &'a Point)> {
+/// Every point with what tells it from others.
+fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<Labelled<'a>> {
+    let is_alone = |result: &RunResult| {
+        result.points.len() == 1 && results.iter().any(|other| other.points.len() > 1)
+    };
     let modes = describe::distinct(results.iter().flat_map(|r| &r.points).map(|p| &p.mode)).len();
     let kind = |point: &Point| match modes {
         0 | 1 => describe::protocol(&point.protocol),
@@ -105,7 +120,9 @@ fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<(String, &'a P
     };
     let mut labelled = Vec::new();
     for (place, result) in results.iter().enumerate() {
-        let others = || results.iter().enumerate().filter(|(other, _)| *other != place);
+        let others =
+            || results.iter().enumerate().filter(|(other, run)| *other != place && !is_alone(run));
+        let alone = names.get(place).filter(|_| is_alone(result)).map(|name| printable(name));
         for point in &result.points {
             let kind = kind(point);
             // Two runs with a point in common are different runs throughout that protocol.
@@ -113,10 +130,10 @@ fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<(String, &'a P
                 of(other).any(|theirs| theirs.0 == kind && of(result).any(|own| own == theirs))
             });
             let label = match names.get(place) {
-                Some(name) if shares => format!("{kind}, {}", printable(name)),
+                Some(name) if shares && alone.is_none() => format!("{kind}, {}", printable(name)),
                 _ => kind,
             };
-            labelled.push((label, point));
+            labelled.push(Labelled { protocol: label, alone: alone.clone(), point });
         }
     }
     labelled
@@ -175,7 +192,7 @@ const CPU: Shown = Shown {
 };
 
 /// Lines of at least two different horizontal values.
-fn groups<'a>(points: &[(String, &'a Point)], against: Against) -> Vec<Group<'a>> {
+fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     let groups = grouped(points, against, |point| against.kept(point));
     if groups.is_empty() && against == Against::Switches {
         // One rate, shared among more and more switches.
@@ -192,26 +209,31 @@ fn groups<'a>(points: &[(String, &'a Point)], against: Against) -> Vec<Group<'a>
 }
 
 fn grouped<'a>(
-    points: &[(String, &'a Point)],
+    points: &[Labelled<'a>],
     against: Against,
     kept: impl Fn(&Point) -> String,
 ) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for (protocol, point) in points {
+    for Labelled { protocol, alone, point } in points {
         let Some(x) = against.of(point) else { continue };
-        let kept = kept(point);
+        let kept = match alone {
+            Some(name) => format!("{name}: {}", kept(point)),
+            None => kept(point),
+        };
         match groups.iter_mut().find(|g| g.protocol == *protocol && g.kept == kept) {
             Some(group) => group.points.push((x, *point)),
             None => {
                 let (protocol, points) = (protocol.clone(), vec![(x, *point)]);
-                groups.push(Group { protocol, kept, hue: 0, points });
+                groups.push(Group { protocol, kept, hue: 0, points, alone: alone.is_some() });
             }
         }
     }
     for group in &mut groups {
         group.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    groups.retain(|g| g.points.first().map(|p| p.0) != g.points.last().map(|p| p.0));
+    let is_line = |g: &Group<'_>| g.points.first().map(|p| p.0) != g.points.last().map(|p| p.0);
+    let any = groups.iter().any(is_line);
+    groups.retain(|group| is_line(group) || (any && group.alone));
     let kinds = describe::distinct(groups.iter().map(|g| g.kept.clone()));
     for group in &mut groups {
         group.hue = kinds.iter().position(|kept| *kept == group.kept).unwrap_or(0);
@@ -300,6 +322,7 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
         // One protocol, or two: the colour says the load and dashes the protocol. More protocols,
         // or one line of each, are told apart by colour.
         let (name, legend, style) = match protocols.as_slice() {
+            _ if group.alone => (full.clone(), full, Style::series(group.hue).filled()),
             [_, _] if groups.len() == 2 => (full.clone(), full, Style::series(number).filled()),
             [_] => (group.kept.clone(), group.kept.clone(), Style::series(group.hue).filled()),
             [_, second] if group.protocol == *second => {

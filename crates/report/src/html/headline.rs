@@ -7,7 +7,7 @@ use crate::estimates::{Kind, metric};
 use crate::format::{capital, estimate, figure, optional, printable, setting};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 use crate::terminal::threshold_value;
-use crate::{describe, verdict};
+use crate::{alarm, describe, verdict};
 
 /// A page with what was measured, the verdict, the headline figures, thresholds, remarks.
 pub(super) fn of(result: &RunResult, title: &str) -> Page {
@@ -17,18 +17,7 @@ pub(super) fn of(result: &RunResult, title: &str) -> Page {
     let address = Text::strong(printable(&result.controller.address));
     page.fact(Text::from("Controller ").and(address).and(process.unwrap_or_default()));
     page.fact(describe::effort(result));
-    if let Some((state, reason)) = describe::incomplete(&result.completion) {
-        let meaning = match state {
-            "PARTIAL" => "This run is partial: its figures cover a part of what was asked for.",
-            _ => "This run failed: nothing could be measured.",
-        };
-        page.lead(Block::Card(Tone::Bad, vec![Text::strong(meaning), reason.into()]));
-    }
-    for (reason, points) in describe::why_zero(result) {
-        let points = if result.points.len() > 1 { points.join("; ") } else { String::new() };
-        let lines = vec![Text::strong("Why nothing was answered"), reason.into(), points.into()];
-        page.lead(Block::Card(Tone::Bad, lines));
-    }
+    alarm::raise(&mut page, describe::alarms(result));
     if let Some(verdict) = verdict::of_run(result) {
         let tone = match verdict.side {
             Saturated::Neither => Tone::Good,

@@ -10,12 +10,13 @@ use statistics::Unit;
 
 use super::tables::{self, Links};
 use super::{against, course};
+use crate::alarm::{self, Alarm};
 use crate::compare::Candidate;
 use crate::describe;
 use crate::estimates::{Kind, usable};
 use crate::format::{capital, duration, printable};
 use crate::notes::notes;
-use crate::page::{Block, Figure, Note, Page, Text, Tone};
+use crate::page::{Block, Figure, Note, Page, Text};
 use crate::plot::{Axis, Line, Plot, Style, spans_decades};
 use crate::verdict;
 
@@ -60,9 +61,14 @@ fn about(page: &mut Page, run: &Candidate<'_>) {
             duration(result.provenance.elapsed_s),
         ));
     page.lead(Block::Remark(facts));
-    if let Some((state, reason)) = describe::incomplete(&result.completion) {
-        page.lead(Block::card(Tone::Bad, format!("{state}: {reason}")));
-    }
+    let alarms = describe::alarms(result).into_iter();
+    alarm::raise(
+        page,
+        alarms.map(|alarm| {
+            let text = format!("{}: {}", printable(run.name), alarm.text);
+            Alarm { text, ..alarm }
+        }),
+    );
     if let Some(verdict) = verdict::of_run(result) {
         page.lead(Block::Paragraph(verdict.sentence.into()));
     }

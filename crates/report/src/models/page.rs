@@ -4,8 +4,9 @@ use ::device::verify::{Verification, VerifiedLevel};
 use ::device::{Level, Verdict};
 
 use super::terminal::with_interval;
-use super::{Axes, Run, heat, percent, remarks, share, spread};
-use crate::format::{capital, figure, printable};
+use super::{Axes, Run, broken, heat, percent, remarks, share, spread};
+use crate::alarm;
+use crate::format::{capital, printable};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 
 /// What the words on the page mean.
@@ -62,15 +63,7 @@ pub fn page(run: &Run<'_>) -> Page {
     let mut page = Page::of_run(run.provenance, "device models", title);
     page.fact(format!("driver {}", printable(&run.model.device.driver)));
     page.fact(format!("clock tick {}", run.model.clock.tick));
-    for threshold in run.thresholds.iter().filter(|threshold| !threshold.held) {
-        let value = threshold.value.map_or_else(
-            || "there is no such figure".to_owned(),
-            |value| format!("it is {}", figure(value, threshold.unit)),
-        );
-        let text =
-            Text::strong(threshold.condition.as_str()).and(format!(" does not hold: {value}"));
-        page.lead(Block::card(Tone::Bad, text));
-    }
+    alarm::raise(&mut page, alarm::broken(&broken(run)));
     for verification in run.verifications {
         lead(&mut page, verification);
     }

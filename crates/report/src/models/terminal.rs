@@ -4,7 +4,8 @@ use ::device::{FunctionModel, Level, Model, SettingModel, Source, Verdict};
 
 use ::device::verify::VerifiedCell;
 
-use super::{Axes, Run, estimate, percent, remarks, share};
+use super::{Axes, Run, broken, estimate, percent, remarks, share};
+use crate::alarm;
 use crate::format::{capital, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
@@ -122,7 +123,7 @@ fn rate(bits_per_second: u64) -> String {
 /// How a model did: what stands against it, figures by level, the errors of the median. Ends with a newline.
 #[must_use]
 pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
-    let mut out = String::new();
+    let mut out = alarm::text(&alarm::broken(&broken(run)), layout);
     for verification in run.verifications {
         let training = verification.cells.iter().filter(|cell| cell.training).count();
         let title = format!(

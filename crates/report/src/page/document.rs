@@ -11,6 +11,7 @@ pub mod terminal;
 use provenance::Provenance;
 
 use super::{Block, Figure, Graphic, Note, Page, Table, Text, Tone};
+use crate::alarm::{self, Alarm};
 use crate::format::printable;
 
 /// A report.
@@ -76,7 +77,7 @@ impl Document {
             .filter(|reason| Some(*reason) != self.provenance.missing().as_ref())
         {
             let text = format!("This report is partial: {}", printable(reason));
-            page.lead(Block::card(Tone::Bad, Text::strong(text)));
+            page.alarm(Alarm::new(alarm::Kind::Partial, "PARTIAL", text));
         }
         let findings = self.findings.iter().map(|line| labelled(&printable(line))).collect();
         page.lead(Block::Card(Tone::Plain, findings));

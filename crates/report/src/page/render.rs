@@ -6,6 +6,7 @@ use super::figure::{Data, Figure, Graphic};
 use super::table::{Cell, Kind, Table};
 use super::text::{Emphasis, Text, Tone};
 use super::{Block, Page, Section, csv, escape, ranked};
+use crate::alarm;
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
 /// Columns from which on a table is set in smaller print.
@@ -29,10 +30,23 @@ pub(crate) struct Drawn {
 }
 
 impl Page {
+    /// What stands above all sections: alarms first, below which nothing is good news.
+    fn worst_first(&self) -> Vec<Block> {
+        let alarms = alarm::worst_first(&self.alarms);
+        let mut lead: Vec<Block> =
+            alarms.iter().map(|alarm| Block::Card(Tone::Bad, alarm.lines())).collect();
+        let is_alarming = !lead.is_empty();
+        lead.extend(self.lead.iter().cloned().map(|block| match block {
+            Block::Card(Tone::Good, lines) if is_alarming => Block::Card(Tone::Plain, lines),
+            other => other,
+        }));
+        lead
+    }
+
     /// The document, with its figures.
     pub(crate) fn render(&self) -> Rendered {
         let mut drawn = Vec::new();
-        let lead = blocks(&self.lead, Level::Lead, &mut drawn);
+        let lead = blocks(&self.worst_first(), Level::Lead, &mut drawn);
         let command = [Block::Command(self.command.clone())];
         let command = blocks(&command, Level::Lead, &mut drawn);
         let filled = |section: &&Section| !section.blocks.iter().all(Block::is_empty);

@@ -6,9 +6,10 @@ use statistics::Unit;
 
 use super::figures::figures;
 use super::{Candidate, deviation, name, parameters, remarks, trials, value};
+use crate::alarm::{self, Alarm};
 use crate::describe::{self, distinct};
 use crate::format::{command_line, figure, printable};
-use crate::page::{Block, Column, FIGURE_FILES, Note, Page, Table, Tone, program};
+use crate::page::{Block, Column, FIGURE_FILES, Note, Page, Table, program};
 
 const DEFINITIONS: [(&str, &str); 5] = [
     (
@@ -51,7 +52,7 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
         page.began(&result.provenance);
         if let Some((state, reason)) = describe::incomplete(&result.completion) {
             let text = format!("{}: {state}: {reason}", printable(name));
-            page.lead(Block::card(Tone::Warning, text));
+            page.alarm(Alarm::new(alarm::Kind::Partial, state, text));
         }
         page.lead(Block::Command(command_line(&result.provenance.command)));
     }

@@ -29,7 +29,7 @@ pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
         );
         out.push_str(&layout.paragraph("", &text, Paint::Plain));
         if let Some((state, reason)) = crate::describe::incomplete(&result.completion) {
-            out.push_str(&layout.paragraph(&format!("{state}  "), &reason, Paint::Warn));
+            out.push_str(&layout.paragraph(&format!("{state}  "), &reason, Paint::Bad));
         }
         out.push('\n');
         let mut grid = Grid::new(vec![

@@ -7,9 +7,10 @@ use statistics::{Estimate, Unit};
 
 use super::findings::findings;
 use super::{
-    Run, checked, cost, fault, has_methods, latency, limit, path, percentile, rate, remarks, size,
+    Run, alarms, checked, cost, has_methods, latency, limit, path, percentile, rate, remarks, size,
     stages,
 };
+use crate::alarm;
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
 use crate::page::{Block, Column, Figure, Page, Table, Text, Tone};
@@ -63,13 +64,7 @@ pub fn page(run: &Run<'_>) -> Page {
     ));
     page.fact(format!("seed {}", run.settings.seed));
     page.fact(format!("flows drawn {}", super::drawn(run.settings.skew)));
-    if run.points.iter().any(|point| point.findings.interrupted) {
-        let text = Text::strong("This run is partial: it was interrupted.");
-        page.lead(Block::card(Tone::Bad, text));
-    }
-    for text in cases(run).filter_map(|(_, case)| fault(case)) {
-        page.lead(Block::card(Tone::Bad, text));
-    }
+    alarm::raise(&mut page, alarms(run));
     let found = findings(run).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, found));
     page.lead(Block::Notes(remarks(run)));

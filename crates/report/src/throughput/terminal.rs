@@ -4,9 +4,10 @@ use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
 use super::{
-    Run, checked, cost, drawn, fault, findings::findings, has_methods, latency, limit, path,
-    percentile, rate, remarks, size, stages,
+    Run, alarms, checked, cost, drawn, fault, findings::findings, has_methods, latency, limit,
+    path, percentile, rate, remarks, size, stages,
 };
+use crate::alarm;
 use crate::format::{duration, estimate, figure, printable, whole};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
@@ -46,21 +47,18 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
         );
         out.push_str(&layout.paragraph("", &text, Paint::Plain));
     }
-    if run.points.iter().any(|point| point.findings.interrupted) {
-        let text = "interrupted: some cases have fewer repetitions than asked for, or none";
-        out.push_str(&layout.paragraph("PARTIAL  ", text, Paint::Bad));
+    let missing = alarm::missing(run.provenance);
+    let alarms: Vec<_> = alarms(run).into_iter().chain(missing).collect();
+    out.push_str(&alarm::text(&alarms, layout));
+    let found = if alarms.is_empty() { Paint::Good } else { Paint::Plain };
+    for text in findings(run) {
+        out.push_str(&layout.paragraph("  ", &text, found));
     }
     let cases = || {
         run.points
             .iter()
             .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)))
     };
-    for text in cases().filter_map(|(_, case)| fault(case)) {
-        out.push_str(&layout.paragraph("WRONG  ", &text, Paint::Bad));
-    }
-    for text in findings(run) {
-        out.push_str(&layout.paragraph("  ", &text, Paint::Good));
-    }
     out.push('\n');
     let mut grid = Grid::new(vec![
         Column::left("path"),

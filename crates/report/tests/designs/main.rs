@@ -72,7 +72,7 @@ fn with<R>(findings: &Findings, look: impl FnOnce(&Run<'_>) -> R) -> R {
         host,
         shares: Vec::new(),
     };
-    look(&Run { findings, provenance: &provenance })
+    look(&Run { findings, broken: &[], provenance: &provenance })
 }
 
 fn json(findings: &Findings) -> Value {
@@ -217,9 +217,27 @@ fn a_partial_run_says_so_everywhere() {
     findings.interrupted = true;
     findings.unfinished = vec![findings.measured[0].case];
     let text = with(&findings, |run| table(run, Layout { width: 80, colour: false }));
-    assert!(text.contains("PARTIAL  interrupted: 1 cases"), "{text}");
+    assert!(
+        text.contains("PARTIAL  This run is partial: it was interrupted. 1 case was not measured"),
+        "{text}"
+    );
     assert!(with(&findings, document).contains("This run is partial"));
     assert_eq!(json(&findings)["completion"], "partial");
+}
+
+/// What was asked for and missed is in the page too, and the answer below it is no good news.
+#[test]
+fn a_threshold_that_does_not_hold_is_in_page_and_terminal() {
+    let findings = findings();
+    let good = "class=\"card good\"";
+    assert!(with(&findings, document).contains(good));
+    let broken = ["threshold rate > 1G does not hold for inline: it is 5.00 M/s".to_owned()];
+    let provenance = Provenance::default();
+    let run = Run { findings: &findings, broken: &broken, provenance: &provenance };
+    let page = document(&run);
+    assert!(page.contains("threshold rate &gt; 1G does not hold") && !page.contains(good));
+    let text = table(&run, Layout { width: 80, colour: false });
+    assert!(text.contains("FAIL  threshold rate > 1G does not hold for inline"), "{text}");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn the_page_has_a_heat_map_for_each_level_and_no_colour_for_training_cells() {
         "the cell that refutes its prediction"
     );
     assert!(page.contains("36 of 7236 packets were lost"));
-    assert!(page.contains("worst-error(median) &lt; 3 %</b> does not hold"));
+    assert!(page.contains("threshold worst-error(median) &lt; 3 % does not hold"));
     assert!(!page.contains("<script") && !page.contains("src="));
     for (open, close) in
         [("<table", "</table>"), ("<figure", "</figure>"), ("<div", "</div>"), ("<dl", "</dl>")]

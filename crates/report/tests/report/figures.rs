@@ -1,6 +1,7 @@
 //! Figures as files.
 
 use std::fs;
+use std::path::Path;
 
 use report::RunDirectory;
 use report::directory::Papers;
@@ -21,6 +22,52 @@ fn pdf_files_have_a_glyph_for_each_letter_of_every_figure() {
         let directory = RunDirectory::create(Some(root.path())).expect("made");
         directory.write(&result).expect("written");
         assert!(letters::check(root.path()) > 0, "{name} has figures");
+    }
+}
+
+/// Checks that no text of a drawing leaves it, measured in the font of its PDF file.
+fn check_that_texts_stay_inside(svg: &Path, width: f64) {
+    let text = fs::read_to_string(svg).expect("a drawing");
+    let name = svg.display();
+    let file = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
+    let face = ttf_parser::Face::parse(file, 0).expect("a font");
+    let side = |tag: &str, name: &str| -> Option<f64> {
+        let (value, _) = tag.split_once(&format!(" {name}=\""))?.1.split_once('"')?;
+        value.parse().ok()
+    };
+    let head = text.split('>').next().expect("a tag");
+    let height = side(head, "height").expect("a height");
+    assert!((side(head, "width").expect("a width") - width).abs() < 0.01, "{name}");
+    for element in text.split("<text").skip(1) {
+        let (tag, rest) = element.split_once('>').expect("the end of its attributes");
+        let shown = letters::plain(rest.split("</text>").next().expect("its end"));
+        let size = side(tag, "font-size").expect("a size");
+        assert!(size >= 12.0, "{name}: {shown} has a size of {size} pixels");
+        let glyphs = shown.chars().filter_map(|letter| face.glyph_index(letter));
+        let units: f64 =
+            glyphs.filter_map(|glyph| face.glyph_hor_advance(glyph)).map(f64::from).sum();
+        let length = units * size / f64::from(face.units_per_em());
+        let before = match () {
+            () if tag.contains("\"middle\"") => length / 2.0,
+            () if tag.contains("\"end\"") => length,
+            () => 0.0,
+        };
+        let (from, to, most) = match tag.split_once("translate(") {
+            None => {
+                let x = side(tag, "x").expect("a place");
+                (x - before, x - before + length, width)
+            }
+            Some((_, place)) => {
+                let (_, y) =
+                    place.split_once(')').expect("its end").0.split_once(' ').expect("two");
+                let y: f64 = y.parse().expect("a number");
+                (y + before - length, y + before, height)
+            }
+        };
+        assert!(
+            from >= -1.0 && to <= most + 1.0,
+            "{name}: {shown:?} from {from:.1} to {to:.1} of {most}"
+        );
     }
 }
 
@@ -91,7 +138,7 @@ fn figures_are_laid_out_for_the_width_that_a_paper_has() {
             directory.write_page(&page, &[]).expect("written");
             assert!(letters::check(root.path()) > 0, "every letter has its glyph");
             for svg in letters::drawings(root.path()) {
-                letters::check_that_texts_stay_inside(&svg, pixels);
+                check_that_texts_stay_inside(&svg, pixels);
             }
             let html = fs::read_to_string(root.path().join("report.html")).expect("a page");
             assert!(html.contains("viewBox=\"0 0 640 "), "the page keeps its own width");

@@ -215,6 +215,26 @@ fn a_partial_run_says_so_before_any_figure() {
     assert!(html.contains("interrupted by the user during trial 2 of 5"));
 }
 
+/// What was asked for and missed stands above a verdict, which is no good news then.
+#[test]
+fn a_threshold_that_does_not_hold_stands_above_a_verdict_without_colour() {
+    let mut result = support::single();
+    result.thresholds.clear();
+    let good = "class=\"card good\"";
+    let verdict = "Neither side was saturated";
+    assert!(document(&result, TOML).contains(good));
+    result.thresholds = vec![support::threshold("rtt.p99 < 1ms", Some(2e-3), false)];
+    let html = document(&result, TOML);
+    let missed = html.find("threshold rtt.p99 &lt; 1ms does not hold").expect("the news");
+    assert!(missed < html.find(verdict).expect("a verdict") && !html.contains(good), "{html}");
+    let text = report::table(&result, report::Layout { width: 80, colour: true });
+    let missed = text.find("FAIL  ").expect("the news");
+    let sentence = text.find(verdict).expect("a verdict");
+    assert!(missed < sentence, "{text}");
+    let before = text[..sentence].rsplit('\n').next().expect("a line");
+    assert!(!before.contains('\u{1b}'), "the verdict has no colour: {before:?}");
+}
+
 #[test]
 fn a_thousand_switches_over_a_minute_stay_small() {
     let result = support::thousand();

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use probe::outcome::RunResult;
-use report::RunDirectory;
 use report::compare::Candidate;
+use report::{Layout, RunDirectory};
 
 use crate::support;
 
@@ -86,6 +86,45 @@ fn runs_of_the_same_points_are_told_apart_by_name_and_others_complete_each_other
     let figure = figure_of(&html);
     assert_eq!(figure.matches("<title>1 switch</title>").count(), 1, "{figure}");
     assert_eq!(figure.matches("<tr><th scope=\"row\">").count(), whole.points.len());
+}
+
+/// A sweep has lines, a run of one point has none: its point stands beside them under the name of its run.
+#[test]
+fn the_point_of_a_run_of_one_stands_beside_the_lines_of_a_sweep() {
+    let (sweep, single) = (only(&support::sweep(), "openflow13"), support::single());
+    for runs in [[("sweep", &sweep), ("single", &single)], [("single", &single), ("sweep", &sweep)]]
+    {
+        let (root, html) = report(&runs);
+        for title in
+            ["packets sent and received against number", "Mean round-trip time against number"]
+        {
+            let figure = figure(&html, title);
+            assert!(
+                figure.contains(">10/s each</text>")
+                    && figure.contains("single: 500/s each</title>"),
+                "{figure}"
+            );
+        }
+        let names = files(root.path(), ".csv");
+        let mean = names.iter().find(|name| name.contains("mean-round-trip-time-against-number"));
+        let csv = fs::read_to_string(root.path().join("figures").join(mean.expect("a file")));
+        let csv = csv.expect("a file");
+        let rows: Vec<&str> = csv.lines().filter(|line| line.contains("single")).collect();
+        let [row] = rows.as_slice() else { panic!("one point: {rows:?}") };
+        let switches = single.points[0].switches;
+        let mean = single.points[0].summary["rtt.mean"].mean;
+        assert!(row.contains(&format!(",{switches},{mean},")), "{row}");
+    }
+    let candidates =
+        [("sweep", &sweep), ("single", &single)].map(|(name, result)| Candidate { name, result });
+    let text = report::compare(&candidates, Layout { width: 80, colour: false });
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Not compared: single and sweep have no place in common"), "{text}");
+    assert!(
+        text.contains("saturated at any of 18 points") && text.contains("16 switches, 500/s"),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

@@ -351,7 +351,7 @@ pub(crate) fn single() -> RunResult {
     result
 }
 
-fn threshold(condition: &str, value: Option<f64>, held: bool) -> ThresholdOutcome {
+pub(crate) fn threshold(condition: &str, value: Option<f64>, held: bool) -> ThresholdOutcome {
     ThresholdOutcome {
         condition: condition.to_owned(),
         point: "openflow13, 16 switches, 500/s each".to_owned(),

@@ -1,0 +1,137 @@
+//! The worst news of a run, which stand above everything else in its page and on the terminal: nothing is good news below
+//! them.
+
+use provenance::Provenance;
+
+use crate::format::{plural, printable};
+use crate::page::{Page, Text};
+use crate::terminal::{Layout, Paint};
+
+/// What kind of news it is, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A condition that was given does not hold.
+    Threshold,
+    /// Not all that was asked for was measured.
+    Partial,
+    /// Processes that shared the work left something out.
+    Missing,
+    /// Something measured is wrong, or nothing was answered.
+    Wrong,
+}
+
+/// Something bad about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Alarm {
+    pub(crate) kind: Kind,
+    /// What stands before it on the terminal, in capitals.
+    pub(crate) word: &'static str,
+    /// What it is, in a sentence.
+    pub(crate) text: String,
+    /// More about it; empty if there is no more.
+    pub(crate) more: String,
+}
+
+impl Alarm {
+    pub(crate) fn new(kind: Kind, word: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, word, text: text.into(), more: String::new() }
+    }
+
+    pub(crate) fn with(self, more: impl Into<String>) -> Self {
+        Self { more: more.into(), ..self }
+    }
+
+    /// A run that was stopped before all was measured.
+    pub(crate) fn interrupted(more: impl Into<String>) -> Self {
+        Self::new(Kind::Partial, "PARTIAL", "This run is partial: it was interrupted.").with(more)
+    }
+}
+
+/// Conditions that are named, at most.
+const NAMED: usize = 6;
+
+/// Conditions that do not hold, in sentences; of many, the first and how many there are.
+pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
+    let fail = |text: String| Alarm::new(Kind::Threshold, "FAIL", text);
+    let mut alarms: Vec<Alarm> =
+        sentences.iter().take(NAMED).map(|text| fail(printable(text))).collect();
+    if sentences.len() > NAMED {
+        let rest = plural((sentences.len() - NAMED) as u64, "more does", "more do");
+        alarms.push(fail(format!("{rest} not hold")));
+    }
+    alarms
+}
+
+/// What processes that shared the work left out.
+pub(crate) fn missing(provenance: &Provenance) -> Option<Alarm> {
+    let text = format!("This run is partial: {}", printable(&provenance.missing()?));
+    Some(Alarm::new(Kind::Missing, "PARTIAL", text))
+}
+
+/// The alarms as paragraphs of a terminal, worst first. Ends with a newline if there are any.
+pub(crate) fn text(alarms: &[Alarm], layout: Layout) -> String {
+    let mut out = String::new();
+    for alarm in worst_first(alarms) {
+        let more = if alarm.more.is_empty() { String::new() } else { format!(" {}", alarm.more) };
+        let text = format!("{}{more}", alarm.text);
+        out.push_str(&layout.paragraph(&format!("{}  ", alarm.word), &text, Paint::Bad));
+    }
+    out
+}
+
+/// The alarms as cards of a page.
+pub(crate) fn raise(page: &mut Page, alarms: impl IntoIterator<Item = Alarm>) {
+    for alarm in alarms {
+        page.alarm(alarm);
+    }
+}
+
+pub(crate) fn worst_first(alarms: &[Alarm]) -> Vec<&Alarm> {
+    let mut sorted: Vec<&Alarm> = alarms.iter().collect();
+    sorted.sort_by_key(|alarm| alarm.kind);
+    sorted
+}
+
+impl Alarm {
+    /// The lines of its card.
+    pub(crate) fn lines(&self) -> Vec<Text> {
+        vec![Text::strong(self.text.as_str()), self.more.as_str().into()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{Block, Tone};
+
+    #[test]
+    fn the_worst_stands_first_and_nothing_is_good_below_it() {
+        let alarms = [
+            Alarm::new(Kind::Wrong, "WRONG", "an output"),
+            Alarm::interrupted("one of two"),
+            Alarm::new(Kind::Threshold, "FAIL", "a threshold"),
+        ];
+        let text = text(&alarms, Layout { width: 80, colour: false });
+        let partial = "PARTIAL  This run is partial: it was interrupted. one of two\n";
+        assert_eq!(text, format!("FAIL  a threshold\n{partial}WRONG  an output\n"));
+        let mut page = Page::new("Planimeter", "A run");
+        page.lead(Block::card(Tone::Good, "fast"));
+        assert!(page.html().contains("card good"));
+        raise(&mut page, alarms);
+        let html = page.html();
+        let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} is not in {html}"));
+        assert!(
+            at("a threshold") < at("is partial") && at("is partial") < at("an output"),
+            "{html}"
+        );
+        assert!(at("an output") < at("fast") && !html.contains("card good"), "{html}");
+    }
+
+    #[test]
+    fn of_many_conditions_the_first_are_named() {
+        let sentences: Vec<String> = (0..9).map(|n| format!("threshold {n}")).collect();
+        let alarms = broken(&sentences);
+        assert_eq!(alarms.len(), NAMED + 1);
+        assert_eq!(alarms[NAMED].text, "3 more do not hold");
+    }
+}
