@@ -151,7 +151,17 @@ fn every_form_of_every_file_is_written() {
     assert!(entries.is_object());
     let ir: serde_json::Value = serde_json::from_str(&read("ir.json")).expect("JSON");
     assert_eq!(ir["architecture"], "v1model");
-    assert!(read("graph.svg").contains("RouterIngress.routes"));
+    // A table says what it looks up and may run, and what all names of a control have in common is left out.
+    let graph = read("graph.svg");
+    for label in [
+        "control RouterIngress",
+        ">routes<",
+        ">headers.ipv4.destination lpm<",
+        ">action of routes<",
+    ] {
+        assert!(graph.contains(label), "{label}: {graph}");
+    }
+    assert!(graph.contains(">via | connected") && !graph.contains("RouterIngress."), "{graph}");
     let printed = text(&output.stdout);
     assert!(
         printed.contains("├─ RouterIngress.routes") && printed.contains("control RouterIngress")

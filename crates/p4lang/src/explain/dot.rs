@@ -5,18 +5,22 @@ use std::fmt::Write;
 use super::graph::{Graph, Shape};
 
 pub(super) fn dot(graphs: &[Graph]) -> String {
-    let mut text = String::from("digraph program {\n  node [fontname=\"Helvetica\"];\n");
+    let mut text = String::from(
+        "digraph program {\n  graph [fontname=\"Helvetica\", style=rounded, color=gray];\n  \
+         node [fontname=\"Helvetica\", fontsize=11, style=filled, fillcolor=white];\n  \
+         edge [fontname=\"Helvetica\", fontsize=10];\n",
+    );
     for (position, graph) in graphs.iter().enumerate() {
         let _ = writeln!(text, "  subgraph cluster_{position} {{");
         let _ = writeln!(text, "    label={};", quoted(&graph.name));
         for (node, of) in graph.nodes.iter().enumerate() {
             let shape = match of.shape {
-                Shape::Terminal => "oval",
-                Shape::State => "box, style=rounded",
+                Shape::Terminal => "oval, fillcolor=\"#e8e8e8\"",
+                Shape::State => "box, style=\"rounded,filled\", fillcolor=\"#e3f0fb\"",
                 Shape::Statements => "box",
-                Shape::Decision => "diamond",
-                Shape::Table => "box3d",
-                Shape::Call => "component",
+                Shape::Decision => "hexagon, fillcolor=\"#fff4d6\"",
+                Shape::Table => "box3d, fillcolor=\"#dff3df\"",
+                Shape::Call => "component, fillcolor=\"#f1e5f7\"",
             };
             let _ = writeln!(
                 text,

@@ -4,12 +4,17 @@
 //! table, a call of a parser or control, a decision.
 
 use super::graph::{Graph, NodeId, Shape};
-use ir::{Block, Control, Excerpts, Parser, Program, Statement, StatementKind, Target, Transition};
+use ir::{
+    Block, Control, Excerpts, Expression, Parser, Program, Statement, StatementKind, TableId,
+    Target, Transition,
+};
 
 /// Lines of a box before the rest is left out.
 const MOST_LINES: usize = 6;
-/// Characters of a line before the rest is left out.
-const MOST_CHARACTERS: usize = 60;
+/// Characters of a line, after which the text goes on in the next line.
+const MOST_CHARACTERS: usize = 40;
+/// Lines of a single statement, condition or list before the rest is left out.
+const MOST_LINES_OF_ONE: usize = 3;
 
 pub(super) fn graphs(program: &Program) -> Vec<Graph> {
     let mut parts = Excerpts::new(program);
@@ -50,7 +55,9 @@ fn parser_graph(program: &Program, parser: &Parser, parts: &mut Excerpts<'_>) ->
                 for case in cases {
                     let sets: Vec<String> =
                         case.key_sets.iter().map(|set| parts.key_set(set)).collect();
-                    graph.edge(*from, node(case.target), cut(&sets.join(", ")));
+                    let is_rest = sets.iter().all(|set| set == "_");
+                    let label = if is_rest { "default".to_owned() } else { cut(&sets.join(", ")) };
+                    graph.edge(*from, node(case.target), label);
                 }
             }
         }
@@ -78,7 +85,9 @@ fn without_lonely_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
 
 fn control_graph<'p>(program: &'p Program, control: &Control, parts: &mut Excerpts<'p>) -> Graph {
     let graph = Graph { name: format!("control {}", control.name), ..Graph::default() };
-    let mut flow = Flow { program, parts, graph, ends: Vec::new(), loops: Vec::new() };
+    let own = format!("{}.", control.name);
+    let mut flow =
+        Flow { program, parts, graph, own, ends: Vec::new(), loops: Vec::new(), applied: None };
     let start = flow.graph.node(Shape::Terminal, "start");
     let open = flow.block(&control.body, vec![(start, String::new())]);
     let end = flow.graph.node(Shape::Terminal, "end");
@@ -95,6 +104,10 @@ struct Flow<'p, 'e> {
     program: &'p Program,
     parts: &'e mut Excerpts<'p>,
     graph: Graph,
+    /// What names of the control's own tables and actions begin with, which its graph leaves out.
+    own: String,
+    /// The table that was applied last, whose outcome the next decision may be about.
+    applied: Option<TableId>,
     /// Ways that leave the control.
     ends: Open,
     /// Of each loop around: ways of `break` and of `continue`.
@@ -112,6 +125,42 @@ impl Flow<'_, '_> {
         let node = self.graph.node(shape, label);
         self.connect(open, node);
         node
+    }
+
+    /// A text of the control in short.
+    fn short(&self, text: &str) -> String {
+        cut(&text.replace(&self.own, ""))
+    }
+
+    /// A table with what it looks up and what it may run.
+    fn table(&mut self, id: TableId) -> String {
+        let Some(table) = self.program.tables.get(id.index()) else { return "?".to_owned() };
+        let keys = table.keys.iter().map(|key| format!("{} {}", key.name, key.match_kind.name()));
+        let keys = keys.collect::<Vec<_>>().join(", ");
+        let actions = table.actions.iter().filter_map(|action| {
+            let found = self.program.actions.get(action.action.index())?;
+            Some(found.name.replace(&self.own, ""))
+        });
+        let actions = actions.collect::<Vec<_>>().join(" | ");
+        let lines = [table.name.replace(&self.own, ""), cut(&keys), cut(&actions)];
+        lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A condition, in words where it is about the table that was just applied.
+    fn condition(&mut self, condition: &Expression) -> String {
+        let text = self.parts.expression(condition);
+        let name = self.applied.take().and_then(|id| self.program.tables.get(id.index()));
+        let Some(name) = name.map(|table| table.name.replace(&self.own, "")) else {
+            return self.short(&text);
+        };
+        let bare = text.trim_start_matches(['(', '!']).trim_end_matches(')');
+        // What a hit is left in is a variable without a dot.
+        let is_variable = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match (is_variable, text.contains('!')) {
+            (true, false) => format!("{name} hit?"),
+            (true, true) => format!("{name} missed?"),
+            (false, _) => self.short(&text),
+        }
     }
 
     fn flush(&mut self, lines: &mut Vec<String>, open: Open) -> Open {
@@ -145,7 +194,8 @@ impl Flow<'_, '_> {
                 open = self.flush(&mut lines, open);
                 open = self.statement(statement, open);
             } else {
-                lines.extend(lines_of(self.program, statement, self.parts));
+                let own = lines_of(self.program, statement, self.parts);
+                lines.extend(own.iter().map(|line| self.short(line)));
             }
         }
         self.flush(&mut lines, open)
@@ -154,14 +204,22 @@ impl Flow<'_, '_> {
     fn statement(&mut self, statement: &Statement, open: Open) -> Open {
         match &statement.kind {
             StatementKind::If { condition, then, otherwise } => {
-                let label = cut(&self.parts.expression(condition));
+                let label = self.condition(condition);
                 let node = self.add(Shape::Decision, label, &open);
                 let mut after = self.block(then, vec![(node, "true".to_owned())]);
                 after.extend(self.block(otherwise, vec![(node, "false".to_owned())]));
                 after
             }
             StatementKind::Switch { subject, cases, default } => {
-                let label = cut(&self.parts.expression(subject));
+                let applied =
+                    self.applied.take().and_then(|id| self.program.tables.get(id.index()));
+                let label = match applied {
+                    Some(table) => format!("action of {}", table.name.replace(&self.own, "")),
+                    None => {
+                        let text = self.parts.expression(subject);
+                        self.short(&text)
+                    }
+                };
                 let node = self.add(Shape::Decision, label, &open);
                 let mut after = Vec::new();
                 for case in cases {
@@ -170,7 +228,7 @@ impl Flow<'_, '_> {
                         .iter()
                         .map(|value| self.parts.value(subject.type_id, value))
                         .collect();
-                    let label = cut(&values.join(", "));
+                    let label = self.short(&values.join(", "));
                     after.extend(self.block(&case.body, vec![(node, label)]));
                 }
                 after.extend(self.block(default, vec![(node, "default".to_owned())]));
@@ -208,9 +266,11 @@ impl Flow<'_, '_> {
                 self.ends.extend(open);
                 Vec::new()
             }
-            StatementKind::ApplyTable { table, .. } => {
-                let label = self.program.tables.get(table.index()).map_or("?", |table| &table.name);
-                vec![(self.add(Shape::Table, label.to_owned(), &open), String::new())]
+            StatementKind::ApplyTable { table, hit, action_run } => {
+                let label = self.table(*table);
+                let node = self.add(Shape::Table, label, &open);
+                self.applied = (hit.is_some() || action_run.is_some()).then_some(*table);
+                vec![(node, String::new())]
             }
             StatementKind::CallControl { control, .. } => {
                 let label =
@@ -242,23 +302,57 @@ fn joined(mut lines: Vec<String>) -> String {
     if lines.len() > MOST_LINES {
         let left_out = lines.len() - (MOST_LINES - 1);
         lines.truncate(MOST_LINES - 1);
-        lines.push(format!("... {left_out} more"));
+        lines.push(format!("… {left_out} more"));
     }
     lines.join("\n")
 }
 
+/// A text in short lines, without what everyone knows: brackets around it, and that what is called is called.
 fn cut(line: &str) -> String {
-    let line = hexadecimal(line);
-    if line.chars().count() <= MOST_CHARACTERS {
-        return line;
+    let line = numbers(line);
+    let line = ["extern ", "call "]
+        .iter()
+        .fold(line.as_str(), |line, word| line.strip_prefix(word).unwrap_or(line));
+    let line = unbracketed(line);
+    let mut lines = vec![String::new()];
+    for word in line.split(' ') {
+        let used = lines.last().map_or(0, |last| last.chars().count());
+        match lines.last_mut() {
+            Some(last) if used == 0 => last.push_str(word),
+            Some(last) if used + 1 + word.chars().count() <= MOST_CHARACTERS => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
     }
-    let mut short: String = line.chars().take(MOST_CHARACTERS - 3).collect();
-    short.push_str("...");
-    short
+    let is_cut = lines.len() > MOST_LINES_OF_ONE;
+    lines.truncate(MOST_LINES_OF_ONE);
+    for line in &mut lines {
+        if line.chars().count() > MOST_CHARACTERS + 8 {
+            *line = line.chars().take(MOST_CHARACTERS + 7).collect::<String>() + "…";
+        }
+    }
+    lines.join("\n") + if is_cut { " …" } else { "" }
 }
 
-/// Numbers with a width as people know them from protocols, `16w0x800`; those of one digit as they are.
-fn hexadecimal(text: &str) -> String {
+/// A text without one pair of brackets around all of it.
+fn unbracketed(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
+        return text;
+    };
+    let mut depth = 0_i32;
+    for letter in inner.chars() {
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        if depth < 0 {
+            return text;
+        }
+    }
+    inner
+}
+
+/// Numbers without their width, and as people know them from protocols, `0x800`; those of one digit as they are.
+fn numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '_') {
@@ -269,7 +363,7 @@ fn hexadecimal(text: &str) -> String {
         let number = word.split_once('w').and_then(|(width, value)| {
             let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
             let value: u128 = (digits(width) && digits(value)).then(|| value.parse().ok())??;
-            (value > 9).then(|| format!("{width}w{value:#x}"))
+            Some(if value > 9 { format!("{value:#x}") } else { value.to_string() })
         });
         out.push_str(number.as_deref().unwrap_or(word));
         rest = behind;
@@ -281,14 +375,27 @@ fn hexadecimal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn numbers_with_a_width_are_hexadecimal() {
+    fn numbers_have_no_width_and_are_hexadecimal() {
         for (text, label) in [
-            ("16w2048", "16w0x800"),
-            ("(type == 16w34525) && (x < 8w9)", "(type == 16w0x86dd) && (x < 8w9)"),
+            ("16w2048", "0x800"),
+            ("(type == 16w34525) && (x < 8w9)", "(type == 0x86dd) && (x < 9)"),
             ("now2048 12 w10 8wide", "now2048 12 w10 8wide"),
-            ("48w281474976710655", "48w0xffffffffffff"),
+            ("48w281474976710655", "0xffffffffffff"),
         ] {
-            assert_eq!(super::hexadecimal(text), label);
+            assert_eq!(super::numbers(text), label);
         }
+    }
+
+    #[test]
+    fn texts_are_short_and_go_on_in_the_next_line() {
+        assert_eq!(super::cut("(headers.ipv4.ttl <= 8w1)"), "headers.ipv4.ttl <= 1");
+        assert_eq!(super::cut("(a) && (b)"), "(a) && (b)");
+        assert_eq!(super::cut("extern dropped.count(32w0)"), "dropped.count(0)");
+        let long = super::cut(&"condition && ".repeat(20));
+        assert!(long.ends_with(" …") && long.lines().count() == super::MOST_LINES_OF_ONE, "{long}");
+        assert!(
+            long.lines().all(|line| line.chars().count() <= super::MOST_CHARACTERS + 2),
+            "{long}"
+        );
     }
 }

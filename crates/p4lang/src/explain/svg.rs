@@ -10,6 +10,8 @@ use super::layout::{Drawing, place};
 const CHARACTER: f64 = 7.3;
 const LINE: f64 = 16.0;
 const TITLE: f64 = 28.0;
+/// Width of the ends of a decision, a hexagon.
+const SLANT: f64 = 12.0;
 
 pub(super) fn svg(graphs: &[Graph]) -> String {
     let drawings: Vec<Drawing> = graphs
@@ -34,16 +36,27 @@ pub(super) fn svg(graphs: &[Graph]) -> String {
     for (graph, drawing) in graphs.iter().zip(&drawings) {
         let _ = writeln!(
             text,
+            "<rect x=\"3\" y=\"{:.0}\" width=\"{:.0}\" height=\"{:.0}\" rx=\"6\" fill=\"none\" stroke=\"#bbb\"/>",
+            top + 3.0,
+            width - 6.0,
+            drawing.height + TITLE - 6.0
+        );
+        let _ = writeln!(
+            text,
             "<text x=\"12\" y=\"{:.0}\" font-weight=\"bold\">{}</text>",
             top + 20.0,
             escaped(&graph.name)
         );
         let _ = writeln!(text, "<g transform=\"translate(0 {:.0})\">", top + TITLE);
-        for (edge, places) in graph.edges.iter().zip(&drawing.edges) {
-            draw_edge(&mut text, places, &edge.label);
+        for places in &drawing.edges {
+            draw_edge(&mut text, places);
         }
         for (node, middle) in graph.nodes.iter().zip(&drawing.nodes) {
             draw_node(&mut text, node, *middle);
+        }
+        // Above nodes, beneath which edges may pass.
+        for (edge, places) in graph.edges.iter().zip(&drawing.edges) {
+            draw_label(&mut text, places, &edge.label);
         }
         text.push_str("</g>\n");
         top += drawing.height + TITLE;
@@ -57,8 +70,7 @@ fn size(node: &Node) -> (f64, f64) {
     let lines = node.label.lines().count().max(1) as f64;
     let (width, height) = (longest * CHARACTER + 20.0, lines * LINE + 14.0);
     match node.shape {
-        // A text fits into a diamond of about this size.
-        Shape::Decision => (width + 40.0, height + 22.0),
+        Shape::Decision => (width + 2.0 * SLANT, height),
         _ => (width.max(40.0), height),
     }
 }
@@ -77,8 +89,10 @@ fn draw_node(text: &mut String, node: &Node, (x, y): (f64, f64)) {
     let _ = match node.shape {
         Shape::Decision => writeln!(
             text,
-            "<polygon points=\"{left:.1},{y:.1} {x:.1},{top:.1} {:.1},{y:.1} {x:.1},{:.1}\" \
+            "<polygon points=\"{left:.1},{y:.1} {0:.1},{top:.1} {1:.1},{top:.1} {2:.1},{y:.1} {1:.1},{3:.1} {0:.1},{3:.1}\" \
              fill=\"{fill}\" stroke=\"black\"/>",
+            left + SLANT,
+            left + width - SLANT,
             left + width,
             top + height
         ),
@@ -112,7 +126,7 @@ fn draw_node(text: &mut String, node: &Node, (x, y): (f64, f64)) {
     }
 }
 
-fn draw_edge(text: &mut String, places: &[(f64, f64)], label: &str) {
+fn draw_edge(text: &mut String, places: &[(f64, f64)]) {
     let Some(((x, y), rest)) = places.split_first() else { return };
     let mut path = format!("M{x:.1} {y:.1}");
     let mut before = (*x, *y);
@@ -125,8 +139,13 @@ fn draw_edge(text: &mut String, places: &[(f64, f64)], label: &str) {
         text,
         "<path d=\"{path}\" fill=\"none\" stroke=\"black\" marker-end=\"url(#arrow)\"/>"
     );
+}
+
+/// The label of an edge, half way to its first bend.
+fn draw_label(text: &mut String, places: &[(f64, f64)], label: &str) {
+    let [(x, y), rest @ ..] = places else { return };
     if let (false, Some((next_x, next_y))) = (label.is_empty(), rest.first()) {
-        let (x, y) = (x + (next_x - x) * 0.35, y + (next_y - y) * 0.35);
+        let (x, y) = (x + (next_x - x) * 0.5, y + (next_y - y) * 0.5);
         let _ = writeln!(
             text,
             "<text x=\"{:.1}\" y=\"{y:.1}\" font-size=\"11\" fill=\"#333\" stroke=\"white\" \

@@ -55,16 +55,18 @@ fn svg_is_well_formed() {
 
 #[test]
 fn dot_quotes_what_it_must() {
-    insta::assert_snapshot!(dot(&[diamond()]), @r#"
+    insta::assert_snapshot!(dot(&[diamond()]), @r##"
     digraph program {
-      node [fontname="Helvetica"];
+      graph [fontname="Helvetica", style=rounded, color=gray];
+      node [fontname="Helvetica", fontsize=11, style=filled, fillcolor=white];
+      edge [fontname="Helvetica", fontsize=10];
       subgraph cluster_0 {
         label="control <c>";
-        n0_0 [label="start", shape=oval];
-        n0_1 [label="a < b && \"x\"", shape=diamond];
-        n0_2 [label="t", shape=box3d];
+        n0_0 [label="start", shape=oval, fillcolor="#e8e8e8"];
+        n0_1 [label="a < b && \"x\"", shape=hexagon, fillcolor="#fff4d6"];
+        n0_2 [label="t", shape=box3d, fillcolor="#dff3df"];
         n0_3 [label="x = 1\ny = 2", shape=box];
-        n0_4 [label="end", shape=oval];
+        n0_4 [label="end", shape=oval, fillcolor="#e8e8e8"];
         n0_0 -> n0_1;
         n0_1 -> n0_2 [label="true"];
         n0_1 -> n0_3 [label="false"];
@@ -75,5 +77,5 @@ fn dot_quotes_what_it_must() {
         n0_2 -> n0_2 [label="self"];
       }
     }
-    "#);
+    "##);
 }
