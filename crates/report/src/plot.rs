@@ -11,6 +11,7 @@ mod coincide;
 mod drawing;
 mod file_svg;
 mod font;
+mod forest;
 mod graph;
 mod heat;
 mod intervals;
@@ -28,6 +29,7 @@ use std::collections::BTreeMap;
 use crate::value::{Spread, Value};
 
 pub(crate) use drawing::{Drawing, DrawingError};
+pub use forest::{Forest, ForestRow};
 pub use graph::{Graph, GraphNode, GraphWay};
 pub use heat::{HeatCell, HeatMap};
 pub(crate) use palette::style_sheet;

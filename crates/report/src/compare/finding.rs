@@ -68,7 +68,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
 }
 
 /// By how many times half of its interval a difference is away from none.
-fn certainty(row: &Row<'_>) -> f64 {
+pub(super) fn certainty(row: &Row<'_>) -> f64 {
     let half = row.change.interval.map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0);
     row.change.value.abs() / half
 }

@@ -4,17 +4,21 @@ use provenance::Provenance;
 
 use super::finding::finding;
 use super::gate::alarms;
-use super::text::{METHOD, conclusion, is_shown, percent, place, stated};
+use super::text::{
+    METHOD, conclusion, figures_in_words, is_shown, percent, place, ratio, stated, surest_first,
+};
 use super::{Against, Comparison, Outcome, Row};
 use crate::alarm;
 use crate::describe::distinct;
 use crate::format::capital;
-use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Text, Tone};
-use crate::plot::{Axis, Line, Plot, Point, Style, Unit, spans_decades};
+use crate::page::{Block, Cell, Column, Data, Figure, Graphic, Note, Page, Table, Text, Tone};
+use crate::plot::{Axis, Forest, ForestRow, Line, Plot, Point, Style, Unit, spans_decades};
 use crate::results::{Quantity, Recorded};
 
 /// Lines in a figure, at most: more cannot be told apart.
 const LINES: usize = 12;
+/// Rows of a forest plot, at most.
+const ROWS: usize = 24;
 
 /// The page.
 #[must_use]
@@ -36,20 +40,41 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
     let doubts = comparison.others.iter().flat_map(|against| &against.doubts);
     page.lead(Block::Notes(doubts.map(|doubt| Note::warning(doubt.as_str())).collect()));
     let single = single(comparison);
-    let mut drawn: Vec<Figure> = differences(comparison, &single).into_iter().collect();
+    let base = &comparison.base.name;
+    let others = comparison.others.iter();
+    let mut drawn: Vec<Figure> = others.filter_map(|against| forest(against, base)).collect();
     drawn.extend(figures(comparison, &single));
     page.section("figures", "Figures", vec![Block::Figures(drawn)]);
     for (number, against) in (1..).zip(&comparison.others) {
         let title = format!("{} against {}", against.other.name, comparison.base.name);
         let shown = against.rows.iter().filter(|row| is_shown(row));
-        let columns = [
-            Column::words("metric"),
-            Column::figures("base"),
-            Column::figures("other"),
-            Column::figures("difference"),
-            Column::words(""),
-        ];
-        let mut table = Table::new("", columns);
+        let (base, other) = (&comparison.base.name, &against.other.name);
+        let columns = |first: &str| {
+            [
+                Column::words(first),
+                Column::figures(base),
+                Column::figures(other),
+                Column::figures(format!("difference, of {base}")),
+                Column::figures("ratio"),
+                Column::words(""),
+            ]
+        };
+        let cells = |first: String, row: &Row<'_>| {
+            let (word, tone) = conclusion(row);
+            [
+                Cell::from(first),
+                stated(row.base).into(),
+                stated(row.other).into(),
+                percent(row.change, row.base).into(),
+                ratio(row).into(),
+                Cell::toned(tone, word),
+            ]
+        };
+        let mut differing = Table::new("What differs, the surest first", columns("figure"));
+        for row in surest_first(against).iter().filter(|row| row.change.is_shown()) {
+            differing.row(cells(format!("{}, {}", row.base.metric, place(row)), row));
+        }
+        let mut table = Table::new("All figures", columns("metric"));
         let mut last = None;
         for row in shown {
             let at = place(row);
@@ -57,20 +82,14 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
                 table.group(&at);
                 last = Some(at);
             }
-            let (word, tone) = conclusion(row);
-            table.row([
-                Cell::from(row.base.metric.as_str()),
-                stated(row.base).into(),
-                stated(row.other).into(),
-                percent(row.change, row.base).into(),
-                Cell::toned(tone, word),
-            ]);
+            table.row(cells(row.base.metric.clone(), row));
         }
         let alone = match against.alone {
             0 => String::new(),
             alone => format!("{alone} places that only one of both has are left out."),
         };
-        let blocks = vec![Block::Table(table), Block::Remark(alone.into())];
+        let blocks =
+            vec![Block::Table(differing), Block::Table(table), Block::Remark(alone.into())];
         page.section(format!("against-{number}"), title, blocks);
     }
     let files = [
@@ -111,56 +130,47 @@ fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row
     comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
 }
 
-/// The differences of metrics of which there is one figure each, beside each other.
-fn differences(comparison: &Comparison<'_>, metrics: &[&str]) -> Option<Figure> {
-    if metrics.is_empty() {
+/// The differences to the base that are drawn, surest first.
+fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
+    let with_share = |row: &&Row<'_>| row.base.value != 0.0;
+    let rows: Vec<&Row<'_>> = surest_first(against).into_iter().filter(with_share).collect();
+    if rows.is_empty() {
         return None;
     }
-    let points = |against: &Against<'_>| -> Vec<Point> {
-        let rows = against.rows.iter().filter(|row| is_shown(row) && row.base.value != 0.0);
-        let points = rows.filter_map(|row| {
-            let at = metrics.iter().position(|metric| *metric == row.base.metric)?;
-            let share = |value: f64| value / row.base.value.abs();
-            let half = row.change.interval.map(|(low, high)| share(high - low) / 2.0);
-            let point = Point {
-                x: at as f64 + 1.0,
-                y: share(row.change.value),
-                spread: half.filter(|half| *half > 0.0).into(),
-                tip: Some(format!("{}: {}", row.base.metric, percent(row.change, row.base))),
-            };
-            Some(point)
-        });
-        points.collect()
-    };
-    let count = comparison.others.len();
-    let mut lines: Vec<Line> = comparison
-        .others
-        .iter()
-        .enumerate()
-        .map(|(number, against)| {
-            let style = Style::series(number).filled();
-            Line::new(against.other.name.as_str(), points(against), style).beside(number, count)
-        })
-        .collect();
-    let ends = [0.0, metrics.len() as f64 + 1.0].map(|x| Point::new(x, 0.0));
-    lines.push(Line::new("as the base", ends.into(), Style::guide()));
-    let places = distinct(
-        shown(comparison)
-            .filter(|row| metrics.contains(&row.base.metric.as_str()))
-            .map(|row| place(row)),
-    );
-    let named = metrics.iter().map(|metric| {
-        let row = shown(comparison).find(|row| row.base.metric == *metric);
-        let at = row.map(place).filter(|at| places.len() > 1 && !at.is_empty());
-        at.map_or_else(|| (*metric).to_owned(), |at| format!("{metric} ({at})"))
+    let several = distinct(rows.iter().map(|row| place(row))).len() > 1;
+    let drawn = rows.iter().take(ROWS).map(|row| {
+        let share = |value: f64| value / row.base.value.abs();
+        let at = place(row);
+        ForestRow {
+            name: match several && !at.is_empty() {
+                true => format!("{}, {at}", row.base.metric),
+                false => row.base.metric.clone(),
+            },
+            words: figures_in_words(row),
+            value: share(row.change.value),
+            interval: row.change.interval.map(|(low, high)| (share(low), share(high))),
+            shown: row.change.is_shown(),
+        }
     });
-    let plot = Plot::new(
-        format!("Differences to {}", comparison.base.name),
-        "A point for each metric, in percent of the base; bars are confidence intervals.",
-        Axis::named("metric", named.collect()),
-        Axis::linear("difference, of the base", Unit::Fraction),
+    let other = &against.other.name;
+    let forest = Forest {
+        title: format!("{other} against {base}: differences"),
+        description: format!(
+            "A row for each figure, first those that differ, the surest first; zero is {base}."
+        ),
+        axis: format!("{other} less {base}, of {base}"),
+        unit: Unit::Fraction,
+        none: format!("as {base}"),
+        rows: drawn.collect(),
+    };
+    let more = match rows.len().saturating_sub(ROWS) {
+        0 => String::new(),
+        more => format!(" {more} more are in the tables."),
+    };
+    let remark = format!(
+        "Each row: {base} → {other}, their ratio and its interval; bars are those intervals.{more}"
     );
-    Some(Figure::plot(Plot { lines, ..plot }, ""))
+    Some(Figure { graphic: Graphic::Forest(forest), remark, data: Data::Points })
 }
 
 fn conditions(page: &mut Page, outcomes: &[Outcome]) {

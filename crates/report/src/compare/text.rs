@@ -1,6 +1,6 @@
 //! A comparison in the terminal.
 
-use super::finding::finding;
+use super::finding::{certainty, finding};
 use super::gate::alarms;
 use super::{Against, Change, Comparison, Outcome, Row};
 use crate::alarm;
@@ -37,7 +37,7 @@ pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) 
 }
 
 /// What stands below every table.
-pub(super) const METHOD: &str = "Differences are other less base, in percent of the base; one whose interval holds zero is not shown. Of means over repetitions with 95 % confidence intervals \
+pub(super) const METHOD: &str = "Differences are other less base, in percent of the base, and ratios the other over the base with the interval of the difference; one whose interval holds zero is not shown. Of means over repetitions with 95 % confidence intervals \
      after Welch; of figures with intervals of their own after Zou and Donner, with the confidence of those. Times of a \
      controller are round-trip times from due; CPU in percent of one core.";
 
@@ -172,6 +172,36 @@ pub(super) fn percent(change: Change, base: &Quantity) -> String {
         }
         Some((low, high)) => format!("{middle} % ({low:+.digits$} to {high:+.digits$})"),
     }
+}
+
+/// The other over the base, with its interval, which is that of the difference; nothing where the base is zero.
+pub(super) fn ratio(row: &Row<'_>) -> String {
+    if row.base.value == 0.0 || row.base.value.signum() != row.other.value.signum() {
+        return "–".to_owned();
+    }
+    let of_base = |change: f64| 1.0 + change / row.base.value;
+    let middle = of_base(row.change.value);
+    let digits = if middle >= 100.0 { 0 } else { 3 };
+    match row.change.interval.filter(|(low, high)| high > low) {
+        None => format!("{middle:.digits$}"),
+        Some((low, high)) => {
+            format!("{middle:.digits$} ({:.digits$} to {:.digits$})", of_base(low), of_base(high))
+        }
+    }
+}
+
+/// Both figures with their units, and the ratio.
+pub(super) fn figures_in_words(row: &Row<'_>) -> String {
+    format!("{} → {}; ratio {}", stated(row.base), stated(row.other), ratio(row))
+}
+
+/// What is shown of a result, first what differs, the surest first, then the rest in its order.
+pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>> {
+    let shown = || against.rows.iter().filter(|row| is_shown(row));
+    let mut rows: Vec<&Row<'_>> = shown().filter(|row| row.change.is_shown()).collect();
+    rows.sort_by(|a, b| certainty(b).total_cmp(&certainty(a)));
+    rows.extend(shown().filter(|row| !row.change.is_shown()));
+    rows
 }
 
 /// Whether there is one, in a word.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::figure::Graphic;
 use crate::csv::{Cell, Text};
-use crate::plot::{Axis, Datum, Graph, HeatMap, Plot};
+use crate::plot::{Axis, Datum, Forest, Graph, HeatMap, Plot};
 
 /// The rows of a figure.
 pub(super) fn of(graphic: &Graphic) -> String {
@@ -12,6 +12,7 @@ pub(super) fn of(graphic: &Graphic) -> String {
         Graphic::Plot(plot) => of_plot(plot),
         Graphic::HeatMap(map) => of_heat_map(map),
         Graphic::Graph(graph) => of_graph(graph),
+        Graphic::Forest(forest) => of_forest(forest),
     }
 }
 
@@ -64,6 +65,18 @@ fn of_graph(graph: &Graph) -> String {
             let _ =
                 writeln!(out, "{},{},{value},{}", Text(&way.name), Text(&node.name), Text(next));
         }
+    }
+    out
+}
+
+/// A row for each difference, with the ends of its interval.
+fn of_forest(forest: &Forest) -> String {
+    let value = format!("{} [{}]", forest.axis, forest.unit.text());
+    let mut out = format!("what,{},low,high,shown\n", Text(&value));
+    for row in &forest.rows {
+        let (low, high) = row.interval.unzip();
+        let (value, low, high) = (Cell(Some(row.value)), Cell(low), Cell(high));
+        let _ = writeln!(out, "{},{value},{low},{high},{}", Text(&row.name), row.shown);
     }
     out
 }

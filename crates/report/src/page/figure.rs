@@ -2,7 +2,7 @@
 
 use super::table::{Cell, Column, Table};
 use crate::format::{cut, figure, mean_and_interval};
-use crate::plot::{Graph, HeatMap, Line, Plot, Width};
+use crate::plot::{Forest, Graph, HeatMap, Line, Plot, Width};
 use crate::value::Spread;
 
 /// A figure of a report.
@@ -26,6 +26,8 @@ pub enum Graphic {
     HeatMap(HeatMap),
     /// Boxes joined by the ways through them.
     Graph(Graph),
+    /// A row for each difference.
+    Forest(Forest),
 }
 
 /// The table below a figure.
@@ -68,6 +70,7 @@ impl Figure {
             Graphic::Plot(plot) => plot.is_empty(),
             Graphic::HeatMap(map) => map.is_empty(),
             Graphic::Graph(graph) => graph.is_empty(),
+            Graphic::Forest(forest) => forest.is_empty(),
         }
     }
 
@@ -90,6 +93,7 @@ impl Figure {
             (Graphic::Plot(plot), Data::Points) => points(plot),
             (Graphic::Plot(plot), Data::Extremes) => extremes(plot),
             (Graphic::HeatMap(map), _) => cells(map),
+            (Graphic::Forest(forest), _) => differences(forest),
         }
     }
 }
@@ -107,6 +111,7 @@ impl Graphic {
             Self::Plot(plot) => &plot.title,
             Self::HeatMap(map) => &map.title,
             Self::Graph(graph) => &graph.title,
+            Self::Forest(forest) => &forest.title,
         }
     }
 
@@ -120,8 +125,18 @@ impl Graphic {
             Self::Plot(plot) => plot.svg_at(id, width),
             Self::HeatMap(map) => map.svg_at(id, width),
             Self::Graph(graph) => graph.svg_at(id, width),
+            Self::Forest(forest) => forest.svg_at(id, width),
         }
     }
+}
+
+/// The rows of a forest plot in words.
+fn differences(forest: &Forest) -> Table {
+    let mut table = Table::new(&forest.title, ["", "figures and difference"].map(Column::words));
+    for row in &forest.rows {
+        table.row([row.name.clone(), row.words.clone()]);
+    }
+    table
 }
 
 /// The lines of a plot that show data.

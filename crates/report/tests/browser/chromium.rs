@@ -150,3 +150,18 @@ pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
     }
     figures.len()
 }
+
+/// Whether the page keeps to the narrow window of a telephone: what is wider scrolls in a box of its own.
+pub(crate) fn check_narrow(browser: &Path, name: &str, page: &Path) {
+    for dark in [&[][..], &["--blink-settings=preferredColorScheme=0"]] {
+        let more: Vec<&str> = ["--window-size=400,1000"].iter().chain(dark).copied().collect();
+        let found = inspect(browser, page, &more);
+        let wide = found["page"][1].as_f64().expect("a width");
+        assert!(wide <= 500.0, "{name}: the window has {wide} pixels");
+        assert_eq!(found["page"][0], found["page"][1], "{name}: the page is wider than its window");
+        for figure in found["figures"].as_array().expect("figures") {
+            let width = figure["width"].as_f64().expect("a width");
+            assert!(width > 500.0, "{name}: letters of {} are too small", figure["title"]);
+        }
+    }
+}

@@ -7,7 +7,7 @@
 use std::fs;
 
 use calculus::network::{Analyser, Analysis, Format, Settings, format};
-use chromium::{check, chromium, inspect, open};
+use chromium::{check, check_narrow, chromium, inspect, open};
 use provenance::Provenance;
 use report::RunDirectory;
 use report::page::{Block, Cell, Column, Figure, Note, Page, Table};
@@ -30,6 +30,7 @@ fn reports_of_controllers_are_quiet_complete_and_fit() {
             check(&browser, name, &root.path().join("report.html")) > 0,
             "{name} has no figure"
         );
+        check_narrow(&browser, name, &root.path().join("report.html"));
     }
 }
 
@@ -62,6 +63,7 @@ fn reports_of_bounds_are_quiet_complete_and_fit() {
     };
     directory.write_bounds(&run).expect("written");
     assert!(check(&browser, "bounds", &root.path().join("report.html")) > 0);
+    check_narrow(&browser, "bounds", &root.path().join("report.html"));
 }
 
 /// A page of every kind of block: what tables, programs, devices and comparisons are made of.
@@ -116,6 +118,7 @@ fn every_kind_of_block_is_quiet_and_fits_in_light_and_dark() {
     directory.write_page(&blocks(), &[]).expect("written");
     let page = root.path().join("report.html");
     assert_eq!(check(&browser, "blocks", &page), 2);
+    check_narrow(&browser, "blocks", &page);
     let light = inspect(&browser, &page, &[])["background"].clone();
     let dark = inspect(&browser, &page, &["--blink-settings=preferredColorScheme=0"])["background"]
         .clone();
