@@ -76,7 +76,7 @@ fn write_device(
     let (activity, earlier) = (&now.activity, &before.activity);
     writeln!(
         out,
-        "Device {}: {} packets/s, {} controllers, {} pipelines, {} entities written ({} refused)",
+        "Device {}: {} packets/s, {} controllers, {} pipelines,\n  {} entities written ({} refused)",
         now.id,
         per_second(now.packets.received, before.packets.received),
         activity.controllers,
@@ -104,7 +104,7 @@ fn write_device(
     )?;
     writeln!(
         out,
-        "\n  {:>5} {:<16} {:<5} {:>9} {:>11} {:>9} {:>11} {:>9}",
+        "\n  {:>5} {:<12} {:<5} {:>9} {:>11} {:>9} {:>11} {:>9}",
         "port", "name", "link", "in pkt/s", "in bit/s", "out pkt/s", "out bit/s", "dropped"
     )?;
     for port in &now.ports {
@@ -113,7 +113,7 @@ fn write_device(
     }
     writeln!(
         out,
-        "\n  {:<40} {:>9} {:>9} {:>6} {:>10} {:>7}",
+        "\n  {:<32} {:>9} {:>9} {:>6} {:>10} {:>7}",
         "table", "entries", "size", "full", "lookups/s", "hits"
     )?;
     for table in &now.tables {
@@ -126,10 +126,11 @@ fn write_device(
             whole => format!("{:.0} %", 100.0 * part as f64 / whole as f64),
         };
         let size = table.size.filter(|size| *size > 0);
+        let name = beside(out, "", &table.name, 32)?;
         writeln!(
             out,
-            "  {:<40} {:>9} {:>9} {:>6} {:>10} {:>7}",
-            table.name,
+            "  {:<32} {:>9} {:>9} {:>6} {:>10} {:>7}",
+            name,
             table.entries,
             size.map_or_else(|| "-".to_owned(), |size| size.to_string()),
             size.map_or_else(|| "-".to_owned(), |size| share(table.entries, size)),
@@ -150,11 +151,12 @@ fn write_port(
     let per_second = |now: u64, before: u64, factor: f64| {
         rate(factor * now.saturating_sub(before) as f64 / seconds)
     };
+    let name = beside(out, "      ", &now.name, 12)?;
     writeln!(
         out,
-        "  {:>5} {:<16} {:<5} {:>9} {:>11} {:>9} {:>11} {:>9}",
+        "  {:>5} {:<12} {:<5} {:>9} {:>11} {:>9} {:>11} {:>9}",
         now.number,
-        now.name,
+        name,
         match (now.enabled, now.up) {
             (false, _) => "off",
             (true, true) => "up",
@@ -170,6 +172,20 @@ fn write_port(
         Some(fault) => writeln!(out, "        its capture has ended: {fault}"),
         None => Ok(()),
     }
+}
+
+/// A name that fits beside figures; a longer one has a line of its own above them.
+fn beside<'n>(
+    out: &mut String,
+    indent: &str,
+    name: &'n str,
+    most: usize,
+) -> Result<&'n str, std::fmt::Error> {
+    if name.chars().count() <= most {
+        return Ok(name);
+    }
+    writeln!(out, "  {indent}{name}")?;
+    Ok("")
 }
 
 /// Three significant digits and a unit.
@@ -246,6 +262,22 @@ mod tests {
     fn rates_are_since_the_last_picture() {
         let text = picture(&[state(1_000)], &[state(25_000)], Duration::from_secs(2));
         insta::assert_snapshot!(text);
+    }
+
+    /// A terminal of 80 columns neither wraps nor cuts a line; a long name has a line of its own.
+    #[test]
+    fn no_line_is_wider_than_80_columns() {
+        let mut busy = state(u64::from(u32::MAX));
+        busy.tables[0].name =
+            "MyIngress.a_table_whose_name_is_rather_long_for_its_column".to_owned();
+        busy.ports[0].name = "a-long-name-0123".to_owned();
+        busy.activity.writes = 4_000_000_000;
+        busy.activity.writes_refused = 4_000_000_000;
+        let text = picture(&[state(1_000)], &[busy], Duration::from_secs(1));
+        assert!(text.contains("rather_long_for_its_column\n"), "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
 
     #[test]
