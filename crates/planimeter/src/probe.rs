@@ -202,7 +202,11 @@ fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
         Completion::Failed { .. } | Completion::Partial { .. } if interrupted => INTERRUPTED,
         Completion::Failed { .. } if result.controller_was_out_of_reach() => OUT_OF_REACH,
         Completion::Failed { .. } => 1,
-        Completion::Partial { .. } if allow_missing && result.lacks_only_switches() && !result.lost_a_rank() => 0,
+        Completion::Partial { .. }
+            if allow_missing && result.lacks_only_switches() && !result.lost_a_rank() =>
+        {
+            0
+        }
         Completion::Partial { .. } => 1,
         Completion::Complete => 0,
     }
