@@ -7,7 +7,7 @@ use crate::format::{plural, printable};
 use crate::page::{Page, Text};
 use crate::terminal::{Layout, Paint};
 
-/// What kind of news it is, worst first.
+/// The kind of an alarm, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// A condition that was given does not hold.
@@ -16,17 +16,17 @@ pub(crate) enum Kind {
     Partial,
     /// Processes that shared the work left something out.
     Missing,
-    /// Something measured is wrong, or nothing was answered.
+    /// A measured output is wrong, or no message was answered.
     Wrong,
 }
 
-/// Something bad about a run.
+/// A piece of bad news about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
     pub(crate) kind: Kind,
-    /// What stands before it on the terminal, in capitals.
+    /// The word before it on the terminal, in capitals.
     pub(crate) word: &'static str,
-    /// What it is, in a sentence.
+    /// The news in a sentence.
     pub(crate) text: String,
     /// More about it; empty if there is no more.
     pub(crate) more: String,
@@ -62,7 +62,7 @@ pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     alarms
 }
 
-/// What processes that shared the work left out.
+/// Returns the alarm for work that processes of a shared run left out.
 pub(crate) fn missing(provenance: &Provenance) -> Option<Alarm> {
     let text = format!("This run is partial: {}", printable(&provenance.missing()?));
     Some(Alarm::new(Kind::Missing, "PARTIAL", text))

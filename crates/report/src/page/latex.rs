@@ -138,7 +138,7 @@ fn words(cell: &Cell) -> String {
     cell.shown().plain()
 }
 
-/// What stands below a table: its remarks, and what its signs mean.
+/// Returns the text below a table: its remarks, and the meaning of its signs.
 fn notes(remarked: &Remarked<'_>) -> String {
     let has = |test: &dyn Fn(&str) -> bool| {
         remarked.table.rows().flatten().any(|cell| test(words(cell).trim()))

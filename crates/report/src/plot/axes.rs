@@ -6,7 +6,7 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// What is on the axes, in lines that fit beside them.
+/// The labels of both axes, in lines that fit beside them.
 pub(super) struct Labels {
     pub(super) x: Vec<String>,
     pub(super) y: Vec<String>,

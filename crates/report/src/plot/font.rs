@@ -64,7 +64,7 @@ impl Letters {
         widths.collect::<Vec<_>>().join(" ")
     }
 
-    /// Which text each glyph stands for, so that text can be copied from the file and found in it (ISO 32000-1, 9.10.3).
+    /// Returns the map from glyphs to text, so that text can be copied from the file and found in it (ISO 32000-1, 9.10.3).
     pub(super) fn map(&self) -> String {
         let mut lines = String::new();
         // A section may have 100 entries.
@@ -141,7 +141,7 @@ mod tests {
         assert!(letters.width("W") > 2.0 * letters.width("i"));
     }
 
-    /// What reports put into figures beyond ASCII: units, powers of two, signs of mathematics, arrows.
+    /// Reports put letters beyond ASCII into figures: units, powers of two, signs of mathematics, arrows.
     #[test]
     fn the_font_has_what_reports_write() {
         let letters = Letters::new().expect("a font");

@@ -17,15 +17,15 @@ const MARGIN: f64 = 16.0;
 /// A forest plot.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Forest {
-    /// What is compared with what.
+    /// The title, which names what is compared with what.
     pub title: String,
-    /// What is to be seen, in a sentence or two, for those who cannot see it.
+    /// A sentence or two for those who cannot see the figure.
     pub description: String,
-    /// What is on the horizontal axis, without the unit.
+    /// The label of the horizontal axis, without the unit.
     pub axis: String,
     /// Unit of the differences.
     pub unit: Unit,
-    /// What stands at a difference of zero.
+    /// The meaning of a difference of zero.
     pub none: String,
     /// The rows, from the top.
     pub rows: Vec<ForestRow>,
@@ -34,7 +34,7 @@ pub struct Forest {
 /// A row of a forest plot.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ForestRow {
-    /// What is compared: the metric and the place.
+    /// The metric and the place that are compared.
     pub name: String,
     /// Both figures, and the difference with its interval, in words.
     pub words: String,
@@ -138,7 +138,7 @@ impl Forest {
     }
 }
 
-/// What filled and hollow marks mean.
+/// Draws the meaning of filled and hollow marks.
 fn legend(svg: &mut String) {
     svg.push_str("<g class=\"legend\">");
     let entries = [("s0", "differs", 8.0), ("s0 hollow", "no difference shown", 100.0)];

@@ -37,7 +37,7 @@ pub(super) fn draw_intervals(
     }
 }
 
-/// What is said of intervals that go beyond the frame; nothing where there are none.
+/// Returns the sentence that names intervals that go beyond the frame, if there are any.
 pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     let of_line = |line: &Line| -> Vec<String> {
         let points = line.points.iter().filter(|point| point.x.is_finite() && is_cut(point, y));

@@ -1,4 +1,4 @@
-//! What each line of a plot means, above it.
+//! The legend of a plot, which stands above it.
 
 use super::markers::outline;
 use super::palette::SERIES;
@@ -15,7 +15,7 @@ const SAMPLE: f64 = 34.0;
 /// Room between entries.
 const BETWEEN: f64 = 14.0;
 
-/// What each line means, in rows above the drawing, and which of them lie on one another.
+/// The meaning of each line, in rows above the drawing, and which of them lie on one another.
 pub(super) struct Legend {
     rows: Vec<Vec<Entry>>,
     notes: Vec<String>,

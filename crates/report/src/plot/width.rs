@@ -1,4 +1,4 @@
-//! How wide a figure is.
+//! The width of a figure.
 
 use std::str::FromStr;
 
