@@ -66,7 +66,7 @@ Examples:
 
   A stand-in for ONOS, and fifty switches that ask it for more than it can answer:
     planimeter controller --onos 127.0.0.1:8181 &
-    planimeter probe --config examples/onos/saturated.toml --process pid:$!
+    planimeter probe --config examples/onos/saturated.toml
 
   BMv2, with the pipeline compiled for it:
     p4c --target bmv2 --arch v1model --std p4-16 -o build programs/l2.p4

@@ -125,7 +125,7 @@ fn section(results: &[(Protocol, RunResult)]) -> Section {
     );
     for (protocol, result) in results {
         for point in &result.points {
-            let offered = point.offered_rate.unwrap_or_default();
+            let offered = point.offered_rate.unwrap_or_default().round();
             let mut row = vec![Cell::text(format!("{}, {offered}/s", protocol.name()))];
             for metric in ["received_rate", "loss", "rtt.p50", "rtt.p99", "controller.cpu"] {
                 row.push(Cell::optional(value(point, metric)));

@@ -61,7 +61,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "RATES",
         kind: Kind::List,
         example: "1k,5k",
-        summary: "Rate of a point, or rates of a sweep, packet-ins per second of all switches together",
+        summary: "Rates of a sweep or a point, packet-ins per second of all switches together",
         manual: "Instead of traffic.rate or plan.rates: each rate is shared equally among the switches, \
             so that a sweep over plan.switches shows what their number alone costs. Written like \
             plan.rates.",
