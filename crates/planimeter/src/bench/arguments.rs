@@ -55,7 +55,8 @@ Examples:
 Exit status:
   0  done
   1  a threshold does not hold, a packet left with a wrong content, or nothing could be measured
-  2  the input was wrong";
+  2  the input was wrong
+  130  interrupted; what was measured until then is left";
 
 pub(crate) fn command() -> Command {
     Command::new("bench")

@@ -91,7 +91,8 @@ Columns:
 Exit status:
   0  done
   1  a threshold does not hold, an update was lost that must not be, or nothing could be measured
-  2  the input was wrong";
+  2  the input was wrong
+  130  interrupted; what was measured until then is left";
 
 pub(crate) fn command() -> Command {
     Command::new("tables")
