@@ -15,13 +15,13 @@ use signal_hook::consts::TERM_SIGNALS;
 
 use crate::failure::INTERRUPTED;
 
-/// How long work may go on after an interrupt before it is left behind. Writing the results must fit into the rest of a second.
+/// The time that work has to end by itself after an interrupt. The results must be written in the rest of a second.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// The time between two looks at the flag.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What the signal handlers share with the verb.
+/// The flags that the signal handlers share with the verb.
 struct Signals {
     /// Whether the process was asked to end.
     asked: Arc<AtomicBool>,

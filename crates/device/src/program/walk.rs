@@ -273,10 +273,10 @@ impl Walker<'_> {
                 let width = self.width(*header_type);
                 self.record.map(ways, |way| {
                     self.record.add(way, &format!("extract {width}"));
-                    if header.is_some() {
-                        if let Some(valid) = &mut way.state.valid {
-                            *valid.entry(*header_type).or_default() += 1;
-                        }
+                    if header.is_some()
+                        && let Some(valid) = &mut way.state.valid
+                    {
+                        *valid.entry(*header_type).or_default() += 1;
                     }
                 })
             }

@@ -13,7 +13,7 @@ use num_bigint::BigUint;
 
 use super::{Overview, Parts, Passes, Path};
 
-/// How far statements are skipped.
+/// The end up to which statements are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ended {
     No,
@@ -27,13 +27,13 @@ pub(super) enum Ended {
     Rejected,
 }
 
-/// What decides where a way can go.
+/// The part of a way that decides where it can go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct State {
     /// Valid headers by type; nothing where that is not followed.
     pub(super) valid: Option<BTreeMap<TypeId, u32>>,
     pub(super) ended: Ended,
-    /// How often parser states that lie on a loop were entered.
+    /// The number of times that each parser state on a loop was entered.
     pub(super) visits: BTreeMap<(ParserId, StateId), u32>,
 }
 
@@ -41,11 +41,11 @@ pub(super) struct State {
 #[derive(Debug, Clone)]
 pub(super) struct Way {
     pub(super) state: State,
-    /// How often it has each part, by the part's number; the last is not zero.
+    /// The count of each part, by the part's number; the last is not zero.
     parts: Vec<u32>,
-    /// Where it is in the graph of decisions.
+    /// The way's place in the graph of decisions.
     node: usize,
-    /// How many ways it stands for.
+    /// The number of ways that it stands for.
     ways: BigUint,
 }
 

@@ -16,7 +16,7 @@ use report::throughput;
 use crate::interrupt;
 use crate::progress::Steps;
 
-/// What is measured.
+/// The program that is measured.
 #[derive(Clone)]
 pub(super) struct Subject {
     pub(super) program: Program,
@@ -25,7 +25,7 @@ pub(super) struct Subject {
     pub(super) methods: Vec<UpdateMethod>,
 }
 
-/// What packets there are.
+/// The packets of a point.
 #[derive(Clone, Debug)]
 pub(super) enum Traffic {
     Made(Wanted),
@@ -41,7 +41,7 @@ impl Traffic {
     }
 }
 
-/// Who waits for points: the line that moves, and the interrupt that ends them.
+/// The line that moves while points are measured, and the interrupt that ends them.
 pub(super) struct Audience {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
@@ -78,7 +78,7 @@ impl Audience {
     }
 }
 
-/// What the measuring thread reports to.
+/// The receiver of what the measuring thread reports.
 struct Watcher {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
@@ -160,7 +160,7 @@ fn point(workload: &Workload, findings: Findings) -> throughput::Point {
     }
 }
 
-/// What a lock protects, also where a thread panicked that held it: each value is replaced as a whole.
+/// Returns what a lock protects, even if a thread panicked that held it: each value is replaced as a whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,7 +16,7 @@ use super::{poll, scratch};
 const WORK: Duration = Duration::from_millis(1500);
 const WALL: Duration = Duration::from_secs(4);
 
-/// Where moments come from.
+/// The seed of the moments.
 const SEED: u64 = 7;
 
 /// A verb in a configuration that takes hours.
@@ -25,7 +25,7 @@ struct Long {
     ends: Ends,
 }
 
-/// How it ends once interrupted.
+/// The end of a verb once it is interrupted.
 #[derive(Clone, Copy, PartialEq)]
 enum Ends {
     /// With status 130, whenever that is.
