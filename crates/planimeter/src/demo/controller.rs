@@ -92,7 +92,7 @@ fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
     };
     let offered =
         |point: &&Point| point.offered_rate.is_some_and(|rate| rate <= loss_free * (1.0 + 1e-9));
-    let best = result.points.iter().filter(offered).last()?;
+    let best = result.points.iter().rfind(offered)?;
     let (median, p99) = (value(best, "rtt.p50")?, value(best, "rtt.p99")?);
     Some(format!(
         "Controller over {name}: it answered all of {} from {SWITCHES} switches (median {}, 99 % within {}), {end}.",
