@@ -69,7 +69,7 @@ impl Diagnostic {
         Self {
             severity,
             kind,
-            message: message.into(),
+            message: input::shortened(&message.into()).into_owned(),
             primary: Label { span, message: String::new() },
             secondary: Vec::new(),
             notes: Vec::new(),

@@ -38,7 +38,7 @@ const PARTS: usize = 4;
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let began = began::now();
     let file = arguments::file(matches)?;
-    let text = std::fs::read_to_string(file)
+    let text = input::read_text(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let mut crew = Crew::join()?;

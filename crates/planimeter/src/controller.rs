@@ -365,7 +365,7 @@ fn number<T: Copy + Default + Send + Sync + 'static>(matches: &ArgMatches, name:
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(file)
+    input::read(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))
 }
 

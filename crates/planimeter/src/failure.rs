@@ -54,7 +54,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(text) | Self::Run(text) | Self::OutOfReach(text) => f.write_str(text),
+            Self::Input(text) | Self::Run(text) | Self::OutOfReach(text) => {
+                f.write_str(&input::shortened(text))
+            }
             Self::Interrupted => f.write_str("interrupted before anything was measured"),
         }
     }

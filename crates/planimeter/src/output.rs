@@ -36,7 +36,7 @@ pub(crate) fn runs() -> Arg {
 /// The text of a result, at its path or in the run directory there, and which file that is.
 pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
-    let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+    let text = input::read_text(&file).map_err(|error| match error.kind() {
         ErrorKind::NotFound if path.join("campaign.json").exists() => Failure::input(format!(
             "{0} is a campaign, which has no result yet; `planimeter device verify {0}` makes one",
             path.display()

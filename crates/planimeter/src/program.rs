@@ -161,7 +161,7 @@ pub(crate) fn style() -> Style {
 
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+    input::read_text(path).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Failure {

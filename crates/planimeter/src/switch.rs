@@ -235,6 +235,6 @@ fn log(matches: &ArgMatches) -> Result<Log, Failure> {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(file)
+    input::read(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))
 }

@@ -5,12 +5,12 @@
 //! observed there, and in the end says what it found. RFC 8456, section 5.1.3, asks for two rates:
 //! the most responses per second of any trial, and the most of any trial without loss.
 //!
-//! *Loss-free* ([`bracket`]). A rate passes if every packet-in was answered and none piled up: a
+//! *Loss-free* (`bracket`). A rate passes if every packet-in was answered and none piled up: a
 //! controller with a long queue answers everything in the end, also what came faster than it can
 //! work (the RFC likewise counts the responses in the time of the trial). The result is a bracket
 //! that holds the highest such rate with a stated confidence.
 //!
-//! *Disturbed trials* ([`observation`]). Where delays of the probe may explain what is missing, the
+//! *Disturbed trials* (`observation`). Where delays of the probe may explain what is missing, the
 //! trial says nothing about the rate and is repeated, three times at most. So is a trial at whose end
 //! the controller was silent: one that rests now and then has not stopped.
 //!

@@ -25,7 +25,7 @@ pub struct DiskFiles;
 
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> io::Result<String> {
-        let bytes = std::fs::read(path)?;
+        let bytes = input::read(path)?;
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }

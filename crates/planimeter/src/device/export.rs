@@ -106,7 +106,7 @@ fn of_device(matches: &ArgMatches) -> Result<Server, Failure> {
 fn of_controller(path: &Path, matches: &ArgMatches) -> Result<Server, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = input::read_text(path).map_err(|error| wrong(&error))?;
     let result: RunResult = report::json::from_json(&text).map_err(|error| wrong(&error))?;
     let (rate, slowest_ns) = loss_free(&result).ok_or_else(|| {
         wrong(&"no point of it was answered without loss at an offered rate; probe an open rate, or search for the limit")

@@ -158,7 +158,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let file = path(matches, "sources")?;
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let text = input::read_text(file).map_err(|error| wrong(&error))?;
     let sources: Sources = toml::from_str(&text).map_err(|error| match text.contains('=') {
         true => wrong(&error),
         // A file of delays in place of the file that says what they are.
@@ -343,8 +343,7 @@ impl CellSources {
                 let wrong = |error: &dyn std::fmt::Display| {
                     Failure::input(format!("{}: {error}", name.display()))
                 };
-                let text =
-                    std::fs::read_to_string(folder.join(name)).map_err(|error| wrong(&error))?;
+                let text = input::read_text(&folder.join(name)).map_err(|error| wrong(&error))?;
                 let mut content =
                     text.lines().map(|line| line.split('#').next().unwrap_or_default());
                 let said = content.find(|line| !line.trim().is_empty()).and_then(head);

@@ -66,7 +66,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let file = super::path(matches, "plan")?;
     let in_plan =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| in_plan(&error))?;
+    let text = input::read_text(file).map_err(|error| in_plan(&error))?;
     if file.extension().is_some_and(|ending| ending == "json") {
         return Err(in_plan(
             &"is no plan, which is a TOML file; docs/device-measure.md has its keys, and examples/device plans that run",

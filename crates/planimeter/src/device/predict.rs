@@ -96,7 +96,7 @@ pub(super) fn read(path: &Path) -> Result<Model, Failure> {
             "is a directory, and a model is a file: {made} makes that of a campaign"
         )));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = input::read_text(path).map_err(|error| wrong(&error))?;
     let model: Model = serde_json::from_str(&text).map_err(|error| {
         // Of a file of another kind it is no help which of its fields no model has.
         let is_model = serde_json::from_str::<serde_json::Value>(&text)

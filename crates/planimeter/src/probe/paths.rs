@@ -33,7 +33,7 @@ use process::Running;
 pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let text = input::read_text(file).map_err(|error| wrong(&error))?;
     let plan = Plan::from_toml(&text).map_err(|error| wrong(&error))?;
     let resolved = arguments::resolve(matches)?;
     if arguments::prints_configuration(matches) {

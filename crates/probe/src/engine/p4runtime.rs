@@ -353,5 +353,5 @@ pub(crate) fn server_tls(config: &Config) -> Result<Option<ServerTls>, StartErro
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, StartError> {
-    std::fs::read(file).map_err(|cause| StartError::File { file: file.to_owned(), cause })
+    input::read(file).map_err(|cause| StartError::File { file: file.to_owned(), cause })
 }

@@ -6,7 +6,6 @@
 //! counts.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use super::LegacyError;
@@ -24,7 +23,7 @@ pub(super) type Properties = BTreeMap<String, Property>;
 
 pub(super) fn read(path: &Path) -> Result<Properties, LegacyError> {
     let bytes =
-        fs::read(path).map_err(|source| LegacyError::Read { path: path.to_owned(), source })?;
+        input::read(path).map_err(|source| LegacyError::Read { path: path.to_owned(), source })?;
     let text: String = bytes.into_iter().map(char::from).collect();
     Ok(parse(&text))
 }

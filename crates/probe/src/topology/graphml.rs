@@ -13,7 +13,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fs;
 use std::path::Path;
 
 use quick_xml::events::attributes::AttrError;
@@ -96,7 +95,7 @@ struct NamedEdge {
 impl Graph {
     fn read(path: &Path) -> Result<Self, TopologyError> {
         // Labels may be in any encoding; what we read of them is ASCII in practice.
-        let bytes = fs::read(path)
+        let bytes = input::read(path)
             .map_err(|source| TopologyError::Read { path: path.to_owned(), source })?;
         Self::parse(&String::from_utf8_lossy(&bytes), path)
     }

@@ -6,7 +6,6 @@
 //! ports that are used twice, which they overwrite in silence.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use super::{Port, Survey, SwitchIndex, Topology, TopologyError};
@@ -40,7 +39,7 @@ pub fn survey(path: &Path, switch_count: u64) -> Result<Survey, TopologyError> {
 }
 
 fn read(path: &Path) -> Result<String, TopologyError> {
-    fs::read_to_string(path).map_err(|source| TopologyError::Read { path: path.to_owned(), source })
+    input::read_text(path).map_err(|source| TopologyError::Read { path: path.to_owned(), source })
 }
 
 fn parse(

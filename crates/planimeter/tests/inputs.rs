@@ -1,0 +1,70 @@
+//! Files that no user means: devices without an end, and lines of megabytes.
+
+#[path = "command/mod.rs"]
+mod command;
+
+use std::fs;
+
+use command::{planimeter, stderr};
+
+/// The length in bytes beyond which a message buries what it says.
+const LONGEST_MESSAGE: usize = 4_000;
+
+/// Each verb with the name of a file in the place of `FILE`.
+const VERBS: [(&str, &str); 9] = [
+    ("compile", "FILE.p4"),
+    ("compile", "FILE.json"),
+    ("bound", "FILE.toml"),
+    ("bound", "FILE.json"),
+    ("device", "measure FILE.toml"),
+    ("stf", "programs/router.p4 FILE.stf"),
+    ("probe", "--config FILE.toml"),
+    ("probe", "--topology FILE.graphml --print-config"),
+    ("switch", "--devices FILE.toml"),
+];
+
+/// Runs each verb on a file that `make` makes under the name that it gets.
+fn refused(make: impl Fn(&std::path::Path), reason: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (verb, arguments) in VERBS {
+        let name = arguments.split(' ').find(|word| word.contains("FILE")).expect("one is a file");
+        let path = folder.path().join(name);
+        if !path.exists() {
+            make(&path);
+        }
+        let whole = arguments.replace(name, &path.display().to_string());
+        let output = planimeter(verb, &whole.split(' ').collect::<Vec<_>>());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{verb} {arguments}: {said}");
+        assert!(said.contains(reason), "{verb} {arguments}: {said}");
+        assert!(said.len() < LONGEST_MESSAGE, "{verb} {arguments}: {} bytes", said.len());
+    }
+}
+
+#[test]
+fn devices_without_an_end_are_refused() {
+    let link = |path: &std::path::Path| {
+        std::os::unix::fs::symlink("/dev/zero", path).expect("a link");
+    };
+    refused(link, "longer than");
+}
+
+#[test]
+fn an_include_of_a_device_without_an_end_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.p4");
+    fs::write(&path, "#include \"/dev/zero\"\n").expect("a file");
+    let output = planimeter("compile", &[&path.display().to_string()]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("a.p4:1:") && said.contains("longer than"), "{said}");
+}
+
+#[test]
+fn lines_of_megabytes_are_not_repeated() {
+    let long = "x".repeat(5_000_000);
+    let line = |path: &std::path::Path| {
+        fs::write(path, format!("const bit<8> a = {long};\n")).expect("a file");
+    };
+    refused(line, "");
+}
