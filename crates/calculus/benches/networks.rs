@@ -5,8 +5,9 @@
 //! here, from a fixed seed (`internet`).
 //!
 //! `cargo bench -p calculus --bench networks -- large` bounds all flows of networks of 1,000 and of 10,000 servers once,
-//! or of as many as the numbers behind `large` say. With `-- published`, rings, meshes and tandems beside bounds that
-//! others have published.
+//! or of as many as the numbers behind `large` say; the names of analyses leave out the others. `-- tree` does the same
+//! with trees of long paths (`tree`), and `-- write-tree 10000 5` prints the file of such a tree, of so many
+//! servers and that seed. With `-- published`, rings, meshes and tandems beside bounds that others have published.
 
 #[path = "networks/file.rs"]
 mod file;
@@ -16,8 +17,12 @@ mod internet;
 mod large;
 #[path = "networks/published.rs"]
 mod published;
+#[path = "networks/random.rs"]
+mod random;
 #[path = "networks/topologies.rs"]
 mod topologies;
+#[path = "networks/tree.rs"]
+mod tree;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -33,7 +38,16 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let only = arguments.next();
     if only.as_deref() == Some("large") {
-        return large::bound(arguments);
+        return large::bound(arguments, internet::network);
+    }
+    if only.as_deref() == Some("tree") {
+        return large::bound(arguments, tree::network);
+    }
+    if only.as_deref() == Some("write-tree") {
+        let mut numbers = arguments.filter_map(|number| number.parse().ok());
+        let (servers, seed) = (numbers.next().unwrap_or(10_000), numbers.next().unwrap_or(5));
+        print!("{}", tree::file(servers as usize, seed));
+        return;
     }
     if only.as_deref() == Some("published") {
         return published::bound();

@@ -7,18 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use calculus::Curve;
 use calculus::network::{Flow, Network, NetworkBuilder, Server};
 
-/// A small generator of numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
+use crate::random::Random;
 
 /// A network of so many servers and four times as many flows.
 pub(crate) fn network(servers: usize, seed: u64) -> Network {

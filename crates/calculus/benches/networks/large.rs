@@ -3,15 +3,25 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use calculus::network::{Analyser, Analysis, FlowId, Multiplexing, Settings};
+use calculus::network::{Analyser, Analysis, FlowId, Multiplexing, Network, Settings};
 
-use crate::{internet, processor_time};
+use crate::processor_time;
 
-/// Bounds networks of so many servers by the analyses that scale, in arbitrary order of service.
-pub(crate) fn bound(sizes: impl Iterator<Item = String>) {
-    let sizes: Vec<usize> = sizes.filter_map(|size| size.parse().ok()).collect();
+/// The seed of all networks.
+const SEED: u64 = 5;
+
+/// Bounds networks of so many servers, 1,000 and 10,000 if none are named, by the analyses that scale, in arbitrary order of
+/// service. Of the words, numbers are sizes, and names are the only analyses.
+pub(crate) fn bound(words: impl Iterator<Item = String>, network: fn(usize, u64) -> Network) {
+    let words: Vec<String> = words.collect();
+    let sizes: Vec<usize> = words.iter().filter_map(|size| size.parse().ok()).collect();
+    let named = |analysis: &Analysis| words.iter().any(|word| word == analysis.name());
+    let mut analyses = vec![Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo];
+    if analyses.iter().any(named) {
+        analyses.retain(named);
+    }
     for servers in if sizes.is_empty() { vec![1_000, 10_000] } else { sizes } {
-        let network = internet::network(servers, 5);
+        let network = network(servers, SEED);
         let hops: usize = network.flows().map(|(_, flow)| flow.path.len()).sum();
         let most = network.servers().map(|(id, _)| network.flows_at(id).len()).max().unwrap_or(0);
         let all = network.flows().len();
@@ -21,7 +31,7 @@ pub(crate) fn bound(sizes: impl Iterator<Item = String>) {
             peak_megabytes(),
         );
         let flows: Vec<FlowId> = network.flows().map(|(id, _)| id).collect();
-        for analysis in [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo] {
+        for analysis in analyses.clone() {
             let settings = Settings::default().multiplexed(Multiplexing::Arbitrary);
             let analyser = Analyser::new(&network, settings);
             let (begin, processor) = (Instant::now(), processor_time());

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::model::{FlowId, Network, ServerId};
+use super::sets::Group;
 use super::{AnalysisError, operations};
 use crate::Curve;
 
@@ -82,19 +83,21 @@ impl Cuts {
     pub(crate) fn arrival(
         &self,
         link: CutLink,
-        flows: &[FlowId],
+        flows: &Group,
     ) -> Result<Option<Arc<Curve>>, AnalysisError> {
         let Some(over) = self.0.get(&link) else { return Ok(None) };
         let mut total: Option<Arc<Curve>> = None;
-        for id in flows {
-            let Some(curve) = over.flows.get(id) else { return Ok(None) };
+        for id in flows.iter() {
+            let Some(curve) = over.flows.get(&id) else { return Ok(None) };
             total = Some(match total {
                 None => Arc::clone(curve),
                 Some(sum) => Arc::new(operations::sum(&sum, curve)?),
             });
         }
         let mut total = total.unwrap_or_else(|| Arc::new(Curve::zero()));
-        for (_, curve) in over.groups.iter().filter(|(group, _)| **group == *flows) {
+        let is_same =
+            |group: &[FlowId]| group.len() == flows.len() && group.iter().copied().eq(flows.iter());
+        for (_, curve) in over.groups.iter().filter(|(group, _)| is_same(group)) {
             total = Arc::new(operations::minimum(&total, curve)?);
         }
         Ok(Some(total))

@@ -7,7 +7,11 @@ use super::arrival::LeftOver;
 use super::cycles::KnownArrival;
 use super::describe;
 use super::model::{FlowId, Network, ServerId};
+use super::sets::Group;
 use crate::{Curve, Extended};
+
+/// Cross flows that are named, at most.
+const NAMED: usize = 8;
 
 /// The steps to a bound, in the order of the path.
 #[derive(Clone, Debug, Default)]
@@ -60,18 +64,38 @@ pub(crate) enum Step {
     },
 }
 
+/// Cross traffic as a derivation names it: the first few flows, and how many there are.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct CrossFlows {
+    named: Vec<FlowId>,
+    count: usize,
+}
+
+impl CrossFlows {
+    pub(crate) fn of(flows: &Group) -> Self {
+        Self { named: flows.iter().take(NAMED).collect(), count: flows.len() }
+    }
+
+    /// Their names, and how many more there are.
+    fn describe(&self, network: &Network) -> String {
+        let names: Vec<&str> =
+            self.named.iter().map(|id| network.flow(*id).name.as_str()).collect();
+        match self.count.saturating_sub(self.named.len()) {
+            0 => names.join(", "),
+            more => format!("{} and {more} more", names.join(", ")),
+        }
+    }
+}
+
 impl Derivation {
     /// One line for each step, with the names of the network.
     #[must_use]
     pub fn lines(&self, network: &Network) -> Vec<String> {
         let server = |id: &ServerId| network.server(*id).name.as_str();
         let flows = |ids: &[FlowId]| {
-            let names: Vec<&str> =
-                ids.iter().take(8).map(|id| network.flow(*id).name.as_str()).collect();
-            match ids.len().saturating_sub(8) {
-                0 => names.join(", "),
-                more => format!("{} and {more} more", names.join(", ")),
-            }
+            let named = ids.iter().take(NAMED).copied().collect();
+            CrossFlows { named, count: ids.len() }.describe(network)
         };
         let mut lines = self.ports(network);
         for step in &self.steps {
@@ -94,7 +118,7 @@ impl Derivation {
                         describe::bound(backlog),
                     ));
                 }
-                Step::LeftOver(left) if left.cross.is_empty() => lines.push(format!(
+                Step::LeftOver(left) if left.cross.count == 0 => lines.push(format!(
                     "{}: no cross traffic, service {}",
                     server(&left.server),
                     describe::curve(&left.service)
@@ -102,7 +126,7 @@ impl Derivation {
                 Step::LeftOver(left) => lines.push(format!(
                     "{}: cross traffic {} arrives with {}, left over {}",
                     server(&left.server),
-                    flows(&left.cross),
+                    left.cross.describe(network),
                     describe::curve(&left.arrival),
                     describe::curve(&left.service),
                 )),

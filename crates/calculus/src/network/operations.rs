@@ -53,6 +53,35 @@ fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     Ok(curve)
 }
 
+/// Bits of a burst, numerator and denominator together, beyond which it is rounded up.
+const LONGEST: u64 = 1_024;
+/// Bits that a burst keeps then.
+const KEPT: u64 = 192;
+
+/// An arrival curve whose bursts have grown long, with bursts rounded up by less than 2^-190 of themselves; none if it
+/// need not be rounded.
+///
+/// A burst behind a server has that server's rate in its denominator, and a sum of bursts the denominators of all. Behind
+/// thousands of servers a single number would have more digits than the network has servers. Every curve above an arrival curve is an
+/// arrival curve, so that bounds hold as before.
+pub(super) fn shortened(curve: &Curve) -> Option<Curve> {
+    let is_long = |piece: &Piece| {
+        let burst = piece.right_limit().finite();
+        burst.is_some_and(|burst| burst.bits() + piece.start().bits() > LONGEST)
+    };
+    if !curve.pieces().iter().any(is_long) {
+        return None;
+    }
+    if let Some((burst, rate)) = simple::bucket(curve) {
+        return Some(simple::make_bucket(burst.rounded_up(KEPT), rate.clone()));
+    }
+    if !curve.is_ultimately_affine() || !curve.is_concave() || affine::is_unbounded(curve) {
+        return None;
+    }
+    let buckets = pmoo::token_buckets(curve).into_iter();
+    Curve::token_buckets(buckets.map(|b| (b.burst.rounded_up(KEPT), b.rate))).ok()
+}
+
 /// Sum.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::sum(a, b).or_else(|| affine::sum(a, b)).map_or_else(|| short(a.sum(b)?), Ok)

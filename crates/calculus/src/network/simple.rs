@@ -56,6 +56,13 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     Some(make_bucket(b1 + b2, r1 + r2))
 }
 
+/// The first curve less the second, which is a part of it.
+pub(super) fn difference(a: &Curve, b: &Curve) -> Option<Curve> {
+    let ((b1, r1), (b2, r2)) = (bucket(a)?, bucket(b)?);
+    let (burst, rate) = (b1 - b2, r1 - r2);
+    (!burst.is_negative() && !rate.is_negative()).then(|| make_bucket(burst, rate))
+}
+
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     let ((b1, r1), (b2, r2)) = (bucket(a)?, bucket(b)?);
     if b1 <= b2 && r1 <= r2 {

@@ -1,6 +1,7 @@
 //! Conversions: whole numbers, floats (both ways exact or with a stated rounding), common multiples.
 
 use super::{Rational, Repr, gcd_wide};
+use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -20,6 +21,21 @@ impl Rational {
     /// The smallest whole number not below this.
     pub fn ceil(&self) -> Self {
         -(-self).floor()
+    }
+
+    /// The smallest number not below this that so many binary digits are enough for: at most a part of 2^(1 - digits)
+    /// larger. Numbers in words, and those that are not positive, stay as they are.
+    pub(crate) fn rounded_up(&self, digits: u64) -> Self {
+        let Repr::Big(value) = &self.0 else { return self.clone() };
+        if !self.is_positive() {
+            return self.clone();
+        }
+        let (numerator, denominator) = (value.numer(), value.denom());
+        // The quotient of both, moved by this many places, has that many digits or one less.
+        let moved_up = (digits + denominator.bits()).saturating_sub(numerator.bits());
+        let moved_down = numerator.bits().saturating_sub(digits + denominator.bits());
+        let quotient = (numerator << moved_up).div_ceil(&(denominator << moved_down));
+        Self::from_big(BigRational::new(quotient << moved_down, BigInt::from(1) << moved_up))
     }
 
     /// The value if it is a whole number that fits.

@@ -196,7 +196,8 @@ impl<'n> System<'_, '_, 'n> {
             self.stop.go_on()?;
             let CutLink { from, to } = unknown.link;
             let bounder = Bounder::new(&common);
-            let curve = bounder.arrival_behind(from, to, unknown.flows.clone(), None)?;
+            let flows = common.sets.group(unknown.flows.clone());
+            let curve = bounder.arrival_behind(from, to, flows, None)?;
             let mut burst = burst_above(&curve, &unknown.rate)?;
             if self.by == By::Programs {
                 let flows = &unknown.flows;
@@ -251,8 +252,11 @@ impl<'n> System<'_, '_, 'n> {
     fn first(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut bursts = Vec::with_capacity(self.unknowns.len());
         for unknown in &self.unknowns {
-            let known = match self.known.and_then(|known| known.cuts.as_ref()) {
-                Some(cuts) => cuts.arrival(unknown.link, &unknown.flows)?,
+            let known = match self.known.and_then(|known| Some((known.cuts.as_ref()?, &known.sets)))
+            {
+                Some((cuts, sets)) => {
+                    cuts.arrival(unknown.link, &sets.group(unknown.flows.clone()))?
+                }
                 None => None,
             };
             let known = known.or_else(|| unknown.by_delays.clone());

@@ -11,7 +11,8 @@ use crate::network::operations;
 pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound, AnalysisError> {
     let common = bounder.common;
     let of_interest = common.network.flow(flow);
-    let (service, steps) = bounder.pboo(&of_interest.path, &[flow], common.lowest(flow), true)?;
+    let (service, steps) =
+        bounder.pboo(&of_interest.path, &common.sets.alone(flow), common.lowest(flow), true)?;
     let delay = operations::horizontal_deviation(&of_interest.arrival, &service)?;
     let backlog = operations::vertical_deviation(&of_interest.arrival, &service)?;
     let output = bounder.behind_last(flow, &service)?;

@@ -16,11 +16,12 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let common = bounder.common;
     let of_interest = common.network.flow(flow);
     let lowest = common.lowest(flow);
-    let services = bounder.tandem_matching(&of_interest.path, &[flow], lowest, true)?;
+    let services =
+        bounder.tandem_matching(&of_interest.path, &common.sets.alone(flow), lowest, true)?;
     // Several token buckets and rate-latency curves give several curves for the uncut path, whose
     // maximum holds.
     let without = Without::AlongItsPath(lowest);
-    let whole = bounder.pmoo(&of_interest.path, &[flow], lowest, without, true)?;
+    let whole = bounder.pmoo(&of_interest.path, &common.sets.alone(flow), lowest, without, true)?;
     let mut candidates = vec![operations::maximum_of(&whole.services)?];
     for service in services {
         let service = operations::maximum_of(&[service])?;

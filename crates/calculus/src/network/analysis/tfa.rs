@@ -101,12 +101,9 @@ fn total(
     }
     let network = bounder.common.network;
     let here = network.flows_at(server);
-    let flows: Vec<FlowId> = match priority {
-        None => here.to_vec(),
-        Some(priority) => {
-            let is = |id: &FlowId| network.flow(*id).priority == priority;
-            here.iter().copied().filter(is).collect()
-        }
+    let flows = match priority {
+        None => bounder.common.sets.at(server),
+        Some(priority) => bounder.common.sets.of_priority(server, priority),
     };
     let arrival = bounder.arrival(server, &flows, None)?;
     let service = match priority {

@@ -194,7 +194,7 @@ fn period(
         return Ok(by_delays);
     }
     // What is known of a cut network bounds more than delays do.
-    let all = bounder.arrival(server, common.network.flows_at(server), None)?;
+    let all = bounder.arrival(server, &common.sets.at(server), None)?;
     let service = &common.network.server(server).service;
     Ok(by_delays.min(operations::backlogged_period(&all, service)?))
 }
@@ -240,7 +240,8 @@ fn classes(
     for ((first, _, from, _), flows) in found {
         let way = way(bounder.common, nodes, flows[0], first);
         if from.is_some() {
-            let arrival = bounder.arrival(nodes[first].server, &flows, None)?;
+            let group = bounder.common.sets.group(flows.clone());
+            let arrival = bounder.arrival(nodes[first].server, &group, None)?;
             classes.push(Class { way, from, flows, arrival: (*arrival).clone() });
             continue;
         }

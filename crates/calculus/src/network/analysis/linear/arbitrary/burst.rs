@@ -59,8 +59,9 @@ impl Formulation {
                 continue;
             }
             let server = nodes[first].server;
-            let flows = bounder.common.network.flows_over(from, server);
-            let arrival = bounder.arrival(server, flows, None)?;
+            let sets = &bounder.common.sets;
+            let [flows, _] = sets.over(from, server, &sets.at(server));
+            let arrival = bounder.arrival(server, &flows, None)?;
             let longest = members.iter().map(|place| classes[*place].way.len()).max().unwrap_or(0);
             for late in 1..=longest {
                 // Those that are still on the way know the time.

@@ -1,0 +1,374 @@
+//! What servers and tandems leave over for some flows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Bounder, LeftOver, Tandem, Without};
+use crate::network::cache::Question;
+use crate::network::derivation::CrossFlows;
+use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::pmoo::{self, Crossing, RateLatency};
+use crate::network::prolong::{self, Stay};
+use crate::network::sets::Group;
+use crate::network::{AnalysisError, operations};
+use crate::{Curve, Rational};
+
+/// Flows at a server, and the others that take service away from them.
+struct Competing<'a> {
+    server: ServerId,
+    flows: &'a Group,
+    others: Group,
+}
+
+/// Flows that share the servers `first..=last` of a tandem.
+struct Crosses {
+    first: usize,
+    last: usize,
+    flows: Group,
+}
+
+impl Bounder<'_, '_> {
+    pub(super) fn service(&self, server: ServerId, last: bool) -> Result<Curve, AnalysisError> {
+        self.common.service(server, last)
+    }
+
+    pub(crate) fn strict(&self, server: ServerId) -> Result<(), AnalysisError> {
+        let server = self.network().server(server);
+        if server.strict { Ok(()) } else { Err(AnalysisError::NotStrict(server.name.clone())) }
+    }
+
+    /// What is left over for flows at one server. `lowest` takes nothing away.
+    pub(crate) fn left_over(
+        &self,
+        server: ServerId,
+        flows: &Group,
+        lowest: Option<FlowId>,
+        last: bool,
+    ) -> Result<LeftOver, AnalysisError> {
+        let sets = &self.common.sets;
+        let others = sets.without(sets.others(server, flows), lowest);
+        let service = self.service(server, last)?;
+        let multiplexing = self.common.multiplexing(server);
+        if multiplexing == Multiplexing::StaticPriority {
+            return self.left_over_by_priority(
+                Competing { server, flows, others },
+                service,
+                lowest,
+            );
+        }
+        let cross = CrossFlows::of(&others);
+        if others.is_empty() {
+            let arrival = Arc::new(Curve::zero());
+            return Ok(LeftOver { server, cross, arrival, service });
+        }
+        let arrival = self.cross_traffic(server, &others, lowest)?;
+        let service = if multiplexing == Multiplexing::Fifo {
+            operations::fifo_left_over(&service, &arrival)?
+        } else {
+            self.strict(server)?;
+            operations::left_over(&service, &arrival)?
+        };
+        Ok(LeftOver { server, cross, arrival, service })
+    }
+
+    /// The same at a server that serves by priority, FIFO within a priority.
+    fn left_over_by_priority(
+        &self,
+        competing: Competing<'_>,
+        service: Curve,
+        lowest: Option<FlowId>,
+    ) -> Result<LeftOver, AnalysisError> {
+        let Competing { server, flows, others } = competing;
+        let (network, sets) = (self.network(), &self.common.sets);
+        let priorities = || flows.iter().map(|id| network.flow(id).priority);
+        let most_urgent = priorities().min().unwrap_or_default();
+        let least_urgent = priorities().max().unwrap_or_default();
+        let [before, behind] = sets.until(least_urgent, &others);
+        // Flows of one priority are FIFO among each other; for a mixture of priorities, anything
+        // at least as urgent as its least urgent flow may come first.
+        let nothing = || sets.group(Vec::new());
+        let [urgent, equal] = match most_urgent.0.checked_sub(1) {
+            _ if most_urgent < least_urgent => [before.clone(), nothing()],
+            None => [nothing(), before.clone()],
+            Some(more_urgent) => sets.until(Priority(more_urgent), &before),
+        };
+        let packet = sets.largest_packet(&behind);
+        let mut service = service;
+        if packet.is_positive() {
+            self.strict(server)?;
+            service = operations::lowered(&service, &packet)?;
+        }
+        let mut arrival = Arc::new(Curve::zero());
+        if !urgent.is_empty() {
+            self.strict(server)?;
+            arrival = self.cross_traffic(server, &urgent, lowest)?;
+            service = operations::left_over(&service, &arrival)?;
+        }
+        if !equal.is_empty() {
+            let same = self.cross_traffic(server, &equal, lowest)?;
+            service = operations::fifo_left_over(&service, &same)?;
+            arrival = Arc::new(operations::sum(&arrival, &same)?);
+        }
+        Ok(LeftOver { server, cross: CrossFlows::of(&before), arrival, service })
+    }
+
+    /// Arrivals of cross traffic at a server. Only what comes along the path of `lowest` is bounded
+    /// without it: what left that path may have met it again.
+    fn cross_traffic(
+        &self,
+        server: ServerId,
+        flows: &Group,
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<Curve>, AnalysisError> {
+        let before = lowest.and_then(|flow| self.network().predecessor(flow, server));
+        self.arrival_from(server, flows, |from| lowest.filter(|_| from.is_some() && from == before))
+    }
+
+    /// What is left over at a server inside the network, remembered.
+    pub(super) fn remembered_left_over(
+        &self,
+        server: ServerId,
+        flows: &Group,
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<LeftOver>, AnalysisError> {
+        let lowest = lowest.filter(|flow| self.network().position(*flow, server).is_some());
+        let question = Question { from: server, to: server, flows: flows.key(), alone: None };
+        let known = self.servers(lowest, flows);
+        if let Some(left) = known.get(&question) {
+            return Ok(left);
+        }
+        let left = Arc::new(self.left_over(server, flows, lowest, false)?);
+        known.put(question, Arc::clone(&left));
+        Ok(left)
+    }
+
+    /// Left-over service of a tandem inside the network, server by server. What is known of its
+    /// beginning is not computed again.
+    pub(super) fn pboo_service(
+        &self,
+        tandem: &[ServerId],
+        flows: &Group,
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<Curve>, AnalysisError> {
+        let Some(first) = tandem.first() else { return Ok(Arc::new(Curve::zero())) };
+        let question =
+            |last: ServerId| Question { from: *first, to: last, flows: flows.key(), alone: None };
+        let memory = self.tandems(lowest, flows);
+        let known = tandem
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(index, last)| Some((index + 1, memory.get(&question(*last))?)));
+        let (done, mut service) = match known {
+            Some((done, service)) => (done, Some(service)),
+            None => (0, None),
+        };
+        for server in tandem.get(done..).unwrap_or_default() {
+            let left = self.remembered_left_over(*server, flows, lowest)?;
+            let longer = Arc::new(match service {
+                None => left.service.clone(),
+                Some(service) => operations::convolution(&service, &left.service)?,
+            });
+            memory.put(question(*server), Arc::clone(&longer));
+            service = Some(longer);
+        }
+        Ok(service.unwrap_or_else(|| Arc::new(Curve::zero())))
+    }
+
+    /// Left-over service of a tandem, server by server.
+    pub(crate) fn pboo(
+        &self,
+        tandem: &[ServerId],
+        flows: &Group,
+        lowest: Option<FlowId>,
+        to_the_end: bool,
+    ) -> Result<(Curve, Vec<LeftOver>), AnalysisError> {
+        let mut steps = Vec::with_capacity(tandem.len());
+        let mut service: Option<Curve> = None;
+        for (index, server) in tandem.iter().enumerate() {
+            let last = to_the_end && index + 1 == tandem.len();
+            let step = self.left_over(*server, flows, lowest, last)?;
+            service = Some(match service {
+                None => step.service.clone(),
+                Some(service) => operations::convolution(&service, &step.service)?,
+            });
+            steps.push(step);
+        }
+        Ok((service.unwrap_or_else(Curve::zero), steps))
+    }
+
+    /// Left-over service of a tandem at once. `lowest` takes nothing away; cross traffic is bounded
+    /// `without` some flow.
+    pub(crate) fn pmoo(
+        &self,
+        tandem: &[ServerId],
+        flows: &Group,
+        lowest: Option<FlowId>,
+        without_flow: Without,
+        to_the_end: bool,
+    ) -> Result<Tandem, AnalysisError> {
+        let mut servers = Vec::with_capacity(tandem.len());
+        for (index, server) in tandem.iter().enumerate() {
+            self.strict(*server)?;
+            let last = to_the_end && index + 1 == tandem.len();
+            servers.push(self.service(*server, last)?);
+        }
+        let stays = self.stays(tandem, flows, lowest, &mut servers)?;
+        let servers: Vec<_> = servers.iter().map(pmoo::rate_latencies).collect();
+        // All hold with respect to the same backlogged periods.
+        let mut found = Vec::new();
+        for stays in self.prolonged(tandem, stays) {
+            let mut crossings = Vec::with_capacity(stays.len());
+            let mut of_stays = Vec::with_capacity(stays.len());
+            for Crosses { first, last, flows } in stays {
+                let ends = tandem.get(first).zip(tandem.get(last));
+                let Some((server, end)) = ends else { continue };
+                let arrival = match without_flow {
+                    Without::Nobody => self.arrival(*server, &flows, None)?,
+                    Without::AlongItsPath(flow) => self.cross_traffic(*server, &flows, flow)?,
+                    Without::Wherever(flow) => self.arrival(*server, &flows, flow)?,
+                };
+                crossings.push(Crossing { first, last, buckets: pmoo::token_buckets(&arrival) });
+                of_stays.push((*server, *end, arrival));
+            }
+            found.push((pmoo::left_over(&servers, &crossings), of_stays));
+        }
+        let services = pmoo::pareto(found.iter().flat_map(|(left, _)| left.clone()).collect());
+        // What crosses where the latency is smallest.
+        let fastest = |(left, _): &(Vec<RateLatency>, _)| {
+            services.first().is_none_or(|service| left.contains(service))
+        };
+        let crossings = found.iter().find(|found| fastest(found)).map(|(_, stays)| stays.clone());
+        Ok(Tandem { services, crossings: crossings.unwrap_or_default() })
+    }
+
+    /// From where to where others than some flows are on a tandem. Where servers serve by priority, only those count that
+    /// are as urgent, and `services` are lowered by packets of the others.
+    fn stays(
+        &self,
+        tandem: &[ServerId],
+        flows: &Group,
+        lowest: Option<FlowId>,
+        services: &mut [Curve],
+    ) -> Result<Vec<Crosses>, AnalysisError> {
+        let (network, sets) = (self.network(), &self.common.sets);
+        let by_priority =
+            |server: ServerId| self.common.multiplexing(server) == Multiplexing::StaticPriority;
+        let least_urgent = match self.common.priorities {
+            true => flows.iter().map(|id| network.flow(id).priority).max(),
+            false => None,
+        };
+        let mut stays = BTreeMap::<(usize, usize), Vec<Group>>::new();
+        // Those that are still there, by where they joined.
+        let mut joined: Vec<(usize, Group)> = Vec::new();
+        let mut earlier: Option<ServerId> = None;
+        for (index, (server, service)) in tandem.iter().zip(services).enumerate() {
+            let mut here = sets.without(sets.others(*server, flows), lowest);
+            let counted = least_urgent.filter(|_| by_priority(*server));
+            if let Some(least_urgent) = counted {
+                let [before, behind] = sets.until(least_urgent, &here);
+                let packet = sets.largest_packet(&behind);
+                if packet.is_positive() {
+                    *service = operations::lowered(service, &packet)?;
+                }
+                here = before;
+            }
+            let mut still = Vec::with_capacity(joined.len() + 1);
+            if let Some(from) = earlier {
+                // One that comes back by another way stays where it was until it joins again.
+                let [along, mut joining] = sets.over(from, *server, &here);
+                if let Some(least_urgent) = least_urgent.filter(|_| by_priority(from)) {
+                    // Those that did not count at the server before count from here on.
+                    let [_, newly] = sets.until(least_urgent, &along);
+                    joining = sets.union(vec![joining, newly]);
+                }
+                here = joining;
+                for (first, group) in joined {
+                    let [mut stay, mut leave] = sets.over(from, *server, &group);
+                    if let Some(least_urgent) = counted {
+                        let [urgent, behind] = sets.until(least_urgent, &stay);
+                        (stay, leave) = (urgent, sets.union(vec![leave, behind]));
+                    }
+                    stays.entry((first, index - 1)).or_default().push(leave);
+                    still.push((first, stay));
+                }
+            }
+            still.push((index, here));
+            still.retain(|(_, group)| !group.is_empty());
+            joined = still;
+            earlier = Some(*server);
+        }
+        for (first, group) in joined {
+            stays.entry((first, tandem.len().saturating_sub(1))).or_default().push(group);
+        }
+        let mut found = Vec::with_capacity(stays.len());
+        for ((first, last), groups) in stays {
+            let flows = sets.union(groups);
+            if !flows.is_empty() {
+                found.push(Crosses { first, last, flows });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The stays of cross traffic on a tandem as they are and, if the settings say so, with flows prolonged.
+    fn prolonged(&self, tandem: &[ServerId], stays: Vec<Crosses>) -> Vec<Vec<Crosses>> {
+        if !self.common.settings.prolong {
+            return vec![stays];
+        }
+        let listed = |Crosses { first, last, flows }: Crosses| Stay {
+            first,
+            last,
+            flows: flows.iter().collect(),
+        };
+        let variants = prolong::variants(stays.into_iter().map(listed).collect(), |id, first| {
+            let first = tandem.get(first)?;
+            self.network().predecessor(id, *first)
+        });
+        let grouped = |Stay { first, last, flows }: Stay| Crosses {
+            first,
+            last,
+            flows: self.common.sets.group(flows),
+        };
+        variants.into_iter().map(|stays| stays.into_iter().map(grouped).collect()).collect()
+    }
+
+    /// Left-over service of a tandem that is cut into parts in every way that may be best.
+    ///
+    /// Trying all 2^(n-1) ways is not needed: what counts of a beginning is its rate and its
+    /// latency, and of two with the same end the one that is worse in both is never part of the
+    /// best.
+    pub(crate) fn tandem_matching(
+        &self,
+        tandem: &[ServerId],
+        flows: &Group,
+        lowest: Option<FlowId>,
+        to_the_end: bool,
+    ) -> Result<Vec<RateLatency>, AnalysisError> {
+        let start =
+            RateLatency { rate: crate::Extended::PositiveInfinity, latency: Rational::ZERO };
+        let mut best: Vec<Vec<RateLatency>> = vec![vec![start]];
+        for end in 1..=tandem.len() {
+            let mut found = Vec::new();
+            for begin in 0..end {
+                let (Some(before), Some(part)) = (best.get(begin), tandem.get(begin..end)) else {
+                    continue;
+                };
+                if before.is_empty() {
+                    continue;
+                }
+                let last = to_the_end && end == tandem.len();
+                let without = Without::AlongItsPath(lowest);
+                let left = self.pmoo(part, flows, lowest, without, last)?;
+                for service in &left.services {
+                    found.extend(before.iter().map(|before| RateLatency {
+                        rate: before.rate.clone().min(service.rate.clone()),
+                        latency: &before.latency + &service.latency,
+                    }));
+                }
+            }
+            best.push(pmoo::pareto(found));
+        }
+        Ok(best.pop().unwrap_or_default())
+    }
+}
