@@ -5,7 +5,7 @@
 //! here, from a fixed seed (`internet`).
 //!
 //! `cargo bench -p calculus --bench networks -- large` bounds all flows of networks of 1,000 and of 10,000 servers once,
-//! or of as many as the numbers behind `large` say; the names of analyses leave out the others. `-- tree` does the same
+//! or of as many as the numbers behind `large` say; names of analyses stand in for TFA, SFA and PMOO. `-- tree` does the same
 //! with trees of long paths (`tree`), and `-- write-tree 10000 5` prints the file of such a tree, of so many
 //! servers and that seed. With `-- published`, rings, meshes and tandems beside bounds that others have published.
 

@@ -126,6 +126,7 @@
 pub mod algebra;
 pub mod curve;
 mod excerpt;
+pub mod interrupt;
 pub mod mppg;
 pub mod network;
 pub mod processing;
@@ -133,5 +134,6 @@ pub mod rational;
 
 pub use algebra::{AlgebraError, Deviation};
 pub use curve::{Curve, CurveError, Extended, Period, Piece};
+pub use interrupt::Interrupt;
 pub use mppg::MppgError;
 pub use rational::{ParseRationalError, Rational};

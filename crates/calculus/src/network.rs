@@ -62,6 +62,7 @@ mod simple;
 pub mod simulation;
 mod stability;
 mod unbounded;
+mod untried;
 
 pub use analysis::{Analyser, Analysis, AnalysisError, ClassBound, FlowBound, ServerBound, Source};
 pub use assess::{Assessed, Contradiction};
@@ -78,3 +79,4 @@ pub use settings::{ArrivalBound, FlowOfInterest, Settings};
 pub use simulation::{Observation, ServerObservation, Trajectory, observe, simulate};
 pub use stability::Load;
 pub use unbounded::Reason;
+pub use untried::{Estimate, Untried};

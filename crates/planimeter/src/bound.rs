@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use calculus::network::format::Variation;
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Assessed, FlowId, Format, Load, Network, ServerBound,
-    Settings, format,
+    Settings, Untried, format,
 };
 use calculus::{Extended, Rational, mppg};
 use clap::ArgMatches;
@@ -32,6 +33,8 @@ pub(crate) use arguments::command;
 
 /// Flows for which runs are looked for: each takes from milliseconds to a second.
 const RUNS: usize = 100;
+/// How long each analysis that is left out is tried, to say how long it would take.
+const PATIENCE: Duration = Duration::from_millis(250);
 /// Parts of the flows for each of several ranks, so that those with hard ones do not have all of them.
 const PARTS: usize = 4;
 
@@ -60,10 +63,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let network = format::read(&text, format).map_err(|error| in_file(&error))?;
     let network = arguments::network(matches, network).map_err(|error| in_file(&error))?;
-    let analyses = arguments::analyses(matches);
+    let analyses = arguments::analyses(matches, arguments::default_analysis(matches, &network));
     let flows = arguments::flows(matches, &network)?;
     let interrupt = interrupt::flag();
     let analyser = Analyser::new(&network, settings.clone()).stopped_by(Arc::clone(&interrupt));
+    let analyser = match matches.get_flag("derivation") {
+        true => analyser,
+        false => analyser.explaining(report::bounds::EXPLAINED),
+    };
     let with_runs = with_runs(matches, &flows);
     // Parts rather than flows, so that flows of one part are bounded on all cores.
     let size = flows.len().div_ceil(crew.size() * if crew.is_alone() { 1 } else { PARTS });
@@ -81,12 +88,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return crew.leave_helper(&interrupt);
     };
     let found_parts = found.results.into_iter().flatten().collect::<Result<Vec<_>, String>>();
-    let (analyses, assessed) = Applied::merge(&analyses, found_parts.map_err(Failure::input)?);
+    let Applied { analyses, flows: assessed, rounded, .. } =
+        Applied::merge(&analyses, found_parts.map_err(Failure::input)?);
     if assessed.is_empty() && interrupt.load(Ordering::Relaxed) {
         eprintln!("planimeter: interrupted before any flow was bounded");
         return crew.leave(INTERRUPTED);
     }
-    let servers = match analyser.servers(analyses.first().copied().unwrap_or(Analysis::Best)) {
+    let servers = match servers(&analyser, analyses.first().copied().unwrap_or(Analysis::Best)) {
         Err(AnalysisError::Stopped) => Vec::new(),
         found => found.map_err(|error| in_file(&error))?,
     };
@@ -97,6 +105,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let thresholds = thresholds::judge(&conditions, &figures);
     let bounds = Bounds {
         thresholds: &thresholds,
+        untried: untried(&analyser, &analyses, &flows),
+        rounded: rounded || analyser.has_rounded(),
         ..bounds_of(matches, network, (&analyses, &settings), flows_found, (&servers, &loads))
     };
     let mut provenance = Provenance { shares: found.shares, ..began.provenance() };
@@ -152,6 +162,28 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     crew.leave(u8::from(failed || incomplete))
 }
 
+/// Bounds of all servers, with progress.
+fn servers(analyser: &Analyser<'_>, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
+    let count = analyser.network().servers().len();
+    let done = || analyser.servers_bounded();
+    let all = || analyser.servers(analysis);
+    progress::while_counting(count, "servers are bounded", done, all)
+}
+
+/// What the analyses left out for the sake of time.
+fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> Vec<Untried> {
+    let mut untried: Vec<Untried> = Vec::new();
+    for analysis in analyses {
+        for found in analyser.untried(*analysis, flows, PATIENCE) {
+            let is_known = untried.iter().any(|known| known.analysis == found.analysis);
+            if !is_known && !analyses.contains(&found.analysis) {
+                untried.push(found);
+            }
+        }
+    }
+    untried
+}
+
 /// The first and the last of some flows.
 fn flow_names(network: &Network, flows: &[FlowId]) -> String {
     let name = |id: &FlowId| network.flow(*id).name.clone();
@@ -183,6 +215,8 @@ fn bounds_of<'a>(
         data_unit: arguments::data_unit(matches).unwrap_or_else(|| network.data_unit().clone()),
         thresholds: &[],
         derivations: matches.get_flag("derivation"),
+        untried: Vec::new(),
+        rounded: false,
     }
 }
 
@@ -207,6 +241,8 @@ struct Applied {
     flows: Vec<Vec<Assessed>>,
     /// Why others do not.
     left_out: Vec<String>,
+    /// Whether long numbers were rounded up.
+    rounded: bool,
 }
 
 impl Applied {
@@ -220,7 +256,12 @@ impl Applied {
         let all = || analyser.assess(flows, analyses, with_runs);
         let done = || analyser.flows_assessed();
         match progress::while_counting(flows.len(), "flows are bounded", done, all) {
-            Ok(flows) => Ok(Self { analyses: analyses.to_vec(), flows, left_out: Vec::new() }),
+            Ok(flows) => Ok(Self {
+                analyses: analyses.to_vec(),
+                flows,
+                left_out: Vec::new(),
+                rounded: analyser.has_rounded(),
+            }),
             Err(error) if analyses.len() == 1 => Err(error.to_string()),
             Err(_) => {
                 let mut left_out = Vec::new();
@@ -235,15 +276,17 @@ impl Applied {
                 let some: Vec<Analysis> = analyses.iter().copied().filter(applies).collect();
                 let flows = analyser.assess(flows, &some, with_runs);
                 let flows = flows.map_err(|error| error.to_string())?;
-                Ok(Self { analyses: some, flows, left_out })
+                Ok(Self { analyses: some, flows, left_out, rounded: analyser.has_rounded() })
             }
         }
     }
 
     /// What all parts say, by the analyses that apply to each of them.
-    fn merge(asked: &[Analysis], mut parts: Vec<Self>) -> (Vec<Analysis>, Vec<Vec<Assessed>>) {
+    fn merge(asked: &[Analysis], mut parts: Vec<Self>) -> Self {
         let analyses = Self::common(asked, &mut parts);
-        (analyses, parts.into_iter().flat_map(|part| part.flows).collect())
+        let rounded = parts.iter().any(|part| part.rounded);
+        let flows = parts.into_iter().flat_map(|part| part.flows).collect();
+        Self { analyses, flows, left_out: Vec::new(), rounded }
     }
 
     /// Leaves the analyses that apply to all parts, and says once why the others do not.

@@ -1,6 +1,7 @@
 //! The line that moves while a run goes on: of steps that are counted, or of what switches do. It is drawn on standard error,
 //! and nothing is where that is no terminal.
 
+use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,6 +59,13 @@ pub(crate) fn while_counting<R>(
             if !wait(SOON) {
                 return;
             }
+            if !std::io::stderr().is_terminal() {
+                let begin = Instant::now();
+                while wait(MINUTE) {
+                    eprintln!("planimeter: {}", so_far(done(), of, what, begin.elapsed()));
+                }
+                return;
+            }
             let steps = Steps::new(false);
             let show = || steps.show(done() as u64, of as u64, what);
             show();
@@ -69,6 +77,18 @@ pub(crate) fn while_counting<R>(
         drop(at_work);
         found
     })
+}
+
+/// How much is done, and how long the rest takes at the pace of that.
+fn so_far(done: usize, of: usize, what: &str, elapsed: Duration) -> String {
+    let left = match done {
+        0 => String::new(),
+        done => {
+            let rest = of.saturating_sub(done) as f64 / done as f64;
+            format!(", about {} left", indicatif::HumanDuration(elapsed.mul_f64(rest)))
+        }
+    };
+    format!("{done} of {of} {what}{left}")
 }
 
 /// What emulated switches do. Redraws until dropped.
@@ -83,6 +103,8 @@ pub(crate) struct Progress {
 }
 
 const REFRESH: Duration = Duration::from_millis(250);
+/// How often something is said where no line can move.
+const MINUTE: Duration = Duration::from_secs(60);
 /// What is done by then is not worth a line.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -164,5 +186,20 @@ fn message(live: &Live, sent: f64, answered: f64) -> String {
         Phase::Measuring => format!("measuring: {}", traffic()),
         Phase::Draining => format!("draining: {}", traffic()),
         Phase::Done => "done".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_follows_from_the_pace() {
+        let after = Duration::from_secs(60);
+        assert_eq!(so_far(0, 40, "flows are bounded", after), "0 of 40 flows are bounded");
+        assert_eq!(
+            so_far(10, 40, "flows are bounded", after),
+            "10 of 40 flows are bounded, about 3 minutes left"
+        );
     }
 }

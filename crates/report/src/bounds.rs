@@ -3,6 +3,7 @@
 //! Input is what [`calculus::network::Analyser`] found; nothing here computes a bound. Every form
 //! says by which analysis and under which convention a bound holds, and how far a run came to it.
 
+mod effort;
 mod graph;
 mod json;
 mod page;
@@ -13,7 +14,7 @@ mod table;
 
 use calculus::network::{
     Analysis, Assessed, FlowId, FlowOfInterest, Load, Network, Part, Priority, Reason, ServerBound,
-    ServerId, Settings, Unit,
+    ServerId, Settings, Unit, Untried,
 };
 use calculus::{Extended, Rational};
 
@@ -28,6 +29,9 @@ pub use plots::curves;
 pub use required::{Required, Threshold};
 pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
+
+/// Flows whose derivations the report shows.
+pub const EXPLAINED: usize = table::ROWS;
 
 /// Flows in a sentence, at most.
 const NAMED: usize = 5;
@@ -55,6 +59,10 @@ pub struct Bounds<'a> {
     pub thresholds: &'a [Threshold],
     /// Whether to say how each bound came about.
     pub derivations: bool,
+    /// Analyses that were left out for the sake of time.
+    pub untried: Vec<Untried>,
+    /// Whether bursts of cross traffic were rounded up because their numbers had grown long.
+    pub rounded: bool,
 }
 
 /// A run of `planimeter bound`, as far as a reader must know it.
@@ -206,6 +214,7 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
                     whole milliseconds, give exact ones.";
         notes.push(Note::warning(text));
     }
+    notes.extend(effort::sentences(bounds).into_iter().map(Note::warning));
     notes.extend(bounds.network.notes().iter().map(|note| Note::warning(printable(note))));
     let sources = bounds.flows.iter().flatten().map(|assessed| &assessed.bound.delay_by);
     let unproven = sources.filter(|source| !source.proven).count();

@@ -11,14 +11,14 @@ use crate::processor_time;
 const SEED: u64 = 5;
 
 /// Bounds networks of so many servers, 1,000 and 10,000 if none are named, by the analyses that scale, in arbitrary order of
-/// service. Of the words, numbers are sizes, and names are the only analyses.
+/// service. Numbers among the words are sizes, names are analyses in place of TFA, SFA and PMOO.
 pub(crate) fn bound(words: impl Iterator<Item = String>, network: fn(usize, u64) -> Network) {
     let words: Vec<String> = words.collect();
     let sizes: Vec<usize> = words.iter().filter_map(|size| size.parse().ok()).collect();
     let named = |analysis: &Analysis| words.iter().any(|word| word == analysis.name());
-    let mut analyses = vec![Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo];
-    if analyses.iter().any(named) {
-        analyses.retain(named);
+    let mut analyses: Vec<Analysis> = Analysis::ALL.into_iter().filter(named).collect();
+    if analyses.is_empty() {
+        analyses = vec![Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo];
     }
     for servers in if sizes.is_empty() { vec![1_000, 10_000] } else { sizes } {
         let network = network(servers, SEED);

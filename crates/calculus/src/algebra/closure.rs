@@ -13,6 +13,7 @@ use super::ultimate::{both, one, repeating};
 use super::{AlgebraError, sweep};
 use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
+use crate::interrupt;
 use crate::rational::Rational;
 
 /// Each square doubles the number of parts; grids finer than this are refused.
@@ -48,6 +49,7 @@ impl Curve {
             None => f,
         };
         for _ in 0..MOST_SQUARES {
+            interrupt::check()?;
             let square = root.convolution(&root)?;
             if square == root {
                 return Ok(root);
@@ -250,6 +252,7 @@ fn multiples(
     )]];
     let mut count = Rational::ONE;
     while &count * start < end {
+        interrupt::check()?;
         let (from, to) = (&count * start, &count * (start + length));
         let never = Extended::PositiveInfinity;
         functions.push(vec![
@@ -281,6 +284,7 @@ fn unbounded_multiples(
     )]];
     let mut count = Rational::ONE;
     while count <= *overlap {
+        interrupt::check()?;
         let (from, to) = (&count * start, &count * (start + length));
         let never = Extended::PositiveInfinity;
         let segment = |to| {

@@ -12,6 +12,9 @@ pub enum AlgebraError {
         /// Where they meet.
         at: Rational,
     },
+    /// The result is no longer wanted; see [`Interrupt`](crate::Interrupt).
+    #[error("it was interrupted")]
+    Interrupted,
     /// The operation is for curves that never fall.
     #[error(
         "the curve falls at time {at}: {operation} needs one that never falls (take its non-decreasing closure first)"

@@ -8,6 +8,7 @@
 
 use super::{AlgebraError, limits, sweep};
 use crate::curve::{Extended, Piece};
+use crate::interrupt;
 use crate::rational::Rational;
 
 /// A convex function on an interval: finite, or minus infinity throughout.
@@ -168,6 +169,7 @@ pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece
     let (outer, inner) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut functions = Vec::with_capacity(outer.len());
     for run in outer {
+        interrupt::check()?;
         let parts = inner
             .iter()
             .take_while(|other| &run.start + &other.start < *end)

@@ -2,6 +2,7 @@
 
 use super::{Curve, Extended};
 use crate::algebra::{AlgebraError, limits};
+use crate::interrupt;
 use crate::rational::Rational;
 
 /// A breakpoint of a curve and the open segment that follows it, up to the next breakpoint.
@@ -149,6 +150,7 @@ impl Curve {
         let periods = periods.to_usize().unwrap_or(0);
         unrolled.reserve(periods.saturating_sub(1) * period.len());
         for count in 1..periods {
+            interrupt::check()?;
             let count = Rational::from(count);
             let (by, rise) = (&count * length, &count * increment);
             for piece in period {

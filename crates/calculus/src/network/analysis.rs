@@ -16,9 +16,10 @@ mod sink_tree;
 mod tandem_matching;
 mod tfa;
 
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use std::{fmt, iter};
 
 use super::arrival::{Bounder, Common};
 use super::derivation::{Derivation, Step};
@@ -26,7 +27,7 @@ use super::model::{FlowId, Network, Priority, ServerId};
 use super::operations;
 use super::port::PortError;
 use super::settings::{FlowOfInterest, Settings};
-use crate::{AlgebraError, Curve, Extended};
+use crate::{AlgebraError, Curve, Extended, Interrupt};
 
 use fixed_point::Delays;
 use tfa::Totals;
@@ -63,11 +64,14 @@ pub enum Analysis {
     Ulp,
     /// The smallest bounds of all analyses and conventions that apply and are proven.
     Best,
+    /// The smaller of total flow analysis, separate flow analysis and PMOO, each by one proven convention: what even large
+    /// networks have time for.
+    Quick,
 }
 
 impl Analysis {
     /// All analyses.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Tfa,
         Self::Sfa,
         Self::Pmoo,
@@ -79,6 +83,7 @@ impl Analysis {
         Self::Elp,
         Self::Ulp,
         Self::Best,
+        Self::Quick,
     ];
 
     /// The name that the command line and result files use.
@@ -95,6 +100,7 @@ impl Analysis {
             Self::Elp => "elp",
             Self::Ulp => "ulp",
             Self::Best => "best",
+            Self::Quick => "quick",
         }
     }
 }
@@ -179,10 +185,19 @@ pub enum AnalysisError {
     NoArrivalBound,
     /// The curves are beyond what the algebra does.
     #[error(transparent)]
-    Algebra(#[from] AlgebraError),
+    Algebra(AlgebraError),
     /// A port is none.
     #[error(transparent)]
     Port(#[from] PortError),
+}
+
+impl From<AlgebraError> for AnalysisError {
+    fn from(error: AlgebraError) -> Self {
+        match error {
+            AlgebraError::Interrupted => Self::Stopped,
+            error => Self::Algebra(error),
+        }
+    }
 }
 
 /// Bounds of one flow.
@@ -202,6 +217,8 @@ pub struct FlowBound {
     pub delay_by: Arc<Source>,
     /// How the backlog was bounded.
     pub backlog_by: Arc<Source>,
+    /// Whether smaller bounds were not looked for, since the delay is proven to be within the deadline ([`Settings::deadline`]).
+    pub cut_short: bool,
 }
 
 /// Where a bound comes from.
@@ -280,10 +297,18 @@ pub struct Analyser<'n> {
     cut_by_programs: OnceLock<Result<Common<'n>, AnalysisError>>,
     /// Flows that were assessed.
     assessed: AtomicUsize,
+    /// Servers that were bounded.
+    servers_bounded: AtomicUsize,
+    /// Flows of which derivations are kept.
+    explained: usize,
     /// What [`Analysis::Best`] chooses from.
-    candidates: OnceLock<Vec<(Analyser<'n>, Vec<Analysis>)>>,
+    candidates: OnceLock<Vec<best::Candidate<'n>>>,
+    /// What [`Analysis::Quick`] chooses from.
+    quick: OnceLock<Vec<best::Candidate<'n>>>,
     /// For what is beyond the algebra: the same with simpler curves.
     outlined: OnceLock<Box<Analyser<'n>>>,
+    /// Set by whoever wants no more bounds.
+    stop: Interrupt,
 }
 
 impl<'n> Analyser<'n> {
@@ -301,28 +326,49 @@ impl<'n> Analyser<'n> {
             cut: OnceLock::new(),
             cut_by_programs: OnceLock::new(),
             assessed: AtomicUsize::new(0),
+            servers_bounded: AtomicUsize::new(0),
+            explained: usize::MAX,
             candidates: OnceLock::new(),
+            quick: OnceLock::new(),
             outlined: OnceLock::new(),
+            stop: Interrupt::default(),
         }
     }
 
-    /// Has every analysis end with [`AnalysisError::Stopped`] soon after the flag is set: no bound of a flow, and no server in
-    /// the analyses by delays, is begun then.
+    /// Has every analysis end with [`AnalysisError::Stopped`] soon after the interrupt is set, within milliseconds: nothing that is
+    /// asked on the way to a bound is begun then.
     #[must_use]
-    pub fn stopped_by(mut self, stop: Arc<AtomicBool>) -> Self {
-        self.common.stop = Some(stop);
+    pub fn stopped_by(mut self, stop: impl Into<Interrupt>) -> Self {
+        self.stop = stop.into();
         self
+    }
+
+    /// Keeps the steps of derivations for so many flows that [`Analyser::assess`] is asked for: there is one for each server of a
+    /// path, which is most of what a bound takes in memory.
+    #[must_use]
+    pub fn explaining(self, flows: usize) -> Self {
+        Self { explained: flows, ..self }
+    }
+
+    /// How many flows derivations are kept of.
+    pub(super) fn explained(&self) -> usize {
+        self.explained
+    }
+
+    /// Whether arrival curves of cross traffic were rounded up because their numbers had grown long: bursts of more than 1,024
+    /// bits by less than a part of 2^190.
+    #[must_use]
+    pub fn has_rounded(&self) -> bool {
+        let candidates = [&self.candidates, &self.quick].into_iter().filter_map(OnceLock::get);
+        let cut = [&self.cut, &self.cut_by_programs].into_iter().filter_map(OnceLock::get);
+        let mut commons = iter::once(&self.common).chain(cut.flatten());
+        commons.any(|common| common.rounded.load(Ordering::Relaxed))
+            || self.outlined.get().is_some_and(|outlined| outlined.has_rounded())
+            || candidates.flatten().any(|(candidate, _)| candidate.has_rounded())
     }
 
     pub(super) fn is_stopped(&self) -> bool {
         self.common.go_on().is_err()
-    }
-
-    fn stopped_as(self, other: &Analyser<'_>) -> Self {
-        match &other.common.stop {
-            Some(stop) => self.stopped_by(Arc::clone(stop)),
-            None => self,
-        }
     }
 
     /// Bounds one flow.
@@ -334,9 +380,9 @@ impl<'n> Analyser<'n> {
         self.feed_forward(analysis)?;
         // As deep as `bounds`: on a thread with a stack for it, unless the network is small.
         if self.common.network.servers().len() <= SHALLOW {
-            return self.run(flow, analysis);
+            return self.stop.watched_by(|| self.run(flow, analysis));
         }
-        let mut bounds = parallel(1, &[flow], |flow| self.run(*flow, analysis))?;
+        let mut bounds = parallel(&self.stop, 1, &[flow], |flow| self.run(*flow, analysis))?;
         bounds.pop().ok_or(AnalysisError::NoArrivalBound)
     }
 
@@ -348,7 +394,7 @@ impl<'n> Analyser<'n> {
     pub fn bounds(&self, analysis: Analysis) -> Result<Vec<FlowBound>, AnalysisError> {
         self.feed_forward(analysis)?;
         let flows: Vec<FlowId> = self.common.network.flows().map(|(id, _)| id).collect();
-        parallel(self.common.settings.threads, &flows, |flow| self.run(*flow, analysis))
+        self.in_parallel(&flows, |flow| self.run(*flow, analysis))
     }
 
     /// Delay and backlog of all traffic at each server: by [`Analysis::Tfa`], by
@@ -363,16 +409,20 @@ impl<'n> Analyser<'n> {
         if analysis == Analysis::Tfa {
             self.feed_forward(analysis)?;
         }
-        parallel(self.common.settings.threads, &servers, |server| {
+        self.in_parallel(&servers, |server| {
             let total =
                 || self.or_outlined(|with| tfa::server(with.open()?, &with.totals, *server));
             let by_delays =
                 || self.or_outlined(|with| with.delays()?.server_bound(&with.common, *server));
-            match analysis {
+            let bound = match analysis {
                 Analysis::Tfa => total(),
+                // Of a cyclic network, this one knows nothing else.
+                Analysis::Quick if self.is_cyclic => by_delays(),
                 _ if needs_delays || analysis == Analysis::TfaPlusPlus => by_delays(),
                 _ => Ok(total()?.min(by_delays()?)),
-            }
+            };
+            self.servers_bounded.fetch_add(1, Ordering::Relaxed);
+            bound
         })
     }
 
@@ -394,6 +444,12 @@ impl<'n> Analyser<'n> {
         self.assessed.load(Ordering::Relaxed)
     }
 
+    /// How many servers [`Analyser::servers`] is done with.
+    #[must_use]
+    pub fn servers_bounded(&self) -> usize {
+        self.servers_bounded.load(Ordering::Relaxed)
+    }
+
     pub(super) fn count_assessed(&self) {
         self.assessed.fetch_add(1, Ordering::Relaxed);
     }
@@ -403,7 +459,31 @@ impl<'n> Analyser<'n> {
         items: &[T],
         work: impl Fn(&T) -> Result<R, AnalysisError> + Sync,
     ) -> Result<Vec<R>, AnalysisError> {
-        parallel(self.common.settings.threads, items, work)
+        parallel(&self.stop, self.common.settings.threads, items, work)
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.stop.is_set()
+    }
+
+    /// Analyses that this one leaves out for the sake of time and that may have smaller bounds; other ones leave out nothing.
+    pub(super) fn left_out(&self, analysis: Analysis) -> Vec<Analysis> {
+        match analysis {
+            Analysis::Best => best::left_out_by_best(&self.common),
+            Analysis::Quick => best::left_out_by_quick(&self.common),
+            _ => Vec::new(),
+        }
+    }
+
+    /// An analyser of the same network that stops at a time and knows the delays of total flow analysis already; none if
+    /// there are none.
+    pub(super) fn sample(&self, settings: Settings, end: Instant) -> Option<Self> {
+        let sample = Self::new(self.network, settings).stopped_by(self.stop.until(end));
+        if sample.common.settings.multiplexing == self.common.settings.multiplexing {
+            let delays = self.stop.watched_by(|| self.delays().cloned()).ok()?;
+            sample.delays.set(Ok(delays)).ok()?;
+        }
+        Some(sample)
     }
 
     fn delays(&self) -> Result<&Delays, AnalysisError> {
@@ -449,7 +529,8 @@ impl<'n> Analyser<'n> {
     }
 
     fn knows_all(&self, analysis: Analysis) -> Result<(), AnalysisError> {
-        let by_delays = matches!(analysis, Analysis::TfaPlusPlus | Analysis::Best);
+        let by_delays =
+            matches!(analysis, Analysis::TfaPlusPlus | Analysis::Best | Analysis::Quick);
         if by_delays || !self.common.network.needs_delays() {
             return Ok(());
         }
@@ -465,8 +546,7 @@ impl<'n> Analyser<'n> {
         match work(self) {
             Err(AnalysisError::Algebra(_)) if !self.common.network.is_outline() => {
                 work(self.outlined.get_or_init(|| {
-                    let outlined = Self::new(self.network.outline(), self.common.settings.clone());
-                    Box::new(outlined.stopped_as(self))
+                    Box::new(Self::new(self.network.outline(), self.common.settings.clone()))
                 }))
             }
             other => other,
@@ -494,15 +574,29 @@ impl<'n> Analyser<'n> {
             }
             Analysis::Ulp => linear::in_any_order(self.open_by_programs()?, self.delays()?, flow),
             Analysis::Best => {
-                let candidates =
-                    self.candidates.get_or_init(|| best::candidates(self, &self.common.settings));
-                best::bound(candidates, flow)
+                best::bound(self.candidates.get_or_init(|| best::candidates(self)), flow)
             }
+            Analysis::Quick => best::bound(self.quick.get_or_init(|| best::quick(self)), flow),
         }
     }
 }
 
 impl FlowBound {
+    /// The same without the steps of its derivation.
+    pub(super) fn unexplained(mut self) -> Self {
+        let without = |source: &Arc<Source>| {
+            let services = source.derivation.services.clone();
+            let derivation = Derivation { steps: Vec::new(), services };
+            Arc::new(Source { settings: source.settings.clone(), derivation, ..**source })
+        };
+        let delay_by = without(&self.delay_by);
+        self.backlog_by = match Arc::ptr_eq(&self.delay_by, &self.backlog_by) {
+            true => Arc::clone(&delay_by),
+            false => without(&self.backlog_by),
+        };
+        Self { delay_by, ..self }
+    }
+
     /// What a bound on the delay alone says of a flow: what is inside the network arrived no longer
     /// ago than that, and what leaves it is at most that much later.
     fn of_delay(
@@ -520,7 +614,7 @@ impl FlowBound {
         let output = operations::advanced(arrival, &delay)?;
         let delay_by = source(common, analysis, id, derivation);
         let backlog_by = Arc::clone(&delay_by);
-        Ok(Self { flow: id, delay, backlog, output, delay_by, backlog_by })
+        Ok(Self { flow: id, delay, backlog, output, delay_by, backlog_by, cut_short: false })
     }
 }
 
@@ -571,6 +665,7 @@ const STACK: usize = 1 << 29;
 
 /// Does something for each item, in order, on several threads (0: one for each core).
 fn parallel<T: Sync, R: Send>(
+    stop: &Interrupt,
     threads: usize,
     items: &[T],
     work: impl Fn(&T) -> Result<R, AnalysisError> + Sync,
@@ -585,7 +680,7 @@ fn parallel<T: Sync, R: Send>(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { return done };
-            done.push((index, work(item)));
+            done.push((index, stop.watched_by(|| work(item))));
         }
     };
     let mut done = std::thread::scope(|scope| {

@@ -97,7 +97,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.arrival_from(server, flows, |_| lowest)
     }
 
-    /// Arrivals of flows at a server: of those that come over another one, without the flow that `lowest` says for that one.
+    /// Returns arrivals of flows at a server. `lowest` names the flow that counts for nothing among
+    /// those that come over a given server.
     fn arrival_from(
         &self,
         server: ServerId,
@@ -117,7 +118,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
             let curve = self.arrival_over(over.from, server, flows, lowest)?;
             total = Some(match total {
                 None => curve,
-                Some(sum) => Arc::new(operations::sum(&sum, &curve)?),
+                Some(sum) => Arc::new(self.common.shortened(operations::sum(&sum, &curve)?)),
             });
         }
         Ok(total.unwrap_or_else(|| Arc::new(Curve::zero())))
@@ -134,6 +135,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         if let Some(cuts) = &self.common.cuts
             && let Some(known) = cuts.arrival(CutLink { from, to }, &flows)?
         {
+            self.common.go_on()?;
             let curve = self.shaped((*known).clone(), Link { from, to, flows: &flows })?;
             return Ok(Arc::new(self.common.shortened(curve)));
         }
@@ -173,7 +175,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         lowest.is_none() && (self.common.keeps_all || flows.is_plain())
     }
 
-    /// Where arrivals are kept, those that hold for everybody or those where one flow takes nothing away.
+    /// Returns the memory for arrivals: the shared one, or that of this flow of interest.
     fn arrivals(&self, lowest: Option<FlowId>, flows: &Group) -> Memory<'_, Arc<Curve>> {
         match self.is_for_all(lowest, flows) {
             true => Memory::Shared(&self.common.answers.arrivals),
@@ -181,7 +183,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Where it is kept what servers leave over.
+    /// Returns the memory for the left-over service of servers.
     fn servers(&self, lowest: Option<FlowId>, flows: &Group) -> Memory<'_, Arc<LeftOver>> {
         match self.is_for_all(lowest, flows) {
             true => Memory::Shared(&self.common.answers.servers),
@@ -189,7 +191,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Where it is kept what tandems leave over.
+    /// Returns the memory for the left-over service of tandems.
     fn tandems(&self, lowest: Option<FlowId>, flows: &Group) -> Memory<'_, Arc<Curve>> {
         match self.is_for_all(lowest, flows) {
             true => Memory::Shared(&self.common.answers.tandems),
@@ -291,7 +293,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
                     let curve = self.alone(method, link, id)?;
                     total = Some(match total {
                         None => (*curve).clone(),
-                        Some(sum) => operations::sum(&sum, &curve)?,
+                        Some(sum) => self.common.shortened(operations::sum(&sum, &curve)?),
                     });
                 }
                 total.ok_or(AnalysisError::NoArrivalBound)

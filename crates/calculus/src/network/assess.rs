@@ -70,7 +70,8 @@ impl Analyser<'_> {
             self.feed_forward(*analysis)?;
         }
         let overloaded = if with_runs { self.overloaded(flows) } else { HashSet::new() };
-        let done = self.in_parallel(flows, |flow| {
+        let numbered: Vec<(usize, FlowId)> = flows.iter().copied().enumerate().collect();
+        let done = self.in_parallel(&numbered, |(number, flow)| {
             if self.is_stopped() {
                 return Ok(None);
             }
@@ -85,7 +86,11 @@ impl Analyser<'_> {
             let runs = with_runs && !(is_unbounded && overloaded.contains(flow));
             let run = runs.then(|| simulate(self.network(), *flow, self.settings())).flatten();
             self.count_assessed();
-            let assessed = |bound| Assessed { bound, run: run.clone() };
+            let assessed = |bound: FlowBound| {
+                let is_explained = *number < self.explained();
+                let bound = if is_explained { bound } else { bound.unexplained() };
+                Assessed { bound, run: run.clone() }
+            };
             Ok(Some(bounds.into_iter().map(assessed).collect()))
         })?;
         Ok(done.into_iter().flatten().collect())

@@ -54,7 +54,8 @@ impl<Q: Hash + Eq, A: Clone> Cache<Q, A> {
         }
     }
 
-    /// The answer, found now if it is not known. Nobody waits meanwhile; two threads may find it at a time.
+    /// Returns the answer, which is computed if it is not known. No lock is held meanwhile, so two
+    /// threads may compute the same answer.
     pub(crate) fn get_or_put(&self, question: Q, find: impl FnOnce() -> A) -> A {
         if let Some(known) = self.get(&question) {
             return known;
@@ -71,7 +72,7 @@ impl<Q: Hash + Eq, A: Clone> Cache<Q, A> {
     }
 }
 
-/// Answers of all three kinds, for everybody.
+/// Answers of all three kinds, for all flows of interest.
 #[derive(Debug)]
 pub(crate) struct Answers<C, L> {
     /// Arrivals over links.
@@ -105,11 +106,11 @@ impl<C, L> Default for OwnAnswers<C, L> {
     }
 }
 
-/// Where answers of one kind are kept.
+/// A place for answers of one kind.
 pub(crate) enum Memory<'a, A> {
-    /// For everybody.
+    /// Answers for all flows of interest.
     Shared(&'a Cache<Question, A>),
-    /// For one flow of interest, which may take nothing away.
+    /// Answers for one flow of interest, and the flow that takes nothing away.
     Own(&'a Own<A>, Option<FlowId>),
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::model::{FlowId, Network, ServerId};
 use super::sets::Group;
 use super::{AnalysisError, operations};
-use crate::Curve;
+use crate::{Curve, interrupt};
 
 /// A link from one server to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,7 +110,11 @@ impl Cuts {
 /// effective heuristic for the feedback arc set problem", Information Processing Letters 47, 1993):
 /// sinks last, sources first, and where there are none of these, the server for which what goes out
 /// exceeds what comes in by most.
-pub(crate) fn cut_links(network: &Network) -> Vec<CutLink> {
+///
+/// # Errors
+///
+/// If no more bounds are wanted.
+pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError> {
     let servers = network.servers().len();
     let mut weights = BTreeMap::<(usize, usize), usize>::new();
     for (from, to) in network.turns() {
@@ -119,6 +123,7 @@ pub(crate) fn cut_links(network: &Network) -> Vec<CutLink> {
     let mut is_open = vec![true; servers];
     let (mut first, mut last) = (Vec::new(), Vec::new());
     while first.len() + last.len() < servers {
+        interrupt::check()?;
         let (mut out, mut into) = (vec![0_usize; servers], vec![0_usize; servers]);
         for ((from, to), weight) in &weights {
             if is_open[*from] && is_open[*to] {
@@ -153,5 +158,5 @@ pub(crate) fn cut_links(network: &Network) -> Vec<CutLink> {
         place[server] = index;
     }
     let goes_back = |link: &CutLink| place[link.from.index()] > place[link.to.index()];
-    network.turns().map(|(from, to)| CutLink { from, to }).filter(goes_back).collect()
+    Ok(network.turns().map(|(from, to)| CutLink { from, to }).filter(goes_back).collect())
 }

@@ -3,7 +3,7 @@
 
 use super::pmoo::{self, RateLatency};
 use super::{affine, simple};
-use crate::{AlgebraError, Curve, Extended, Piece, Rational};
+use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 
 /// Pieces of a curve beyond which a network is outlined: with the common period of a few staircases
 /// each further operation would take seconds.
@@ -46,6 +46,7 @@ pub(super) fn convex_below(curve: &Curve) -> Curve {
 
 /// A result, unless it has become so long that its outline serves better.
 fn short(curve: Curve) -> Result<Curve, AlgebraError> {
+    interrupt::check()?;
     let needed = Rational::from(curve.pieces().len());
     if needed > Rational::from(MOST_PIECES) {
         return Err(AlgebraError::TooManyPieces { needed, limit: MOST_PIECES });

@@ -1,10 +1,11 @@
 //! Sets of flows that are compared, divided and looked up at once, however many flows they have.
 //!
-//! Each of 40,000 flows that come to one root meets the 39,999 others there. Lists of these would take more memory and
-//! time than all curves. Yet nearly all sets that the recursion over cross traffic needs are the same for every flow of
-//! interest, but for that flow itself: all flows over a link, those of them that go on to another server, or those that do not.
-//! So a [`Set`] is stored once and known by its number, a [`Group`] is a set with or without one more flow, and
-//! what [`Sets`] derives from a set is remembered.
+//! Each of 40,000 flows that come to one root meets the 39,999 others there. Lists of these would
+//! take more memory and time than all curves. Yet nearly all sets that the recursion over cross
+//! traffic needs are the same for every flow of interest, except for that flow itself: all flows
+//! over a link, those of them that go on to another server, or those that do not. So a [`Set`] is
+//! stored once and known by its number, a [`Group`] is a set with or without one more flow, and
+//! [`Sets`] remembers what it derives from a set.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,7 +29,8 @@ pub(crate) struct Group {
     toggled: Option<FlowId>,
 }
 
-/// What a group is known by. Two keys may stand for the same flows; one key never stands for different ones.
+/// The identity of a group in caches. Two keys may stand for the same flows, but one key never
+/// stands for different flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GroupKey {
     set: u32,
@@ -71,7 +73,8 @@ impl Group {
         before.iter().copied().chain(added).chain(behind)
     }
 
-    /// The group divided: `sets` are parts of its set, and its toggled flow belongs to the first of them or to the second.
+    /// Returns the two parts of the group whose set is divided into `sets`. `toggles_first` tells
+    /// whether the toggled flow belongs to the first part.
     fn divided(&self, [first, second]: [Set; 2], toggles_first: bool) -> [Self; 2] {
         let toggled = |of_this: bool| self.toggled.filter(|_| of_this);
         [
@@ -104,7 +107,7 @@ struct SetOrigins {
     over: Vec<(ServerId, Set)>,
 }
 
-/// What a set is divided by.
+/// A criterion by which a set is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Division {
     /// Those that come to the second server over the first one, and the others.
@@ -203,7 +206,7 @@ impl<'n> Sets<'n> {
         Group { set, toggled: group.toggled.filter(is_here) }
     }
 
-    /// Where the flows of a group that visit a server come from.
+    /// Returns the flows of a group at a server by where they come from.
     pub(crate) fn origins(&self, server: ServerId, group: &Group) -> Origins {
         let known = self.set_origins(server, &group.set);
         let plain = |set: &Set| Group { set: set.clone(), toggled: None };
@@ -337,7 +340,7 @@ impl<'n> Sets<'n> {
     }
 }
 
-/// What is in the first ascending list and not in the second.
+/// Returns the flows that are in the first ascending list and not in the second.
 fn difference(a: &[FlowId], b: &[FlowId]) -> Vec<FlowId> {
     let mut b = b.iter().peekable();
     let only = a.iter().filter(|flow| {

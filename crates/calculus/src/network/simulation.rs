@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use self::process::Process;
 use super::model::{FlowId, Multiplexing, Network, Part, Priority, ServerId};
 use super::settings::Settings;
-use crate::{Extended, Rational};
+use crate::{Extended, Rational, interrupt};
 
 /// Flows, besides the one of interest, that take part.
 const FLOWS: usize = 24;
@@ -85,6 +85,9 @@ pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<
     let sends_packets = || network.flows().any(|(_, flow)| flow.maximum_packet.is_positive());
     let by_packets = fluid.is_none() || sends_packets();
     let packets = by_packets.then(|| packets::simulate(network, flow, settings)).flatten();
+    if interrupt::is_set() {
+        return None;
+    }
     match (fluid, packets) {
         (Some(fluid), Some(packets)) => Some(fluid.or_worse(packets)),
         (fluid, packets) => fluid.or(packets),
@@ -228,6 +231,9 @@ impl<'n> Scene<'n> {
             self.flows.iter().map(|id| (*id, Rational::ZERO)).collect();
         // Where the flow of interest is when depends on who joined before.
         for (index, server) in path.iter().enumerate().skip(1) {
+            if interrupt::is_set() {
+                return None;
+            }
             let together = matches!(strategy, Strategy::Together);
             let blocker = self.blocker(*server);
             if together && blocker.is_none() {

@@ -8,6 +8,7 @@ mod copies;
 mod cycles;
 mod delays;
 mod linear;
+mod many_flows;
 mod ports;
 mod published;
 mod regulators;

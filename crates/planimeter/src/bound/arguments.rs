@@ -27,12 +27,15 @@ is exact arithmetic: 0.67 is 67/100. Beside each bound stands a run of the netwo
 to come close, so that you see how tight the bound is; a bound that were below it would fail the \
 command.
 
-By default the smallest bound of all analyses counts that are proven for the order of service. A \
-single analysis follows the conventions of DNC, the Deterministic Network Calculator.";
+By default the smallest bound of all analyses counts that are proven for the order of service; in \
+large networks that of those which are quick, and the notes say what was not tried. A single \
+analysis follows the conventions of DNC, the Deterministic Network Calculator.";
 
 const ANALYSES: &str = "\
 Analyses:
   best       the smallest of all that are proven and apply
+  quick      the smallest of tfa++, sfa and pmoo, and tfa in any order of service, each by one
+             convention that is proven; for networks for which the others take too long
   tfa        total flow analysis: delays of all traffic at each server, added up
   tfa++      the same from delay to delay, with the shaping of links
   sfa        separate flow analysis: what servers leave over for the flow, convolved
@@ -43,7 +46,7 @@ Analyses:
   plp        linear program for FIFO paths, of polynomial size
   elp        the same with all times at the last 6 servers, and close to the worst case
   ulp        linear program for any order of service; the worst case itself on a tandem
-  all        all of these side by side, those left out that do not apply
+  all        all of these but quick side by side, those left out that do not apply
 
 Backlog is the data of the flow inside the network; for tfa, as is usual, the data of all flows at
 the fullest server of the path. Networks may be cyclic for all but sink-tree.";
@@ -139,11 +142,15 @@ pub(crate) fn command() -> Command {
                 .value_name("ANALYSIS")
                 .action(ArgAction::Append)
                 .value_delimiter(',')
-                .default_value("best")
                 .value_parser(PossibleValuesParser::new(
                     Analysis::ALL.iter().map(|analysis| analysis.name()).chain(["all"]),
                 ))
-                .help("Analysis, or several"),
+                .help("Analysis, or several; by default best, for large networks quick")
+                .long_help(
+                    "Analysis, or several. The default is best, and without a deadline quick for networks whose flows \
+                     have more than 2000 hops together: the notes say then what was not tried and how long that \
+                     would take",
+                ),
         )
         .arg(
             Arg::new("multiplexing")
@@ -227,7 +234,9 @@ pub(crate) fn command() -> Command {
                 .help("Be done with flows that are proven to be in time, such as 5ms")
                 .long_help(
                     "Be done with a flow as soon as its delay is proven to be at most that, such as 5ms: \
-                     best spends its effort on the others, and the exit status is 1 if some may be late",
+                     best and quick spend their effort on the others. Bounds that are not the best for that reason are marked \
+                     'cut short', the notes say how many flows are in time, and the exit status is 1 if some may be \
+                     late",
                 ),
         )
         .arg(
@@ -380,11 +389,25 @@ pub(super) fn settings(matches: &ArgMatches) -> Settings {
     }
 }
 
-/// Analyses in the order in which they were named.
-pub(super) fn analyses(matches: &ArgMatches) -> Vec<Analysis> {
+/// The analysis that is done if none is named. With a deadline the effort goes to flows that are over it, however large the
+/// network is.
+pub(super) fn default_analysis(matches: &ArgMatches, network: &Network) -> Analysis {
+    match matches.contains_id("deadline") {
+        true => Analysis::Best,
+        false => network.default_analysis(),
+    }
+}
+
+/// Analyses in the order in which they were named, or the one that is done by default.
+pub(super) fn analyses(matches: &ArgMatches, default: Analysis) -> Vec<Analysis> {
+    if !matches.contains_id("analysis") {
+        return vec![default];
+    }
     let mut analyses = Vec::new();
     for name in matches.get_many::<String>("analysis").unwrap_or_default() {
-        let named = Analysis::ALL.into_iter().filter(|a| name == "all" || a.name() == name);
+        // All that quick chooses from are there.
+        let of_all = |a: &Analysis| name == "all" && *a != Analysis::Quick;
+        let named = Analysis::ALL.into_iter().filter(|a| of_all(a) || a.name() == name);
         for analysis in named {
             if !analyses.contains(&analysis) {
                 analyses.push(analysis);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use calculus::Rational;
@@ -34,12 +35,12 @@ pub(super) fn run(
         let network = arguments::network(matches, network);
         network.map_err(|error| format!("{}: {error}", file.display()))
     };
-    let asked = arguments::analyses(matches);
     let values = variation.values();
     let first = values
         .first()
         .ok_or_else(|| Failure::input("--vary has no value; give at least one step"))?;
     let network = at(first).map_err(Failure::input)?;
+    let asked = arguments::analyses(matches, arguments::default_analysis(matches, &network));
     let flows = arguments::flows(matches, &network)?;
     if flows.iter().any(|id| network.flow(*id).maximum_delay.is_some()) {
         eprintln!("planimeter: --vary holds no bound against the maximum-delay of its flow");
@@ -58,7 +59,7 @@ pub(super) fn run(
             return Err("there is no such value".to_owned());
         };
         let network = at(value)?;
-        let analyser = Analyser::new(&network, settings.clone());
+        let analyser = Analyser::new(&network, settings.clone()).stopped_by(Arc::clone(&interrupt));
         let applied = Applied::of(&analyser, &flows, &asked, with_runs)?;
         let bounds =
             bounds_of(matches, &network, (&applied.analyses, settings), &applied.flows, (&[], &[]));

@@ -40,6 +40,8 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
     let assessed = analyser.assess(&flows, &[Analysis::Best], true).map_err(Failure::run)?;
     let servers = analyser.servers(Analysis::Best).map_err(Failure::run)?;
     let bounds = Bounds {
+        untried: Vec::new(),
+        rounded: analyser.has_rounded(),
         network: &network,
         analyses: &[Analysis::Best],
         settings: &settings,

@@ -205,6 +205,40 @@ fn ctrl_c_while_connecting_says_so() {
     assert!(ended.took < Duration::from_secs(20), "{ended:?}");
 }
 
+/// Forty servers in a row and a thousand flows over eight of them each: the best bound of one flow takes those of all others.
+fn many_flows() -> String {
+    let mut text = String::new();
+    for server in 0..40 {
+        text += &format!(
+            "[[server]]\nname = \"s{server}\"\nservice = {{ rate-latency = {{ rate = \"1Mbps\", latency = \"1ms\" }} }}\n"
+        );
+    }
+    for flow in 0..1_000 {
+        let path: Vec<String> = (0..8).map(|hop| format!("\"s{}\"", flow % 33 + hop)).collect();
+        text += &format!(
+            "[[flow]]\nname = \"f{flow}\"\npath = [{}]\narrival = {{ token-bucket = {{ burst = \"{}kb\", rate = \"{}kbps\" }} }}\n",
+            path.join(", "),
+            1 + flow % 7,
+            1 + flow % 3
+        );
+    }
+    text
+}
+
+#[test]
+fn ctrl_c_ends_bounds_in_the_middle_of_a_flow() {
+    let scratch = scratch();
+    let file = scratch.path().join("network.toml");
+    std::fs::write(&file, many_flows()).expect("written");
+    let mut run = Planimeter::start(&["bound", &file.to_string_lossy(), "--analysis", "best"]);
+    // Said before the first flow is begun.
+    run.wait_until_said("runs are looked for");
+    let ended = run.interrupt();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.stderr.contains("interrupted"), "{ended:?}");
+    assert!(ended.took < Duration::from_secs(5), "{ended:?}");
+}
+
 #[test]
 fn a_controller_whose_name_has_no_address_is_3() {
     let scratch = scratch();

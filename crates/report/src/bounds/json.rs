@@ -1,7 +1,7 @@
 //! `result.json` of bounds: every number exact, as text, and as a double: bounds
 //! rounded up, runs rounded down.
 
-use calculus::network::{Assessed, ClassBound, Source, describe};
+use calculus::network::{Assessed, ClassBound, Estimate, Source, Untried, describe};
 use calculus::{Curve, Extended, Rational};
 use serde_json::{Value, json};
 
@@ -90,6 +90,8 @@ pub fn to_json(run: &Run<'_>) -> String {
         })).collect::<Vec<_>>(),
         "unbounded": bounds.unbounded(),
         "stand-ins": bounds.stand_ins(),
+        "untried": bounds.untried.iter().map(untried).collect::<Vec<_>>(),
+        "rounded": bounds.rounded,
         "file-notes": bounds.network.notes(),
     });
     result(run.provenance, value)
@@ -120,6 +122,14 @@ pub fn to_csv(bounds: &Bounds<'_>) -> String {
     out
 }
 
+fn untried(untried: &Untried) -> Value {
+    let (seconds, is_least) = match untried.time {
+        Estimate::About(time) => (time.as_secs_f64(), false),
+        Estimate::AtLeast(time) => (time.as_secs_f64(), true),
+    };
+    json!({"analysis": untried.analysis.name(), "estimate_s": seconds, "at-least": is_least})
+}
+
 fn class(class: &ClassBound) -> Value {
     json!({
         "priority": class.priority.0,
@@ -137,6 +147,7 @@ fn bound(bounds: &Bounds<'_>, assessed: &Assessed, asked: &str) -> Value {
         "backlog": number(&bound.backlog),
         "backlog-by": source(bounds, &bound.backlog_by),
         "output": curve(&bound.output),
+        "cut-short": bound.cut_short,
         "tightness": assessed.tightness(),
     })
 }

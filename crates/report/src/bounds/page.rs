@@ -157,9 +157,11 @@ fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
             let bound = &assessed.bound;
             let flow = bounds.network.flow(bound.flow);
             let analysis = match asked {
-                Analysis::Best => format!("{asked}: {}", bound.delay_by.analysis),
+                Analysis::Best | Analysis::Quick => format!("{asked}: {}", bound.delay_by.analysis),
                 asked => asked.to_string(),
             };
+            let cut_short = if bound.cut_short { ", cut short" } else { "" };
+            let analysis = format!("{analysis}{cut_short}");
             let tone = if assessed.contradiction().is_some() { Tone::Bad } else { Tone::Plain };
             let run = assessed.run.as_ref();
             let seen = |value: Option<Extended>, time: bool| {

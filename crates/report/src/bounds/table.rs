@@ -122,6 +122,9 @@ pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Set
     if analyses == [Analysis::Best] {
         return format!("{multiplexing}; best of all analyses that are proven for it");
     }
+    if analyses == [Analysis::Quick] {
+        return format!("{multiplexing}; smallest of the quick analyses that are proven for it");
+    }
     let methods: Vec<&str> = settings.arrival_bounds.iter().map(|method| method.name()).collect();
     let capped = if settings.cap_bursts { ", bursts capped by backlogs" } else { "" };
     let prolonged = if settings.prolong { ", prolonged where that helps" } else { "" };
@@ -171,7 +174,10 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
             cells.extend(requirement(bounds, row));
         }
         cells.extend([
-            Cell::new(by(&bound.delay_by)),
+            Cell::new(match bound.cut_short {
+                true => format!("{}, cut short", by(&bound.delay_by)),
+                false => by(&bound.delay_by),
+            }),
             Cell::new(seen(run.map(|run| &run.delay), true)),
             Cell::new(tight),
             Cell::new(figure(bounds, &bound.backlog, false, Round::Up)),
@@ -217,8 +223,9 @@ fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
                 Some(_) => Paint::Bad,
                 None => Paint::Strong,
             };
-            delays
-                .push(Cell::painted(figure(bounds, &assessed.bound.delay, true, Round::Up), paint));
+            let mark = if assessed.bound.cut_short { "*" } else { "" };
+            let delay = figure(bounds, &assessed.bound.delay, true, Round::Up);
+            delays.push(Cell::painted(format!("{delay}{mark}"), paint));
             backlogs.push(Cell::new(figure(bounds, &assessed.bound.backlog, false, Round::Up)));
         }
         let seen = |value: Option<&Rational>, time: bool| {

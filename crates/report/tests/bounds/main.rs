@@ -1,6 +1,10 @@
 //! Bounds as people and programs see them.
 
-use calculus::network::{Analyser, Analysis, Format, Multiplexing, Network, Settings, format};
+use std::time::Duration;
+
+use calculus::network::{
+    Analyser, Analysis, Estimate, Format, Multiplexing, Network, Settings, Untried, format,
+};
 use provenance::Provenance;
 use report::Layout;
 use report::RunDirectory;
@@ -61,6 +65,8 @@ fn with<R>(
         data_unit: network.data_unit().clone(),
         thresholds: &[],
         derivations: true,
+        untried: Vec::new(),
+        rounded: false,
     })
 }
 
@@ -139,6 +145,70 @@ fn json_is_as_its_schema_says() {
 }
 
 #[test]
+fn what_was_not_tried_is_said_with_how_long_it_takes() {
+    let with_untried = |bounds: &Bounds<'_>| {
+        let untried = |analysis, time| Untried { analysis, time };
+        let bounds = Bounds {
+            untried: vec![
+                untried(Analysis::Plp, Estimate::AtLeast(Duration::from_secs(7_500))),
+                untried(Analysis::TandemMatching, Estimate::About(Duration::from_secs(42))),
+            ],
+            rounded: true,
+            time_unit: bounds.time_unit.clone(),
+            data_unit: bounds.data_unit.clone(),
+            ..*bounds
+        };
+        (table(&bounds, NARROW), json(&bounds))
+    };
+    let (text, json) = with(TWO_HOPS, &[Analysis::Quick], Settings::default(), with_untried);
+    assert!(fits(&text), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "smallest of the quick analyses",
+        "quick is the smallest of tfa++, sfa and pmoo",
+        "left out for the sake of time: plp (at least 2 h 5 min), tma (about 42 s)",
+        "more than 1,024 bits are rounded up",
+    ] {
+        assert!(words.contains(part), "{part}: {text}");
+    }
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(is_valid(&value), "{json}");
+    assert_eq!(value["untried"][0]["analysis"], "plp");
+    assert_eq!(value["untried"][0]["at-least"], true);
+    assert_eq!(value["untried"][1]["estimate_s"], 42.0);
+    assert_eq!(value["rounded"], true);
+}
+
+#[test]
+fn bounds_that_a_deadline_cut_short_are_marked() {
+    let long = calculus::Rational::from(1_000_000);
+    for (deadline, in_time) in
+        [(Some(long), true), (Some(calculus::Rational::ZERO), false), (None, false)]
+    {
+        let settings = Settings { deadline: deadline.clone(), ..Settings::default() };
+        let both = |bounds: &Bounds<'_>| (table(bounds, NARROW), json(bounds));
+        let (text, json) = with(TWO_HOPS, &[Analysis::Best], settings.clone(), both);
+        assert_eq!(text.contains("cut short"), in_time, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let count = if in_time { "2 of 2 flows are" } else { "0 of 2 flows are" };
+        let says = words.contains(&format!("{count} proven to be within the deadline"));
+        assert_eq!(says, deadline.is_some(), "{text}");
+        let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert!(is_valid(&value), "{json}");
+        assert_eq!(value["flows"][0]["bounds"][0]["cut-short"], in_time);
+        // Side by side, a star stands behind the delay.
+        let several = [Analysis::Best, Analysis::Sfa];
+        let text = with(TWO_HOPS, &several, settings, |bounds| table(bounds, NARROW));
+        assert_eq!(text.contains('*'), in_time, "{text}");
+    }
+}
+
+fn is_valid(value: &serde_json::Value) -> bool {
+    let schema: serde_json::Value = serde_json::from_str(SCHEMA).expect("a schema");
+    jsonschema::validator_for(&schema).expect("a schema").is_valid(value)
+}
+
+#[test]
 fn curves_are_drawn_as_a_file_of_their_own() {
     let svg = with(TWO_HOPS, &[Analysis::Sfa], Settings::default(), |bounds| {
         curves(bounds, &bounds.flows[0][0]).expect("a drawing")
@@ -198,6 +268,7 @@ fn what_is_missed_comes_before_all_figures_of_the_page() {
             thresholds: &[broken],
             time_unit: bounds.time_unit.clone(),
             data_unit: bounds.data_unit.clone(),
+            untried: bounds.untried.clone(),
             ..*bounds
         };
         report::bounds::page(&Run { bounds: &bounds, provenance: &Provenance::default() }).html()

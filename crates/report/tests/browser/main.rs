@@ -53,6 +53,8 @@ fn reports_of_bounds_are_quiet_complete_and_fit() {
         data_unit: network.data_unit().clone(),
         thresholds: &[],
         derivations: true,
+        untried: Vec::new(),
+        rounded: false,
     };
     let root = tempfile::tempdir().expect("a temporary directory");
     let directory = RunDirectory::create(Some(root.path())).expect("made");

@@ -2,6 +2,7 @@
 
 use super::{Analyser, Analysis, AnalysisError, FlowBound};
 use crate::Extended;
+use crate::network::arrival::Common;
 use crate::network::model::{FlowId, Multiplexing, Network};
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
@@ -14,21 +15,75 @@ const PROGRAMMED_IN_CYCLES: usize = 60;
 /// most of them cost.
 const THOROUGH: usize = 300;
 
+/// Hops of all flows together up to which the best of all analyses is what one has the time for by default.
+const SMALL: usize = 2_000;
+
+impl Network {
+    /// The analysis that is done by default: [`Analysis::Best`], for large networks [`Analysis::Quick`].
+    #[must_use]
+    pub fn default_analysis(&self) -> Analysis {
+        let hops = self.flows().map(|(_, flow)| flow.path.len()).sum::<usize>();
+        if hops <= SMALL { Analysis::Best } else { Analysis::Quick }
+    }
+
+    /// Whether [`Analysis::Best`] tries every way to bound arrivals, which it does in networks that are not large.
+    #[must_use]
+    pub fn is_searched_thoroughly(&self) -> bool {
+        self.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>() <= THOROUGH
+    }
+}
+
 /// Conventions, and the analyses to do under them.
-pub(super) fn candidates<'n>(
+pub(super) type Candidate<'n> = (Analyser<'n>, Vec<Analysis>);
+
+/// The settings for each of some analyses, as the analyser of `best` or `quick` makes candidates of them.
+fn with_analysers<'n>(
     of: &Analyser<'n>,
-    settings: &Settings,
-) -> Vec<(Analyser<'n>, Vec<Analysis>)> {
+    candidates: Vec<(Settings, Vec<Analysis>)>,
+) -> Vec<Candidate<'n>> {
     let network: &'n Network = of.common.network;
+    let analyser = |settings| Analyser::new(network, settings);
+    candidates.into_iter().map(|(settings, analyses)| (analyser(settings), analyses)).collect()
+}
+
+/// Returns the analyses that [`Analysis::Quick`] chooses from: each that scales, by one convention that is
+/// proven.
+pub(super) fn quick<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
+    let (network, settings) = (of.common.network, &of.common.settings);
+    let settings = Settings {
+        arrival_bounds: vec![ArrivalBound::AggregatePboo],
+        cap_bursts: false,
+        prolong: false,
+        ..settings.clone()
+    };
+    let mut candidates = vec![(settings.clone(), vec![Analysis::TfaPlusPlus])];
+    if network.order().is_ok() {
+        let mut in_any_order = vec![Analysis::Pmoo];
+        if of.common.arbitrary {
+            in_any_order.extend([Analysis::Sfa, Analysis::Tfa]);
+        } else {
+            let own = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
+            candidates.push((own, vec![Analysis::Sfa]));
+        }
+        let any = settings.multiplexed(Multiplexing::Arbitrary);
+        let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
+        candidates.push((any, in_any_order));
+    }
+    with_analysers(of, candidates)
+}
+
+/// Returns the analyses that [`Analysis::Best`] chooses from, with their conventions.
+pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
+    let (network, settings) = (of.common.network, &of.common.settings);
     let orders: Vec<Multiplexing> =
         network.servers().map(|(_, server)| settings.multiplexing_at(server)).collect();
     let all = |multiplexing| orders.iter().all(|order| *order == multiplexing);
     let hops = network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>();
-    let squares = network.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>();
+    let is_thorough = network.is_searched_thoroughly();
     let mut first = vec![Analysis::TfaPlusPlus];
     // Linear programs and searches take milliseconds: for networks of which one has patience for
     // all flows.
-    if hops <= PROGRAMMED {
+    if solves_programs(&of.common) {
         first.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp]);
     }
     let feed_forward = network.order().is_ok();
@@ -57,7 +112,7 @@ pub(super) fn candidates<'n>(
             // its burst takes: none of these makes another one superfluous.
             let mut choices = vec![&ArrivalBound::ALL[..]];
             choices.extend(ArrivalBound::ALL.chunks(1));
-            if squares > THOROUGH {
+            if !is_thorough {
                 choices = vec![&[ArrivalBound::AggregatePboo, ArrivalBound::SegregatedPboo]];
             }
             for methods in choices {
@@ -70,12 +125,12 @@ pub(super) fn candidates<'n>(
         // then, so that all methods together are best.
         let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
         let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
-        let any = Settings { prolong: squares <= THOROUGH, ..any };
+        let any = Settings { prolong: is_thorough, ..any };
         let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
         if all(Multiplexing::Arbitrary) {
             analyses.push(Analysis::Tfa);
         }
-        if squares > THOROUGH {
+        if !is_thorough {
             use ArrivalBound::{AggregatePboo, AggregatePmoo, SegregatedPmoo};
             let methods = [AggregatePboo, AggregatePmoo, SegregatedPmoo];
             candidates.push((with(&any, &methods, true), analyses));
@@ -95,10 +150,32 @@ pub(super) fn candidates<'n>(
         // In any order of service, and so in every order. Last, for it has many programs.
         candidates.push((settings.clone(), vec![Analysis::Ulp]));
     }
-    candidates
-        .into_iter()
-        .map(|(settings, analyses)| (Analyser::new(network, settings).stopped_as(of), analyses))
-        .collect()
+    with_analysers(of, candidates)
+}
+
+/// Whether linear programs are solved for all flows.
+fn solves_programs(common: &Common<'_>) -> bool {
+    common.network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= PROGRAMMED
+}
+
+/// Returns the analyses that `best` leaves out in large networks.
+pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
+    match solves_programs(common) {
+        true => Vec::new(),
+        // The others are the last resort for flows that are over it.
+        false if common.settings.deadline.is_some() => vec![Analysis::Elp],
+        false => vec![Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp],
+    }
+}
+
+/// Returns the analyses that `quick` leaves out, with `best` for the other ways to bound arrivals.
+pub(super) fn left_out_by_quick(common: &Common<'_>) -> Vec<Analysis> {
+    let mut left_out = vec![Analysis::TandemMatching, Analysis::SinkTree];
+    left_out.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp, Analysis::Best]);
+    if common.network.order().is_err() {
+        left_out.retain(|analysis| *analysis != Analysis::TandemMatching);
+    }
+    left_out
 }
 
 /// Returns what is tried for cyclic networks besides the analyses that cut nothing. Each of these
@@ -143,19 +220,18 @@ fn of_cycles(
 
 /// The best bounds of one flow.
 pub(super) fn bound(
-    candidates: &[(Analyser<'_>, Vec<Analysis>)],
+    candidates: &[Candidate<'_>],
     flow: FlowId,
 ) -> Result<FlowBound, AnalysisError> {
     let mut best: Option<FlowBound> = None;
     let mut fault = None;
     for (analyser, analyses) in candidates {
         for analysis in analyses {
-            let deadline = &analyser.settings().deadline;
-            let delay = best.as_ref().map(|best| best.delay.clone());
-            if delay
-                .zip(deadline.clone())
-                .is_some_and(|(delay, most)| delay <= Extended::Finite(most))
+            let deadline = analyser.settings().deadline.as_ref().map(Extended::from);
+            if let (Some(best), Some(deadline)) = (&mut best, deadline)
+                && best.delay <= deadline
             {
+                best.cut_short = true;
                 break;
             }
             let mut found = match analyser.run(flow, *analysis) {

@@ -31,7 +31,7 @@ use crate::network::cycles::{CutLink, Cuts, cut_links};
 use crate::network::model::{FlowId, Network, Priority};
 use crate::network::operations;
 use crate::network::settings::Settings;
-use crate::{Curve, Extended, Rational};
+use crate::{Curve, Extended, Interrupt, Rational};
 
 /// Unknown bursts, at most, that are searched for: each round bounds all of them.
 const UNKNOWNS: usize = 200;
@@ -88,7 +88,6 @@ pub(super) fn cut<'n>(
     let system = System {
         network,
         settings: &whole.settings,
-        stop: whole,
         delays,
         by,
         known,
@@ -106,7 +105,7 @@ fn unknowns(
     delays: &Delays,
 ) -> Result<Vec<Unknown>, AnalysisError> {
     let mut unknowns = Vec::new();
-    for link in cut_links(network) {
+    for link in cut_links(network)? {
         let flows = network.flows_over(link.from, link.to);
         let alone = flows.iter().map(|flow| vec![*flow]);
         // Flows of different priority do not get the same service.
@@ -153,10 +152,9 @@ fn unknown(
     Ok(Unknown { link, flows, rate, source, by_delays: by_delays.map(Arc::new) })
 }
 
-struct System<'a, 'c, 'n> {
+struct System<'a, 'n> {
     network: &'n Network,
     settings: &'a Settings,
-    stop: &'a Common<'c>,
     delays: &'a Delays,
     by: By,
     /// The same network cut by bursts that hold and were found otherwise.
@@ -164,7 +162,7 @@ struct System<'a, 'c, 'n> {
     unknowns: Vec<Unknown>,
 }
 
-impl<'n> System<'_, '_, 'n> {
+impl<'n> System<'_, 'n> {
     /// Returns the network with those bursts at the cuts.
     fn common(&self, bursts: Option<&[Rational]>) -> Result<Common<'n>, AnalysisError> {
         let mut cuts = Cuts::default();
@@ -183,17 +181,15 @@ impl<'n> System<'_, '_, 'n> {
             };
             cuts.set(unknown.link, &unknown.flows, curve);
         }
-        let mut common = Common::new(self.network, self.settings.clone()).cut(cuts);
-        common.stop.clone_from(&self.stop.stop);
-        Ok(common)
+        Ok(Common::new(self.network, self.settings.clone()).cut(cuts))
     }
 
     /// Returns F: bounds of all bursts, given those at the cuts; none if one has no bound.
     fn bound(&self, bursts: &[Rational]) -> Result<Option<Vec<Rational>>, AnalysisError> {
-        self.stop.go_on()?;
         let common = self.common(Some(bursts))?;
-        let found = parallel(self.settings.threads, &self.unknowns, |unknown| {
-            self.stop.go_on()?;
+        let stop = Interrupt::of_thread();
+        let found = parallel(&stop, self.settings.threads, &self.unknowns, |unknown| {
+            common.go_on()?;
             let CutLink { from, to } = unknown.link;
             let bounder = Bounder::new(&common);
             let flows = common.sets.group(unknown.flows.clone());

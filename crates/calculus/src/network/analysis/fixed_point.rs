@@ -41,7 +41,7 @@ const PATIENCE: usize = 200;
 const STEPS: i64 = 1 << 40;
 
 /// Delays of all servers, and how they come about.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Delays {
     classes: HashMap<(ServerId, Option<Priority>), Class>,
 }
@@ -223,7 +223,7 @@ impl Delays {
             arrival = operations::advanced(&arrival, &delay)?;
             let (sum, packet) =
                 over.entry(before).or_insert_with(|| (Curve::zero(), Rational::ZERO));
-            *sum = operations::sum(sum, &arrival)?;
+            *sum = common.shortened(operations::sum(sum, &arrival)?);
             *packet = packet.clone().max(flow.maximum_packet.clone());
         }
         for (before, (mut arrival, packet)) in over {
@@ -232,7 +232,7 @@ impl Delays {
                 let packet = if model.packetizer { &packet } else { &Rational::ZERO };
                 arrival = operations::minimum(&arrival, &operations::raised(shaping, packet)?)?;
             }
-            total = operations::sum(&total, &arrival)?;
+            total = common.shortened(operations::sum(&total, &arrival)?);
         }
         Ok(total)
     }

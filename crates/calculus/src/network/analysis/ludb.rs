@@ -240,6 +240,7 @@ impl<'c, 'n> Path<'c, 'n> {
                         if tried.is_negative() {
                             continue;
                         }
+                        self.common.go_on()?;
                         offsets[place] = tried.clone();
                         let found = self.delay(aggregate, &offsets)?;
                         if found < least {

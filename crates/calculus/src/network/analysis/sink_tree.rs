@@ -15,6 +15,7 @@
 //! Performance Evaluation 63, 2006). Curves of several segments are taken apart into token buckets
 //! and rate-latency curves for these parameters; the smallest bound of all choices counts.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Analysis, AnalysisError, FlowBound};
@@ -44,6 +45,7 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
     let aggregate = joining.first().map_or_else(Curve::zero, |(_, _, arrival)| (**arrival).clone());
     let mut best: Option<(Extended, Vec<Step>, Curve)> = None;
     for exits in exits(common, &joining) {
+        common.go_on()?;
         let (service, steps) = left_over(common, &joining, exits.as_deref())?;
         let delay = operations::horizontal_deviation(&aggregate, &service)?;
         if best.as_ref().is_none_or(|(least, ..)| delay < *least) {
@@ -182,9 +184,10 @@ fn joined(
     }
     // All that was at the server before comes here, whole.
     for before in links {
+        common.go_on()?;
         let there = joined(common, before, network.flows_at(before))?;
         let behind = operations::deconvolution(&there, &common.service(before, false)?)?;
-        total = operations::sum(&total, &behind)?;
+        total = common.shortened(operations::sum(&total, &behind)?);
     }
     Ok(Arc::new(total))
 }
@@ -195,9 +198,15 @@ fn check(common: &Common<'_>, id: FlowId) -> Result<(), AnalysisError> {
     let fault = |why: String| Err(AnalysisError::NotSinkTree(why));
     let Some(root) = network.flow(id).path.last().copied() else { return Ok(()) };
     let name = |server: ServerId| &network.server(server).name;
+    let mut seen = HashSet::new();
     for other in network.flows_at(root) {
         let path = &network.flow(*other).path;
         for (index, server) in path.iter().enumerate() {
+            // All flows of a server were seen to go on to the same one.
+            if !seen.insert(*server) {
+                continue;
+            }
+            common.go_on()?;
             if common.multiplexing(*server) != Multiplexing::Fifo {
                 return fault(format!("server '{}' is not FIFO", name(*server)));
             }

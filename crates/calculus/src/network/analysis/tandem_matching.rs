@@ -60,5 +60,6 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
         output,
         delay_by: Arc::clone(&source),
         backlog_by: source,
+        cut_short: false,
     })
 }

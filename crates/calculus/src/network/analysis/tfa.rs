@@ -58,6 +58,7 @@ pub(super) fn bound(
         output,
         delay_by: Arc::clone(&source),
         backlog_by: source,
+        cut_short: false,
     })
 }
 

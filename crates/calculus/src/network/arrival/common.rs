@@ -1,18 +1,19 @@
-//! What is the same for all flows of interest.
+//! The part of an analysis that all flows of interest share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::Known;
-use crate::Curve;
 use crate::network::cache::Answers;
 use crate::network::cycles::{CutLink, Cuts};
 use crate::network::model::{FlowId, Multiplexing, Network, ServerId};
 use crate::network::sets::{Group, Sets};
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 use crate::network::{AnalysisError, operations};
+use crate::{Curve, interrupt};
 
-/// Hops of all flows together up to which answers for one flow of interest are kept: there may be as many for each.
+/// The number of hops of all flows together up to which answers for single flows of interest are
+/// kept: each flow may have as many answers as the network has links.
 const KEPT: usize = 2_000;
 
 /// What is the same for all flows of interest: network, conventions, answers.
@@ -40,8 +41,6 @@ pub(crate) struct Common<'n> {
     pub(crate) rounded: AtomicBool,
     /// What comes over the links at which a cyclic network is cut.
     pub(crate) cuts: Option<Arc<Cuts>>,
-    /// Set by whoever wants no more bounds.
-    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 impl<'n> Common<'n> {
@@ -65,7 +64,6 @@ impl<'n> Common<'n> {
             keeps_all: network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= KEPT,
             rounded: AtomicBool::new(false),
             cuts: None,
-            stop: None,
         }
     }
 
@@ -83,10 +81,7 @@ impl<'n> Common<'n> {
     ///
     /// If no more bounds are wanted.
     pub(crate) fn go_on(&self) -> Result<(), AnalysisError> {
-        match &self.stop {
-            Some(stop) if stop.load(Ordering::Relaxed) => Err(AnalysisError::Stopped),
-            _ => Ok(()),
-        }
+        Ok(interrupt::check()?)
     }
 
     /// The flow that cross traffic is bounded without, if there is one by convention.
@@ -180,8 +175,8 @@ impl<'n> Common<'n> {
         Ok(operations::lowered(&model.service, &packet)?)
     }
 
-    /// An arrival curve as it is used further on: rounded up where its numbers have grown long.
-    pub(super) fn shortened(&self, curve: Curve) -> Curve {
+    /// Returns the curve, rounded up if its numbers have grown long, and records whether it was.
+    pub(crate) fn shortened(&self, curve: Curve) -> Curve {
         match operations::shortened(&curve) {
             None => curve,
             Some(shortened) => {

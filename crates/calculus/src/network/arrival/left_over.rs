@@ -1,4 +1,4 @@
-//! What servers and tandems leave over for some flows.
+//! The service that servers and tandems leave over for some flows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -209,6 +209,7 @@ impl Bounder<'_, '_> {
     ) -> Result<Tandem, AnalysisError> {
         let mut servers = Vec::with_capacity(tandem.len());
         for (index, server) in tandem.iter().enumerate() {
+            self.common.go_on()?;
             self.strict(*server)?;
             let last = to_the_end && index + 1 == tandem.len();
             servers.push(self.service(*server, last)?);
@@ -218,6 +219,7 @@ impl Bounder<'_, '_> {
         // All hold with respect to the same backlogged periods.
         let mut found = Vec::new();
         for stays in self.prolonged(tandem, stays) {
+            self.common.go_on()?;
             let mut crossings = Vec::with_capacity(stays.len());
             let mut of_stays = Vec::with_capacity(stays.len());
             for Crosses { first, last, flows } in stays {
@@ -242,8 +244,9 @@ impl Bounder<'_, '_> {
         Ok(Tandem { services, crossings: crossings.unwrap_or_default() })
     }
 
-    /// From where to where others than some flows are on a tandem. Where servers serve by priority, only those count that
-    /// are as urgent, and `services` are lowered by packets of the others.
+    /// Returns the other flows on a tandem by their first and last servers there. Where servers
+    /// serve by priority, only flows that are as urgent count, and `services` are lowered by the
+    /// packets of the others.
     fn stays(
         &self,
         tandem: &[ServerId],
@@ -311,7 +314,8 @@ impl Bounder<'_, '_> {
         Ok(found)
     }
 
-    /// The stays of cross traffic on a tandem as they are and, if the settings say so, with flows prolonged.
+    /// Returns the stays of cross traffic on a tandem and, if the settings say so, variants in which
+    /// flows are prolonged.
     fn prolonged(&self, tandem: &[ServerId], stays: Vec<Crosses>) -> Vec<Vec<Crosses>> {
         if !self.common.settings.prolong {
             return vec![stays];

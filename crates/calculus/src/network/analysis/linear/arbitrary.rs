@@ -103,7 +103,7 @@ pub(in crate::network::analysis) fn bound(
     // The flow of interest is the first class.
     let of_interest = classes.iter().position(|class| class.flows == [id] && class.way[0] == 0);
     classes.swap(0, of_interest.unwrap_or(0));
-    let mut formulation = Formulation::of(common, &nodes, &classes);
+    let mut formulation = Formulation::of(&nodes, &classes);
     formulation.share_links(&bounder, &nodes, &classes)?;
     let found = formulation.delay(path.len());
     common.go_on()?;
@@ -225,6 +225,7 @@ fn classes(
     type Key = (usize, usize, Option<ServerId>, Option<FlowId>);
     let mut found = BTreeMap::<Key, Vec<FlowId>>::new();
     for (first, node) in nodes.iter().enumerate() {
+        bounder.common.go_on()?;
         for id in network.flows_at(node.server) {
             let from = network.predecessor(*id, node.server);
             if from.is_some_and(|from| child(nodes, first, from).is_some()) {
@@ -277,9 +278,9 @@ fn way(common: &Common<'_>, nodes: &[Node], id: FlowId, first: usize) -> Vec<usi
 }
 
 impl Formulation {
-    fn of(common: &Common<'_>, nodes: &[Node], classes: &[Class]) -> Self {
+    fn of(nodes: &[Node], classes: &[Class]) -> Self {
         let (time, data) = scales(nodes, classes);
-        let mut program = Program::stopped_by(common.stop.clone());
+        let mut program = Program::stopped_by(crate::Interrupt::of_thread());
         // Nearer to the root first, so that what comes next is known.
         let mut ages = vec![(None, None); nodes.len()];
         for index in from_the_root(nodes) {

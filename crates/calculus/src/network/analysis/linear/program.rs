@@ -17,15 +17,13 @@
 //! because the dual is ready for the simplex method: limits are not negative here.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "programs")]
 use std::time::Duration;
 
 #[cfg(feature = "programs")]
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
-use crate::Rational;
+use crate::{Interrupt, Rational};
 
 /// Multipliers are rounded to multiples of two to this power first.
 const FRACTION: i32 = 46;
@@ -55,7 +53,7 @@ pub(super) struct Program {
     most: Vec<Option<Rational>>,
     rows: Vec<Row>,
     /// Once it is set, no bound is found any more.
-    stop: Option<Arc<AtomicBool>>,
+    stop: Interrupt,
 }
 
 /// A sum of variables with factors.
@@ -77,13 +75,13 @@ pub(super) struct Affine {
 }
 
 impl Program {
-    /// An empty program of which no bound is found any more once the flag is set.
-    pub(super) fn stopped_by(stop: Option<Arc<AtomicBool>>) -> Self {
+    /// An empty program of which no bound is found any more once the interrupt is set.
+    pub(super) fn stopped_by(stop: Interrupt) -> Self {
         Self { stop, ..Self::default() }
     }
 
     fn is_stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.stop.is_set()
     }
 
     /// Adds a variable that is not negative and, as is known, at most `most`.
@@ -204,7 +202,7 @@ impl Program {
             }
             problem.add_constraint(column.as_slice(), ComparisonOp::Ge, least);
         }
-        if self.stop.is_some() {
+        if self.stop.may_be_set() {
             problem.set_time_limit(TURN);
         }
         let mut outcome = problem.solve().ok()?;
@@ -362,6 +360,9 @@ fn eliminate(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     fn row(program: &mut Program, terms: &[(usize, i64)], limit: i64) {
@@ -450,7 +451,7 @@ mod tests {
     #[test]
     fn nothing_is_found_once_nobody_wants_it() {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut program = Program::stopped_by(Some(Arc::clone(&stop)));
+        let mut program = Program::stopped_by(Arc::clone(&stop).into());
         let x = program.variable(None);
         row(&mut program, &[(x, 2)], 3);
         let optimum = program.maximum(&only(x)).expect("a bound");

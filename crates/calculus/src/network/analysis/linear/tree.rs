@@ -9,8 +9,6 @@
 //! of total flow analysis, and a burst that is known or, in a fixed point, asked for ([`super::cuts`]).
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::network::analysis::AnalysisError;
 use crate::network::analysis::fixed_point::Delays;
@@ -18,7 +16,7 @@ use crate::network::arrival::Common;
 use crate::network::model::{FlowId, Multiplexing, ServerId};
 use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
-use crate::{Curve, Extended, Rational};
+use crate::{Curve, Extended, Interrupt, Rational};
 
 /// A server of the tree.
 #[derive(Clone, Debug)]
@@ -102,7 +100,7 @@ pub(in crate::network::analysis) struct Tree {
     pub(super) time: Rational,
     pub(super) data: Rational,
     /// Once it is set, nobody wants its programs solved any more.
-    pub(super) stop: Option<Arc<AtomicBool>>,
+    pub(super) stop: Interrupt,
 }
 
 impl Tree {
@@ -128,7 +126,7 @@ impl Tree {
         let classes = classes(common, delays, &nodes, bursts, targets)?;
         let sides = sides(common, &nodes, &classes, bursts);
         let (time, data) = scales(&nodes, &classes);
-        Ok(Self { nodes, classes, sides, time, data, stop: common.stop.clone() })
+        Ok(Self { nodes, classes, sides, time, data, stop: Interrupt::of_thread() })
     }
 
     /// Links over which something enters the tree from a server, each once.
@@ -273,6 +271,7 @@ fn unfold(
         done.resize(nodes.len(), false);
         let open = (0..nodes.len()).filter(|index| !done[*index]);
         let Some(index) = open.min_by_key(|index| nodes[*index].depth) else { return Ok(()) };
+        common.go_on()?;
         done[index] = true;
         let (server, depth) = (nodes[index].server, nodes[index].depth + 1);
         let flows = common.network.flows_at(server).iter();
@@ -326,6 +325,7 @@ fn classes(
     }
     let mut found = BTreeMap::<(usize, usize, Option<ServerId>, bool), Vec<FlowId>>::new();
     for (first, node) in nodes.iter().enumerate() {
+        common.go_on()?;
         for id in network.flows_at(node.server) {
             let from = network.predecessor(*id, node.server);
             if from.is_some_and(|from| children.contains_key(&(first, from))) {
@@ -353,7 +353,9 @@ fn classes(
                 let there = delays.delay(common, *earlier, *id);
                 delay = delay.checked_add(&there).unwrap_or(Extended::PositiveInfinity);
             }
-            arrival = operations::sum(&arrival, &operations::advanced(&flow.arrival, &delay)?)?;
+            common.go_on()?;
+            let behind = operations::advanced(&flow.arrival, &delay)?;
+            arrival = common.shortened(operations::sum(&arrival, &behind)?);
             rate = rate.zip(flow.arrival.ultimate_rate().into_finite()).map(|(sum, r)| sum + r);
             match from.and_then(|from| bursts.flows.get(&(*id, from))) {
                 Some(Burst::Known(burst)) => known = known.map(|sum| sum + burst),

@@ -16,6 +16,7 @@ use super::line::{Line, Pace, Service, Waiting};
 use super::port::{Pick, State};
 use super::sources::{self, Pattern};
 use crate::Rational;
+use crate::interrupt;
 use crate::network::model::{Multiplexing, Priority, Regulator, ServerId};
 
 /// Events of one run, at most.
@@ -286,7 +287,7 @@ impl<'c, 'n> Run<'c, 'n> {
     }
 
     fn play(&mut self) {
-        while self.open > 0 && self.events.len() < EVENTS {
+        while self.open > 0 && self.events.len() < EVENTS && !interrupt::is_set() {
             let Some(Reverse((now, _, number))) = self.agenda.pop() else { return };
             match self.events.get_mut(number).and_then(Option::take) {
                 Some(Event::Sent(packet)) => self.add(*packet, &now, true),

@@ -30,14 +30,15 @@ pub(in crate::network::analysis) fn burst(
         return Ok(None);
     }
     let classes = classes(&bounder, &nodes, flows)?;
-    let mut formulation = Formulation::of(common, &nodes, &classes);
+    let mut formulation = Formulation::of(&nodes, &classes);
     formulation.share_links(&bounder, &nodes, &classes)?;
     let root = |class: &Class| class.way.last().is_some_and(|last| nodes[*last].next.is_none());
     let is_target = |class: &Class| root(class) && class.flows.iter().all(|id| flows.contains(id));
     let targets: Vec<usize> =
         (0..classes.len()).filter(|place| is_target(&classes[*place])).collect();
+    let found = formulation.burst(&targets);
     common.go_on()?;
-    Ok(formulation.burst(&targets))
+    Ok(found)
 }
 
 impl Formulation {

@@ -1,0 +1,158 @@
+//! Whether work is still wanted.
+//!
+//! An [`Interrupt`] is handed to work that takes long, which ends with an error soon after the
+//! interrupt is set or its time is over. Operations on curves have no argument for it: they look at
+//! the one of their thread, which [`Interrupt::watched_by`] sets, and so does all that analyses do in
+//! between.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::AlgebraError;
+
+thread_local! {
+    /// The interrupt that operations on curves look at.
+    static OF_THREAD: RefCell<Interrupt> = const { RefCell::new(Interrupt { kind: Kind::Never, end: None }) };
+}
+
+/// Says when to end. Clones are one interrupt.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    kind: Kind,
+    /// When it is set in any case.
+    end: Option<Instant>,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Kind {
+    #[default]
+    Never,
+    Flag(Arc<AtomicBool>),
+    Looks {
+        made: Arc<AtomicUsize>,
+        allowed: usize,
+    },
+}
+
+impl From<Arc<AtomicBool>> for Interrupt {
+    /// One that is set when the flag is.
+    fn from(flag: Arc<AtomicBool>) -> Self {
+        Self { kind: Kind::Flag(flag), end: None }
+    }
+}
+
+impl Interrupt {
+    /// Returns one that is set once it was looked at so often: a deadline in steps of work rather than
+    /// in time, for tests.
+    #[must_use]
+    pub fn after_looks(allowed: usize) -> Self {
+        Self { kind: Kind::Looks { made: Arc::default(), allowed }, end: None }
+    }
+
+    /// The same, set at a time at the latest.
+    #[must_use]
+    pub fn until(&self, end: Instant) -> Self {
+        let end = self.end.map_or(end, |before| before.min(end));
+        Self { kind: self.kind.clone(), end: Some(end) }
+    }
+
+    /// The interrupt of this thread ([`Interrupt::watched_by`]).
+    #[must_use]
+    pub fn of_thread() -> Self {
+        OF_THREAD.with(|of_thread| of_thread.borrow().clone())
+    }
+
+    /// How often it was looked at, if it counts that ([`Interrupt::after_looks`]).
+    #[must_use]
+    pub fn looks(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Looks { made, .. } => Some(made.load(Ordering::Relaxed)),
+            Kind::Never | Kind::Flag(_) => None,
+        }
+    }
+
+    /// Looks whether it is set.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        if self.end.is_some_and(|end| Instant::now() >= end) {
+            return true;
+        }
+        match &self.kind {
+            Kind::Never => false,
+            Kind::Flag(flag) => flag.load(Ordering::Relaxed),
+            Kind::Looks { made, allowed } => made.fetch_add(1, Ordering::Relaxed) >= *allowed,
+        }
+    }
+
+    /// Whether it may ever be set.
+    pub(crate) fn may_be_set(&self) -> bool {
+        self.end.is_some() || !matches!(self.kind, Kind::Never)
+    }
+
+    /// Does something on this thread whose operations on curves end with
+    /// [`AlgebraError::Interrupted`] once it is set.
+    pub fn watched_by<R>(&self, work: impl FnOnce() -> R) -> R {
+        /// Puts the interrupt back that the thread had before, also when the work panics.
+        struct Restore(Interrupt);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                OF_THREAD
+                    .with(|of_thread| std::mem::swap(&mut *of_thread.borrow_mut(), &mut self.0));
+            }
+        }
+        let before = OF_THREAD.with(|of_thread| of_thread.replace(self.clone()));
+        let _restore = Restore(before);
+        work()
+    }
+}
+
+/// Looks whether the interrupt of this thread is set.
+pub(crate) fn is_set() -> bool {
+    OF_THREAD.with(|of_thread| of_thread.borrow().is_set())
+}
+
+/// # Errors
+///
+/// [`AlgebraError::Interrupted`] if the interrupt of this thread is set.
+pub(crate) fn check() -> Result<(), AlgebraError> {
+    if is_set() { Err(AlgebraError::Interrupted) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Curve, Rational};
+
+    /// Two curves of many pieces of no common shape.
+    fn long(seed: i64) -> Curve {
+        let stairs = |period| Curve::staircase(1, Rational::ratio(period, 10)).expect("a curve");
+        stairs(7 + seed).sum(&stairs(11 + seed)).expect("a sum")
+    }
+
+    #[test]
+    fn an_operation_ends_soon_after_its_interrupt_is_set() {
+        let (a, b) = (long(0), long(6));
+        let free = Interrupt::after_looks(usize::MAX);
+        let whole = free.watched_by(|| a.convolution(&b)).expect("a convolution");
+        let all = free.looks().expect("a count");
+        assert!(all > 10, "it looks again and again: {all}");
+        let half = Interrupt::after_looks(all / 2);
+        assert_eq!(half.watched_by(|| a.convolution(&b)), Err(AlgebraError::Interrupted));
+        assert_eq!(half.looks(), Some(all / 2 + 1), "it ends at once");
+        // The interrupt was that of the work alone.
+        assert_eq!(a.convolution(&b), Ok(whole));
+    }
+
+    #[test]
+    fn a_flag_is_seen_by_all_clones() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let interrupt = Interrupt::from(Arc::clone(&flag));
+        let clone = interrupt.clone();
+        assert!(!clone.is_set() && interrupt.looks().is_none());
+        flag.store(true, Ordering::Relaxed);
+        assert!(clone.is_set() && clone.watched_by(is_set) && !is_set());
+        assert!(!Interrupt::default().is_set());
+    }
+}

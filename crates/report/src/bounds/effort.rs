@@ -1,0 +1,70 @@
+//! Sentences on analyses that were not tried, deadlines and rounding: what they mean for the bounds.
+
+use calculus::Extended;
+use calculus::network::describe::Round;
+use calculus::network::{Analysis, Assessed, Estimate, Untried};
+
+use super::{Bounds, table};
+use crate::format::{duration, plural};
+
+/// Returns what a reader must know of bounds for which not everything was tried.
+pub(super) fn sentences(bounds: &Bounds<'_>) -> Vec<String> {
+    let is_of = |analysis| bounds.analyses.contains(&analysis);
+    let mut sentences = Vec::new();
+    if is_of(Analysis::Quick) {
+        let of = "quick is the smallest of tfa++, sfa and pmoo (and tfa in any order of service), each by one convention; other \
+                  analyses may have smaller bounds.";
+        sentences.push(of.to_owned());
+    }
+    if is_of(Analysis::Best) && !bounds.network.is_searched_thoroughly() {
+        let ways = "best bounds arrivals of cross traffic by aggregate and segregated PBOO, in any order of service by PMOO as \
+                    well, since this network is large; other ways of --arrival-bound may have smaller bounds.";
+        sentences.push(ways.to_owned());
+    }
+    if !bounds.untried.is_empty() {
+        let untried: Vec<String> = bounds.untried.iter().map(describe).collect();
+        sentences.push(format!(
+            "left out for the sake of time: {}; for all flows that are asked for, by the pace of a few of them. --analysis names \
+             them, --flow the flows.",
+            untried.join(", ")
+        ));
+    }
+    sentences.extend(deadline(bounds));
+    if bounds.rounded {
+        let rounded = "bursts of cross traffic whose exact fractions have more than 1,024 bits are rounded up by less than one part in \
+                       2^190: bounds hold, and are larger by about that.";
+        sentences.push(rounded.to_owned());
+    }
+    sentences
+}
+
+fn describe(untried: &Untried) -> String {
+    let time = match untried.time {
+        Estimate::About(time) => format!("about {}", duration(time.as_secs_f64())),
+        Estimate::AtLeast(time) => format!("at least {}", duration(time.as_secs_f64())),
+    };
+    format!("{} ({time})", untried.analysis)
+}
+
+/// Returns how many flows are in time, and how many bounds are not the best for that reason.
+fn deadline(bounds: &Bounds<'_>) -> Option<String> {
+    let deadline = bounds.settings.deadline.as_ref()?;
+    let limit = Extended::from(deadline);
+    let in_time = |row: &&Vec<Assessed>| row.iter().any(|assessed| assessed.bound.delay <= limit);
+    let (all, in_time) = (bounds.flows.len(), bounds.flows.iter().filter(in_time).count());
+    let is_cut_short = |row: &&Vec<Assessed>| row.iter().any(|assessed| assessed.bound.cut_short);
+    let cut_short = bounds.flows.iter().filter(is_cut_short).count();
+    let deadline = table::figure(bounds, &limit, true, Round::Down);
+    let mut text = format!(
+        "{in_time} of {} proven to be within the deadline of {deadline} {}.",
+        plural(all as u64, "flow is", "flows are"),
+        bounds.time_unit.name
+    );
+    if cut_short > 0 {
+        text.push_str(&format!(
+            " Bounds of {} are cut short (marked so, or with *): once a flow was in time, smaller bounds were not looked for.",
+            plural(cut_short as u64, "flow", "flows")
+        ));
+    }
+    Some(text)
+}
