@@ -57,7 +57,7 @@ impl Analyser<'_> {
     ) -> Option<Estimate> {
         let settings = Settings { deadline: None, threads: 1, ..self.settings().clone() };
         let settings = match analysis {
-            Analysis::TandemMatching => settings
+            Analysis::Pmoo | Analysis::TandemMatching => settings
                 .multiplexed(Multiplexing::Arbitrary)
                 .with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven),
             _ => settings,
@@ -68,17 +68,22 @@ impl Analyser<'_> {
         };
         let begin = Instant::now();
         let sample = self.sample(settings, begin + patience)?;
-        let for_all = |spent: Duration, done: usize| {
-            spent.mul_f64(flows.len() as f64 / (done.max(1) * threads) as f64)
-        };
-        let (mut done, mut refused) = (0, 0);
+        let is_cyclic = self.network().order().is_err();
+        let (mut once, mut done, mut refused) = (None, 0, 0);
         // Flows from all over the network: steps of the golden section repeat late.
         for step in 0..flows.len() {
             let place = (step as f64 * 0.618_034).fract() * flows.len() as f64;
             match sample.bound(*flows.get(place as usize)?, analysis) {
-                Ok(_) => done += 1,
+                Ok(_) => {
+                    done += 1;
+                    once.get_or_insert_with(|| begin.elapsed());
+                }
+                Err(AnalysisError::Stopped) if done == 0 && !is_cyclic => {
+                    let pace = Pace { spent: begin.elapsed(), done: 1, threads };
+                    return Some(Estimate::AtLeast(pace.time_of(flows.len())));
+                }
                 Err(AnalysisError::Stopped) if done == 0 => {
-                    return Some(Estimate::AtLeast(for_all(begin.elapsed(), 1)));
+                    return Some(Estimate::AtLeast(begin.elapsed()));
                 }
                 Err(AnalysisError::Stopped) => break,
                 Err(_) => refused += 1,
@@ -90,6 +95,55 @@ impl Analyser<'_> {
                 break;
             }
         }
-        (done > 0).then(|| Estimate::About(for_all(begin.elapsed(), done)))
+        let pace = Pace { spent: begin.elapsed(), done, threads };
+        match once {
+            None => None,
+            Some(once) if is_cyclic => Some(pace.after(once, flows.len())),
+            Some(_) => Some(Estimate::About(pace.time_of(flows.len()))),
+        }
+    }
+}
+
+/// The time that one thread needed for some flows, and the threads that there will be.
+#[derive(Clone, Copy)]
+struct Pace {
+    spent: Duration,
+    done: usize,
+    threads: usize,
+}
+
+impl Pace {
+    fn time_of(self, flows: usize) -> Duration {
+        self.spent.mul_f64(flows as f64 / (self.done.max(1) * self.threads) as f64)
+    }
+
+    /// Returns the estimate for a cyclic network, where the first flow waits for bursts that are found
+    /// once for all flows. `once` is the time until that flow was done.
+    fn after(self, once: Duration, flows: usize) -> Estimate {
+        match self.done {
+            _ if flows < 2 => Estimate::About(once),
+            0 | 1 => Estimate::AtLeast(self.spent),
+            done => {
+                let others =
+                    Self { spent: self.spent.saturating_sub(once), done: done - 1, ..self };
+                Estimate::About(once + others.time_of(flows - 1))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_found_once_for_all_flows_counts_once() {
+        let ms = Duration::from_millis;
+        let pace = |done| Pace { spent: ms(120), done, threads: 2 };
+        assert_eq!(pace(4).time_of(100), ms(1_500));
+        // Two others took 20 ms, on one thread.
+        assert_eq!(pace(3).after(ms(100), 101), Estimate::About(ms(100 + 500)));
+        assert_eq!(pace(1).after(ms(100), 101), Estimate::AtLeast(ms(120)));
+        assert_eq!(pace(1).after(ms(120), 1), Estimate::About(ms(120)));
     }
 }

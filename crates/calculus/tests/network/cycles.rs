@@ -4,7 +4,7 @@ use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, FlowOfInterest, Multiplexing, Network, NetworkBuilder,
     Priority, Server, Settings, observe,
 };
-use calculus::{Curve, Extended, Rational};
+use calculus::{Curve, Extended, Interrupt, Rational};
 use proptest::prelude::*;
 
 use crate::rings::ring;
@@ -116,6 +116,60 @@ fn nothing_at_all_has_a_bound_of_the_latencies() {
     let net = network(&vec![rl("10", "1"); 2], &[(tb("0", "1"), &[0, 1]), (tb("0", "0"), &[1, 0])]);
     // x of f0 behind s0 is r T; f1 sends nothing.
     assert_just_above(&delay(&net, Analysis::Sfa, Multiplexing::Arbitrary), "2");
+}
+
+#[test]
+fn an_interrupt_ends_the_search_for_bursts() {
+    let ring = ring(4, 3, 55);
+    let flow = ring.flow_named("f0").expect("a flow");
+    let bound = |analysis, interrupt: &Interrupt| {
+        let settings = settings(Multiplexing::Arbitrary);
+        Analyser::new(&ring, settings).stopped_by(interrupt.clone()).bound(flow, analysis)
+    };
+    for analysis in CUT {
+        let free = Interrupt::after_looks(usize::MAX);
+        let whole = bound(analysis, &free).expect("a bound");
+        assert!(whole.delay.is_finite(), "{analysis}");
+        let all = free.looks().expect("a count");
+        for part in 0..4 {
+            let looks = all * part / 4;
+            let interrupt = Interrupt::after_looks(looks);
+            let found = bound(analysis, &interrupt);
+            assert!(matches!(found, Err(AnalysisError::Stopped)), "{analysis} {part}");
+            // Each burst that is left in a round looks once.
+            let after = interrupt.looks().expect("a count") - looks;
+            assert!(after < 30, "{analysis} goes on after {looks} of {all} looks: {after}");
+        }
+    }
+}
+
+#[test]
+fn the_quick_analysis_names_what_needs_a_cut() {
+    use std::time::Duration;
+    for order in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
+        // 63 hops.
+        let ring = ring(21, 3, 30);
+        let analyser = Analyser::new(&ring, settings(order));
+        let flows: Vec<_> = ring.flows().map(|(id, _)| id).collect();
+        let left_out = |analysis| -> Vec<Analysis> {
+            let untried = analyser.untried(analysis, &flows, Duration::from_millis(20));
+            untried.into_iter().map(|untried| untried.analysis).collect()
+        };
+        let found = left_out(Analysis::Quick);
+        assert!(
+            CUT.iter().chain([&Analysis::Best]).all(|analysis| found.contains(analysis)),
+            "{order}: {found:?}"
+        );
+        assert!(!found.contains(&Analysis::SinkTree));
+        // Programs of FIFO paths stand in for it.
+        let of_best = if order == Multiplexing::Fifo { vec![] } else { vec![Analysis::Ulp] };
+        assert_eq!(left_out(Analysis::Best), of_best);
+        assert_eq!(
+            delay(&ring, Analysis::Quick, order),
+            delay(&ring, Analysis::TfaPlusPlus, order)
+        );
+        assert!(!ring.is_searched_thoroughly());
+    }
 }
 
 /// Servers by latency and spare rate, flows by burst, rate, priority and a seed of their path, and whether servers

@@ -16,7 +16,11 @@ pub(super) fn sentences(bounds: &Bounds<'_>) -> Vec<String> {
                   analyses may have smaller bounds.";
         sentences.push(of.to_owned());
     }
-    if is_of(Analysis::Best) && !bounds.network.is_searched_thoroughly() {
+    if is_of(Analysis::Best) && bounds.network.order().is_err() {
+        let ways = "best bounds arrivals of cross traffic by some of the ways of --arrival-bound, since this network is cyclic; \
+                    other ways may have smaller bounds.";
+        sentences.push(ways.to_owned());
+    } else if is_of(Analysis::Best) && !bounds.network.is_searched_thoroughly() {
         let ways = "best bounds arrivals of cross traffic by aggregate and segregated PBOO, in any order of service by PMOO as \
                     well, since this network is large; other ways of --arrival-bound may have smaller bounds.";
         sentences.push(ways.to_owned());

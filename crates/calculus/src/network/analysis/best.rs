@@ -22,14 +22,14 @@ impl Network {
     /// The analysis that is done by default: [`Analysis::Best`], for large networks [`Analysis::Quick`].
     #[must_use]
     pub fn default_analysis(&self) -> Analysis {
-        let hops = self.flows().map(|(_, flow)| flow.path.len()).sum::<usize>();
-        if hops <= SMALL { Analysis::Best } else { Analysis::Quick }
+        if hops(self) <= SMALL { Analysis::Best } else { Analysis::Quick }
     }
 
-    /// Whether [`Analysis::Best`] tries every way to bound arrivals, which it does in networks that are not large.
+    /// Whether [`Analysis::Best`] tries every way to bound arrivals, which it does in networks that are neither large nor cyclic.
     #[must_use]
     pub fn is_searched_thoroughly(&self) -> bool {
-        self.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>() <= THOROUGH
+        self.order().is_ok()
+            && self.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>() <= THOROUGH
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     let orders: Vec<Multiplexing> =
         network.servers().map(|(_, server)| settings.multiplexing_at(server)).collect();
     let all = |multiplexing| orders.iter().all(|order| *order == multiplexing);
-    let hops = network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>();
+    let hops = hops(network);
     let is_thorough = network.is_searched_thoroughly();
     let mut first = vec![Analysis::TfaPlusPlus];
     // Linear programs and searches take milliseconds: for networks of which one has patience for
@@ -155,17 +155,36 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
 
 /// Whether linear programs are solved for all flows.
 fn solves_programs(common: &Common<'_>) -> bool {
-    common.network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= PROGRAMMED
+    hops(common.network) <= PROGRAMMED
+}
+
+/// Returns the hops of all flows together.
+fn hops(network: &Network) -> usize {
+    network.flows().map(|(_, flow)| flow.path.len()).sum()
 }
 
 /// Returns the analyses that `best` leaves out in large networks.
 pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
-    match solves_programs(common) {
+    let network = common.network;
+    let is_cyclic = network.order().is_err();
+    let mut left_out = match solves_programs(common) {
         true => Vec::new(),
         // The others are the last resort for flows that are over it.
         false if common.settings.deadline.is_some() => vec![Analysis::Elp],
         false => vec![Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp],
+    };
+    if is_cyclic && !solves_programs(common) {
+        left_out.splice(0..0, [Analysis::Pmoo, Analysis::TandemMatching]);
     }
+    let is_fifo = |server| common.multiplexing(server) == Multiplexing::Fifo;
+    if is_cyclic
+        && !left_out.contains(&Analysis::Ulp)
+        && hops(network) > PROGRAMMED_IN_CYCLES
+        && !network.servers().all(|(server, _)| is_fifo(server))
+    {
+        left_out.push(Analysis::Ulp);
+    }
+    left_out
 }
 
 /// Returns the analyses that `quick` leaves out, with `best` for the other ways to bound arrivals.
@@ -173,7 +192,7 @@ pub(super) fn left_out_by_quick(common: &Common<'_>) -> Vec<Analysis> {
     let mut left_out = vec![Analysis::TandemMatching, Analysis::SinkTree];
     left_out.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp, Analysis::Best]);
     if common.network.order().is_err() {
-        left_out.retain(|analysis| *analysis != Analysis::TandemMatching);
+        left_out.splice(0..0, [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo]);
     }
     left_out
 }
