@@ -5,7 +5,7 @@ mod command;
 
 use std::fs;
 
-use command::{planimeter, stderr};
+use command::{planimeter, stderr, stdout};
 
 /// The length in bytes beyond which a message buries what it says.
 const LONGEST_MESSAGE: usize = 4_000;
@@ -37,6 +37,7 @@ fn refused(make: impl Fn(&std::path::Path), reason: &str) {
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{verb} {arguments}: {said}");
         assert!(said.contains(reason), "{verb} {arguments}: {said}");
+        assert_eq!(stdout(&output), "", "{verb} {arguments}");
         assert!(said.len() < LONGEST_MESSAGE, "{verb} {arguments}: {} bytes", said.len());
     }
 }
