@@ -11,12 +11,17 @@ use crate::format::{duration, plural};
 pub(super) fn sentences(bounds: &Bounds<'_>) -> Vec<String> {
     let is_of = |analysis| bounds.analyses.contains(&analysis);
     let mut sentences = Vec::new();
-    if is_of(Analysis::Quick) {
+    let is_cyclic = bounds.network.order().is_err();
+    if is_of(Analysis::Quick) && is_cyclic {
+        let of = "quick is tfa++ in this network, since it is cyclic; other analyses may have smaller bounds, or bounds where it \
+                  has none.";
+        sentences.push(of.to_owned());
+    } else if is_of(Analysis::Quick) {
         let of = "quick is the smallest of tfa++, sfa and pmoo (and tfa in any order of service), each by one convention; other \
                   analyses may have smaller bounds.";
         sentences.push(of.to_owned());
     }
-    if is_of(Analysis::Best) && bounds.network.order().is_err() {
+    if is_of(Analysis::Best) && is_cyclic {
         let ways = "best bounds arrivals of cross traffic by some of the ways of --arrival-bound, since this network is cyclic; \
                     other ways may have smaller bounds.";
         sentences.push(ways.to_owned());
