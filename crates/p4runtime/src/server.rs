@@ -77,11 +77,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When two devices have the same id.
+    /// When two devices have the same id, or the TLS identity cannot be used, as one whose key does
+    /// not fit its certificate.
     pub fn new(
         devices: impl IntoIterator<Item = DeviceHandle>,
         options: ServerOptions,
     ) -> Result<Self, ServeError> {
+        // Served later, where a failure would leave a listener that answers nobody.
+        options.tls.as_ref().map(ServerTls::config).transpose()?;
         let mut known = HashMap::new();
         for device in devices {
             let id = device.id();

@@ -5,7 +5,6 @@ use p4runtime::{
     server::{ServeError, Server, ServerOptions, ServerTls},
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tokio::net::TcpListener;
 
 use crate::support::{Heard, Served, soon};
 
@@ -82,16 +81,17 @@ async fn mutual_tls_lets_in_whom_the_server_trusts() {
     served.log.wait_for(Heard::ConnectionClosed).await;
 }
 
-#[tokio::test]
-async fn an_identity_that_is_none_is_named() {
-    let tls = ServerTls {
-        certificate: b"no certificate".to_vec(),
-        key: b"no key".to_vec(),
-        client_authorities: None,
-    };
-    let options = ServerOptions { tls: Some(tls), ..ServerOptions::default() };
-    let server = Server::new([], options).expect("no devices");
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let outcome = soon(server.serve(listener, std::future::pending())).await;
-    assert!(matches!(outcome, Err(ServeError::Tls(_))), "{outcome:?}");
+#[test]
+fn an_identity_that_cannot_be_used_is_refused_before_anything_listens() {
+    let authority = Authority::new();
+    let (certificate, _) = authority.issue("switch.test");
+    let (_, other_key) = authority.issue("switch.test");
+    let none = || b"neither certificate nor key".to_vec();
+    let identities = [(none(), none()), (certificate.clone(), none()), (certificate, other_key)];
+    for (certificate, key) in identities {
+        let tls = ServerTls { certificate, key, client_authorities: None };
+        let options = ServerOptions { tls: Some(tls), ..ServerOptions::default() };
+        let refused = Server::new([], options).err().expect("it cannot be served");
+        assert!(matches!(refused, ServeError::Tls(_)), "{refused}");
+    }
 }
