@@ -19,7 +19,7 @@ const VERBS: [(&str, &str); 9] = [
     ("device", "measure FILE.toml"),
     ("stf", "programs/router.p4 FILE.stf"),
     ("probe", "--config FILE.toml"),
-    ("probe", "--topology FILE.graphml --print-config"),
+    ("probe", "--topology graphml:FILE.graphml --print-config"),
     ("switch", "--devices FILE.toml"),
 ];
 
@@ -27,7 +27,8 @@ const VERBS: [(&str, &str); 9] = [
 fn refused(make: impl Fn(&std::path::Path), reason: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     for (verb, arguments) in VERBS {
-        let name = arguments.split(' ').find(|word| word.contains("FILE")).expect("one is a file");
+        let word = arguments.split(' ').find(|word| word.contains("FILE")).expect("one is a file");
+        let name = word.rsplit(':').next().unwrap_or(word);
         let path = folder.path().join(name);
         if !path.exists() {
             make(&path);

@@ -142,7 +142,7 @@ pub(crate) fn cut(mean: f64, half: f64, ends: (f64, f64), unit: Unit) -> String 
     join(&format!("{text} ({}-{})", end(ends.0), end(ends.1)), suffix)
 }
 
-/// A figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`, `20.1 s (18.2 s to 27.0 s)`.
+/// A figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`, `20.1 (18.2-27.0) s`.
 pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit) -> String {
     let Some((low, high)) = interval else { return figure(value, unit) };
     let even = ((high - value) - (value - low)).abs() <= 1e-6 * (high - low).abs();
@@ -152,6 +152,10 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
     }
     match low == high {
         true => figure(value, unit),
+        // In a common unit it is short, and nothing below 0 could be taken for a dash.
+        false if low >= 0.0 && value.is_finite() => {
+            cut(value, (high - low) / 2.0, (low, high), unit)
+        }
         false => {
             format!("{} ({} to {})", figure(value, unit), figure(low, unit), figure(high, unit))
         }

@@ -32,7 +32,7 @@ fn a_run_that_went_well_leaves_its_results_and_0() {
     let (controller, scratch) = (Controller::start(), scratch());
     let directory = scratch.path().join("run");
     let mut arguments = short(&controller, &directory);
-    arguments.extend(["--threshold", "loss == 0", "-t", "rtt.p99 < 3600s"].map(str::to_owned));
+    arguments.extend(["--threshold", "loss == 0", "-t", "rtt.p90 < 3600s"].map(str::to_owned));
     let ended = planimeter(&arguments);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(completion(&directory)["state"], "complete");
@@ -45,10 +45,10 @@ fn a_run_that_went_well_leaves_its_results_and_0() {
 fn a_threshold_that_does_not_hold_is_1() {
     let (controller, scratch) = (Controller::start(), scratch());
     let mut arguments = short(&controller, &scratch.path().join("run"));
-    arguments.extend(["-t", "rtt.p99 < 1ns"].map(str::to_owned));
+    arguments.extend(["-t", "rtt.p90 < 1ns"].map(str::to_owned));
     let ended = planimeter(&arguments);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stdout.contains("rtt.p99 < 1ns"), "{ended:?}");
+    assert!(ended.stdout.contains("rtt.p90 < 1ns"), "{ended:?}");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_run_whose_controller_was_killed_does_not_pass() {
     let (controller, scratch) = (Controller::start(), scratch());
     let directory = scratch.path().join("run");
     let mut arguments = long(&controller, &directory, 4);
-    arguments.extend(["-t", "loss < 1%", "-t", "rtt.p99 < 3600s"].map(str::to_owned));
+    arguments.extend(["-t", "loss < 1%", "-t", "rtt.p90 < 3600s"].map(str::to_owned));
     let mut run = Planimeter::start(&arguments);
     run.wait_until(|| command::connections_of(controller.address()) == 2);
     std::thread::sleep(Duration::from_millis(1_000));

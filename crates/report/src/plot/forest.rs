@@ -68,7 +68,7 @@ impl Forest {
         let mut svg = String::with_capacity(4096);
         put!(
             svg,
-            "<svg class=\"plot\" viewBox=\"0 0 {edge} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
+            "<svg class=\"plot\" data-axes=\"1\" viewBox=\"0 0 {edge} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
              xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
             escape(&self.title),
             escape(&self.description),

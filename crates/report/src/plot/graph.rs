@@ -93,7 +93,7 @@ impl Graph {
         let mut svg = String::with_capacity(8192);
         put!(
             svg,
-            "<svg class=\"plot\" viewBox=\"0 0 {edge} {:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
+            "<svg class=\"plot\" data-axes=\"0\" viewBox=\"0 0 {edge} {:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
              xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{legend}",
             layout.height,
             escape(&self.title),

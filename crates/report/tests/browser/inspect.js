@@ -10,6 +10,7 @@ addEventListener("load", () => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   const figures = [...document.querySelectorAll("figure")].map(figure => ({
     title: figure.querySelector("figcaption").textContent,
+    axes: Number(figure.querySelector("svg.plot").dataset.axes ?? 2),
     labels: [...figure.querySelectorAll("svg.plot .label")].map(label => ({
       text: label.textContent,
       unit: label.dataset.unit ?? "",
