@@ -2,7 +2,7 @@
 //! keeps what was cut off.
 
 use crate::error::{AppendError, OpenError};
-use crate::format::{Kind, Mark, Number, Sequence, mark_at, new_header};
+use crate::format::{Kind, Mark, Number, Sequence, new_header};
 use crate::journal::Torn;
 use crate::list::{List, Tip};
 use crate::storage::{Storage, StoredFile, read_full, write_full};
@@ -155,16 +155,13 @@ impl<F: StoredFile> Draft<F> {
         journal: &Path,
     ) -> io::Result<List<F>> {
         let mut put = || {
-            let List { file, number, tip, durable, marks } = &mut self.list;
-            file.sync()?;
-            let mark = Mark { durable: tip.sequence, length: tip.length };
+            let Tip { length, sequence, .. } = self.list.tip;
+            self.list.file.sync()?;
             for _ in 0..2 {
-                let (place, bytes) = mark_at(*number, *marks, mark);
-                write_full(file, place, &bytes)?;
-                *marks += 1;
+                self.list.write_mark(Mark { durable: sequence, length })?;
             }
-            file.sync()?;
-            *durable = tip.sequence;
+            self.list.file.sync()?;
+            self.list.durable = sequence;
             storage.rename(&self.path, journal)
         };
         match put() {

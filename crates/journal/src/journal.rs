@@ -2,7 +2,7 @@
 
 use crate::error::{AppendError, OpenError, Unreadable};
 use crate::files::{Draft, locked, remove_leftovers, set_aside};
-use crate::format::{Header, Kind, Mark, Number, Sequence, mark_at};
+use crate::format::{Header, Kind, Mark, Number, Sequence};
 use crate::list::{List, Tip};
 use crate::scan::{self, Record, Rest};
 use crate::storage::{Storage, StoredFile, write_full};
@@ -184,10 +184,8 @@ impl<S: Storage> Journal<S> {
         // What was replaced meanwhile was synced as a whole.
         if job.number == self.list.number && job.mark.durable > self.list.durable {
             self.list.durable = job.mark.durable;
-            let (place, bytes) = mark_at(job.number, self.list.marks, job.mark);
-            self.list.marks += 1;
             // It only makes damage easier to tell; records carry the same number.
-            let _ = write_full(&self.list.file, place, &bytes);
+            let _ = self.list.write_mark(job.mark);
         }
         Ok(())
     }

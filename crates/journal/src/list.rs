@@ -1,7 +1,9 @@
 //! A list of records in a file that is being written.
 
 use crate::error::AppendError;
-use crate::format::{Chain, HEADER, Head, Kind, LONGEST, Number, Sequence};
+use crate::format::{Chain, HEADER, Head, Kind, LONGEST, Mark, Number, Sequence, mark_at};
+use crate::storage::{StoredFile, write_full};
+use std::io;
 
 /// A file and where it ends.
 #[derive(Debug)]
@@ -13,6 +15,15 @@ pub(crate) struct List<F> {
     pub(crate) durable: Sequence,
     /// The number of marks that were written.
     pub(crate) marks: u64,
+}
+
+impl<F: StoredFile> List<F> {
+    /// Writes into the header which record was synced last. Each call takes the other of two places.
+    pub(crate) fn write_mark(&mut self, mark: Mark) -> io::Result<()> {
+        let (place, bytes) = mark_at(self.number, self.marks, mark);
+        self.marks += 1;
+        write_full(&self.file, place, &bytes)
+    }
 }
 
 /// The end of a list.

@@ -22,8 +22,8 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
     let mut results: Vec<(Protocol, RunResult)> = Vec::new();
     for protocol in Protocol::BOTH {
         let folder = format!("controller-{}", protocol.name().to_lowercase());
-        // Each rate takes about a second, and 8 doublings at most lead to the highest: the search ends
-        // in half a minute at worst.
+        // Each trial takes about a second. The search doubles the rate 8 times at most, and then needs 20
+        // to 30 trials for its bracket.
         let (low, high, precision, measure) = match stage.quick {
             true => ("50", "400", "0.5", "200ms"),
             false => ("250", "64k", "0.25", "400ms"),
