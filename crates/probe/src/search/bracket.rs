@@ -283,7 +283,7 @@ impl Bracket {
             (None, Some(lossy)) => {
                 let lower = lossy / 2.0;
                 let due = self.votes.wanted as f64 * lower / self.rate;
-                match lower < self.range.low / DEEPEST || due < LEAST_DUE {
+                match lower < self.deepest() || due < LEAST_DUE {
                     true => self.finish(Method::NothingPassed),
                     false => self.go(self.stage, lower),
                 }
@@ -296,11 +296,7 @@ impl Bracket {
                 self.go(Stage::Halving, f64::midpoint(free, lossy));
             }
             // What piles up is overlooked up to a share, so that a rate just above passes as well.
-            (Some(free), Some(_)) => {
-                let below = self.below() * free;
-                self.free = Some(below);
-                self.go(Stage::VotingLow, below);
-            }
+            (Some(free), Some(_)) => self.vote_on_the_lower_end(self.below() * free),
         }
     }
 
@@ -357,7 +353,7 @@ impl Bracket {
             return;
         }
         let below = self.below() * measured.low;
-        match below >= self.range.low / DEEPEST && self.is_steady(&measured) {
+        match below >= self.deepest() && self.is_steady(&measured) {
             true => self.go(Stage::CheckingLow(measured), below),
             false => self.halve(),
         }
@@ -370,6 +366,11 @@ impl Bracket {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
         let by_gap = measured.high - measured.rate - measured.student;
         self.answered >= KEPT_UP * measured.rate - by_chance - by_gap
+    }
+
+    /// The lowest rate that may be tried.
+    fn deepest(&self) -> f64 {
+        self.range.low / DEEPEST
     }
 
     /// The factor at which the lower end is checked: the bracket ends there.
@@ -471,14 +472,21 @@ impl Bracket {
                     self.fails_at(self.rate);
                 }
                 self.moves += 1;
-                self.free = Some(lower);
-                match lower < self.range.low / DEEPEST {
-                    true => {
-                        self.free = None;
-                        self.finish(Method::NothingPassed);
-                    }
-                    false => self.go(Stage::VotingLow, lower),
-                }
+                self.vote_on_the_lower_end(lower);
+            }
+        }
+    }
+
+    /// Moves the lower end to a rate, on which votes are taken next, unless it is too low to be tried.
+    fn vote_on_the_lower_end(&mut self, rate: f64) {
+        match rate < self.deepest() {
+            true => {
+                self.free = None;
+                self.finish(Method::NothingPassed);
+            }
+            false => {
+                self.free = Some(rate);
+                self.go(Stage::VotingLow, rate);
             }
         }
     }
