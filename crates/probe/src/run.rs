@@ -326,9 +326,9 @@ fn run_all(
             runner.sweep(&rate, &[config.switches.count])?;
         }
         PlanKind::Sweep { rates, switches } => runner.sweep(rates, switches)?,
-        PlanKind::Search { low, high, precision, loss } => {
-            let (low, high, precision, loss) = (*low, *high, *precision, *loss);
-            let range = Range { low, high, precision, loss, switches: config.switches.count };
+        &PlanKind::Search { low, high, precision, rough, loss } => {
+            let switches = config.switches.count;
+            let range = Range { low, high, precision, is_rough: rough, loss, switches };
             runner.search(LossFreeSearch::new(range))?;
         }
         // Its trials are other ones; see [`crate::rfc8456::run()`].

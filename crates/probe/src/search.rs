@@ -54,6 +54,8 @@ pub struct Range {
     pub high: f64,
     /// The width that the bracket shall have, as a fraction of the rate.
     pub precision: f64,
+    /// Whether the bracket is left as the first trials show it, without a confidence.
+    pub is_rough: bool,
     /// The share of packet-ins without an answer that counts as loss-free.
     pub loss: f64,
     /// The number of switches that are offered the rate each.
@@ -71,6 +73,7 @@ impl Range {
             precision: self.precision.clamp(0.001, 1.0),
             loss: self.loss.clamp(0.0, 1.0),
             switches: self.switches.max(1),
+            ..self
         }
     }
 }
@@ -344,6 +347,9 @@ impl LossFreeSearch {
                 all * measured.low,
                 all * measured.high
             ),
+            Method::Rough => "It was found by halving, from one trial at each rate: a rough search states no \
+                 confidence."
+                .to_owned(),
             Method::ByVotes => "The answers under overload do not show the rate, so that it was found by \
                  halving; at each end at least six of six, or nine of ten, fresh trials agreed."
                 .to_owned(),

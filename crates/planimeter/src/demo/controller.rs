@@ -22,8 +22,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
     let mut results: Vec<(Protocol, RunResult)> = Vec::new();
     for protocol in Protocol::BOTH {
         let folder = format!("controller-{}", protocol.name().to_lowercase());
-        // Each trial takes about a second. The search doubles the rate 8 times at most, and then needs 20
-        // to 30 trials for its bracket.
+        // Each trial takes about a second. The search doubles the rate 8 times at most.
         let (low, high, precision, measure) = match stage.quick {
             true => ("50", "400", "0.5", "200ms"),
             false => ("250", "64k", "0.25", "400ms"),
@@ -36,6 +35,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
                 ("plan.low", low),
                 ("plan.high", high),
                 ("plan.precision", precision),
+                ("plan.rough", "true"),
                 ("traffic.arrivals", "exponential"),
                 ("timing.settle", "200ms"),
                 ("timing.warm-up", "100ms"),

@@ -390,8 +390,8 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
         return;
     }
     let sweep = ["plan.rates", "plan.switches"].map(|key| (key, "sweep"));
-    let search =
-        ["plan.low", "plan.high", "plan.precision", "plan.loss"].map(|key| (key, "search"));
+    let search = ["plan.low", "plan.high", "plan.precision", "plan.rough", "plan.loss"]
+        .map(|key| (key, "search"));
     for (key, kind) in sweep.into_iter().chain(search) {
         if report.is_given(key) {
             report.conflict(

@@ -114,6 +114,7 @@ pub(super) struct PlanDraft {
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) precision: f64,
+    pub(super) rough: bool,
     pub(super) loss: f64,
     pub(super) thresholds: Thresholds,
 }
@@ -275,6 +276,7 @@ impl Draft {
             low: self.plan.low,
             high: self.plan.high,
             precision: self.plan.precision,
+            rough: self.plan.rough,
             loss: self.plan.loss,
         };
         let plan = Plan {

@@ -471,6 +471,8 @@ pub enum PlanKind {
         high: f64,
         /// Stop when the bracket is this narrow, as a fraction of the rate.
         precision: f64,
+        /// Try each rate once, and state no confidence.
+        rough: bool,
         /// Loss tolerated as "loss-free", as a fraction.
         loss: f64,
     },

@@ -12,6 +12,8 @@
 //!   on both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %), and at the
 //!   lower end the answers of all of them together must keep up. An end that is not confirmed moves
 //!   outwards.
+//!
+//! A rough search does neither: it halves the bracket and states no confidence.
 
 use statistics::{Confidence, mean, standard_deviation, student_t};
 
@@ -146,6 +148,8 @@ pub(super) enum Method {
     LimitedByProbe,
     ByMeasurement(Measured),
     ByVotes,
+    /// By halving alone.
+    Rough,
 }
 
 /// The state of the bracket. Rates are packet-ins per second and switch.
@@ -288,13 +292,19 @@ impl Bracket {
                     false => self.go(self.stage, lower),
                 }
             }
-            (Some(free), Some(_)) if self.stage == Stage::Searching && !self.by_probe => {
+            (Some(free), Some(_))
+                if self.stage == Stage::Searching && !self.by_probe && !self.range.is_rough =>
+            {
                 let overload = OVERLOAD * self.answered.max(free);
                 self.go(Stage::Measuring { raises: 0 }, overload.min(self.range.high));
             }
             (Some(free), Some(lossy)) if lossy - free > self.width() * lossy => {
                 self.go(Stage::Halving, f64::midpoint(free, lossy));
             }
+            (Some(_), Some(_)) if self.range.is_rough => self.finish(match self.by_probe {
+                true => Method::LimitedByProbe,
+                false => Method::Rough,
+            }),
             // What piles up is overlooked up to a share, so that a rate just above passes as well.
             (Some(free), Some(_)) => self.vote_on_the_lower_end(self.below() * free),
         }
@@ -381,7 +391,10 @@ impl Bracket {
     /// The width to which the bracket is halved, as a share of its upper end: with the room below its
     /// lower end it is as wide as asked for.
     fn width(&self) -> f64 {
-        self.range.precision - (1.0 - self.below())
+        match self.range.is_rough {
+            true => self.range.precision,
+            false => self.range.precision - (1.0 - self.below()),
+        }
     }
 
     /// Takes note that the controller keeps up with what was to be more than it takes.

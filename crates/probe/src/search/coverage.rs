@@ -311,7 +311,14 @@ fn searches(kind: Kind) -> Searches {
     for seed in 0..SEARCHES {
         let mut random = StdRng::seed_from_u64(seed);
         let cap = 40.0 * 4f64.powf(random.random::<f64>());
-        let range = Range { low: 10.0, high: 640.0, precision: 0.05, loss: 0.0, switches: 1 };
+        let range = Range {
+            low: 10.0,
+            high: 640.0,
+            precision: 0.05,
+            is_rough: false,
+            loss: 0.0,
+            switches: 1,
+        };
         let mut search = LossFreeSearch::new(range);
         while let Some(rate) = search.bracket.next_rate() {
             let rate = search.next_rate().filter(|next| *next == rate || search.again.is_some());

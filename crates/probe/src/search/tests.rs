@@ -22,7 +22,7 @@ pub(super) fn observation(rate: f64, loss: f64) -> Observation {
 
 /// A search over rates of one switch.
 fn search_over(low: f64, high: f64, precision: f64, loss: f64) -> LossFreeSearch {
-    LossFreeSearch::new(Range { low, high, precision, loss, switches: 1 })
+    LossFreeSearch::new(Range { low, high, precision, is_rough: false, loss, switches: 1 })
 }
 
 /// A controller that answers up to a capacity and drops the rest.
@@ -64,7 +64,14 @@ fn rates_double_and_the_answers_under_overload_are_measured() {
 
 #[test]
 fn repetitions_vote_and_totals_are_over_all_switches() {
-    let range = Range { low: 100.0, high: 100_000.0, precision: 0.1, loss: 0.0, switches: 16 };
+    let range = Range {
+        low: 100.0,
+        high: 100_000.0,
+        precision: 0.1,
+        is_rough: false,
+        loss: 0.0,
+        switches: 16,
+    };
     let mut search = LossFreeSearch::new(range);
     let mut controller = capacity(16.0 * 700.0);
     while let Some(rate) = search.next_rate() {
@@ -445,6 +452,29 @@ fn the_knee_leaves_out_trials_with_a_backlog() {
     }
     let knee = search.result().knee_rate.expect("a knee");
     assert!((knee / 5000.0 - 1.0).abs() < 0.1, "{knee}");
+}
+
+#[test]
+fn a_rough_search_tries_each_rate_once_and_states_no_confidence() {
+    let rough = Range {
+        low: 100.0,
+        high: 100_000.0,
+        precision: 0.25,
+        is_rough: true,
+        loss: 0.0,
+        switches: 1,
+    };
+    let mut search = LossFreeSearch::new(rough);
+    let rates = run(&mut search, capacity(1200.0));
+    assert!(rates.len() <= 10, "{rates:?}");
+    let mut once = rates.clone();
+    once.sort_by(f64::total_cmp);
+    once.dedup();
+    assert_eq!(once.len(), rates.len(), "{rates:?}");
+    let result = search.result();
+    assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(1200.0), Some(1600.0)));
+    assert_eq!(result.confidence, None);
+    assert!(result.loss_free_method.contains("one trial at each rate"), "{result:?}");
 }
 
 #[test]

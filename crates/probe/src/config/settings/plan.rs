@@ -120,6 +120,19 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         ..BASE
     },
     Setting {
+        key: "plan.rough",
+        flag: "search-rough",
+        value_name: "BOOLEAN",
+        kind: Kind::Flag,
+        default: "false",
+        example: "true",
+        summary: "A search tries each rate once and states no confidence",
+        manual: "The bracket is halved until it is narrow enough, and no fresh trials confirm its ends. \
+            This takes half as many trials or fewer; one trial that failed or passed by chance moves the bracket.",
+        slot: |draft| &mut draft.plan.rough,
+        ..BASE
+    },
+    Setting {
         key: "plan.loss",
         flag: "search-loss",
         value_name: "FRACTION",

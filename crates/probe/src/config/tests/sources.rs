@@ -111,7 +111,7 @@ fn a_sweep_varies_one_thing_or_two() {
     assert_eq!(chosen.traffic.rate, 125.0);
     assert_eq!(
         kind("plan = { kind = \"search\", low = 5, high = \"1k\", loss = 0.01 }\n"),
-        PlanKind::Search { low: 5.0, high: 1000.0, precision: 0.05, loss: 0.01 }
+        PlanKind::Search { low: 5.0, high: 1000.0, precision: 0.05, rough: false, loss: 0.01 }
     );
 }
 
