@@ -79,16 +79,19 @@ fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
             "Controller over {name}: it answered at most {most} from {SWITCHES} switches, and some were lost at every rate."
         ));
     };
+    // With random arrivals the rate that was answered may be a little below the one that was offered.
+    let more = match search.maximum_received_rate > loss_free {
+        true => format!("and {most} at most; "),
+        false => String::new(),
+    };
     let end = match (search.lossy_rate, search.limited_by_probe) {
-        (None, _) => {
+        (None, false) => {
             "which is the highest rate that was offered, so that its limit lies beyond".to_owned()
         }
-        (Some(_), true) => format!(
-            "and {most} at most; the probe was the limit there, so that the controller may take more"
-        ),
-        (Some(lossy), false) => {
-            format!("and {most} at most: beyond is its limit, seen at {}", rate(lossy))
+        (_, true) => {
+            format!("{more}the probe was the limit above, so that the controller may take more")
         }
+        (Some(lossy), false) => format!("{more}its limit was seen at {}", rate(lossy)),
     };
     let offered =
         |point: &&Point| point.offered_rate.is_some_and(|rate| rate <= loss_free * (1.0 + 1e-9));
