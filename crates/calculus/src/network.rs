@@ -48,6 +48,7 @@ mod copies;
 mod cycles;
 mod derivation;
 pub mod describe;
+mod elements;
 #[cfg(feature = "formats")]
 pub mod format;
 mod model;
@@ -68,12 +69,12 @@ pub use analysis::{Analyser, Analysis, AnalysisError, ClassBound, FlowBound, Ser
 pub use assess::{Assessed, Contradiction};
 pub use clocks::{Clocks, ClocksError};
 pub use derivation::Derivation;
+pub use elements::{
+    Flow, FlowId, Link, ModelError, Multiplexing, Part, Priority, Regulator, Server, ServerId, Unit,
+};
 #[cfg(feature = "formats")]
 pub use format::{Format, FormatError};
-pub use model::{
-    Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Part, Priority,
-    Regulator, Server, ServerId, Unit,
-};
+pub use model::{Network, NetworkBuilder};
 pub use port::{Port, PortError};
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
 pub use simulation::{Observation, ServerObservation, Trajectory, observe, simulate};

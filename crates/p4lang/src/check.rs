@@ -37,6 +37,8 @@ mod operator;
 mod overload;
 mod parameter;
 mod parser_state;
+mod postponed;
+mod signature;
 mod size;
 mod statement;
 mod table;

@@ -4,8 +4,8 @@
 use provenance::Provenance;
 
 use crate::format::{plural, printable};
-use crate::page::{Page, Text};
-use crate::terminal::{Layout, Paint};
+use crate::terminal::grid::Paint;
+use crate::terminal::layout::Layout;
 
 /// The kind of an alarm, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,30 +79,16 @@ pub(crate) fn text(alarms: &[Alarm], layout: Layout) -> String {
     out
 }
 
-/// The alarms as cards of a page.
-pub(crate) fn raise(page: &mut Page, alarms: impl IntoIterator<Item = Alarm>) {
-    for alarm in alarms {
-        page.alarm(alarm);
-    }
-}
-
 pub(crate) fn worst_first(alarms: &[Alarm]) -> Vec<&Alarm> {
     let mut sorted: Vec<&Alarm> = alarms.iter().collect();
     sorted.sort_by_key(|alarm| alarm.kind);
     sorted
 }
 
-impl Alarm {
-    /// The lines of its card.
-    pub(crate) fn lines(&self) -> Vec<Text> {
-        vec![Text::strong(self.text.as_str()), self.more.as_str().into()]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{Block, Tone};
+    use crate::page::{Block, Page, Tone};
 
     #[test]
     fn the_worst_stands_first_and_nothing_is_good_below_it() {
@@ -117,7 +103,7 @@ mod tests {
         let mut page = Page::new("Planimeter", "A run");
         page.lead(Block::card(Tone::Good, "fast"));
         assert!(page.html().contains("card good"));
-        raise(&mut page, alarms);
+        page.raise(alarms);
         let html = page.html();
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} is not in {html}"));
         assert!(

@@ -7,7 +7,7 @@ use probe::outcome::{Completion, Point, RankOutcome, RunResult, SearchOutcome};
 use crate::alarm::{self, Alarm};
 use crate::format::{duration, figure, plural, printable, setting, whole};
 pub(crate) use crate::notes::notes;
-use crate::terminal::threshold_value;
+use probe::metrics::Metric;
 use statistics::Unit;
 
 /// The name of a protocol as people write it.
@@ -274,4 +274,13 @@ pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
 /// Least and greatest.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+}
+/// The value that a threshold was held against, in the unit of its metric.
+pub(crate) fn threshold_value(condition: &str, value: Option<f64>) -> String {
+    let Some(value) = value else { return "no value".to_owned() };
+    let name = condition
+        .split(|c: char| c.is_whitespace() || "<>=!".contains(c))
+        .find(|word| !word.is_empty());
+    let unit = name.and_then(Metric::by_name).map_or(Unit::Index, |metric| metric.unit);
+    figure(value, unit)
 }

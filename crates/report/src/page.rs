@@ -27,7 +27,7 @@ use provenance::Provenance;
 use crate::alarm::Alarm;
 use crate::format::{command_line, duration, printable};
 use crate::notes;
-use crate::terminal::Paint;
+use crate::terminal::grid::Paint;
 
 /// The folder of figures, for [`Block::files`].
 pub const FIGURE_FILES: (&str, &str) =
@@ -186,6 +186,11 @@ impl Page {
     /// Bad news, which stand above all else, worst first.
     pub(crate) fn alarm(&mut self, alarm: Alarm) {
         self.alarms.push(alarm);
+    }
+
+    /// Several pieces of bad news.
+    pub(crate) fn raise(&mut self, alarms: impl IntoIterator<Item = Alarm>) {
+        self.alarms.extend(alarms);
     }
 
     /// What stands above all sections: what was found, at a glance.

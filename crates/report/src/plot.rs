@@ -12,6 +12,7 @@ mod drawing;
 mod file_svg;
 mod font;
 mod forest;
+mod frame;
 mod graph;
 mod heat;
 mod intervals;

@@ -31,7 +31,7 @@ pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     if provenance.shares.is_empty() {
         return;
     }
-    alarm::raise(page, alarm::missing(provenance));
+    page.raise(alarm::missing(provenance));
     // Facts rather than notes, of which those that differ in numbers only become one.
     let fact =
         |share: &Share| (Text::from(printable(&share.who())), Text::from(printable(&share.what())));

@@ -5,60 +5,18 @@
 //! wrapped.
 
 mod detail;
-mod grid;
+pub(crate) mod grid;
+pub(crate) mod layout;
 mod sweep;
 
-use probe::metrics::Metric;
 use probe::outcome::{RunResult, Saturated};
 use statistics::Unit;
 
 use crate::alarm::{self, Alarm};
-use crate::format::{capital, duration, figure, optional, printable};
+use crate::format::{capital, duration, optional, printable};
 use crate::{describe, verdict};
 pub(crate) use grid::{Cell, Column, Grid, Paint, wrap};
-
-/// Where a table is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Columns of the terminal. Tables fit from 80 columns on; fewer are treated as 80.
-    pub width: usize,
-    /// Whether to use colour. Give `false` unless standard output is a terminal and `NO_COLOR` is
-    /// unset.
-    pub colour: bool,
-}
-
-impl Layout {
-    pub(crate) fn columns(self) -> usize {
-        // Beyond this, eyes lose the row.
-        self.width.clamp(80, 160)
-    }
-
-    pub(crate) fn paint(self, text: &str, paint: Paint) -> String {
-        if self.colour { paint.around(text) } else { text.to_owned() }
-    }
-
-    /// A heading above figures.
-    pub(crate) fn heading(self, text: &str) -> String {
-        format!("\n{}", self.paragraph("", text, Paint::Strong))
-    }
-
-    /// Text that is wrapped to fit, behind a lead; further lines are indented as far. Ends with a newline.
-    #[must_use]
-    pub fn text(self, lead: &str, text: &str) -> String {
-        self.paragraph(lead, text, Paint::Plain)
-    }
-
-    /// Wrapped text with a hanging indent: `lead` stands before the first line.
-    pub(crate) fn paragraph(self, lead: &str, text: &str, paint: Paint) -> String {
-        let indent = lead.chars().count();
-        let mut out = String::new();
-        for (number, line) in wrap(text, self.columns() - indent).iter().enumerate() {
-            let lead = if number == 0 { lead.to_owned() } else { " ".repeat(indent) };
-            out.push_str(&format!("{lead}{}\n", self.paint(line, paint)));
-        }
-        out
-    }
-}
+pub use layout::Layout;
 
 /// The result as text that fits the terminal: one row per point of a sweep, all details of a
 /// single point. Ends with a newline.
@@ -169,7 +127,7 @@ fn thresholds(result: &RunResult, layout: Layout) -> String {
         let mut row = vec![
             Cell::painted(word, paint),
             Cell::new(printable(&threshold.condition)),
-            Cell::new(threshold_value(&threshold.condition, threshold.value)),
+            Cell::new(describe::threshold_value(&threshold.condition, threshold.value)),
             Cell::new(threshold.remark.as_deref().map_or_else(String::new, printable)),
         ];
         if several {
@@ -190,16 +148,6 @@ fn thresholds(result: &RunResult, layout: Layout) -> String {
         }
     };
     layout.heading(&heading) + &grid.render(layout)
-}
-
-/// The value that a threshold was held against, in the unit of its metric.
-pub(crate) fn threshold_value(condition: &str, value: Option<f64>) -> String {
-    let Some(value) = value else { return "no value".to_owned() };
-    let name = condition
-        .split(|c: char| c.is_whitespace() || "<>=!".contains(c))
-        .find(|word| !word.is_empty());
-    let unit = name.and_then(Metric::by_name).map_or(Unit::Index, |metric| metric.unit);
-    figure(value, unit)
 }
 
 pub(crate) fn paint_of(side: Saturated) -> Paint {

@@ -6,7 +6,8 @@
 //! compared packet by packet in a run of their own before, and not while the clock runs. So are flows whose packets draw random
 //! numbers, even where two draws came out alike; in the run before, both ways draw the same numbers, so that a difference is one.
 
-use crate::traffic::{TrafficError, Workload};
+use crate::traffic::Workload;
+use crate::traffic::error::TrafficError;
 use foldhash::{HashSet, HashSetExt, quality};
 use ir::{ExternType, Program, UpdateMethod};
 use pipeline::{Output, Path, Processor, RunError, Switch};

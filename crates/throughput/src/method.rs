@@ -1,7 +1,7 @@
 //! Messages by which packets change the entries that they hit (Simon et al., ANCS 2021, section 5), in a running program:
 //! they go to a controller through loopback TCP, and the entry is written when they come back.
 
-use crate::traffic::TrafficError;
+use crate::traffic::error::TrafficError;
 use ir::{Program, Replicas, Table, UpdateMethod};
 use pipeline::{Core, Switch};
 use std::sync::Arc;

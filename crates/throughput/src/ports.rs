@@ -7,20 +7,24 @@
 //! comes back is the n-th that was due, if none is lost. A worker that sends each packet back as it is, on the same ports,
 //! says what the ports give at most.
 
+pub(crate) mod io;
+
+pub use self::io::{Io, PortError};
 use crate::check::{Expected, NOW};
 use crate::packets::Packets;
 use crate::run::{Case, Findings, Latency, Progress, Settings, Stage, pin, prepare, so_far};
 use crate::times::{self, Times};
-use crate::traffic::{TrafficError, Workload};
+use crate::traffic::Workload;
+use crate::traffic::error::TrafficError;
 use hdrhistogram::Histogram;
-use packetio::namespace::{Namespace, NamespaceError};
+use packetio::namespace::Namespace;
 use packetio::pcap::{self, CaptureReader, CaptureWriter, LinkType};
-use packetio::{BURST, Burst, OpenError, Queue, Transmitted, af_packet, xdp};
+use packetio::{BURST, Burst, Queue, Transmitted, af_packet, xdp};
 use pipeline::{Batch, Core, Processor};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tables::machine::thread_time;
@@ -38,60 +42,6 @@ const MTU: u32 = 1500;
 const SENT: usize = 64;
 /// Packets of a capture.
 const CAPTURED: usize = 1 << 16;
-
-/// Where packets come from and go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Io {
-    /// Slots in memory, as a card leaves them: see [`crate::run`].
-    #[default]
-    Memory,
-    /// Packet sockets on a pair of virtual interfaces, in a network namespace that is made for the run.
-    Veth,
-    /// XDP sockets on such a pair.
-    Xdp,
-    /// Capture files: the packets are in one, and what leaves goes to another.
-    Pcap,
-    /// DPDK's devices in shared memory.
-    Dpdk,
-}
-
-impl Io {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Memory, Self::Veth, Self::Xdp, Self::Pcap, Self::Dpdk];
-
-    /// As flags and results call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Veth => "veth",
-            Self::Xdp => "xdp",
-            Self::Pcap => "pcap",
-            Self::Dpdk => "dpdk",
-        }
-    }
-}
-
-/// Why there are no such ports.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PortError {
-    /// There is no place for interfaces.
-    #[error(transparent)]
-    Namespace(#[from] NamespaceError),
-    /// A port cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// A capture cannot be read.
-    #[error(transparent)]
-    Capture(#[from] pcap::CaptureError),
-    /// A file cannot be made.
-    #[error("a capture in the directory for temporary files: {0}")]
-    File(#[from] io::Error),
-    /// It is not there.
-    #[error("{0}")]
-    Missing(&'static str),
-}
 
 /// Measures a workload between ports, on one core beside the generator's.
 ///

@@ -16,10 +16,11 @@ pub use table_access::TableAccess;
 
 use crate::check::{self, Comparison, Digest, Expected, NOW};
 use crate::method::{self, Changes};
-use crate::ports::Io;
+use crate::ports::io::Io;
 use crate::ring::Ring;
 use crate::times::{self, Times};
-use crate::traffic::{TrafficError, Workload};
+use crate::traffic::Workload;
+use crate::traffic::error::TrafficError;
 use hdrhistogram::Histogram;
 use ir::UpdateMethod;
 use packetio::BURST;

@@ -23,7 +23,8 @@ use std::{fmt, iter};
 
 use super::arrival::{Bounder, Common};
 use super::derivation::{Derivation, Step};
-use super::model::{FlowId, Network, Priority, ServerId};
+use super::elements::{FlowId, Priority, ServerId};
+use super::model::Network;
 use super::operations;
 use super::port::PortError;
 use super::settings::{FlowOfInterest, Settings};

@@ -1,7 +1,7 @@
 //! Bounds beside runs: what was proven from above and what was seen from below.
 
 use super::analysis::{Analyser, Analysis, AnalysisError, FlowBound};
-use super::model::FlowId;
+use super::elements::FlowId;
 use super::simulation::{Trajectory, simulate};
 use super::unbounded::Reason;
 use crate::Extended;

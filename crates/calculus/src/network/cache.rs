@@ -11,7 +11,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::model::{FlowId, ServerId};
+use super::elements::{FlowId, ServerId};
 use super::sets::GroupKey;
 use super::settings::ArrivalBound;
 

@@ -8,7 +8,8 @@
 //! and what is served is at least beta((t - eta) / rho), and beta(t - 2 Delta). Bounds of the network with these curves are
 //! in true time.
 
-use super::model::{Flow, Network, Server};
+use super::elements::{Flow, Server};
+use super::model::Network;
 use super::operations;
 use crate::{AlgebraError, Curve, Extended, Rational};
 

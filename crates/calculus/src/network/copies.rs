@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::model::{Flow, FlowId, ModelError, Server, ServerId};
+use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 
 /// Which flows are copies of each other, and where.
 #[derive(Clone, Debug, Default)]

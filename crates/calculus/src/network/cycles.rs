@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::model::{FlowId, Network, ServerId};
+use super::elements::{FlowId, ServerId};
+use super::model::Network;
 use super::sets::Group;
 use super::{AnalysisError, operations};
 use crate::{Curve, interrupt};

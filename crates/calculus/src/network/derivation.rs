@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::arrival::LeftOver;
 use super::cycles::KnownArrival;
 use super::describe;
-use super::model::{FlowId, Network, ServerId};
+use super::elements::{FlowId, ServerId};
+use super::model::Network;
 use super::sets::Group;
 use crate::{Curve, Extended};
 

@@ -20,7 +20,7 @@ use std::fmt;
 pub(super) use gates::openings;
 pub(super) use placed::Ports;
 
-use super::model::{Multiplexing, Priority, Server};
+use super::elements::{Multiplexing, Priority, Server};
 use crate::excerpt::excerpt;
 use crate::{AlgebraError, Curve, CurveError, Rational};
 

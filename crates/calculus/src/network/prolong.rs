@@ -12,7 +12,7 @@
 //! is less: so what the aggregate brought by the last of these times bounds what all its flows took away.
 //! The times do not depend on who is prolonged, so that the maximum of left-over services with and without it is one.
 
-use super::model::{FlowId, ServerId};
+use super::elements::{FlowId, ServerId};
 
 /// Ways to prolong that are all tried.
 const VARIANTS: usize = 64;

@@ -20,7 +20,8 @@
 use std::collections::BTreeMap;
 
 use super::AnalysisError;
-use super::model::{FlowId, Multiplexing, Network, Priority, Regulator, ServerId};
+use super::elements::{FlowId, Multiplexing, Priority, Regulator, ServerId};
+use super::model::Network;
 use super::settings::Settings;
 
 /// Checks that every interleaved regulator is behind a system that keeps the order of its packets.

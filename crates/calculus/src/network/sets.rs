@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::cache::Cache;
-use super::model::{FlowId, Network, Priority, ServerId};
+use super::elements::{FlowId, Priority, ServerId};
+use super::model::Network;
 use super::{AnalysisError, operations, simple};
 use crate::{Curve, Rational};
 

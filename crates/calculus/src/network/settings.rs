@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::model::{Multiplexing, Server};
+use super::elements::{Multiplexing, Server};
 use crate::Rational;
 
 /// Whether cross traffic, while it is bounded on the path that it shares with the flow of

@@ -31,7 +31,8 @@ pub use packets::{Observation, ServerObservation, observe};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use self::process::Process;
-use super::model::{FlowId, Multiplexing, Network, Part, Priority, ServerId};
+use super::elements::{FlowId, Multiplexing, Part, Priority, ServerId};
+use super::model::Network;
 use super::settings::Settings;
 use crate::{Extended, Rational, interrupt};
 

@@ -1,6 +1,7 @@
 //! Loads of servers.
 
-use super::model::{Network, ServerId};
+use super::elements::ServerId;
+use super::model::Network;
 use crate::Extended;
 
 /// Traffic of a server in the long run against its service.

@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::model::{FlowId, Network, ServerId};
+use super::elements::{FlowId, ServerId};
+use super::model::Network;
 use super::stability::Load;
 use crate::{Extended, Rational};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::analysis::{Analyser, Analysis, AnalysisError};
-use super::model::{FlowId, Multiplexing};
+use super::elements::{FlowId, Multiplexing};
 use super::settings::{FlowOfInterest, Settings};
 
 /// Flows that are tried before an analysis counts as one that does not apply.

@@ -1,26 +1,13 @@
 //! PNA: a packet that misses may add an entry (PNA 0.7, "Tables with add-on-miss capability").
 
-use std::sync::Arc;
-
 use super::checker::Checker;
+use super::postponed::AddEntryCall;
 use super::{Call, Constant, Type};
 use crate::ast::{
     Argument, DeclarationId, DeclarationKind, Direction, Expression, Parameter, TablePropertyKind,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
-
-/// A call of `add_entry` in an action.
-#[derive(Debug)]
-pub(super) struct AddEntryCall {
-    /// The action around it.
-    action: DeclarationId,
-    span: Span,
-    /// Where the name of the entry's action stands, and the name if it is known.
-    name: Option<(Span, Option<Arc<str>>)>,
-    /// The type of what is given for that action's parameters.
-    given: Type,
-}
 
 impl Checker<'_, '_> {
     /// Keeps a call of `add_entry` until all tables are known.

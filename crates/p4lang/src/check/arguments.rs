@@ -3,38 +3,11 @@
 use std::collections::HashSet;
 
 use super::checker::{Checker, Info};
-use super::{Bindings, BoundArgument, Callee, Type};
-use crate::ast::{self, Argument, Direction, ExpressionKind, Name, Parameter, TypeParameter};
+use super::signature::{Formal, Signature, Style};
+use super::{Bindings, BoundArgument, Type};
+use crate::ast::{self, Argument, Direction, ExpressionKind, Name, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
-
-/// What can be called.
-pub(super) struct Signature<'program> {
-    pub(super) callee: Callee,
-    pub(super) name: String,
-    pub(super) type_parameters: &'program [TypeParameter],
-    pub(super) parameters: Vec<Formal<'program>>,
-    pub(super) return_type: Type,
-    pub(super) style: Style,
-}
-
-/// A parameter with its type in this use.
-#[derive(Clone)]
-pub(super) struct Formal<'program> {
-    pub(super) parameter: &'program Parameter,
-    pub(super) ty: Type,
-}
-
-/// Rules for arguments differ.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
-    /// Functions, methods, `apply`: no direction means known at compile time.
-    Function,
-    /// Actions: no direction means `in`.
-    Action,
-    /// Constructors: everything is known at compile time.
-    Constructor,
-}
 
 /// The result of [`Checker::match_arguments`].
 pub(super) struct Matched {

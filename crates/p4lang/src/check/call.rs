@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::arguments::{Signature, Style};
 use super::checker::{Checker, Info, Wanted};
 use super::overload::Overloaded;
+use super::signature::{Signature, Style};
 use super::{Bindings, Call, Callee, Node, Type};
 use crate::ast::{
     self, Argument, DeclarationId, DeclarationKind, Expression, ExpressionKind, Parameter,

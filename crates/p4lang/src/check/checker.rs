@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::add_on_miss::AddEntryCall;
-use super::construct::Constructing;
-use super::direct_externs::DirectCall;
+use super::postponed::Postponed;
+use super::signature::Constructing;
 use super::{Checked, Node, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Expression, ExpressionId, Name};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -47,17 +46,6 @@ pub(super) struct Members {
     pub(super) match_kinds: HashMap<Arc<str>, DeclarationId>,
     /// Of all `error` declarations.
     pub(super) errors: HashMap<Arc<str>, DeclarationId>,
-}
-
-/// What is looked at when the whole program is known.
-#[derive(Debug, Default)]
-pub(super) struct Postponed {
-    /// Calls of PNA's `add_entry`, which name actions of a table.
-    pub(super) add_entry_calls: Vec<AddEntryCall>,
-    /// Calls of direct counters and meters, which belong to a table.
-    pub(super) direct_calls: Vec<DirectCall>,
-    /// Errors only where a known architecture gives match kinds their meaning.
-    pub(super) misfit_entries: Vec<Diagnostic>,
 }
 
 /// The names of one block.

@@ -2,30 +2,16 @@
 
 use std::sync::Arc;
 
-use super::arguments::{Matched, Signature, Style, could_match};
+use super::arguments::{Matched, could_match};
 use super::checker::{Checker, Info, Wanted};
 use super::overload::Overloaded;
+use super::signature::{Open, Signature, Style};
 use super::{Bindings, Call, Callee, Named, Resolution, Type};
 use crate::ast::{
     self, Argument, DeclarationId, DeclarationKind, Expression, ExpressionId, Parameter,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
-
-/// Constructors whose arguments are being looked at.
-#[derive(Default)]
-pub(super) struct Constructing<'program> {
-    /// How many stand around the current place.
-    pub(super) depth: u32,
-    /// Nameless instances whose type arguments may follow from what they are arguments of.
-    open: Vec<Open<'program>>,
-}
-
-struct Open<'program> {
-    expression: ExpressionId,
-    signature: Signature<'program>,
-    span: Span,
-}
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn construct_named(

@@ -4,6 +4,7 @@
 
 use super::Resolution;
 use super::checker::Checker;
+use super::postponed::DirectCall;
 use crate::ast::{DeclarationId, DeclarationKind, Expression, TablePropertyKind};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -18,15 +19,6 @@ const PROPERTIES: [&str; 6] = [
     "counters",
     "meters",
 ];
-
-/// A call of a method of a direct extern.
-#[derive(Debug)]
-pub(super) struct DirectCall {
-    object: DeclarationId,
-    /// The action around it.
-    action: Option<DeclarationId>,
-    span: Span,
-}
 
 impl Checker<'_, '_> {
     /// Keeps a call until all tables are known.

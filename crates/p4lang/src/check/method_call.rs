@@ -1,8 +1,8 @@
 //! Calls of methods: those of externs, and those that the language defines (§8.17 to §8.19, §9).
 
-use super::arguments::{Formal, Signature, Style};
 use super::checker::{Checker, Info};
 use super::overload::Overloaded;
+use super::signature::{Formal, Signature, Style};
 use super::{BoundArgument, Builtin, Call, Callee, Named, Resolution, Type};
 use crate::ast::{self, Argument, DeclarationId, DeclarationKind, Expression, Name};
 use crate::source::Span;

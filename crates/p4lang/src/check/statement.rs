@@ -1,8 +1,8 @@
 //! Statements (§12): what may stand where, and whether control goes on after them.
 
-use super::arguments::Signature;
 use super::checker::{Checker, Info};
 use super::operator::Operands;
+use super::signature::Signature;
 use super::whole_program::root;
 use super::{Call, Constant, DirectApplication, Resolution, Type};
 use crate::ast::{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
-use super::arguments::{Formal, Signature, Style};
 use super::checker::{Checker, Context, Wanted};
+use super::signature::{Formal, Signature, Style};
 use super::{
     ActionCallFacts, ActionFacts, BoundArgument, Callee, Constant, EntryFacts, KeyFacts,
     Resolution, TableFacts, Type,

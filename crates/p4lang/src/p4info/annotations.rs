@@ -11,7 +11,7 @@ use p4runtime::proto::config::{
     StructuredAnnotation, expression, structured_annotation,
 };
 
-use super::{Faults, P4InfoErrorKind};
+use super::fault::{Faults, P4InfoErrorKind};
 use ir::{Annotation, AnnotationBody, AnnotationValue};
 
 /// Annotations whose bodies p4c parses as expressions before it prints them.

@@ -5,10 +5,10 @@
 use p4runtime::proto::v1::{self, WriteRequest, entity, field_match, table_action, update};
 
 use super::bytes::{as_bits, padded};
+use super::fault::{Faults, P4InfoErrorKind};
 use super::objects::field_ids;
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
-use super::{Faults, P4InfoErrorKind};
 use ir::bits::Bits;
 use ir::{Entry, Key, KeySet, MatchKind, Program, Table, Value};
 

@@ -12,10 +12,10 @@ use p4runtime::proto::config::{
 
 use super::annotations::{control_plane_name, find, hidden, identifier, integer, pass, preamble};
 use super::bytes::of_value_in;
+use super::fault::{Faults, P4InfoErrorKind};
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
 use super::types::{TypeCollector, flatten};
-use super::{Faults, P4InfoErrorKind};
 use ir::{
     self, Annotation, CompositeKind, ExternInstance, ExternType, IdleTimeout, MatchKind, Program,
     TableImplementation, Type, UserTypeId, UserTypeKind, Value,

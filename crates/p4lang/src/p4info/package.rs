@@ -4,7 +4,7 @@ use num_traits::ToPrimitive;
 use p4runtime::proto::config::PkgInfo;
 
 use super::annotations::{pairs, pass};
-use super::{Faults, P4InfoErrorKind};
+use super::fault::{Faults, P4InfoErrorKind};
 use ir::{AnnotationValue, Architecture, Program};
 
 pub(super) fn package_info(program: &Program, errors: &mut Faults) -> PkgInfo {

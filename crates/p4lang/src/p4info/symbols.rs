@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::annotations::identifier;
-use super::{Faults, P4InfoErrorKind};
+use super::fault::{Faults, P4InfoErrorKind};
 use ir::Annotation;
 
 /// What an identifier's most significant byte says (P4Runtime specification, section 6.3).

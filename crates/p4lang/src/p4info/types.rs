@@ -14,7 +14,7 @@ use p4runtime::proto::config::{
 
 use super::annotations::{control_plane_name, find, parse_integer, pass};
 use super::bytes::padded;
-use super::{Faults, P4InfoErrorKind};
+use super::fault::{Faults, P4InfoErrorKind};
 use ir::{
     Annotation, AnnotationBody, Composite, CompositeKind, Field, Program, Type, TypeId, UserType,
     UserTypeId, UserTypeKind,

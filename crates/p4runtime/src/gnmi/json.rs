@@ -6,11 +6,11 @@
 use serde_json::{Map, Value};
 
 use super::{
-    Seen,
     form::{self, Form, Written},
     leaf::{ENTRY, INTERFACE, INTERFACES, LEAVES, Leaf, LeafValue, Module, NAME},
     messages::{self, Notification, Path, TypedValue, Update},
     paths,
+    port::Seen,
 };
 
 /// Returns the value of a leaf, by RFC 7951 if `is_ietf`.

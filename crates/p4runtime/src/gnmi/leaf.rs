@@ -1,6 +1,6 @@
 //! The leaves of a port, in the models `openconfig-interfaces` and `openconfig-p4rt`.
 
-use super::{PortCounters, Seen};
+use super::port::{PortCounters, Seen};
 
 /// The YANG module that defines a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

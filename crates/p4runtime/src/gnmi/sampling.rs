@@ -13,10 +13,10 @@ use std::{
 };
 
 use super::{
-    Seen,
     form::Form,
     leaf::Leaf,
     messages::{Notification, Path, Subscription, SubscriptionMode},
+    port::Seen,
     tree,
 };
 

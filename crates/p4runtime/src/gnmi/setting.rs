@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use serde_json::Value as JsonValue;
 
 use super::{
-    Port, PortSource, form,
+    PortSource, form,
     leaf::{CONFIG, ENABLED, ENTRY, ID, INTERFACE, INTERFACES, LEAVES, Module, NAME},
     messages::{Operation, Path, SetRequest, SetResponse, Update, UpdateResult, Value},
     paths,
+    port::Port,
 };
 use crate::status::EntityError;
 

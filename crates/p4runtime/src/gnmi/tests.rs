@@ -18,12 +18,14 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use super::{
-    Port, PortChange, PortCounters, PortSource, Watchers,
+    PortChange, PortSource, Watchers,
     messages::{
         Encoding, GetRequest, GetResponse, Mode, Path, PathElem, Poll, Request as Kind, Response,
         SetRequest, SetResponse, SubscribeRequest, SubscribeResponse, Subscription,
         SubscriptionList, SubscriptionMode, TypedValue, Update, Value,
     },
+    port::Port,
+    port::PortCounters,
 };
 use crate::{
     server::{DeviceHandle, DeviceObserver, Server, ServerOptions},

@@ -1,11 +1,12 @@
 //! The selection of leaves of ports by paths.
 
 use super::{
-    Port, Seen,
     form::Form,
     leaf::{LEAVES, Leaf},
     messages::{Notification, Path, Update},
     paths,
+    port::Port,
+    port::Seen,
 };
 
 /// Returns the leaves that the paths select, in one notification for each port.

@@ -8,7 +8,6 @@ use super::text::{
     METHOD, conclusion, figures_in_words, is_shown, percent, place, ratio, stated, surest_first,
 };
 use super::{Against, Comparison, Outcome, Row};
-use crate::alarm;
 use crate::describe::distinct;
 use crate::format::capital;
 use crate::page::{Block, Cell, Column, Data, Figure, Graphic, Note, Page, Table, Text, Tone};
@@ -32,7 +31,7 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Prov
         let about = Text::from(capital(&result.about)).and_faint(result.started_at.clone());
         (Text::from(result.name.as_str()).and_faint(role), about)
     })));
-    alarm::raise(&mut page, alarms(comparison, outcomes));
+    page.raise(alarms(comparison, outcomes));
     for against in &comparison.others {
         page.lead(found(against, &comparison.base.name));
     }

@@ -7,7 +7,6 @@ use super::{
     Run, alarms, answers, cost, lost, method, methods, misses, not_offered, percentile, plots,
     rate, remarks, shape, shape_name, shapes, sharing, size, stated, wall_rate,
 };
-use crate::alarm;
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tone};
@@ -103,7 +102,7 @@ fn lead(page: &mut Page, run: &Run<'_>) {
         plural(findings.measured.len() as u64, "case", "cases")
     ));
     page.fact(format!("seed {}", findings.settings.seed));
-    alarm::raise(page, alarms(run));
+    page.raise(alarms(run));
     let answers = answers(findings).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, answers));
     page.lead(Block::Notes(remarks(findings)));

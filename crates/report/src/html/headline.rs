@@ -3,11 +3,11 @@
 use probe::outcome::{Point, RunResult, Saturated, SearchOutcome};
 use statistics::{Estimate, Unit};
 
+use crate::describe::threshold_value;
 use crate::estimates::{Kind, metric};
 use crate::format::{capital, estimate, figure, optional, printable, setting};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
-use crate::terminal::threshold_value;
-use crate::{alarm, describe, verdict};
+use crate::{describe, verdict};
 
 /// A page with what was measured, the verdict, the headline figures, thresholds, remarks.
 pub(super) fn of(result: &RunResult, title: &str) -> Page {
@@ -17,7 +17,7 @@ pub(super) fn of(result: &RunResult, title: &str) -> Page {
     let address = Text::strong(printable(&result.controller.address));
     page.fact(Text::from("Controller ").and(address).and(process.unwrap_or_default()));
     page.fact(describe::effort(result));
-    alarm::raise(&mut page, describe::alarms(result));
+    page.raise(describe::alarms(result));
     if let Some(verdict) = verdict::of_run(result) {
         let tone = match verdict.side {
             Saturated::Neither => Tone::Good,

@@ -10,7 +10,7 @@ use statistics::Unit;
 
 use super::tables::{self, Links};
 use super::{against, course};
-use crate::alarm::{self, Alarm};
+use crate::alarm::Alarm;
 use crate::compare::Candidate;
 use crate::describe;
 use crate::estimates::{Kind, usable};
@@ -62,13 +62,10 @@ fn about(page: &mut Page, run: &Candidate<'_>) {
         ));
     page.lead(Block::Remark(facts));
     let alarms = describe::alarms(result).into_iter();
-    alarm::raise(
-        page,
-        alarms.map(|alarm| {
-            let text = format!("{}: {}", printable(run.name), alarm.text);
-            Alarm { text, ..alarm }
-        }),
-    );
+    page.raise(alarms.map(|alarm| {
+        let text = format!("{}: {}", printable(run.name), alarm.text);
+        Alarm { text, ..alarm }
+    }));
     if let Some(verdict) = verdict::of_run(result) {
         page.lead(Block::Paragraph(verdict.sentence.into()));
     }

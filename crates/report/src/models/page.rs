@@ -63,7 +63,7 @@ pub fn page(run: &Run<'_>) -> Page {
     let mut page = Page::of_run(run.provenance, "device models", title);
     page.fact(format!("driver {}", printable(&run.model.device.driver)));
     page.fact(format!("clock tick {}", run.model.clock.tick));
-    alarm::raise(&mut page, alarm::broken(&broken(run)));
+    page.raise(alarm::broken(&broken(run)));
     for verification in run.verifications {
         lead(&mut page, verification);
     }

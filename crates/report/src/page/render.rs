@@ -6,7 +6,7 @@ use super::figure::{Data, Figure, Graphic};
 use super::table::{Cell, Kind, Table};
 use super::text::{Emphasis, Text, Tone};
 use super::{Block, Page, Section, csv, escape, ranked};
-use crate::alarm;
+use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
 /// Columns from which on a table is set in smaller print.
@@ -34,7 +34,7 @@ impl Page {
     fn worst_first(&self) -> Vec<Block> {
         let alarms = alarm::worst_first(&self.alarms);
         let mut lead: Vec<Block> =
-            alarms.iter().map(|alarm| Block::Card(Tone::Bad, alarm.lines())).collect();
+            alarms.iter().map(|alarm| Block::Card(Tone::Bad, lines_of(alarm))).collect();
         let is_alarming = !lead.is_empty();
         lead.extend(self.lead.iter().cloned().map(|block| match block {
             Block::Card(Tone::Good, lines) if is_alarming => Block::Card(Tone::Plain, lines),
@@ -363,4 +363,9 @@ pub(super) fn file_stem(kind: &str, number: usize, title: &str) -> String {
         name.push_str(word);
     }
     name
+}
+
+/// The lines of an alarm's card.
+fn lines_of(alarm: &Alarm) -> Vec<Text> {
+    vec![Text::strong(alarm.text.as_str()), alarm.more.as_str().into()]
 }

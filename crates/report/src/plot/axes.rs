@@ -1,6 +1,6 @@
 //! The axes of a plot: ticks, their labels, and what is on them.
 
-use super::render::{Frame, LETTER, LINE};
+use super::frame::{Frame, LETTER, LINE};
 use super::scale::Scale;
 use crate::page::escape;
 use crate::put::put;

@@ -1,6 +1,6 @@
 //! Forest plots: a row for each thing compared, with its difference, the interval of that, and both figures in words.
 
-use super::render::{Frame, LETTER, LINE};
+use super::frame::{Frame, LETTER, LINE};
 use super::scale::{Axis, Scale};
 use super::{Unit, Width};
 use crate::page::escape;

@@ -5,8 +5,8 @@
 
 mod layout;
 
+use super::frame::LETTER;
 use super::heat::{DEEPEST, Square, square};
-use super::render::LETTER;
 use super::{Unit, Width};
 use crate::format::figure;
 use crate::page::escape;

@@ -1,7 +1,7 @@
 //! Heat maps: cells of a table, the deeper the larger their value. The value stands in each, so that no reader depends on
 //! the colour.
 
-use super::render::{LETTER, LINE};
+use super::frame::{LETTER, LINE};
 use super::{Unit, Width};
 use crate::format::figure;
 use crate::page::escape;

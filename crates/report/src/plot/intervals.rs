@@ -1,6 +1,6 @@
 //! Confidence intervals of points, and what is said of those that the frame cuts.
 
-use super::render::Frame;
+use super::frame::Frame;
 use super::scale::Scale;
 use super::{Line, Plot, Point};
 use crate::put::put;

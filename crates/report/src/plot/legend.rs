@@ -1,8 +1,8 @@
 //! The legend of a plot, which stands above it.
 
+use super::frame::{LETTER, LINE, class, shape};
 use super::markers::outline;
 use super::palette::SERIES;
-use super::render::{LETTER, LINE, class, shape};
 use super::{Marker, Plot, Style};
 use crate::page::escape;
 use crate::put::put;

@@ -2,38 +2,25 @@
 
 use super::axes::{Labels, draw_axes};
 use super::coincide::{Coincidence, Drawn};
+use super::frame::{Frame, LETTER, LINE, class, shape};
 use super::intervals::{cut, draw_intervals};
 use super::legend::Legend;
 use super::markers::outline;
 use super::palette::SERIES;
 use super::scale::{Axis, Scale};
 use super::thin::thin;
-use super::{Hue, Line, Marker, Plot, Point, Style, Width};
+use super::{Line, Marker, Plot, Point, Width};
 use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
 /// Height of the part between the axes, for each pixel of the width of a drawing.
 const INNER_HEIGHT: f64 = 270.0 / 640.0;
-/// Width of a letter at the size that axes and legends use.
-pub(super) const LETTER: f64 = 6.5;
-/// Distance between the lines of a text.
-pub(super) const LINE: f64 = 15.0;
 /// Characters of the note that names lines on one another, at most: two rows.
 const NOTE: usize = 170;
 /// Points drawn over all lines of a plot, and at most for one.
 const POINTS: usize = 24_000;
 const POINTS_PER_LINE: usize = 2_000;
-
-/// Where the inner part of the drawing lies, in pixels.
-pub(super) struct Frame {
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-    /// The right edge of the drawing.
-    pub(super) edge: f64,
-}
 
 impl Plot {
     /// Whether there is anything to draw.
@@ -237,16 +224,6 @@ impl Plot {
     }
 }
 
-impl Frame {
-    pub(super) fn x(&self, scale: &Scale, value: f64) -> f64 {
-        self.left + scale.position(value) * (self.right - self.left)
-    }
-
-    pub(super) fn y(&self, scale: &Scale, value: f64) -> f64 {
-        self.bottom - scale.position(value) * (self.bottom - self.top)
-    }
-}
-
 fn described(description: &str, coincidence: Option<&str>, cut: Option<&str>) -> String {
     let mut described =
         coincidence.map_or_else(|| description.to_owned(), |more| format!("{description} {more}."));
@@ -309,33 +286,6 @@ fn draw_line(
     svg.push_str("</g>");
 }
 
-pub(super) fn class(style: Style) -> String {
-    let mut class = match style.hue {
-        Hue::Series(number) => format!("s{}", number % SERIES),
-        Hue::Muted if style == Style::guide() => "muted guide".to_owned(),
-        Hue::Muted => "muted".to_owned(),
-    };
-    if style.dashed {
-        class.push_str(" dashed");
-    }
-    if style.marker == Marker::Hollow {
-        class.push_str(" hollow");
-    }
-    if style.faint {
-        class.push_str(" faint");
-    }
-    class
-}
-
-/// Colours and shapes have different numbers, so that lines beyond the palette differ from those
-/// that they share a colour with.
-pub(super) fn shape(hue: Hue) -> usize {
-    match hue {
-        Hue::Series(number) => number,
-        Hue::Muted => 0,
-    }
-}
-
 /// Whether values range so widely that a logarithmic axis shows them better; none may be zero.
 pub(crate) fn spans_decades(values: impl Iterator<Item = f64>) -> bool {
     let (low, high) =
@@ -361,7 +311,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::Drawing;
+    use crate::plot::{Drawing, Style};
     use crate::value::Spread;
     use statistics::Unit;
 

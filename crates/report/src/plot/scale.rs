@@ -3,7 +3,7 @@
 use statistics::Unit;
 
 use super::Width;
-use super::render::LETTER;
+use super::frame::LETTER;
 use crate::format::{figure, scaling, trim_zeros, whole};
 
 /// How values are spread over an axis.

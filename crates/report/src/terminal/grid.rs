@@ -1,6 +1,6 @@
 //! Columns that fit.
 
-use super::Layout;
+use super::layout::Layout;
 
 /// How text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

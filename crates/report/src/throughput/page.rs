@@ -10,7 +10,6 @@ use super::{
     Run, alarms, checked, cost, has_methods, latency, limit, path, percentile, rate, remarks, size,
     stages,
 };
-use crate::alarm;
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
 use crate::page::{Block, Column, Figure, Page, Table, Text, Tone};
@@ -64,7 +63,7 @@ pub fn page(run: &Run<'_>) -> Page {
     ));
     page.fact(format!("seed {}", run.settings.seed));
     page.fact(format!("flows drawn {}", super::drawn(run.settings.skew)));
-    alarm::raise(&mut page, alarms(run));
+    page.raise(alarms(run));
     let found = findings(run).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, found));
     page.lead(Block::Notes(remarks(run)));

@@ -2,7 +2,7 @@
 
 use super::{CALIBRATION, Settings, Subject, see_every_flow};
 use crate::method;
-use crate::traffic::TrafficError;
+use crate::traffic::error::TrafficError;
 use ir::UpdateMethod;
 use packetio::cycles::CycleCounter;
 use pipeline::{Compiled, Switch};

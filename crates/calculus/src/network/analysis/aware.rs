@@ -11,7 +11,8 @@
 use super::fixed_point::Delays;
 use super::{AnalysisError, operations};
 use crate::network::arrival::Common;
-use crate::network::model::{Network, Priority, ServerId};
+use crate::network::elements::{Priority, ServerId};
+use crate::network::model::Network;
 use crate::network::port::Port;
 use crate::network::settings::Settings;
 use crate::{Curve, Rational};

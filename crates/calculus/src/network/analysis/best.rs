@@ -3,7 +3,8 @@
 use super::{Analyser, Analysis, AnalysisError, FlowBound};
 use crate::Extended;
 use crate::network::arrival::Common;
-use crate::network::model::{FlowId, Multiplexing, Network};
+use crate::network::elements::{FlowId, Multiplexing};
+use crate::network::model::Network;
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
 /// Hops of all flows together up to which linear programs are solved.

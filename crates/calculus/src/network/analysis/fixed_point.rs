@@ -29,7 +29,7 @@ use std::sync::Arc;
 use super::{Analysis, AnalysisError, ClassBound, FlowBound, ServerBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::{operations, pmoo, regulators};
 use crate::{Curve, Extended, Rational};
 

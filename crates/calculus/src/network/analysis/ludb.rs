@@ -22,7 +22,7 @@ use super::linear::{Bursts, Tree, Unfolding};
 use super::{Analysis, AnalysisError, FlowBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::{FlowId, ServerId};
+use crate::network::elements::{FlowId, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended, Rational};
 

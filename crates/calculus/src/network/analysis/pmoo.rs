@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Analysis, AnalysisError, FlowBound, source};
 use crate::network::arrival::{Bounder, Without};
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::FlowId;
+use crate::network::elements::FlowId;
 use crate::network::operations;
 
 pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound, AnalysisError> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use super::{Analysis, AnalysisError, FlowBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::{FlowId, Multiplexing, ServerId};
+use crate::network::elements::{FlowId, Multiplexing, ServerId};
 use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{Analysis, AnalysisError, FlowBound, source};
 use crate::network::arrival::{Bounder, Without};
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::FlowId;
+use crate::network::elements::FlowId;
 use crate::network::{affine, operations};
 use crate::{Curve, Extended};
 

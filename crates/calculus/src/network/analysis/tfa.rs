@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Analysis, AnalysisError, ClassBound, FlowBound, ServerBound, source};
 use crate::network::arrival::{Bounder, Common};
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Bounder, LeftOver, Tandem, Without};
 use crate::network::cache::Question;
 use crate::network::derivation::CrossFlows;
-use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::pmoo::{self, Crossing, RateLatency};
 use crate::network::prolong::{self, Stay};
 use crate::network::sets::Group;

@@ -9,7 +9,7 @@
 //! calculus", IEEE Access 6, 2018). Nothing is assumed of when packets come, nor of the cycles of other ports.
 
 use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
-use crate::network::model::Priority;
+use crate::network::elements::Priority;
 use crate::{Curve, Extended, Period, Piece, Rational};
 
 /// Windows of a class, at most: each is a curve of so many pieces.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Port, Queue};
-use crate::network::model::{Flow, ModelError, Priority, ServerId};
+use crate::network::elements::{Flow, ModelError, Priority, ServerId};
 use crate::{Extended, Rational};
 
 /// Ports of a network.

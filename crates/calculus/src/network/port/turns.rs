@@ -18,7 +18,7 @@
 //!   times L_j.
 
 use super::{Class, Port, PortError, Scheduler, Share, by_priority};
-use crate::network::model::Priority;
+use crate::network::elements::Priority;
 use crate::{Curve, Period, Piece, Rational};
 
 /// Weight of an interleaved class, at most: its curve has a piece for each packet.

@@ -30,7 +30,8 @@ use self::run::{Run, Scenario};
 use self::sources::Pattern;
 use super::Trajectory;
 use crate::Rational;
-use crate::network::model::{FlowId, Network, Priority, ServerId};
+use crate::network::elements::{FlowId, Priority, ServerId};
+use crate::network::model::Network;
 use crate::network::port::{Scheduler, openings};
 use crate::network::settings::Settings;
 

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::render::LETTER;
+use super::super::frame::LETTER;
 use super::{Graph, arrow};
 use crate::put::put;
 

@@ -37,7 +37,7 @@ use super::rows::{minus, plus};
 use super::tree::power_of_two;
 use crate::network::arrival::{Bounder, Common};
 use crate::network::derivation::{Derivation, Step};
-use crate::network::model::{FlowId, ServerId};
+use crate::network::elements::{FlowId, ServerId};
 use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};

@@ -25,7 +25,7 @@ use super::tree::{Burst, Bursts, Tree, Unfolding};
 use crate::network::analysis::AnalysisError;
 use crate::network::analysis::fixed_point::Delays;
 use crate::network::arrival::Common;
-use crate::network::model::{FlowId, ServerId};
+use crate::network::elements::{FlowId, ServerId};
 use crate::{Extended, Rational};
 
 /// Unknown bursts, at most: their programs are solved in every round.

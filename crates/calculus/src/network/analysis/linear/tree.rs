@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::network::analysis::AnalysisError;
 use crate::network::analysis::fixed_point::Delays;
 use crate::network::arrival::Common;
-use crate::network::model::{FlowId, Multiplexing, ServerId};
+use crate::network::elements::{FlowId, Multiplexing, ServerId};
 use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Interrupt, Rational};

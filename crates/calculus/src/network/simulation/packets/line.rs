@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::chance::Chance;
 use super::clock::Clock;
-use crate::network::model::{Multiplexing, Priority};
+use crate::network::elements::{Multiplexing, Priority};
 use crate::{Curve, Rational};
 
 /// Arrivals that a server whose curve is not strict remembers; it is less lazy for what it forgets.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::Rational;
-use crate::network::model::Priority;
+use crate::network::elements::Priority;
 use crate::network::port::{Class, Gate, Port, Scheduler, Window, openings};
 
 /// What a port does next.

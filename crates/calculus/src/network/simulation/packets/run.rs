@@ -17,7 +17,7 @@ use super::port::{Pick, State};
 use super::sources::{self, Pattern};
 use crate::Rational;
 use crate::interrupt;
-use crate::network::model::{Multiplexing, Priority, Regulator, ServerId};
+use crate::network::elements::{Multiplexing, Priority, Regulator, ServerId};
 
 /// Events of one run, at most.
 const EVENTS: usize = 60_000;

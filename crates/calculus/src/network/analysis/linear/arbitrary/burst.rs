@@ -13,7 +13,7 @@ use super::{Class, Formulation, LONGEST, Node, classes, unfold};
 use crate::Rational;
 use crate::network::analysis::AnalysisError;
 use crate::network::arrival::{Bounder, Common};
-use crate::network::model::{FlowId, ServerId};
+use crate::network::elements::{FlowId, ServerId};
 use crate::network::pmoo;
 
 /// Bounds the burst of some flows together behind a server, above their rate in the long run.
