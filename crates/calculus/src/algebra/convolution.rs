@@ -68,9 +68,13 @@ impl Curve {
                     let increment = rate_f * &length;
                     (&f.start + &g.start + &length, length, increment)
                 }
-                std::cmp::Ordering::Less => slower_wins((self, &f, rate_f), (other, &g, rate_g))?,
-                std::cmp::Ordering::Greater => {
-                    slower_wins((other, &g, rate_g), (self, &f, rate_f))?
+                order => {
+                    let own = Side { curve: self, ultimate: &f, rate: rate_f };
+                    let others = Side { curve: other, ultimate: &g, rate: rate_g };
+                    match order.is_lt() {
+                        true => slower_wins(own, others)?,
+                        false => slower_wins(others, own)?,
+                    }
                 }
             },
             (Extended::NegativeInfinity, _) => all_minus_infinity(&f, other),
@@ -221,11 +225,22 @@ fn all_minus_infinity(f: &Ultimate, g: &Curve) -> (Rational, Rational, Rational)
     (&f.start + &offset + Rational::ONE, Rational::ONE, Rational::ZERO)
 }
 
-/// Where the result repeats if the rate of `f` is below the one of `g`, with the period of `f`.
+/// One of the two curves, with how it behaves in the end and its rate there.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    curve: &'a Curve,
+    ultimate: &'a Ultimate,
+    rate: &'a Rational,
+}
+
+/// Where the result repeats if the rate of the first curve is below that of the second, with the
+/// period of the first.
 fn slower_wins(
-    (f, of_f, rate_f): (&Curve, &Ultimate, &Rational),
-    (g, of_g, rate_g): (&Curve, &Ultimate, &Rational),
+    slower: Side<'_>,
+    faster: Side<'_>,
 ) -> Result<(Rational, Rational, Rational), AlgebraError> {
+    let Side { curve: f, ultimate: of_f, rate: rate_f } = slower;
+    let Side { curve: g, ultimate: of_g, rate: rate_g } = faster;
     let refuse = |why| AlgebraError::NotPseudoPeriodic { operation: OPERATION, why };
     // Lower bound of splits that give `f` less than one period behind its start.
     let early = spread(f, rate_g, &Rational::ZERO, &of_f.end())?;
@@ -259,7 +274,7 @@ fn slower_wins(
             let (cost, at) = cheapest.unwrap_or_default();
             (&of_f.end() + &at, greatest + cost)
         }
-        _ => bound_with_gaps((f, of_f, rate_f), g, of_g)?
+        _ => bound_with_gaps(slower, faster)?
             .ok_or_else(|| refuse("the slower curve is plus infinity again and again"))?,
     };
     let crossing = (bound - early - above) / (rate_g - rate_f);
@@ -274,13 +289,14 @@ fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraErr
     Ok(first.map(|piece| piece.start))
 }
 
-/// For an `f` that is plus infinite on parts of its period: a time from which on the result lies
-/// below `rate_f t` plus a constant, and the constant; `None` if parts of the result stay infinite.
+/// For a slower curve that is plus infinite on parts of its period: a time from which on the result
+/// lies below its rate times `t` plus a constant, and the constant; `None` if parts of the result stay infinite.
 fn bound_with_gaps(
-    (f, of_f, rate_f): (&Curve, &Ultimate, &Rational),
-    g: &Curve,
-    of_g: &Ultimate,
+    slower: Side<'_>,
+    faster: Side<'_>,
 ) -> Result<Option<(Rational, Rational)>, AlgebraError> {
+    let Side { curve: f, ultimate: of_f, rate: rate_f } = slower;
+    let Side { curve: g, ultimate: of_g, .. } = faster;
     // One period of `f` against the beginning of `g` must fill a whole period of time.
     let one_period = {
         let mut pieces = f.pieces_until(&of_f.end())?;

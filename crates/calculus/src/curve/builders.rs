@@ -30,18 +30,28 @@ fn positive(
     Ok(())
 }
 
+/// A parameter of a curve, with the name that an error has for it.
+struct Parameter<'a> {
+    name: &'static str,
+    value: &'a Rational,
+}
+
+fn parameter<'a>(name: &'static str, value: &'a Rational) -> Parameter<'a> {
+    Parameter { name, value }
+}
+
 fn at_most(
     curve: &'static str,
-    (parameter, value): (&'static str, &Rational),
-    (bound, limit): (&'static str, &Rational),
+    given: Parameter<'_>,
+    limit: Parameter<'_>,
 ) -> Result<(), CurveError> {
-    if value > limit {
+    if given.value > limit.value {
         return Err(CurveError::Exceeds {
             curve,
-            parameter,
-            value: value.clone(),
-            bound,
-            limit: limit.clone(),
+            parameter: given.name,
+            value: given.value.clone(),
+            bound: limit.name,
+            limit: limit.value.clone(),
         });
     }
     Ok(())
@@ -111,8 +121,8 @@ impl Curve {
         let (burst, rate) = (burst.into(), rate.into());
         not_negative(NAME, "peak burst", &peak_burst)?;
         not_negative(NAME, "rate", &rate)?;
-        at_most(NAME, ("rate", &rate), ("peak rate", &peak))?;
-        at_most(NAME, ("peak burst", &peak_burst), ("burst", &burst))?;
+        at_most(NAME, parameter("rate", &rate), parameter("peak rate", &peak))?;
+        at_most(NAME, parameter("peak burst", &peak_burst), parameter("burst", &burst))?;
         Ok(lower_lines(vec![(peak_burst, peak), (burst, rate)]))
     }
 
@@ -324,7 +334,7 @@ impl Curve {
         not_negative(NAME, "capacity", &capacity)?;
         positive(NAME, "slot", &slot)?;
         positive(NAME, "cycle", &cycle)?;
-        at_most(NAME, ("slot", &slot), ("cycle", &cycle))?;
+        at_most(NAME, parameter("slot", &slot), parameter("cycle", &cycle))?;
         let wait = &cycle - &slot;
         if wait.is_zero() {
             return Ok(Self::line(Rational::ZERO, capacity));

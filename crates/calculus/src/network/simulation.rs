@@ -349,8 +349,11 @@ impl<'n> Scene<'n> {
                 && let Some(place) = here.iter().position(|id| *id == blocker)
                 && self.may_block(&here, place, &arrivals, &departures)
             {
-                let packet = &network.flow(blocker).maximum_packet;
-                let packet = (place, offsets.get(&blocker)?, packet);
+                let packet = server::Blocking {
+                    flow: place,
+                    at: offsets.get(&blocker)?,
+                    amount: &network.flow(blocker).maximum_packet,
+                };
                 let blocked =
                     |whole: bool| server::serve_behind(packet, whole, &arrivals, &groups, service);
                 // The line is shaped bit by bit, before a packet leaves whole.

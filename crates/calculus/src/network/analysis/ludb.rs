@@ -38,7 +38,14 @@ const ROUNDS: usize = 6;
 type Crossing = (Vec<FlowId>, Curve);
 
 /// Parts of the path by their first and last servers.
-type Crossings = BTreeMap<(usize, usize), Crossing>;
+type Crossings = BTreeMap<Part, Crossing>;
+
+/// The servers of a path from one place to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    first: usize,
+    last: usize,
+}
 
 /// Cross traffic with what is nested in it.
 #[derive(Debug)]
@@ -65,9 +72,10 @@ pub(super) fn bound(
     let waits: Vec<Extended> = tandem.nodes.iter().map(|node| node.delay.clone()).collect();
     let mut crossings = Crossings::new();
     for class in &tandem.classes {
-        add(&mut crossings, (class.first, class.last), &class.flows, &class.arrival)?;
+        let part = Part { first: class.first, last: class.last };
+        add(&mut crossings, part, &class.flows, &class.arrival)?;
     }
-    let whole = (0, count.saturating_sub(1));
+    let whole = Part { first: 0, last: count.saturating_sub(1) };
     let (_, aggregate) = crossings.remove(&whole).unwrap_or_else(nothing);
     let mut best: Option<(Extended, Path<'_, '_>, Vec<Rational>)> = None;
     for earlier in [false, true] {
@@ -96,7 +104,7 @@ fn nothing() -> Crossing {
 /// Adds cross traffic to a part of the path.
 fn add(
     crossings: &mut Crossings,
-    part: (usize, usize),
+    part: Part,
     flows: &[FlowId],
     arrival: &Curve,
 ) -> Result<(), AnalysisError> {
@@ -113,21 +121,23 @@ fn nested(
     earlier: bool,
 ) -> Result<Crossings, AnalysisError> {
     loop {
-        let overlap = crossings.keys().find_map(|(first, last)| {
-            let later = crossings.keys().find(|(a, b)| first < a && a <= last && last < b)?;
-            Some(((*first, *last), *later))
+        let overlap = crossings.keys().find_map(|one| {
+            let behind = |other: &&Part| {
+                one.first < other.first && other.first <= one.last && one.last < other.last
+            };
+            Some((*one, *crossings.keys().find(behind)?))
         });
-        let Some(((first, last), (begin, end))) = overlap else { return Ok(crossings) };
+        let Some((one, later)) = overlap else { return Ok(crossings) };
         // The part that is cut, and where the rest begins.
-        let (part, rest) = if earlier { ((first, last), begin) } else { ((begin, end), last + 1) };
+        let (part, rest) = if earlier { (one, later.first) } else { (later, one.last + 1) };
         let Some((flows, arrival)) = crossings.remove(&part) else { return Ok(crossings) };
         let mut delay = Extended::ZERO;
-        for wait in waits.iter().take(rest).skip(part.0) {
+        for wait in waits.iter().take(rest).skip(part.first) {
             delay = delay.checked_add(wait).unwrap_or(Extended::PositiveInfinity);
         }
         let behind = operations::advanced(&arrival, &delay)?;
-        add(&mut crossings, (part.0, rest - 1), &flows, &arrival)?;
-        add(&mut crossings, (rest, part.1), &flows, &behind)?;
+        add(&mut crossings, Part { last: rest - 1, ..part }, &flows, &arrival)?;
+        add(&mut crossings, Part { first: rest, ..part }, &flows, &behind)?;
     }
 }
 
@@ -145,10 +155,10 @@ impl<'c, 'n> Path<'c, 'n> {
     fn of(common: &'c Common<'n>, servers: &[ServerId], crossings: Crossings) -> Self {
         let mut parts: Vec<_> = crossings.into_iter().collect();
         // Short ones first; of the nodes so far, those that lie within and have nobody around them.
-        parts.sort_by_key(|((first, last), _)| (last - first, *first));
+        parts.sort_by_key(|(part, _)| (part.last - part.first, part.first));
         let mut nodes: Vec<Node> = Vec::with_capacity(parts.len());
         let mut outermost: Vec<usize> = Vec::new();
-        for ((first, last), crossing) in parts {
+        for (Part { first, last }, crossing) in parts {
             let within = |index: &usize| {
                 nodes.get(*index).is_some_and(|node| first <= node.first && node.last <= last)
             };
@@ -162,12 +172,7 @@ impl<'c, 'n> Path<'c, 'n> {
     }
 
     /// What the servers of a part give to all that is not inside, given what is left over there.
-    fn around(
-        &self,
-        (first, last): (usize, usize),
-        inside: &[usize],
-        left: &[Curve],
-    ) -> Result<Curve, AnalysisError> {
+    fn around(&self, part: Part, inside: &[usize], left: &[Curve]) -> Result<Curve, AnalysisError> {
         let mut together: Option<Curve> = None;
         let mut join = |curve: &Curve| {
             together = Some(match together.take() {
@@ -176,7 +181,8 @@ impl<'c, 'n> Path<'c, 'n> {
             });
             Ok::<_, AnalysisError>(())
         };
-        for (place, server) in self.servers.iter().enumerate().take(last + 1).skip(first) {
+        for (place, server) in self.servers.iter().enumerate().take(part.last + 1).skip(part.first)
+        {
             let holder = inside.iter().filter_map(|index| Some((self.nodes.get(*index)?, *index)));
             let mut holder = holder.filter(|(node, _)| node.first <= place && place <= node.last);
             match holder.next() {
@@ -195,7 +201,8 @@ impl<'c, 'n> Path<'c, 'n> {
     fn service(&self, offsets: &[Rational], steps: &mut Vec<Step>) -> Result<Curve, AnalysisError> {
         let mut left: Vec<Curve> = Vec::with_capacity(self.nodes.len());
         for (node, offset) in self.nodes.iter().zip(offsets) {
-            let service = self.around((node.first, node.last), &node.inside, &left)?;
+            let service =
+                self.around(Part { first: node.first, last: node.last }, &node.inside, &left)?;
             let arrival = &node.crossing.1;
             let curve = match operations::time_to_serve(&service, arrival)? {
                 None => Curve::zero(),
@@ -214,7 +221,11 @@ impl<'c, 'n> Path<'c, 'n> {
             }
             left.push(curve);
         }
-        self.around((0, self.servers.len().saturating_sub(1)), &self.outermost, &left)
+        self.around(
+            Part { first: 0, last: self.servers.len().saturating_sub(1) },
+            &self.outermost,
+            &left,
+        )
     }
 
     fn delay(&self, aggregate: &Curve, offsets: &[Rational]) -> Result<Extended, AnalysisError> {

@@ -138,7 +138,8 @@ fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
 /// Two lists of one length as pairs.
 fn pairs(
     node: &Node<'_>,
-    (first, of_first): (&str, Dimension),
+    first: &str,
+    of_first: Dimension,
     units: &Units,
 ) -> Result<Vec<(Rational, Rational)>, FormatError> {
     let fields = node.fields(&[first, "rates"])?;
@@ -175,7 +176,7 @@ fn server(
     let name = fields.need("name")?.text()?;
     let (service, is_own) = field(&fields, general, "service_curve")
         .ok_or_else(|| node.fault("has no 'service_curve'"))?;
-    let pairs = pairs(service, ("latencies", Dimension::Time), chosen(is_own))?;
+    let pairs = pairs(service, "latencies", Dimension::Time, chosen(is_own))?;
     let curves = pairs.into_iter().map(|(latency, rate)| (rate, latency));
     let curve = Curve::rate_latencies(curves)
         .map_err(|error| service.fault(format!("is no curve: {error}")))?;
@@ -200,7 +201,7 @@ fn flow(
     let name = fields.need("name")?.text()?;
     let (arrival, is_own) = field(&fields, general, "arrival_curve")
         .ok_or_else(|| node.fault("has no 'arrival_curve'"))?;
-    let buckets = pairs(arrival, ("bursts", Dimension::Data), chosen(is_own))?;
+    let buckets = pairs(arrival, "bursts", Dimension::Data, chosen(is_own))?;
     let curve = Curve::token_buckets(buckets)
         .map_err(|error| arrival.fault(format!("is no curve: {error}")))?;
     let mut like = Flow::new(name, Vec::new(), curve);

@@ -62,18 +62,28 @@ pub(super) fn serve(
     Some(departures)
 }
 
-/// The same where an amount of one flow, which comes at once at a time, goes before everything: a
-/// packet that is on its way when more urgent ones come. As a packet it leaves whole, if the server
-/// packetizes.
+/// A packet that is on its way when more urgent ones come.
+#[derive(Clone, Copy)]
+pub(super) struct Blocking<'a> {
+    /// The place of its flow among those at the server.
+    pub(super) flow: usize,
+    /// When it comes.
+    pub(super) at: &'a Rational,
+    /// Its length.
+    pub(super) amount: &'a Rational,
+}
+
+/// The same where a packet goes before everything. It leaves whole if the server packetizes.
 pub(super) fn serve_behind(
-    (flow, t, amount): (usize, &Rational, &Rational),
+    blocking: Blocking<'_>,
     packetizer: bool,
     arrivals: &[Process],
     groups: &[Group],
     service: &Curve,
 ) -> Option<Vec<Process>> {
+    let Blocking { flow, at, amount } = blocking;
     let mut packet = Process::default();
-    packet.jump(t, amount);
+    packet.jump(at, amount);
     let mut parts = arrivals.to_vec();
     *parts.get_mut(flow)? = arrivals.get(flow)?.plus(&packet, -1);
     parts.push(packet);

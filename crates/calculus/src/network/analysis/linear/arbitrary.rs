@@ -83,6 +83,19 @@ struct Variables {
     most: (Option<Rational>, Option<Rational>),
 }
 
+/// A time, by its age, with what has come to the first server by then; nothing stands for zero.
+#[derive(Clone, Copy)]
+struct Moment {
+    age: Option<usize>,
+    come: Option<usize>,
+}
+
+impl Variables {
+    fn moment(&self, at: usize) -> Moment {
+        Moment { age: self.ages[at], come: self.come[at] }
+    }
+}
+
 struct Formulation {
     program: Program,
     classes: Vec<Variables>,
@@ -304,7 +317,7 @@ impl Formulation {
         }
         for (index, node) in nodes.iter().enumerate() {
             let after = node.next.and_then(|next| ages[next].0);
-            this.serve(index, node, (ages[index].0, after), classes);
+            this.serve(index, node, ages[index].0, after, classes);
         }
         this
     }
@@ -347,23 +360,17 @@ impl Formulation {
         }
         for late in 1..of_class.ages.len() {
             for early in 0..late {
-                let pair = |at: usize| (of_class.ages[at], of_class.come[at]);
-                self.arrive(&of_class.buckets, pair(early), pair(late));
+                self.arrive(&of_class.buckets, of_class.moment(early), of_class.moment(late));
             }
         }
         self.classes.push(of_class);
     }
 
-    /// What comes between two times, each with what has come by then.
-    fn arrive(
-        &mut self,
-        buckets: &[TokenBucket],
-        (early, before): (Option<usize>, Option<usize>),
-        (late, after): (Option<usize>, Option<usize>),
-    ) {
+    /// What comes between two moments.
+    fn arrive(&mut self, buckets: &[TokenBucket], early: Moment, late: Moment) {
         for bucket in buckets {
             let rate = self.rate(&bucket.rate);
-            let terms = [plus(after), minus(before), (early, -&rate), (late, rate)];
+            let terms = [plus(late.come), minus(early.come), (early.age, -&rate), (late.age, rate)];
             self.program.row(terms, &bucket.burst / &self.data);
         }
     }
@@ -373,7 +380,8 @@ impl Formulation {
         &mut self,
         index: usize,
         node: &Node,
-        (since, until): (Option<usize>, Option<usize>),
+        since: Option<usize>,
+        until: Option<usize>,
         classes: &[Class],
     ) {
         for service in &node.services {
@@ -415,21 +423,20 @@ impl Formulation {
 
     /// What leaves in the end came between one time of its path and the next. Returns its age.
     fn came_between(&mut self, class: &Variables, place: usize) -> Terms {
-        let pair = |at: usize| (class.ages[at], class.come[at]);
         let age = self.program.variable(class.most.0.clone());
         let came = self.program.variable(class.most.1.clone());
-        let (own, come) = (Some(age), Some(came));
-        let ((early, before), (late, after)) = (pair(place), pair(place + 1));
-        self.program.row([plus(late), minus(own)], Rational::ZERO);
-        self.program.row([plus(own), minus(early)], Rational::ZERO);
-        self.program.row([plus(before), minus(come)], Rational::ZERO);
-        self.program.row([plus(come), minus(after)], Rational::ZERO);
+        let own = Moment { age: Some(age), come: Some(came) };
+        let (early, late) = (class.moment(place), class.moment(place + 1));
+        self.program.row([plus(late.age), minus(own.age)], Rational::ZERO);
+        self.program.row([plus(own.age), minus(early.age)], Rational::ZERO);
+        self.program.row([plus(early.come), minus(own.come)], Rational::ZERO);
+        self.program.row([plus(own.come), minus(late.come)], Rational::ZERO);
         let left = class.left.last().copied().flatten();
-        self.program.row([plus(left), minus(come)], Rational::ZERO);
+        self.program.row([plus(left), minus(own.come)], Rational::ZERO);
         for at in 0..class.ages.len() {
             match at <= place {
-                true => self.arrive(&class.buckets, pair(at), (own, come)),
-                false => self.arrive(&class.buckets, (own, come), pair(at)),
+                true => self.arrive(&class.buckets, class.moment(at), own),
+                false => self.arrive(&class.buckets, own, class.moment(at)),
             }
         }
         vec![(age, Rational::ONE)]

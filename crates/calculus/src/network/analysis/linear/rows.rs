@@ -206,9 +206,7 @@ impl<'t> Formulation<'t> {
                     self.program.row([plus(here[place]), minus(next[date.of])], delay);
                 }
                 (Kind::Fifo, _) => {}
-                (Kind::Service, _) => {
-                    self.serve(index, place, (here[place], next[date.of]), date.of)
-                }
+                (Kind::Service, _) => self.serve(index, place, here[place], next[date.of], date.of),
             }
         }
         for class in 0..self.tree.classes.len() {
@@ -227,7 +225,8 @@ impl<'t> Formulation<'t> {
         &mut self,
         index: usize,
         place: usize,
-        (since, until): (Option<usize>, Option<usize>),
+        since: Option<usize>,
+        until: Option<usize>,
         of: usize,
     ) {
         let (tree, node) = (self.tree, &self.tree.nodes[index]);
