@@ -175,7 +175,10 @@ fn of_setting(
                 predicted: predicted.value,
                 measured: *measured,
                 relative: relative(predicted.value, measured.value),
-                refuted: apart((predicted.low, predicted.high), (measured.low, measured.high)),
+                refuted: apart(
+                    Ends { low: predicted.low, high: predicted.high },
+                    Ends { low: measured.low, high: measured.high },
+                ),
                 beyond: predicted.level.is_upper().then(|| slower(predicted.safe) as u64),
             })
         });
@@ -200,12 +203,15 @@ fn relative(predicted: Picoseconds, measured: Picoseconds) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / measured.0.unsigned_abs() as f64 }
 }
 
+/// The ends of an interval, as far as they are known.
+struct Ends {
+    low: Option<Picoseconds>,
+    high: Option<Picoseconds>,
+}
+
 /// Whether two intervals are apart; `None` where an end is missing.
-fn apart(
-    (low, high): (Option<Picoseconds>, Option<Picoseconds>),
-    (other_low, other_high): (Option<Picoseconds>, Option<Picoseconds>),
-) -> Option<bool> {
-    Some(high? < other_low? || other_high? < low?)
+fn apart(one: Ends, other: Ends) -> Option<bool> {
+    Some(one.high? < other.low? || other.high? < one.low?)
 }
 
 fn of_level(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<VerifiedLevel> {

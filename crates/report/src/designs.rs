@@ -9,6 +9,8 @@ mod page;
 mod plots;
 mod terminal;
 
+use std::fmt;
+
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Placement, Synchronisation, UpdateMethod, Wait};
 use hdrhistogram::Histogram;
@@ -166,17 +168,26 @@ pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
 }
 
 /// Keys and parameters of the run's tables, in order, each once.
-pub(crate) fn shapes(findings: &Findings) -> Vec<(u32, usize)> {
+pub(crate) fn shapes(findings: &Findings) -> Vec<Shape> {
     crate::describe::distinct(findings.measured.iter().map(shape))
 }
 
-pub(crate) fn shape(one: &Measured) -> (u32, usize) {
-    (one.case.layout.key_bits(), one.case.layout.parameter_bytes())
+pub(crate) fn shape(one: &Measured) -> Shape {
+    let layout = &one.case.layout;
+    Shape { key_bits: layout.key_bits(), parameter_bytes: layout.parameter_bytes() }
 }
 
-/// A shape in words.
-pub(crate) fn shape_name((bits, bytes): (u32, usize)) -> String {
-    format!("keys of {bits} bits, parameters of {bytes} B")
+/// The sizes of keys and parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    key_bits: u32,
+    parameter_bytes: usize,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "keys of {} bits, parameters of {} B", self.key_bits, self.parameter_bytes)
+    }
 }
 
 /// What the run says to the question "which design should my program use", for its largest table: sentences that a
@@ -214,7 +225,7 @@ pub(crate) fn answers(findings: &Findings) -> Vec<String> {
             ))
         };
         let place = if shapes(findings).len() > 1 {
-            format!("{} entries, {}", size(largest), shape_name(shape_of))
+            format!("{} entries, {}", size(largest), shape_of)
         } else {
             format!("{} entries", size(largest))
         };

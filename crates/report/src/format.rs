@@ -121,9 +121,8 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     if !estimate.mean.is_finite() {
         return "–".to_owned();
     }
-    let ends = (interval.low, interval.high);
-    if ends != (estimate.mean - ci, estimate.mean + ci) {
-        return cut(estimate.mean, ci, ends, unit);
+    if (interval.low, interval.high) != (estimate.mean - ci, estimate.mean + ci) {
+        return cut(estimate.mean, ci, interval.low, interval.high, unit);
     }
     let (mean, ci, suffix) = mean_and_interval(estimate.mean, ci, unit);
     join(&format!("{mean} ± {ci}"), suffix)
@@ -131,7 +130,7 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
 
 /// A mean whose interval is cut to what is possible, in a common unit: `3.3 (0-8.8) ms`. It takes
 /// as many digits as half of the interval before needs.
-pub(crate) fn cut(mean: f64, half: f64, ends: (f64, f64), unit: Unit) -> String {
+pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> String {
     let scale = scaling(unit, if mean == 0.0 { half } else { mean });
     let (text, _, suffix) = mean_and_interval(mean, half, unit);
     let digits = text.split_once('.').map_or(0, |(_, behind)| behind.len());
@@ -139,7 +138,7 @@ pub(crate) fn cut(mean: f64, half: f64, ends: (f64, f64), unit: Unit) -> String 
         0.0 => "0".to_owned(),
         value => format!("{:.digits$}", value / scale.divisor),
     };
-    join(&format!("{text} ({}-{})", end(ends.0), end(ends.1)), suffix)
+    join(&format!("{text} ({}-{})", end(low), end(high)), suffix)
 }
 
 /// A figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`, `20.1 (18.2-27.0) s`.
@@ -153,9 +152,7 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
     match low == high {
         true => figure(value, unit),
         // In a common unit it is short, and nothing below 0 could be taken for a dash.
-        false if low >= 0.0 && value.is_finite() => {
-            cut(value, (high - low) / 2.0, (low, high), unit)
-        }
+        false if low >= 0.0 && value.is_finite() => cut(value, (high - low) / 2.0, low, high, unit),
         false => {
             format!("{} ({} to {})", figure(value, unit), figure(low, unit), figure(high, unit))
         }

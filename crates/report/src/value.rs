@@ -103,7 +103,7 @@ impl Value {
             Spread::None => figure(self.value, self.unit),
             // All repetitions gave nothing, which is no interval.
             Spread::Confidence(half) if self.value == 0.0 && half == 0.0 => figure(0.0, self.unit),
-            Spread::Cut { half, low, high } => cut(self.value, half, (low, high), self.unit),
+            Spread::Cut { half, low, high } => cut(self.value, half, low, high, self.unit),
             Spread::About => format!("≈ {}", figure(self.value, self.unit)),
             Spread::Confidence(half) | Spread::Deviation(half) => {
                 let (mean, half, suffix) = mean_and_interval(self.value, half, self.unit);

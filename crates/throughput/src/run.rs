@@ -402,8 +402,8 @@ impl Subject<'_> {
                 .map(|worker| {
                     let (start, stop) = (&start, &stop);
                     scope.spawn(move || {
-                        let of = (worker, workers);
-                        let mut lane = Lane::new(workload, (switch, changes), of, settings);
+                        let which = Which { worker, workers };
+                        let mut lane = Lane::new(workload, switch, changes, which, settings);
                         pin(worker);
                         // All have joined the tables before any clock runs.
                         lane.warm_up();
@@ -446,7 +446,8 @@ impl Subject<'_> {
         Ok(std::thread::scope(|scope| {
             let thread = scope.spawn(move || {
                 pin(0);
-                let mut lane = Lane::new(workload, (switch, changes), (0, 1), settings);
+                let alone = Which { worker: 0, workers: 1 };
+                let mut lane = Lane::new(workload, switch, changes, alone, settings);
                 lane.warm_up();
                 work(&mut lane)
             });
@@ -493,6 +494,13 @@ fn own(workload: &Workload, worker: usize, apart: usize) -> usize {
     workload.packets().len().saturating_sub(worker).div_ceil(apart).max(1)
 }
 
+/// One of the workers that share the flows.
+#[derive(Clone, Copy)]
+struct Which {
+    worker: usize,
+    workers: usize,
+}
+
 /// A worker with its packets.
 struct Lane<'w> {
     workload: &'w Workload,
@@ -519,10 +527,12 @@ struct Lane<'w> {
 impl<'w> Lane<'w> {
     fn new(
         workload: &'w Workload,
-        (switch, changes): (&'w Switch, &'w Changes),
-        (worker, workers): (usize, usize),
+        switch: &'w Switch,
+        changes: &'w Changes,
+        which: Which,
         settings: &Settings,
     ) -> Self {
+        let Which { worker, workers } = which;
         let seed = settings.seed;
         let longest = workload.packets().longest();
         let mut random = ChaCha8Rng::seed_from_u64(seed);

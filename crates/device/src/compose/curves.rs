@@ -105,15 +105,9 @@ impl Model {
                 latency,
                 guarantee: guarantee(predicted, composition),
             });
-            if let Some((baseline, rates)) = &rates {
-                minimum.push(self.pipelined(
-                    under,
-                    &functions,
-                    predicted,
-                    composition,
-                    (baseline, rates),
-                )?);
-                minimum.push(run_to_completion(under, predicted, composition, (baseline, rates))?);
+            if let Some(rates) = &rates {
+                minimum.push(self.pipelined(under, &functions, predicted, composition, rates)?);
+                minimum.push(run_to_completion(under, predicted, composition, rates)?);
             }
         }
         if !composition.refused.is_empty() {
@@ -133,7 +127,7 @@ impl Model {
         under: &SettingModel,
         functions: &[&FunctionModel],
         remarks: &mut Vec<String>,
-    ) -> Option<(Rational, Vec<Rational>)> {
+    ) -> Option<Rates> {
         let Some(baseline) = under.f0.loss_free_rate else {
             remarks.push(
                 "no loss-free rate was found for the baseline: burst-delay curves only".to_owned(),
@@ -151,7 +145,7 @@ impl Model {
             bits_per_microsecond(rate.unwrap_or(baseline))
         };
         let rates = functions.iter().map(&mut rate).collect();
-        Some((bits_per_microsecond(baseline), rates))
+        Some(Rates { baseline: bits_per_microsecond(baseline), functions: rates })
     }
 
     /// Equation 3, by convolution of the curves of all functions.
@@ -161,7 +155,7 @@ impl Model {
         functions: &[&FunctionModel],
         predicted: &Predicted,
         composition: &Composition,
-        (baseline_rate, rates): (&Rational, &[Rational]),
+        rates: &Rates,
     ) -> Result<MinimumService, CurveError> {
         let packet = packet_bits(under);
         // A server of rate R and latency T delays a packet by T + L/R: L/R must not be in T again.
@@ -175,12 +169,12 @@ impl Model {
             .profile
             .level(predicted.level)
             .map_or(Picoseconds(0), |estimate| estimate.value);
-        let of_baseline = latency_of(f0, baseline_rate);
+        let of_baseline = latency_of(f0, &rates.baseline);
         let mut curve =
-            Curve::rate_latency(baseline_rate.clone(), not_negative(of_baseline.clone()))?;
-        let mut rate = baseline_rate.clone();
+            Curve::rate_latency(rates.baseline.clone(), not_negative(of_baseline.clone()))?;
+        let mut rate = rates.baseline.clone();
         let mut latency = not_negative(of_baseline.clone());
-        for (function, function_rate) in functions.iter().zip(rates) {
+        for (function, function_rate) in functions.iter().zip(&rates.functions) {
             let with = latency_of(level(function).unwrap_or(f0), function_rate);
             let more = not_negative(&with - &of_baseline);
             curve =
@@ -216,16 +210,24 @@ impl Model {
     }
 }
 
+/// Loss-free rates in bits per microsecond.
+struct Rates {
+    baseline: Rational,
+    /// Of each function of the composition.
+    functions: Vec<Rational>,
+}
+
 /// R = L / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0.
 fn run_to_completion(
     under: &SettingModel,
     predicted: &Predicted,
     composition: &Composition,
-    (baseline_rate, rates): (&Rational, &[Rational]),
+    rates: &Rates,
 ) -> Result<MinimumService, CurveError> {
     let packet = packet_bits(under);
-    let baseline = &packet / baseline_rate;
+    let baseline = &packet / &rates.baseline;
     let cost = rates
+        .functions
         .iter()
         .fold(baseline.clone(), |sum, rate| &sum + &not_negative(&(&packet / rate) - &baseline));
     let rate = &packet / &cost;

@@ -52,7 +52,7 @@ pub(super) fn svg(graphs: &[Graph]) -> String {
             draw_edge(&mut text, places);
         }
         for (node, middle) in graph.nodes.iter().zip(&drawing.nodes) {
-            draw_node(&mut text, node, *middle);
+            draw_node(&mut text, node, middle.0, middle.1);
         }
         // Above nodes, beneath which edges may pass.
         for (edge, places) in graph.edges.iter().zip(&drawing.edges) {
@@ -75,7 +75,7 @@ fn size(node: &Node) -> (f64, f64) {
     }
 }
 
-fn draw_node(text: &mut String, node: &Node, (x, y): (f64, f64)) {
+fn draw_node(text: &mut String, node: &Node, x: f64, y: f64) {
     let (width, height) = size(node);
     let (left, top) = (x - width / 2.0, y - height / 2.0);
     let fill = match node.shape {

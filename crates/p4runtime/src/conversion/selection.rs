@@ -66,12 +66,12 @@ impl Query {
             Some(Message::DirectCounterEntry(request)) => {
                 let has = |table: &Table| table.direct_counter.is_some();
                 let table_entry = request.table_entry.as_ref();
-                direct(schema, table_entry, Shown::DirectCounter, ("counter", has))?
+                direct(schema, table_entry, Shown::DirectCounter, "counter", has)?
             }
             Some(Message::DirectMeterEntry(request)) => {
                 let has = |table: &Table| table.direct_meter.is_some();
                 let shown = Shown::DirectMeter { counters: request.counter_data.is_some() };
-                direct(schema, request.table_entry.as_ref(), shown, ("meter", has))?
+                direct(schema, request.table_entry.as_ref(), shown, "meter", has)?
             }
             Some(Message::ActionProfileMember(request)) => {
                 let member = nonzero(request.member_id).map(MemberId);
@@ -319,7 +319,8 @@ fn direct(
     schema: &Schema,
     request: Option<&v1::TableEntry>,
     shown: Shown,
-    (resource, has_resource): (&str, fn(&Table) -> bool),
+    resource: &str,
+    has_resource: fn(&Table) -> bool,
 ) -> Result<Query, EntityError> {
     let everything = v1::TableEntry::default();
     let request = request.unwrap_or(&everything);

@@ -109,7 +109,7 @@ impl Segments {
         }
         let at = self.headers.transport;
         match self.headers.protocol {
-            TCP => fix_tcp(&mut self.segment, at, (index, self.count), self.size),
+            TCP => fix_tcp(&mut self.segment, at, index, self.count, self.size),
             _ => fix_udp_length(&mut self.segment, at, length),
         }
         // Sums from the inside out, since the outer ones are over the inner.
@@ -133,7 +133,7 @@ pub(super) const CWR: u8 = 0x80;
 
 /// Writes the sequence number and the flags of a TCP header at `at` (RFC 9293, section 3.1) for the
 /// segment at `index` of `count`, each of which has `size` bytes of payload.
-pub(super) fn fix_tcp(segment: &mut [u8], at: usize, (index, count): (usize, usize), size: usize) {
+pub(super) fn fix_tcp(segment: &mut [u8], at: usize, index: usize, count: usize, size: usize) {
     if let Some(sequence) = read::<4>(segment, at + 4) {
         let passed = (index * size) as u32;
         let sequence = u32::from_be_bytes(sequence).wrapping_add(passed);

@@ -304,7 +304,7 @@ impl Place {
     /// segment at `index`, which is `length` bytes long.
     fn write(&self, headers: &mut [u8], index: usize, length: usize, of: &SuperFrame) {
         fix_length(headers, self.layer, index, length);
-        fix_tcp(headers, self.transport, (index, of.segments.count), of.segments.size);
+        fix_tcp(headers, self.transport, index, of.segments.count, of.segments.size);
     }
 
     /// Returns the checksum of TCP of a segment: its headers, up to `end`, the sum of its payload

@@ -5,7 +5,7 @@ use statistics::Unit;
 
 use super::{
     Run, alarms, answers, cost, lost, method, methods, misses, not_offered, percentile, plots,
-    rate, remarks, shape, shape_name, shapes, sharing, size, stated, wall_rate,
+    rate, remarks, shape, shapes, sharing, size, stated, wall_rate,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable};
@@ -127,7 +127,7 @@ fn cases(run: &Run<'_>) -> Vec<Block> {
     let group = |one: &Measured| (one.case.layout.size(), shape(one));
     for (entries, shape_of) in distinct(findings.measured.iter().map(group)) {
         table.group(if several {
-            format!("{} entries, {}", size(entries), shape_name(shape_of))
+            format!("{} entries, {}", size(entries), shape_of)
         } else {
             format!("{} entries", size(entries))
         });

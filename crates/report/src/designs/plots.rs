@@ -4,7 +4,7 @@ use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Model, Storage, Synchronisation, UpdateMethod};
 use statistics::{Estimate, Unit};
 
-use super::{Run, cores, cost, design, misses, rate, shape, shape_name, shapes, size};
+use super::{Run, cores, cost, design, misses, rate, shape, shapes, size};
 use crate::describe::distinct;
 use crate::format::{estimate, figure};
 use crate::page::Figure;
@@ -29,7 +29,7 @@ pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
         if distinct(of_shape.iter().map(|one| one.case.layout.size())).len() < 2 {
             continue;
         }
-        let place = if several { format!(", {}", shape_name(shape_of)) } else { String::new() };
+        let place = if several { format!(", {}", shape_of) } else { String::new() };
         let draw = Drawing { findings, measured: &of_shape, place };
         figures.push(draw.cost());
         figures.push(draw.storages());

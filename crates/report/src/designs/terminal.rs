@@ -4,8 +4,8 @@ use ::tables::measure::{Findings, Measured};
 use statistics::{Estimate, Unit};
 
 use super::{
-    Run, alarms, answers, clock, cost, lost, method, methods, misses, mixes_clocks, not_offered,
-    rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
+    Run, Shape, alarms, answers, clock, cost, lost, method, methods, misses, mixes_clocks,
+    not_offered, rate, remarks, shape, shapes, sharing, size, wall_rate,
 };
 use crate::alarm;
 use crate::describe::distinct;
@@ -121,13 +121,12 @@ fn latencies(findings: &Findings) -> String {
 }
 
 /// A row for each design, a column for each size.
-fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> String {
+fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     let sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
     if sizes.len() < 2 {
         return String::new();
     }
-    let mut out =
-        layout.heading(&format!("Million operations per second, {}", shape_name(shape_of)));
+    let mut out = layout.heading(&format!("Million operations per second, {}", shape_of));
     let mixed = mixes_clocks(measured);
     let mut spread = false;
     for sizes in sizes.chunks(SIZES) {
@@ -215,7 +214,7 @@ fn millions(rate: f64) -> String {
 /// A row for each case with everything that is known of it.
 fn in_detail(
     measured: &[&Measured],
-    shape_of: (u32, usize),
+    shape_of: Shape,
     findings: &Findings,
     layout: Layout,
 ) -> String {
@@ -225,11 +224,7 @@ fn in_detail(
     }
     let mut out = String::new();
     for entries in sizes {
-        out.push_str(&layout.heading(&format!(
-            "{} entries, {}",
-            size(entries),
-            shape_name(shape_of)
-        )));
+        out.push_str(&layout.heading(&format!("{} entries, {}", size(entries), shape_of)));
         let of_size: Vec<&Measured> =
             measured.iter().copied().filter(|one| one.case.layout.size() == entries).collect();
         let mixed = mixes_clocks(&of_size);

@@ -12,7 +12,8 @@ const NAMED: usize = 4;
 /// Draws the intervals of the points of a line. An end beyond the frame is an arrow at the frame.
 pub(super) fn draw_intervals(
     svg: &mut String,
-    (points, aside): (&[Point], f64),
+    points: &[Point],
+    aside: f64,
     frame: &Frame,
     x: &Scale,
     y: &Scale,

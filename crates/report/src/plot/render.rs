@@ -269,7 +269,7 @@ fn draw_line(
     }
     svg.push_str("\"/>");
     let drawn = || points.iter().filter(|p| p.x.is_finite() && p.y.is_finite());
-    draw_intervals(svg, (points, line.aside), frame, x, y);
+    draw_intervals(svg, points, line.aside, frame, x, y);
     if matches!(line.style.marker, Marker::Filled | Marker::Hollow) {
         for point in drawn() {
             svg.push_str("<path class=\"marker\" d=\"");
