@@ -1,73 +1,38 @@
-//! Nothing calls itself: P4 has no recursion, and readers recurse over calls.
+//! What calls what: nothing calls itself, and calls nest no deeper than is allowed, since P4 has no
+//! recursion and readers recurse over calls.
 
-use super::validate::Callee;
-use super::{Block, Program, StatementKind};
+use super::validate::Violation;
+use super::{
+    ActionId, Block, CompileLimits, ControlId, FunctionId, Limit, Location, ParserId, Program,
+    StatementKind, TableId,
+};
 
-/// Checks that no callable calls itself, also over others; ids must be in range.
+/// Checks that no callable calls itself, also over others, and that calls nest no deeper than
+/// [`CompileLimits::call_depth`]; ids must be in range.
 ///
 /// # Errors
-/// The name of one that does.
-pub(super) fn check(program: &Program) -> Result<(), String> {
-    let counts = [
-        program.actions.len(),
-        program.functions.len(),
-        program.controls.len(),
-        program.parsers.len(),
-        program.tables.len(),
-    ];
-    let total: usize = counts.iter().sum();
-    let number = |callee: Callee| -> usize {
-        let (kind, index) = match callee {
-            Callee::Action(id) => (0, id.index()),
-            Callee::Function(id) => (1, id.index()),
-            Callee::Control(id) => (2, id.index()),
-            Callee::Parser(id) => (3, id.index()),
-            Callee::Table(id) => (4, id.index()),
-        };
-        counts[..kind].iter().sum::<usize>() + index
-    };
-    let mut calls: Vec<Vec<usize>> = Vec::with_capacity(total);
-    let mut names: Vec<&str> = Vec::with_capacity(total);
-    for action in &program.actions {
-        calls.push(callees([&action.body], number));
-        names.push(&action.name);
-    }
-    for function in &program.functions {
-        calls.push(callees([&function.body], number));
-        names.push(&function.name);
-    }
-    for control in &program.controls {
-        calls.push(callees([&control.body], number));
-        names.push(&control.name);
-    }
-    for parser in &program.parsers {
-        let bodies = parser.states.iter().map(|state| &state.body).chain([&parser.prologue]);
-        calls.push(callees(bodies, number));
-        names.push(&parser.name);
-    }
-    for table in &program.tables {
-        let bodies = table
-            .actions
-            .iter()
-            .map(|reference| &reference.before_arguments)
-            .chain([&table.before_keys]);
-        let mut called = callees(bodies, number);
-        called
-            .extend(table.actions.iter().map(|reference| number(Callee::Action(reference.action))));
-        calls.push(called);
-        names.push(&table.name);
-    }
+/// Names a callable that calls itself, or from which calls nest too deeply.
+pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Violation> {
+    let graph = Graph::of(program);
+    let calls = &graph.calls;
     // Take away what calls nothing that is left, until nothing is left.
     let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); total];
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
     for (caller, called) in calls.iter().enumerate() {
         for callee in called {
             callers[*callee].push(caller);
         }
     }
-    let mut ready: Vec<usize> = (0..total).filter(|node| open[*node] == 0).collect();
+    let mut depths: Vec<u64> = vec![0; calls.len()];
+    let mut ready: Vec<usize> = (0..calls.len()).filter(|node| open[*node] == 0).collect();
     while let Some(done) = ready.pop() {
+        limits.admit(Limit::CallDepth, depths[done]).map_err(|exceeded| {
+            graph.violation(program, done, exceeded.to_string(), Some(exceeded.limit))
+        })?;
+        // The application of a table and the action that it runs are one call.
+        let depth = depths[done] + u64::from(!graph.is_table(done));
         for caller in &callers[done] {
+            depths[*caller] = depths[*caller].max(depth);
             open[*caller] -= 1;
             if open[*caller] == 0 {
                 ready.push(*caller);
@@ -75,35 +40,132 @@ pub(super) fn check(program: &Program) -> Result<(), String> {
         }
     }
     match open.iter().position(|left| *left > 0) {
-        Some(node) => Err(names[node].to_owned()),
+        Some(node) => Err(graph.violation(program, node, "calls itself".to_owned(), None)),
         None => Ok(()),
     }
 }
 
-fn callees<'b>(
-    blocks: impl IntoIterator<Item = &'b Block>,
-    number: impl Fn(Callee) -> usize,
-) -> Vec<usize> {
-    let mut found = Vec::new();
+/// A callable of the program.
+#[derive(Clone, Copy)]
+enum Callee {
+    Action(ActionId),
+    Function(FunctionId),
+    Control(ControlId),
+    Parser(ParserId),
+    Table(TableId),
+}
+
+/// All callables of a program in one list: actions, functions, controls, parsers, tables.
+struct Graph {
+    /// The position of the first of each kind.
+    firsts: [usize; 5],
+    /// The callees of each, as often as they are called.
+    calls: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn of(program: &Program) -> Self {
+        let counts = [
+            program.actions.len(),
+            program.functions.len(),
+            program.controls.len(),
+            program.parsers.len(),
+        ];
+        let mut firsts = [0; 5];
+        for (kind, count) in counts.iter().enumerate() {
+            firsts[kind + 1] = firsts[kind] + count;
+        }
+        let mut graph = Self { firsts, calls: Vec::new() };
+        for action in &program.actions {
+            graph.add([&action.body], &[]);
+        }
+        for function in &program.functions {
+            graph.add([&function.body], &[]);
+        }
+        for control in &program.controls {
+            graph.add([&control.body], &[]);
+        }
+        for parser in &program.parsers {
+            graph.add(parser.states.iter().map(|state| &state.body).chain([&parser.prologue]), &[]);
+        }
+        for table in &program.tables {
+            let before = table.actions.iter().map(|reference| &reference.before_arguments);
+            let actions: Vec<ActionId> =
+                table.actions.iter().map(|reference| reference.action).collect();
+            graph.add(before.chain([&table.before_keys]), &actions);
+        }
+        graph
+    }
+
+    fn add<'b>(&mut self, bodies: impl IntoIterator<Item = &'b Block>, actions: &[ActionId]) {
+        let mut called = Vec::new();
+        each_call(bodies, &mut |callee| called.push(self.number(callee)));
+        called.extend(actions.iter().map(|action| self.number(Callee::Action(*action))));
+        self.calls.push(called);
+    }
+
+    fn number(&self, callee: Callee) -> usize {
+        let (kind, index) = match callee {
+            Callee::Action(id) => (0, id.index()),
+            Callee::Function(id) => (1, id.index()),
+            Callee::Control(id) => (2, id.index()),
+            Callee::Parser(id) => (3, id.index()),
+            Callee::Table(id) => (4, id.index()),
+        };
+        self.firsts[kind] + index
+    }
+
+    fn is_table(&self, node: usize) -> bool {
+        node >= self.firsts[4]
+    }
+
+    fn violation(
+        &self,
+        program: &Program,
+        node: usize,
+        problem: String,
+        limit: Option<Limit>,
+    ) -> Violation {
+        let kind = self.firsts.iter().rposition(|first| *first <= node).unwrap_or(0);
+        let index = node - self.firsts[kind];
+        let of_block = |block: &Block| block.iter().find_map(|statement| statement.location);
+        let (kind, name, location): (&str, &str, Option<Location>) = match kind {
+            0 => {
+                let action = &program.actions[index];
+                ("action", &action.name, action.location)
+            }
+            1 => {
+                let function = &program.functions[index];
+                ("function", &function.name, of_block(&function.body))
+            }
+            2 => {
+                let control = &program.controls[index];
+                ("control", &control.name, control.location)
+            }
+            3 => {
+                let parser = &program.parsers[index];
+                ("parser", &parser.name, parser.states.iter().find_map(|state| state.location))
+            }
+            _ => {
+                let table = &program.tables[index];
+                ("table", &table.name, of_block(&table.before_keys))
+            }
+        };
+        Violation { part: format!("{kind} `{name}`"), problem, location, limit }
+    }
+}
+
+/// Calls `visit` with the callee of every call in some blocks.
+fn each_call<'b>(blocks: impl IntoIterator<Item = &'b Block>, visit: &mut dyn FnMut(Callee)) {
     let mut open: Vec<&Block> = blocks.into_iter().collect();
     while let Some(block) = open.pop() {
         for statement in block {
             match &statement.kind {
-                StatementKind::CallAction { action, .. } => {
-                    found.push(number(Callee::Action(*action)))
-                }
-                StatementKind::CallFunction { function, .. } => {
-                    found.push(number(Callee::Function(*function)));
-                }
-                StatementKind::CallControl { control, .. } => {
-                    found.push(number(Callee::Control(*control)));
-                }
-                StatementKind::CallParser { parser, .. } => {
-                    found.push(number(Callee::Parser(*parser)))
-                }
-                StatementKind::ApplyTable { table, .. } => {
-                    found.push(number(Callee::Table(*table)))
-                }
+                StatementKind::CallAction { action, .. } => visit(Callee::Action(*action)),
+                StatementKind::CallFunction { function, .. } => visit(Callee::Function(*function)),
+                StatementKind::CallControl { control, .. } => visit(Callee::Control(*control)),
+                StatementKind::CallParser { parser, .. } => visit(Callee::Parser(*parser)),
+                StatementKind::ApplyTable { table, .. } => visit(Callee::Table(*table)),
                 StatementKind::If { then, otherwise, .. } => open.extend([then, otherwise]),
                 StatementKind::Switch { cases, default, .. } => {
                     open.push(default);
@@ -116,5 +178,64 @@ fn callees<'b>(
             }
         }
     }
-    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Architecture, Function, Statement};
+
+    /// Functions of which each calls the one before `calls` times.
+    fn chain(functions: u32, calls: usize) -> Program {
+        let mut program = Program::empty(Architecture::V1model);
+        program.errors.push("NoError".to_owned());
+        for number in 0..functions {
+            let call = |function| Statement {
+                location: None,
+                kind: StatementKind::CallFunction { function, arguments: Vec::new(), result: None },
+            };
+            let called = number.checked_sub(1).map(FunctionId);
+            program.functions.push(Function {
+                name: format!("f{number}"),
+                parameters: Vec::new(),
+                return_type: None,
+                body: called.into_iter().flat_map(|called| vec![call(called); calls]).collect(),
+            });
+        }
+        program
+    }
+
+    #[test]
+    fn calls_nest_as_deep_as_allowed_and_no_deeper() {
+        assert_eq!(chain(257, 1).validate(), Ok(()));
+        for functions in [258, 100_000] {
+            let violation = chain(functions, 1).validate().expect_err("it is too deep");
+            assert_eq!(violation.limit, Some(Limit::CallDepth));
+            assert_eq!(
+                violation.to_string(),
+                "function `f257`: calls nest 257 deep, and at most 256 are allowed \
+                 (--push-call-depth of a switch)"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_called_twice_at_each_level_is_looked_at_once() {
+        assert_eq!(chain(257, 2).validate(), Ok(()));
+    }
+
+    #[test]
+    fn what_calls_itself_is_no_question_of_depth() {
+        let mut program = chain(3, 1);
+        let last = program.functions[2].body.clone();
+        program.functions[0].body = last.clone();
+        let Some(StatementKind::CallFunction { function, .. }) =
+            program.functions[0].body.first_mut().map(|statement| &mut statement.kind)
+        else {
+            panic!("a call");
+        };
+        *function = FunctionId(2);
+        let violation = program.validate().expect_err("it calls itself");
+        assert_eq!((violation.limit, violation.problem.as_str()), (None, "calls itself"));
+    }
 }

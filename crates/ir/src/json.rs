@@ -4,7 +4,7 @@ use std::io;
 
 use serde::Deserialize;
 
-use super::{Program, Violation};
+use super::{CompileLimits, Program, Violation};
 use crate::stack::with_large_stack;
 
 /// How deep the JSON may be nested. An `else if` nests four levels.
@@ -25,10 +25,22 @@ pub enum ReadError {
     },
     /// It breaks a promise of the form.
     #[error("the IR is damaged: {0}; compile the program again")]
-    Invalid(#[from] Violation),
+    Invalid(Violation),
+    /// It exceeds a limit.
+    #[error("{0}")]
+    Exceeded(Violation),
     /// No thread could be started to read it.
     #[error("the IR could not be read: {0}")]
     Thread(#[from] io::Error),
+}
+
+impl From<Violation> for ReadError {
+    fn from(violation: Violation) -> Self {
+        match violation.limit {
+            Some(_) => Self::Exceeded(violation),
+            None => Self::Invalid(violation),
+        }
+    }
 }
 
 impl Program {
@@ -47,11 +59,19 @@ impl Program {
         with_large_stack(|| serde_json::to_string_pretty(self))?.map_err(io::Error::other)
     }
 
-    /// Reads what [`Program::to_json`] wrote, and checks it.
+    /// Reads what [`Program::to_json`] wrote, and checks it, with the limits that hold where none are set.
     ///
     /// # Errors
     /// [`ReadError`] says what is wrong with the text.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        Self::from_json_within(text, &CompileLimits::default())
+    }
+
+    /// As [`Program::from_json`], with other limits.
+    ///
+    /// # Errors
+    /// [`ReadError`] says what is wrong with the text.
+    pub fn from_json_within(text: &str, limits: &CompileLimits) -> Result<Self, ReadError> {
         if nesting(text) > DEPTH_LIMIT {
             return Err(ReadError::Depth { limit: DEPTH_LIMIT });
         }
@@ -60,7 +80,7 @@ impl Program {
             deserializer.disable_recursion_limit();
             let program = Self::deserialize(&mut deserializer)?;
             deserializer.end()?;
-            program.validate()?;
+            program.validate_within(limits)?;
             Ok(program)
         })?
     }

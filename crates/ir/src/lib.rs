@@ -25,10 +25,12 @@ mod call_graph;
 mod expression;
 mod externs;
 mod json;
+mod limits;
 mod object;
 mod stack;
 mod statement;
 mod text;
+mod type_sizes;
 mod types;
 mod validate;
 
@@ -42,12 +44,13 @@ pub use expression::{
 };
 pub use externs::{ExternFunction, ExternMethod, ExternType};
 pub use json::{DEPTH_LIMIT, ReadError, nesting};
+pub use limits::{CompileLimits, Exceeded, Limit, LimitError};
 pub use object::{
     Action, ActionCall, ActionParameter, ActionReference, ActionScope, ConstructorArgument,
     Direction, Entry, EntryStore, ExternInstance, Function, IdleTimeout, Key, MatchKind, Replicas,
     Table, TableImplementation, TableStorage, UpdateMethod, ValueSet, Variable,
 };
-pub use stack::with_large_stack;
+pub use stack::{STACK_BYTES, has_room, with_large_stack};
 pub use statement::{Argument, Block, ExternCallee, Statement, StatementKind, SwitchCase};
 pub use text::Excerpts;
 pub use types::{Composite, CompositeKind, EnumType, Field, Type, Types, UserType, UserTypeKind};

@@ -3,17 +3,30 @@
 use super::{Annotation, CompositeId, EnumId, Location, TypeId, UserTypeId};
 use crate::bits::Bits;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// All types of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Types {
     types: Vec<Type>,
+    #[serde(skip)]
+    ids: Ids,
     /// Structs (tuples among them), headers and header unions.
     pub composites: Vec<Composite>,
     /// Enumerations without underlying type.
     pub enums: Vec<EnumType>,
     /// What the control plane may be told about a value beside its bits.
     pub user_types: Vec<UserType>,
+}
+
+/// The ids of types, for [`Types::intern`]. They follow from the list of types, so they make no difference.
+#[derive(Clone, Debug, Default)]
+struct Ids(HashMap<Type, TypeId>);
+
+impl PartialEq for Ids {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
 }
 
 /// How a value is represented.
@@ -149,11 +162,18 @@ pub enum UserTypeKind {
 impl Types {
     /// The id of `ty`, which is added if it is new.
     pub fn intern(&mut self, ty: Type) -> TypeId {
-        if let Some(position) = self.types.iter().position(|known| *known == ty) {
-            return TypeId(position as u32);
+        if self.ids.0.len() < self.types.len() {
+            // The types come from JSON. Of equal ones, which only a foreign writer makes, the first counts.
+            for (id, known) in (0..).map(TypeId).zip(&self.types) {
+                self.ids.0.entry(*known).or_insert(id);
+            }
         }
-        self.types.push(ty);
-        TypeId((self.types.len() - 1) as u32)
+        let next = TypeId(self.types.len() as u32);
+        let id = *self.ids.0.entry(ty).or_insert(next);
+        if id == next {
+            self.types.push(ty);
+        }
+        id
     }
 
     /// Adds a composite, which is a type of its own even if another one has equal fields.

@@ -2,14 +2,16 @@
 //!
 //! Lowering is checked with it in tests. What comes from outside (an IR file) is checked always:
 //! after [`Program::validate`] every id is in range, every expression and place has the type that
-//! it says, no type contains itself and nothing calls itself, so a reader may index and recurse.
+//! it says, no type contains itself and nothing calls itself, so a reader may index and recurse, as
+//! deep as [`CompileLimits`] lets types and calls nest.
 
 use std::fmt;
 
+use super::type_sizes::{TypeSizes, Unmeasured};
 use super::{
-    Action, ActionCall, ActionId, Argument, BinaryOperator, Block, CompositeKind, ControlId,
-    Direction, Expression, ExpressionKind, ExternCallee, FunctionId, KeySet, Location, Package,
-    PackageValue, Parameter, ParserId, Place, Program, Projection, Statement, StatementKind, Table,
+    Action, ActionCall, ActionId, Argument, BinaryOperator, Block, CompileLimits, CompositeKind,
+    Direction, Expression, ExpressionKind, ExternCallee, KeySet, Limit, Location, Package,
+    PackageValue, Parameter, Place, Program, Projection, Statement, StatementKind, Table,
     TableImplementation, Target, Transition, Type, TypeId, UnaryOperator, UpdateMethod,
     UserTypeKind, Value, VariableId,
 };
@@ -26,6 +28,8 @@ pub struct Violation {
     pub problem: String,
     /// The last statement with a place in the source that was looked at in this part.
     pub location: Option<Location>,
+    /// The limit that the program exceeds, if that is what is wrong.
+    pub limit: Option<Limit>,
 }
 
 impl fmt::Display for Violation {
@@ -37,13 +41,22 @@ impl fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 impl Program {
-    /// Checks the program.
+    /// Checks the program, with the limits that hold where none are set.
     ///
     /// # Errors
     /// The first promise that is broken.
     pub fn validate(&self) -> Result<(), Violation> {
+        self.validate_within(&CompileLimits::default())
+    }
+
+    /// Checks the program and its limits.
+    ///
+    /// # Errors
+    /// The first promise that is broken, or the limit that is exceeded.
+    pub fn validate_within(&self, limits: &CompileLimits) -> Result<(), Violation> {
         let mut validator = Validator {
             program: self,
+            limits,
             part: String::new(),
             at: None,
             result: None,
@@ -52,10 +65,7 @@ impl Program {
         };
         validator.types()?;
         validator.whole()?;
-        super::call_graph::check(self).map_err(|part| {
-            let problem = "calls itself".to_owned();
-            Violation { part, problem, location: None }
-        })
+        super::call_graph::check(self, limits)
     }
 }
 
@@ -68,6 +78,7 @@ fn is_copied_out(argument: &Argument) -> bool {
 
 struct Validator<'p> {
     program: &'p Program,
+    limits: &'p CompileLimits,
     part: String,
     /// See [`Violation::location`].
     at: Option<Location>,
@@ -79,7 +90,12 @@ struct Validator<'p> {
 
 impl<'p> Validator<'p> {
     fn fail<T>(&self, problem: impl Into<String>) -> Outcome<T> {
-        Err(Violation { part: self.part.clone(), problem: problem.into(), location: self.at })
+        self.violates(problem, None)
+    }
+
+    fn violates<T>(&self, problem: impl Into<String>, limit: Option<Limit>) -> Outcome<T> {
+        let (part, location) = (self.part.clone(), self.at);
+        Err(Violation { part, problem: problem.into(), location, limit })
     }
 
     fn demand(&self, holds: bool, problem: &str) -> Outcome {
@@ -128,11 +144,21 @@ impl<'p> Validator<'p> {
                 self.known_user_type(field.user_type)?;
             }
         }
-        let mut finite = vec![false; types.iter().count()];
+        let mut sizes = TypeSizes::new(types, self.limits);
         for (id, _) in types.iter() {
-            self.at = None;
-            self.part = format!("type {}", id.0);
-            self.finite(id, &mut finite)?;
+            let Err(unmeasured) = sizes.admit(id) else { continue };
+            let composite = types.composite(id);
+            self.part = match composite {
+                Some(composite) => format!("type `{}`", composite.name),
+                None => format!("type {}", id.0),
+            };
+            self.at = composite.and_then(|composite| composite.location);
+            return match unmeasured {
+                Unmeasured::Endless => self.fail("it contains itself"),
+                Unmeasured::Exceeded(exceeded) => {
+                    self.violates(exceeded.to_string(), Some(exceeded.limit))
+                }
+            };
         }
         for (position, user) in types.user_types.iter().enumerate() {
             self.enter("type", &user.name);
@@ -156,24 +182,6 @@ impl<'p> Validator<'p> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Marks the types that are known not to contain themselves.
-    fn finite(&mut self, id: TypeId, known: &mut [bool]) -> Outcome {
-        if known[id.index()] {
-            return Ok(());
-        }
-        let types = &self.program.types;
-        self.nested(|validator| match types.get(id) {
-            Type::Stack { element, .. } => validator.finite(element, known),
-            Type::Composite(composite) => types.composites[composite.index()]
-                .fields
-                .iter()
-                .try_for_each(|field| validator.finite(field.type_id, known)),
-            _ => Ok(()),
-        })?;
-        known[id.index()] = true;
         Ok(())
     }
 
@@ -927,14 +935,4 @@ enum PlaceType {
     Known(TypeId),
     /// `bit` of this width, which the program need not know otherwise.
     Slice(u32),
-}
-
-/// What calls what.
-#[derive(Clone, Copy)]
-pub(super) enum Callee {
-    Action(ActionId),
-    Function(FunctionId),
-    Control(ControlId),
-    Parser(ParserId),
-    Table(super::TableId),
 }

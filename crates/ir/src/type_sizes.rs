@@ -1,0 +1,157 @@
+//! How deep types nest and how many parts they have, counted without writing any of them out.
+
+use super::limits::{CompileLimits, Exceeded, Limit};
+use super::{Type, TypeId, Types};
+
+/// Why a type cannot be measured.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unmeasured {
+    /// It contains itself.
+    Endless,
+    /// It exceeds a limit.
+    Exceeded(Exceeded),
+}
+
+impl From<Exceeded> for Unmeasured {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::Exceeded(exceeded)
+    }
+}
+
+/// The depth and the number of parts of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size {
+    depth: u32,
+    parts: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Progress {
+    Untouched,
+    Open,
+    Known(Size),
+}
+
+/// The sizes of types, each found once.
+pub(super) struct TypeSizes<'t> {
+    types: &'t Types,
+    limits: &'t CompileLimits,
+    sizes: Vec<Progress>,
+}
+
+impl<'t> TypeSizes<'t> {
+    pub(super) fn new(types: &'t Types, limits: &'t CompileLimits) -> Self {
+        let count = types.iter().count();
+        Self { types, limits, sizes: vec![Progress::Untouched; count] }
+    }
+
+    /// Refuses a type that contains itself or exceeds a limit. Ids in types must be in range.
+    pub(super) fn admit(&mut self, id: TypeId) -> Result<(), Unmeasured> {
+        self.size(id, 1).map(|_| ())
+    }
+
+    /// `level` is that of the type inside the one that is admitted; it bounds the recursion.
+    fn size(&mut self, id: TypeId, level: u32) -> Result<Size, Unmeasured> {
+        match self.sizes.get(id.index()).copied() {
+            Some(Progress::Known(size)) => return Ok(size),
+            Some(Progress::Open) => return Err(Unmeasured::Endless),
+            Some(Progress::Untouched) | None => {}
+        }
+        self.limits.admit(Limit::TypeDepth, level.into())?;
+        self.note(id, Progress::Open);
+        let types = self.types;
+        let mut inner = Size { depth: 0, parts: 0 };
+        match types.get(id) {
+            Type::Stack { element, size } => {
+                let of = self.size(element, level + 1)?;
+                inner = Size { parts: of.parts.saturating_mul(size.into()), ..of };
+            }
+            Type::Composite(_) => {
+                for field in types.composite(id).map_or(&[][..], |composite| &composite.fields) {
+                    let of = self.size(field.type_id, level + 1)?;
+                    inner.depth = inner.depth.max(of.depth);
+                    inner.parts = inner.parts.saturating_add(of.parts);
+                }
+            }
+            _ => {}
+        }
+        let size =
+            Size { depth: inner.depth.saturating_add(1), parts: inner.parts.saturating_add(1) };
+        self.limits.admit(Limit::TypeDepth, size.depth.into())?;
+        self.limits.admit(Limit::Parts, size.parts)?;
+        self.note(id, Progress::Known(size));
+        Ok(size)
+    }
+
+    fn note(&mut self, id: TypeId, progress: Progress) {
+        if let Some(place) = self.sizes.get_mut(id.index()) {
+            *place = progress;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Composite, CompositeKind, Field};
+
+    /// Structs of which each holds `fields` of the one before; returns the last.
+    fn nested(levels: u32, fields: usize) -> (Types, TypeId) {
+        let mut types = Types::default();
+        let mut inner = types.intern(Type::Bool);
+        for level in 1..levels {
+            let field = |position: usize| Field {
+                name: format!("f{position}"),
+                type_id: inner,
+                user_type: None,
+                annotations: Vec::new(),
+            };
+            inner = types.add_composite(Composite {
+                name: format!("S{level}"),
+                kind: CompositeKind::Struct,
+                fields: (0..fields).map(field).collect(),
+                annotations: Vec::new(),
+                location: None,
+            });
+        }
+        (types, inner)
+    }
+
+    fn admitted(types: &Types, id: TypeId) -> Result<(), Unmeasured> {
+        TypeSizes::new(types, &CompileLimits::default()).admit(id)
+    }
+
+    #[test]
+    fn as_many_levels_as_allowed_and_no_more() {
+        let (types, last) = nested(64, 1);
+        assert_eq!(admitted(&types, last), Ok(()));
+        for levels in [65, 100_000] {
+            let (types, last) = nested(levels, 1);
+            let exceeded = Exceeded { limit: Limit::TypeDepth, found: 65, allowed: 64 };
+            assert_eq!(admitted(&types, last), Err(exceeded.into()), "{levels}");
+        }
+    }
+
+    #[test]
+    fn doubled_types_are_counted_and_not_written_out() {
+        // A struct of two structs of two structs: 2^n - 1 parts.
+        let (types, last) = nested(18, 2);
+        assert_eq!(admitted(&types, last), Ok(()));
+        let (types, last) = nested(19, 2);
+        let found = (1 << 19) - 1;
+        let exceeded = Exceeded { limit: Limit::Parts, found, allowed: 1 << 18 };
+        assert_eq!(admitted(&types, last), Err(exceeded.into()));
+        let (types, last) = nested(64, 2);
+        assert!(matches!(admitted(&types, last), Err(Unmeasured::Exceeded(_))));
+    }
+
+    #[test]
+    fn elements_of_a_stack_are_parts() {
+        let (mut types, element) = nested(2, 3);
+        // A header with three fields has four parts.
+        let fits = types.intern(Type::Stack { element, size: (1 << 16) - 1 });
+        let exceeds = types.intern(Type::Stack { element, size: 1 << 16 });
+        assert_eq!(admitted(&types, fits), Ok(()));
+        assert!(matches!(admitted(&types, exceeds), Err(Unmeasured::Exceeded(_))));
+    }
+}
