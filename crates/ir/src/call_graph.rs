@@ -213,8 +213,8 @@ mod tests {
             assert_eq!(violation.limit, Some(Limit::CallDepth));
             assert_eq!(
                 violation.to_string(),
-                "function `f257`: calls nest 257 deep, and at most 256 are allowed \
-                 (--push-call-depth of a switch)"
+                "calls nest 257 deep, and at most 256 are allowed (--push-call-depth of a switch): \
+                 function `f257`"
             );
         }
     }

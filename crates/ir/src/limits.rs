@@ -110,7 +110,7 @@ impl Limit {
 pub struct Exceeded {
     /// The limit.
     pub limit: Limit,
-    /// At least so much would be needed: passes stop to count once it is too much.
+    /// The value that the program would need.
     pub found: u64,
     /// The value of the limit.
     pub allowed: u64,
@@ -127,10 +127,7 @@ impl fmt::Display for Exceeded {
                 write!(formatter, "calls nest {found} deep, and at most {allowed} are allowed")
             }
             Limit::Parts => {
-                write!(
-                    formatter,
-                    "a type has {found} parts or more, and at most {allowed} are allowed"
-                )
+                write!(formatter, "a type has {found} parts, and at most {allowed} are allowed")
             }
         }?;
         write!(formatter, " ({} of a switch)", limit.flag())

@@ -34,7 +34,10 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.part, self.problem)
+        match self.limit {
+            Some(_) => write!(formatter, "{}: {}", self.problem, self.part),
+            None => write!(formatter, "{}: {}", self.part, self.problem),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use headers::Layout;
+use ir::{CompileLimits, Violation};
 use json::Document;
 
 /// Why a BMv2 JSON text cannot be read.
@@ -52,6 +53,9 @@ pub enum Bmv2Error {
         /// The most levels that are read.
         limit: usize,
     },
+    /// The program exceeds a limit.
+    #[error("BMv2 JSON, {0}")]
+    Exceeded(Violation),
     /// Something in it contradicts the format, or is not supported.
     #[error("BMv2 JSON, {part}: {problem}")]
     Content {
@@ -65,19 +69,27 @@ pub enum Bmv2Error {
 /// How deep the JSON may be nested: expressions nest three levels for an operator.
 const DEPTH_LIMIT: usize = 1_500;
 
-/// Reads BMv2 JSON into the IR.
+/// Reads BMv2 JSON into the IR, with the limits that hold where none are set.
 ///
 /// # Errors
 /// [`Bmv2Error`] says where the text is wrong.
 pub fn load_bmv2_json(text: &str) -> Result<ir::Program, Bmv2Error> {
+    load_bmv2_json_within(text, &CompileLimits::default())
+}
+
+/// As [`load_bmv2_json`], with other limits.
+///
+/// # Errors
+/// [`Bmv2Error`] says where the text is wrong.
+pub fn load_bmv2_json_within(text: &str, limits: &CompileLimits) -> Result<ir::Program, Bmv2Error> {
     if ir::nesting(text) > DEPTH_LIMIT {
         return Err(Bmv2Error::Depth { limit: DEPTH_LIMIT });
     }
-    ir::with_large_stack(|| load(text))
+    ir::with_large_stack(|| load(text, limits))
         .map_err(|error| content("the program", format!("no thread to read it in: {error}")))?
 }
 
-fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
+fn load(text: &str, limits: &CompileLimits) -> Result<ir::Program, Bmv2Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.disable_recursion_limit();
     let document = Document::deserialize(&mut deserializer)?;
@@ -118,6 +130,10 @@ fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
     loader.profiles()?;
     let package = loader.blocks()?;
     loader.program.main = package;
+    loader.program.validate_within(limits).map_err(|violation| match violation.limit {
+        Some(_) => Bmv2Error::Exceeded(violation),
+        None => content(violation.part, violation.problem),
+    })?;
     Ok(loader.program)
 }
 

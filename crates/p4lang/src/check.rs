@@ -28,6 +28,7 @@ mod division;
 mod entry_list;
 mod evaluate;
 mod expression;
+mod extent;
 mod facts;
 mod index;
 mod instance;
@@ -52,6 +53,7 @@ mod unify;
 mod uninitialized;
 mod whole_program;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -66,16 +68,27 @@ pub use types::{Bindings, Named, Type};
 use crate::ast::{self, DeclarationId, ExpressionId, TypeId};
 use crate::diagnostic::Diagnostics;
 use crate::source::SourceMap;
+use ir::CompileLimits;
 use ir::bits::Bits;
 
-/// Checks a program. Errors and warnings go to `diagnostics`; the result may be read further only if there are no
-/// errors among them.
+/// Checks a program, with the limits that hold where none are set. Errors and warnings go to `diagnostics`; the result
+/// may be read further only if there are no errors among them.
 pub fn check<'program>(
     program: &'program ast::Program,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Checked<'program> {
-    let mut checker = checker::Checker::new(program, sources, diagnostics);
+    check_within(program, sources, &CompileLimits::default(), diagnostics)
+}
+
+/// As [`check`], with other limits.
+pub fn check_within<'program>(
+    program: &'program ast::Program,
+    sources: &SourceMap,
+    limits: &CompileLimits,
+    diagnostics: &mut Diagnostics,
+) -> Checked<'program> {
+    let mut checker = checker::Checker::new(program, sources, limits, diagnostics);
     checker.program();
     let problem = checker.out.budget.take_problem();
     let out = checker.out;
@@ -108,6 +121,10 @@ pub struct Checked<'program> {
     main: Option<DeclarationId>,
     /// What constants may still cost.
     pub(crate) budget: budget::Budget,
+    pub(crate) limits: CompileLimits,
+    /// Those of declared types.
+    extents: HashMap<DeclarationId, extent::Extent>,
+    sizes: RefCell<HashMap<Type, Option<size::Sizes>>>,
 }
 
 /// `T.apply(arguments)` with a type (§14.5): a nameless instance, applied.
@@ -120,7 +137,7 @@ pub struct DirectApplication {
 }
 
 impl<'program> Checked<'program> {
-    fn new(program: &'program ast::Program, sources: &SourceMap) -> Self {
+    fn new(program: &'program ast::Program, sources: &SourceMap, limits: &CompileLimits) -> Self {
         let bytes = sources.files().iter().map(|file| file.text().len() as u64).sum();
         Self {
             program,
@@ -140,6 +157,9 @@ impl<'program> Checked<'program> {
             enum_values: HashMap::new(),
             main: None,
             budget: budget::Budget::new(bytes),
+            limits: *limits,
+            extents: HashMap::new(),
+            sizes: RefCell::default(),
         }
     }
 

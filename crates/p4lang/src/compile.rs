@@ -4,11 +4,12 @@ use std::io;
 use std::path::Path;
 
 use crate::ast::Program;
-use crate::diagnostic::{Diagnostic, Diagnostics, Style};
+use crate::diagnostic::{Diagnostic, Diagnostics, LIMIT, Style};
 use crate::frontend::{Parsed, parse_text};
 use crate::preprocess::{Files, Options};
 use crate::source::{SourceMap, Span};
 use crate::{check, lower};
+use ir::Violation;
 
 /// What came out of a program's text.
 #[derive(Debug)]
@@ -75,40 +76,46 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
     if diagnostics.has_errors() {
         return Compiled { program: None, diagnostics, sources, pna_version: None };
     }
-    let checked = check::check(&tree, &sources, &mut diagnostics);
+    let checked = check::check_within(&tree, &sources, &options.limits, &mut diagnostics);
     let program = if diagnostics.has_errors() {
         None
     } else {
         lower::lower(&checked, &sources, &mut diagnostics)
     };
-    let program = program.filter(|program| is_sound(program, &tree, &sources, &mut diagnostics));
+    let program = program.filter(|program| {
+        let violation = program.validate_within(&options.limits).err();
+        violation.is_none_or(|violation| {
+            refuse(violation, program, &tree, &sources, &mut diagnostics);
+            false
+        })
+    });
     Compiled { program, diagnostics, sources, pna_version: None }
 }
 
-/// Whether a program is what its readers rely on. One that is not would be refused as damaged
-/// wherever it is loaded; it is refused here, with the place that it comes from.
-fn is_sound(
+/// Refuses a program that is not what its readers rely on. It would be refused wherever it is loaded;
+/// it is refused here, with the place that it comes from.
+fn refuse(
+    violation: Violation,
     program: &ir::Program,
     tree: &Program,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
-) -> bool {
-    let Err(violation) = program.validate() else { return true };
+) {
     let span = violation.location.and_then(|location| {
         let file = program.files.get(location.file as usize)?;
         sources.word_at(file, location.line, location.column)
     });
     let main = || tree.declarations.iter().rfind(|declaration| declaration.name.as_str() == "main");
     let span = span.or_else(|| main().map(|main| main.name.span));
-    diagnostics.push(
-        Diagnostic::error(
-            "unsupported",
-            span.unwrap_or_else(Span::nowhere),
-            format!("this cannot be run: {}", violation.problem),
-        )
-        .note(format!("it is in {}", violation.part)),
-    );
-    false
+    let span = span.unwrap_or_else(Span::nowhere);
+    let diagnostic = match violation.limit {
+        Some(_) => Diagnostic::error(LIMIT, span, violation.problem),
+        None => {
+            let message = format!("this cannot be run: {}", violation.problem);
+            Diagnostic::error("unsupported", span, message)
+        }
+    };
+    diagnostics.push(diagnostic.note(format!("it is in {}", violation.part)));
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@
 //! know BMv2 send its JSON, some of them wrapped in the message `P4DeviceConfig` of p4lang/PI
 //! (proto/p4/tmp/p4config.proto); our own compiler writes the IR as JSON; and a source is as good.
 
-use crate::bmv2::load_bmv2_json;
+use crate::bmv2::{Bmv2Error, load_bmv2_json_within};
 use crate::compile_text;
-use crate::diagnostic::Style;
+use crate::diagnostic::{LIMIT, Style};
 use crate::preprocess::{MemoryFiles, Options};
 use bytes::Bytes;
-use entities::EntityError;
-use ir::{Program, with_large_stack};
+use entities::{Code, EntityError};
+use ir::{CompileLimits, Program, ReadError, with_large_stack};
 use p4runtime::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use prost::Message;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,11 +29,23 @@ struct P4DeviceConfig {
 #[derive(Clone, PartialEq, Message)]
 struct Extras {}
 
-/// Makes a program of a device configuration.
+/// Makes a program of a device configuration, with the limits that hold where none are set.
 ///
 /// # Errors
 /// If it has none of the forms above, or the program is wrong; the message says what.
 pub fn from_device_config(config: &[u8]) -> Result<Program, EntityError> {
+    from_device_config_within(config, &CompileLimits::default())
+}
+
+/// As [`from_device_config`], with other limits.
+///
+/// # Errors
+/// If it has none of the forms above, or the program is wrong; the message says what. A program that
+/// exceeds a limit has the code `RESOURCE_EXHAUSTED`.
+pub fn from_device_config_within(
+    config: &[u8],
+    limits: &CompileLimits,
+) -> Result<Program, EntityError> {
     let unwrapped = unwrapped(config);
     let text = std::str::from_utf8(unwrapped.as_deref().unwrap_or(config)).map_err(|_| {
         EntityError::invalid(
@@ -47,20 +59,29 @@ pub fn from_device_config(config: &[u8]) -> Result<Program, EntityError> {
             "p4_device_config is empty; BMv2 JSON or P4 source is wanted",
         ));
     }
-    let invalid =
-        |error: &dyn std::fmt::Display| EntityError::invalid(format!("p4_device_config: {error}"));
-    let overflow = |error: std::io::Error| EntityError::invalid(error.to_string());
+    let refused = |exceeded: bool, error: &dyn std::fmt::Display| {
+        let code = if exceeded { Code::ResourceExhausted } else { Code::InvalidArgument };
+        EntityError::new(code, format!("p4_device_config: {error}"))
+    };
+    let no_thread = |error: std::io::Error| {
+        EntityError::new(
+            Code::Internal,
+            format!("no thread could be started to compile in: {error}"),
+        )
+    };
     if !start.starts_with('{') {
-        return with_large_stack(|| from_source(text)).map_err(overflow)?;
+        return with_large_stack(|| from_source(text, limits)).map_err(no_thread)?;
     }
     let loaded = with_large_stack(|| {
         if Program::is_json(start) {
-            Program::from_json(text).map_err(|error| invalid(&error))
+            Program::from_json_within(text, limits)
+                .map_err(|error| refused(matches!(error, ReadError::Exceeded(_)), &error))
         } else {
-            load_bmv2_json(text).map_err(|error| invalid(&error))
+            load_bmv2_json_within(text, limits)
+                .map_err(|error| refused(matches!(error, Bmv2Error::Exceeded(_)), &error))
         }
     });
-    loaded.map_err(overflow)?
+    loaded.map_err(no_thread)?
 }
 
 /// A program as a controller would push it. Its cookie is a hash of it.
@@ -90,13 +111,15 @@ fn unwrapped(config: &[u8]) -> Option<Bytes> {
     (!wrapped.device_data.is_empty()).then_some(wrapped.device_data)
 }
 
-fn from_source(text: &str) -> Result<Program, EntityError> {
-    let compiled =
-        compile_text("p4_device_config", text, &Options::default(), &MemoryFiles::default());
+fn from_source(text: &str, limits: &CompileLimits) -> Result<Program, EntityError> {
+    let options = Options { limits: *limits, ..Options::default() };
+    let compiled = compile_text("p4_device_config", text, &options, &MemoryFiles::default());
     let messages = compiled.messages(Style::Plain);
-    compiled
-        .program
-        .ok_or_else(|| EntityError::invalid(format!("the program was not compiled:\n{messages}")))
+    let exceeds = compiled.diagnostics.iter().any(|diagnostic| diagnostic.kind == LIMIT);
+    compiled.program.ok_or_else(|| {
+        let code = if exceeds { Code::ResourceExhausted } else { Code::InvalidArgument };
+        EntityError::new(code, format!("the program was not compiled:\n{messages}"))
+    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 
 use crate::source::{SourceMap, Span};
 
+/// The kind of an error that says that the program exceeds one of the [`ir::CompileLimits`].
+pub const LIMIT: &str = "limit";
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {

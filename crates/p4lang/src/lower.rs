@@ -30,7 +30,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::ast::{self, DeclarationId};
 use crate::check::{Checked, Environment, Node, Type};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, LIMIT};
 use crate::source::{SourceMap, Span};
 
 /// Lowers a program that was checked without errors. A program without `main` has nothing to run
@@ -49,6 +49,9 @@ pub fn lower(
     if let Some(problem) = checked.budget.take_problem() {
         // What follows from it is not said.
         lowering.problems = vec![problem];
+    }
+    if let Some(refusal) = lowering.refusal.take() {
+        lowering.problems = vec![refusal];
     }
     if lowering.is_exhausted() {
         let main = checked.main().and_then(|main| checked.index.get_declaration(main));
@@ -169,6 +172,12 @@ struct Lowering<'a> {
     file_ids: HashMap<String, u32>,
     /// See [`MOST_ELEMENTS`].
     elements: u32,
+    /// The statement or declaration that is being lowered.
+    at: Span,
+    /// The calls and instances around it.
+    calls: u32,
+    /// Why one more of those is not lowered.
+    refusal: Option<Diagnostic>,
 }
 
 /// The types of the IR that stand for types of the program.
@@ -244,7 +253,32 @@ impl<'a> Lowering<'a> {
             temporaries: HashSet::new(),
             file_ids: HashMap::new(),
             elements: 0,
+            at: Span::nowhere(),
+            calls: 0,
+            refusal: None,
         }
+    }
+
+    /// Lowers what is called or instantiated at `span`, inside of what is being lowered; nothing if that is
+    /// deeper than is allowed, and then the program is refused.
+    fn deeper<T>(&mut self, span: Span, lower: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        // Blocks of the package are instances around all calls.
+        let calls = u64::from(self.calls);
+        let problem = match self.checked.limits.admit(ir::Limit::CallDepth, calls) {
+            Err(exceeded) => Some(exceeded.to_string()),
+            Ok(()) if !ir::has_room() => Some(
+                "what is called here, and the statements around the calls, nest too deeply together".to_owned(),
+            ),
+            Ok(()) => None,
+        };
+        if let Some(problem) = problem {
+            self.refusal.get_or_insert_with(|| Diagnostic::error(LIMIT, span, problem));
+            return None;
+        }
+        self.calls += 1;
+        let lowered = lower(self);
+        self.calls -= 1;
+        Some(lowered)
     }
 
     /// Says that something cannot be lowered.

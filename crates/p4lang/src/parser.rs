@@ -78,6 +78,7 @@ struct Parser<'run> {
     operators: Option<usize>,
     /// Within the angle brackets of a width, outside of inner brackets: `>` closes and compares nothing.
     in_width: bool,
+    looked_ahead: lookahead::LookedAhead,
     expressions: u32,
     types: u32,
     declarations: u32,
@@ -104,6 +105,7 @@ impl<'run> Parser<'run> {
             alternatives: 0,
             operators: None,
             in_width: false,
+            looked_ahead: lookahead::LookedAhead::default(),
             expressions: 0,
             types: 0,
             declarations: 0,

@@ -37,7 +37,7 @@ const MOST_FILES: usize = 4096;
 /// A program of more tokens than this is an error: macros can grow exponentially. Tests need not wait for so many.
 const MOST_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
 
-/// What the command line says about preprocessing.
+/// What the command line says about reading a program.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// `-I`: where `#include` looks before the built-in files.
@@ -47,6 +47,8 @@ pub struct Options {
     pub defines: Vec<String>,
     /// `-U NAME`: taken back after the defines.
     pub undefines: Vec<String>,
+    /// The largest program that is compiled. Preprocessing itself has limits of its own.
+    pub limits: ir::CompileLimits,
 }
 
 /// The tokens of a program after preprocessing.

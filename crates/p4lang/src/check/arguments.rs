@@ -253,6 +253,12 @@ impl<'program> Checker<'program, '_> {
             self.error("type-not-allowed", span, "a type in this call has too many parts");
             return None;
         }
+        let types = matched.type_arguments.iter().chain(&matched.parameter_types);
+        let extents: Vec<_> =
+            types.chain([&matched.return_type]).map(|ty| self.out.extent(ty)).collect();
+        if !extents.iter().all(|extent| self.admits(extent, span)) {
+            return None;
+        }
         if good && type_arguments.is_empty() && !open {
             self.must_be_inferred(signature, &matched, span);
         }

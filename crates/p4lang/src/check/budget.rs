@@ -7,8 +7,9 @@
 use std::cell::Cell;
 
 use super::Constant;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, LIMIT};
 use crate::source::Span;
+use ir::Exceeded;
 
 /// What any program may spend, in units of [`size`]: some hundred megabytes and some tenths of a second.
 const ALLOWANCE: u64 = 1 << 22;
@@ -30,6 +31,7 @@ enum Refusal {
     TooMuch,
     TooLarge,
     HugeType,
+    Limit(Exceeded),
 }
 
 impl Budget {
@@ -63,6 +65,11 @@ impl Budget {
         self.refuse(Span::nowhere(), Refusal::HugeType);
     }
 
+    /// A type of an instance of what is generic exceeds a limit.
+    pub(crate) fn exceeded(&self, exceeded: Exceeded, span: Span) {
+        self.refuse(span, Refusal::Limit(exceeded));
+    }
+
     fn refuse(&self, span: Span, refusal: Refusal) -> Option<()> {
         if self.refusal.get().is_none() {
             self.refusal.set(Some((span, refusal)));
@@ -86,6 +93,9 @@ impl Budget {
                 "a generic function or control is used with types that have more parts than can be handled",
             )
             .note("a type argument that holds an earlier one twice doubles with each step"),
+            Refusal::Limit(exceeded) => Diagnostic::error(LIMIT, span, exceeded.to_string())
+                .note("it is a type that a generic function or control has in one of its uses")
+                .note(super::extent::NOTE),
             Refusal::TooLarge => Diagnostic::error(
                 "integer-too-large",
                 span,

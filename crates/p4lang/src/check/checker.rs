@@ -9,6 +9,7 @@ use super::{Checked, Node, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Expression, ExpressionId, Name};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{SourceMap, Span};
+use ir::CompileLimits;
 
 /// The pass over one program.
 pub(super) struct Checker<'program, 'run> {
@@ -26,6 +27,16 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) constructing: Constructing<'program>,
     /// A local of a parser or control is declared next: it may hide the parameters.
     pub(super) hides_parameters: bool,
+    pub(super) fitting: Fitting,
+}
+
+/// Types that were looked into, to see what they hold.
+#[derive(Debug, Default)]
+pub(super) struct Fitting {
+    /// Specialised types whose fields are all allowed.
+    pub(super) fit: HashSet<Type>,
+    /// Whether a struct holds nothing but numbers, so that a header may hold it.
+    pub(super) only_bits: HashMap<Type, bool>,
 }
 
 /// What was noted of declarations and expressions: of the whole program, and complete once all of it was looked at.
@@ -111,10 +122,11 @@ impl<'program, 'run> Checker<'program, 'run> {
     pub(super) fn new(
         program: &'program ast::Program,
         sources: &'run SourceMap,
+        limits: &CompileLimits,
         diagnostics: &'run mut Diagnostics,
     ) -> Self {
         Self {
-            out: Checked::new(program, sources),
+            out: Checked::new(program, sources, limits),
             sources,
             diagnostics,
             scopes: vec![Scope::default()],
@@ -125,6 +137,7 @@ impl<'program, 'run> Checker<'program, 'run> {
             postponed: Postponed::default(),
             constructing: Constructing::default(),
             hides_parameters: false,
+            fitting: Fitting::default(),
         }
     }
 

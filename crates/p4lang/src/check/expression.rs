@@ -786,6 +786,11 @@ impl Checker<'_, '_> {
             self.error("type-not-allowed", span, "this list has too many parts");
             return Info::unknown();
         }
+        let span = elements.first().map_or_else(Span::nowhere, |first| first.span);
+        let tuple = self.admitted(tuple, span);
+        if tuple.is_unknown() {
+            return Info::unknown();
+        }
         Info { ty: if any_set { Type::Set(Arc::new(tuple)) } else { tuple }, place: false, known }
     }
 
@@ -821,7 +826,8 @@ impl Checker<'_, '_> {
             self.error("type-not-allowed", span, "this list has too many parts");
             return Info::unknown();
         }
-        Info { ty: record, place: false, known }
+        let span = fields.first().map_or_else(Span::nowhere, |first| first.name.span);
+        Info { ty: self.admitted(record, span), place: false, known }
     }
 }
 

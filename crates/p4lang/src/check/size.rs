@@ -33,38 +33,73 @@ impl<'program> Checked<'program> {
     /// The size of a value of this type in bits: the largest if `maximum`, else the smallest. They differ for
     /// `varbit` and header unions. `None` for types that have no size, such as `int` and externs.
     pub fn size_in_bits(&self, ty: &Type, maximum: bool) -> Option<u64> {
-        self.size_within(ty, maximum, &mut { MOST_PARTS })
+        self.sizes(ty).map(|sizes| if maximum { sizes.largest } else { sizes.smallest })
     }
 
-    fn size_within(&self, ty: &Type, maximum: bool, budget: &mut u32) -> Option<u64> {
-        *budget = budget.checked_sub(1)?;
+    /// The smallest and the largest size, found once for each declared type.
+    fn sizes(&self, ty: &Type) -> Option<Sizes> {
+        if ty.named().is_none() {
+            return self.new_sizes(ty);
+        }
+        if let Some(known) = self.sizes.borrow().get(ty) {
+            return *known;
+        }
+        let sizes = self.new_sizes(ty);
+        self.sizes.borrow_mut().insert(ty.clone(), sizes);
+        sizes
+    }
+
+    fn new_sizes(&self, ty: &Type) -> Option<Sizes> {
         match ty {
-            Type::Bool => Some(1),
-            Type::Bits { width, .. } => Some(u64::from(*width)),
-            Type::Varbit { max_width } => Some(if maximum { u64::from(*max_width) } else { 0 }),
-            Type::NewType(_) | Type::SerializableEnum(_) => {
-                self.size_within(self.underlying(ty)?, maximum, budget)
+            Type::Bool => Some(Sizes::fixed(1)),
+            Type::Bits { width, .. } => Some(Sizes::fixed(u64::from(*width))),
+            Type::Varbit { max_width } => {
+                Some(Sizes { smallest: 0, largest: u64::from(*max_width) })
             }
-            Type::Tuple(elements) => elements.iter().try_fold(0_u64, |sum, element| {
-                sum.checked_add(self.size_within(element, maximum, budget)?)
-            }),
-            Type::Struct(_) | Type::Header(_) => {
-                self.fields(ty).iter().try_fold(0_u64, |sum, field| {
-                    sum.checked_add(self.size_within(&field.ty, maximum, budget)?)
-                })
-            }
+            Type::NewType(_) | Type::SerializableEnum(_) => self.sizes(self.underlying(ty)?),
+            Type::Tuple(elements) => elements
+                .iter()
+                .try_fold(Sizes::fixed(0), |sum, element| sum.plus(self.sizes(element)?)),
+            Type::Struct(_) | Type::Header(_) => self
+                .fields(ty)
+                .iter()
+                .try_fold(Sizes::fixed(0), |sum, field| sum.plus(self.sizes(&field.ty)?)),
             Type::HeaderUnion(_) => {
                 // Of an invalid union nothing is on the wire, but the smallest size is that of the smallest header.
-                let mut sizes = Vec::new();
-                for field in self.fields(ty) {
-                    sizes.push(self.size_within(&field.ty, maximum, budget)?);
-                }
-                if maximum { sizes.into_iter().max() } else { sizes.into_iter().min() }
+                let members = self.fields(ty);
+                let sizes: Vec<Sizes> =
+                    members.iter().map(|field| self.sizes(&field.ty)).collect::<Option<_>>()?;
+                Some(Sizes {
+                    smallest: sizes.iter().map(|sizes| sizes.smallest).min()?,
+                    largest: sizes.iter().map(|sizes| sizes.largest).max()?,
+                })
             }
             Type::Stack { element, size } => {
-                self.size_within(element, maximum, budget)?.checked_mul(u64::from(*size))
+                let element = self.sizes(element)?;
+                let all = |bits: u64| bits.checked_mul(u64::from(*size));
+                Some(Sizes { smallest: all(element.smallest)?, largest: all(element.largest)? })
             }
             _ => None,
         }
+    }
+}
+
+/// The smallest and the largest size of a value, in bits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    smallest: u64,
+    largest: u64,
+}
+
+impl Sizes {
+    fn fixed(bits: u64) -> Self {
+        Self { smallest: bits, largest: bits }
+    }
+
+    fn plus(self, other: Self) -> Option<Self> {
+        Some(Self {
+            smallest: self.smallest.checked_add(other.smallest)?,
+            largest: self.largest.checked_add(other.largest)?,
+        })
     }
 }

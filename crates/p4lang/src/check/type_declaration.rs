@@ -1,8 +1,9 @@
 //! Declarations of types (§7.2, §7.5, §7.6) and of the members of `error` and `match_kind`.
 
+use std::collections::HashMap;
+
 use super::checker::Checker;
 use super::convert::bounds;
-use super::size::MOST_PARTS;
 use super::{Constant, Type};
 use crate::ast::{self, Declaration, DeclarationId, EnumMember, Name, StructField, TypeParameter};
 use crate::diagnostic::Diagnostic;
@@ -63,11 +64,10 @@ impl<'program> Checker<'program, '_> {
         };
         self.scoped(|checker| {
             checker.declare_type_parameters(type_parameters);
-            let mut seen: Vec<&Name> = Vec::new();
+            let mut seen: HashMap<&str, Span> = HashMap::new();
             for field in fields {
                 checker.annotations(&field.annotations);
-                if let Some(first) = seen.iter().find(|other| ***other == field.name) {
-                    let first = first.span;
+                if let Some(first) = seen.insert(field.name.as_str(), field.name.span) {
                     checker.report(
                         Diagnostic::error(
                             "duplicate",
@@ -77,7 +77,6 @@ impl<'program> Checker<'program, '_> {
                         .secondary(first, "first declared here"),
                     );
                 }
-                seen.push(&field.name);
                 if field.name.as_str() == "_" {
                     checker.error("reserved-name", field.name.span, "`_` cannot be declared");
                 }
@@ -111,7 +110,10 @@ impl<'program> Checker<'program, '_> {
                 }
             }
         });
-        self.set_declared_type(declaration.id, ty);
+        let inner: Vec<Type> =
+            fields.iter().map(|field| self.out.declared_type(field.id).clone()).collect();
+        let fits = self.declare_extent(declaration.id, &inner, declaration.name.span);
+        self.set_declared_type(declaration.id, if fits { ty } else { Type::Unknown });
         self.declare(declaration.id, &declaration.name);
     }
 
@@ -124,7 +126,7 @@ impl<'program> Checker<'program, '_> {
         .is_empty()
     }
 
-    pub(super) fn fits_header(&self, ty: &Type) -> bool {
+    pub(super) fn fits_header(&mut self, ty: &Type) -> bool {
         match self.base_type(ty) {
             Type::Bits { .. }
             | Type::Varbit { .. }
@@ -133,16 +135,12 @@ impl<'program> Checker<'program, '_> {
             | Type::Variable(_)
             | Type::Inferred(_)
             | Type::Unknown => true,
-            inner @ (Type::Struct(_) | Type::Stack { .. }) => {
-                self.only_bits(&inner, &mut { MOST_PARTS })
-            }
+            inner @ (Type::Struct(_) | Type::Stack { .. }) => self.only_bits(&inner),
             _ => false,
         }
     }
 
-    fn only_bits(&self, ty: &Type, budget: &mut u32) -> bool {
-        let Some(left) = budget.checked_sub(1) else { return false };
-        *budget = left;
+    fn only_bits(&mut self, ty: &Type) -> bool {
         match self.base_type(ty) {
             Type::Bits { .. }
             | Type::Bool
@@ -151,9 +149,15 @@ impl<'program> Checker<'program, '_> {
             | Type::Inferred(_)
             | Type::Unknown => true,
             inner @ Type::Struct(_) => {
-                self.out.fields(&inner).iter().all(|field| self.only_bits(&field.ty, budget))
+                if let Some(known) = self.fitting.only_bits.get(&inner) {
+                    return *known;
+                }
+                let fields = self.out.fields(&inner);
+                let only_bits = fields.iter().all(|field| self.only_bits(&field.ty));
+                self.fitting.only_bits.insert(inner, only_bits);
+                only_bits
             }
-            Type::Stack { element, .. } => self.only_bits(&element, budget),
+            Type::Stack { element, .. } => self.only_bits(&element),
             _ => false,
         }
     }
@@ -208,14 +212,13 @@ impl<'program> Checker<'program, '_> {
         // The values of members may be computed from those of members before them.
         self.set_declared_type(id, own.clone());
         self.declare(id, &declaration.name);
-        let mut seen: Vec<(&Name, DeclarationId)> = Vec::new();
+        let mut seen: HashMap<&str, DeclarationId> = HashMap::new();
         for member in members {
             self.annotations(&member.annotations);
             self.set_declared_type(member.id, own.clone());
-            if let Some((_, first)) = seen.iter().find(|(name, _)| **name == member.name).copied() {
+            if let Some(first) = seen.insert(member.name.as_str(), member.id) {
                 self.duplicate(&member.name, first);
             }
-            seen.push((&member.name, member.id));
             match (&representation, &member.value) {
                 (None, Some(value)) => {
                     self.error(
@@ -288,7 +291,9 @@ impl<'program> Checker<'program, '_> {
             );
             self.set_type_at(ty, Type::Unknown);
         }
-        self.set_declared_type(declaration.id, Type::NewType(declaration.id));
+        let fits = self.declare_extent(declaration.id, &[resolved], declaration.name.span);
+        let own = if fits { Type::NewType(declaration.id) } else { Type::Unknown };
+        self.set_declared_type(declaration.id, own);
         self.declare(declaration.id, &declaration.name);
     }
 }

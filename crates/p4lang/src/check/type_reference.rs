@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::checker::{Checker, Wanted};
-use super::size::MOST_PARTS;
 use super::{Constant, Named, Type};
 use crate::ast::{self, Expression, TypeKind};
 use crate::diagnostic::Diagnostic;
@@ -46,6 +45,7 @@ impl Checker<'_, '_> {
             self.error("type-not-allowed", ty.span, "this type has too many parts");
             resolved = Type::Unknown;
         }
+        let resolved = self.admitted(resolved, ty.span);
         self.set_type_at(ty, resolved.clone());
         resolved
     }
@@ -240,7 +240,8 @@ impl Checker<'_, '_> {
             Type::Package(_) => Type::Package(named),
             other => other,
         };
-        if let Some((field, held)) = self.misfit(&specialized, &mut { MOST_PARTS }) {
+        let specialized = self.admitted(specialized, ty.span);
+        if let Some((field, held)) = self.misfit(&specialized) {
             self.error(
                 "type-not-allowed",
                 ty.span,
@@ -252,9 +253,11 @@ impl Checker<'_, '_> {
     }
 
     /// A field, deep down, whose type is not allowed now that the type parameters stand for something.
-    fn misfit(&self, ty: &Type, budget: &mut u32) -> Option<(String, String)> {
-        self.out.fields(ty).into_iter().find_map(|field| {
-            *budget = budget.checked_sub(1)?;
+    fn misfit(&mut self, ty: &Type) -> Option<(String, String)> {
+        if !self.fitting.fit.insert(ty.clone()) {
+            return None;
+        }
+        let found = self.out.fields(ty).into_iter().find_map(|field| {
             let allowed = match ty {
                 Type::Header(_) => self.fits_header(&field.ty),
                 Type::HeaderUnion(_) => {
@@ -270,8 +273,12 @@ impl Checker<'_, '_> {
                 other => other,
             };
             element.named().filter(|named| !named.arguments.is_empty())?;
-            self.misfit(element, budget)
-        })
+            self.misfit(element)
+        });
+        if found.is_some() {
+            self.fitting.fit.remove(ty);
+        }
+        found
     }
 
     /// The overloaded declaration `id` in the place of another one of the same name.

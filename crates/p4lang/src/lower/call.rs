@@ -144,7 +144,9 @@ impl<'a> Lowering<'a> {
             None => {
                 let mut scope = scope.unwrap_or_default();
                 scope.environment.values.extend(constants);
-                let new = self.function(declaration, &key, &objects, scope);
+                let new = self.deeper(span, |lowering| {
+                    lowering.function(declaration, &key, &objects, scope)
+                })?;
                 self.made.functions.insert(key, new);
                 new
             }

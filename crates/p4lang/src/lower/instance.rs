@@ -429,7 +429,7 @@ impl<'a> Lowering<'a> {
                 if waits {
                     self.waiting.controls.insert(id, pending);
                 } else {
-                    self.control(id, pending);
+                    self.deeper(span, |lowering| lowering.control(id, pending))?;
                 }
                 Some(Entity::Control(id))
             }
@@ -437,8 +437,9 @@ impl<'a> Lowering<'a> {
                 let mut scope = Scope { prefix: name.clone(), ..Scope::default() };
                 scope.environment.types = bindings;
                 self.constructor_scope(&mut scope, given, &parser.constructor_parameters);
-                let (parser, _) =
-                    self.within(scope, |lowering| lowering.parser(declaration, parser, name));
+                let (parser, _) = self.deeper(span, |lowering| {
+                    lowering.within(scope, |lowering| lowering.parser(declaration, parser, name))
+                })?;
                 let id = ir::ParserId(self.program.parsers.len() as u32);
                 self.program.parsers.push(parser);
                 Some(Entity::Parser(id))
@@ -594,7 +595,8 @@ impl<'a> Lowering<'a> {
             pending.scope.entities.insert(parameter.id, *object);
         }
         pending.scope.control = Some(id);
-        self.control(id, pending);
+        let span = pending.declaration.name.span;
+        self.deeper(span, |lowering| lowering.control(id, pending));
     }
 
     fn control(&mut self, id: ir::ControlId, pending: PendingControl<'a>) {

@@ -34,6 +34,7 @@ impl<'a> Lowering<'a> {
             return;
         }
         let span = statement.span;
+        self.at = span;
         match &statement.kind {
             StatementKind::Empty => {}
             StatementKind::Declaration(declaration) => self.local_declaration(declaration),

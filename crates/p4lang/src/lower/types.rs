@@ -10,13 +10,15 @@ impl Lowering<'_> {
     /// The type with this scope's type parameters put in.
     pub(super) fn concrete(&self, ty: &Type) -> Type {
         let bindings = &self.scope.environment.types;
-        match ty.parts_with(bindings) {
-            Some(_) => ty.substitute(bindings),
-            None => {
-                self.checked.budget.huge_type();
-                Type::Unknown
-            }
+        if ty.parts_with(bindings).is_none() {
+            self.checked.budget.huge_type();
+            return Type::Unknown;
         }
+        if let Err(exceeded) = self.checked.admit_type(ty, bindings) {
+            self.checked.budget.exceeded(exceeded, self.at);
+            return Type::Unknown;
+        }
+        ty.substitute(bindings)
     }
 
     pub(super) fn bool_type(&mut self) -> ir::TypeId {
@@ -163,7 +165,9 @@ impl Lowering<'_> {
                 user_type: self.user_type_of(&field.ty),
                 annotations: self.annotations(&field.field.annotations),
             })
-            .collect();
+            .collect::<Vec<_>>();
+        // A generic one may become as many types as it has parts.
+        self.count_elements(1 + fields.len() as u32);
         let annotations = self
             .declaration(declaration)
             .map(|declaration| self.annotations(&declaration.annotations))

@@ -239,9 +239,11 @@ impl<'a> Lowering<'a> {
         let declaration = self.declaration(id)?;
         let local = names::local_name(&declaration.annotations, declaration.name.as_str());
         let name = names::qualified(prefix, &local);
-        let (entity, _) = self.within(super::Scope::default(), |lowering| {
-            lowering.action(declaration, name, ir::ActionScope::Program)
-        });
-        entity
+        self.deeper(declaration.name.span, |lowering| {
+            let (entity, _) = lowering.within(super::Scope::default(), |lowering| {
+                lowering.action(declaration, name, ir::ActionScope::Program)
+            });
+            entity
+        })?
     }
 }

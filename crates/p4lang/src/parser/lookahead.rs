@@ -1,6 +1,9 @@
 //! Looking ahead without building anything: where types end, and what a statement that starts with a name is.
 
-use super::scope::Binding;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use super::scope::{Binding, Scopes};
 use super::{DEEPEST_NESTING, Parser, is_name};
 use crate::lexer::TokenKind;
 
@@ -13,6 +16,28 @@ pub(super) enum Start {
     DirectApplication,
     /// An assignment or a call.
     Other,
+}
+
+/// Where type arguments end that start at a token, found once while no name is declared.
+#[derive(Debug, Default)]
+pub(super) struct LookedAhead {
+    ends: RefCell<HashMap<usize, Option<usize>>>,
+    /// The state of the scopes at that time.
+    version: Cell<u64>,
+}
+
+impl LookedAhead {
+    fn at(&self, open: usize, scopes: &Scopes) -> Option<Option<usize>> {
+        if self.version.replace(scopes.version()) != scopes.version() {
+            self.ends.take();
+        }
+        self.ends.borrow().get(&open).copied()
+    }
+
+    fn note(&self, open: usize, end: Option<usize>, scopes: &Scopes) {
+        debug_assert_eq!(self.version.get(), scopes.version());
+        self.ends.borrow_mut().insert(open, end);
+    }
 }
 
 impl Parser<'_> {
@@ -129,7 +154,7 @@ impl Parser<'_> {
             | TokenKind::DontCare => at + 1,
             TokenKind::Bit | TokenKind::Int | TokenKind::Varbit => {
                 if self.token_at(at + 1).kind == TokenKind::Less {
-                    self.width_end(at + 1)?
+                    self.width_end(at + 1, depth + 1)?
                 } else {
                     at + 1
                 }
@@ -160,7 +185,7 @@ impl Parser<'_> {
 
     /// The index after `<expression>`: the first `>` outside of brackets ends it, other than that of types and calls
     /// with arguments of their own.
-    fn width_end(&self, open: usize) -> Option<usize> {
+    fn width_end(&self, open: usize, depth: usize) -> Option<usize> {
         let mut at = open + 1;
         loop {
             at = match self.token_at(at).kind {
@@ -168,7 +193,7 @@ impl Parser<'_> {
                 TokenKind::LeftParenthesis | TokenKind::LeftBracket | TokenKind::LeftBrace => {
                     self.closing(at)? + 1
                 }
-                TokenKind::Less => self.type_arguments_end(at, 0).unwrap_or(at + 1),
+                TokenKind::Less => self.type_arguments_end(at, depth + 1).unwrap_or(at + 1),
                 TokenKind::End
                 | TokenKind::Semicolon
                 | TokenKind::RightParenthesis
@@ -181,9 +206,19 @@ impl Parser<'_> {
 
     /// The index after the `>` that closes the type arguments whose `<` stands at `open`.
     pub(super) fn type_arguments_end(&self, open: usize, depth: usize) -> Option<usize> {
-        if self.token_at(open).kind != TokenKind::Less {
+        if self.token_at(open).kind != TokenKind::Less || depth > DEEPEST_NESTING {
             return None;
         }
+        // A width that turns out to be no type is looked at token by token, and each `<` in it again.
+        if let Some(known) = self.looked_ahead.at(open, &self.scopes) {
+            return known;
+        }
+        let end = self.new_type_arguments_end(open, depth);
+        self.looked_ahead.note(open, end, &self.scopes);
+        end
+    }
+
+    fn new_type_arguments_end(&self, open: usize, depth: usize) -> Option<usize> {
         let mut at = open + 1;
         if self.token_at(at).kind == TokenKind::Greater {
             return Some(at + 1);

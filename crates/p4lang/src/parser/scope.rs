@@ -21,6 +21,8 @@ pub(super) struct Scopes {
     top: Vec<Binding>,
     log: Vec<(Symbol, Binding)>,
     open: usize,
+    /// Grows with each change of a binding.
+    version: u64,
 }
 
 /// Where a scope began.
@@ -34,7 +36,13 @@ impl Scopes {
             top: vec![Binding::Unknown; symbols],
             log: Vec::new(),
             open: 0,
+            version: 0,
         }
+    }
+
+    /// A number that is another one whenever a name stands for something else.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     pub(super) fn enter(&mut self) -> Mark {
@@ -48,6 +56,7 @@ impl Scopes {
                 && let Some(binding) = self.current.get_mut(symbol.index())
             {
                 *binding = before;
+                self.version += 1;
             }
         }
         self.open = self.open.saturating_sub(1);
@@ -71,6 +80,7 @@ impl Scopes {
             self.log.push((symbol, *current));
         }
         *current = binding;
+        self.version += 1;
     }
 
     pub(super) fn declare_name(&mut self, name: &Name, symbols: &Interner, binding: Binding) {

@@ -106,9 +106,12 @@ fn deep_and_wide_programs_end() {
     let chain: String = (1..2000).map(|i| format!("const int c{i} = c{} + 1;\n", i - 1)).collect();
     super::accepts(&format!("const int c0 = 0;\n{chain}"));
     // Each struct holds the one before twice: the sizes double, the types must not be copied out.
-    let doubling: String =
-        (1..60).map(|i| format!("struct S{i} {{ S{p} a; S{p} b; }}\n", p = i - 1)).collect();
-    super::accepts(&format!("struct S0 {{ bit<8> a; }}\n{doubling}"));
+    let doubling = |levels: u32| -> String {
+        (1..levels).map(|i| format!("struct S{i} {{ S{p} a; S{p} b; }}\n", p = i - 1)).collect()
+    };
+    super::accepts(&format!("struct S0 {{ bit<8> a; }}\n{}", doubling(17)));
+    let doubling = doubling(60);
+    super::refuses(&format!("struct S0 {{ bit<8> a; }}\n{doubling}"), "limit");
     let _ = diagnostics_of(
         &format!("struct S0 {{ bit<8> a; }}\n{doubling}const S59 s = ...;\n"),
         Severity::Error,

@@ -1,0 +1,229 @@
+//! How deep types nest and how many parts they have, found without writing any of them out.
+//!
+//! A generic declaration has an [`Extent`] that depends on those of its type arguments: its depth is
+//! `max(a, b + depth(T), ...)` and the number of its parts `c + m * parts(T) + ...`, over its type parameters
+//! `T`. A use puts the extents of its arguments in, so a type that would double with each declaration is
+//! refused in as many steps as there are declarations.
+//!
+//! Passes also write out the names of the types that are inside a type, each with its type arguments. These
+//! double too, even where no field has the type of an argument, so they are counted beside the parts.
+
+use std::collections::HashMap;
+
+use super::checker::Checker;
+use super::{Bindings, Checked, Named, Type};
+use crate::ast::DeclarationId;
+use crate::diagnostic::{Diagnostic, LIMIT};
+use crate::source::Span;
+use ir::{Exceeded, Limit};
+
+/// The depth and the number of parts of a type; see the module.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Extent {
+    /// `a`, the depth of what depends on no type parameter.
+    depth: u64,
+    /// `c`.
+    parts: u64,
+    /// The length of its name: itself and its type arguments, each with theirs.
+    name: u64,
+    /// The length of its name and of those of all types inside.
+    names: u64,
+    /// The type parameters in it.
+    variables: HashMap<DeclarationId, Occurrence>,
+}
+
+/// Where a type, or a type parameter, stands in another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Occurrence {
+    /// `b`: the levels above the deepest place.
+    above: u64,
+    /// `m`: how often it is a part.
+    parts: u64,
+    /// How often its name is in the other's name.
+    in_name: u64,
+    /// How often its name is in those of types inside, beside the names that its own parts have.
+    in_names: u64,
+    /// How often the names inside it are.
+    names: u64,
+}
+
+impl Occurrence {
+    /// That of a type parameter in itself.
+    const ITSELF: Self = Self { above: 0, parts: 1, in_name: 1, in_names: 0, names: 1 };
+    /// That of a field.
+    const FIELD: Self = Self { above: 1, parts: 1, in_name: 0, in_names: 0, names: 1 };
+    /// That of a type argument, which is no part.
+    const ARGUMENT: Self = Self { above: 1, parts: 0, in_name: 1, in_names: 1, names: 0 };
+
+    /// That of a part of a type without a name of its own, which is so many parts.
+    fn element(times: u64) -> Self {
+        Self { above: 1, parts: times, in_name: 1, in_names: 1, names: 1 }
+    }
+}
+
+impl Extent {
+    fn leaf() -> Self {
+        Self { depth: 1, parts: 1, name: 1, names: 1, variables: HashMap::new() }
+    }
+
+    fn variable(parameter: DeclarationId) -> Self {
+        Self { variables: HashMap::from([(parameter, Occurrence::ITSELF)]), ..Self::default() }
+    }
+
+    /// Adds what `inner` has, which stands at `place`.
+    fn hold(&mut self, inner: &Self, place: Occurrence) {
+        fn add(sum: &mut u64, number: u64, times: u64) {
+            *sum = sum.saturating_add(number.saturating_mul(times));
+        }
+        if inner.depth > 0 {
+            self.depth = self.depth.max(inner.depth.saturating_add(place.above));
+        }
+        add(&mut self.parts, inner.parts, place.parts);
+        add(&mut self.name, inner.name, place.in_name);
+        add(&mut self.names, inner.name, place.in_names);
+        add(&mut self.names, inner.names, place.names);
+        for (parameter, of_inner) in &inner.variables {
+            let known = self.variables.entry(*parameter).or_default();
+            known.above = known.above.max(of_inner.above.saturating_add(place.above));
+            add(&mut known.parts, of_inner.parts, place.parts);
+            add(&mut known.in_name, of_inner.in_name, place.in_name);
+            add(&mut known.in_names, of_inner.in_name, place.in_names);
+            add(&mut known.in_names, of_inner.in_names, place.names);
+            add(&mut known.names, of_inner.names, place.names);
+        }
+    }
+
+    /// A type that holds others, each at such a place.
+    fn around<'e>(inner: impl IntoIterator<Item = &'e Self>, place: Occurrence) -> Self {
+        let mut extent = Self::leaf();
+        for inner in inner {
+            extent.hold(inner, place);
+        }
+        extent
+    }
+
+    /// The extent with others in the place of type parameters; one without another stays.
+    fn with(&self, others: &HashMap<DeclarationId, Self>) -> Self {
+        let mut extent = Self { variables: HashMap::new(), ..*self };
+        for (parameter, place) in &self.variables {
+            match others.get(parameter) {
+                Some(other) => extent.hold(other, *place),
+                None => extent.hold(&Self::variable(*parameter), *place),
+            }
+        }
+        extent
+    }
+
+    /// The least depth and number of parts: a type parameter stands for a type with one part.
+    fn least(&self) -> (u64, u64) {
+        let places = self.variables.values();
+        let deepest = places.clone().map(|place| place.above.saturating_add(1)).max().unwrap_or(0);
+        let parts = places.clone().fold(self.parts, |sum, place| sum.saturating_add(place.parts));
+        let names = places.fold(self.names, |sum, place| {
+            sum.saturating_add(place.in_names).saturating_add(place.names)
+        });
+        (self.depth.max(deepest), parts.max(names))
+    }
+}
+
+impl Checked<'_> {
+    /// Refuses a type that exceeds a limit, whatever its type parameters stand for.
+    pub(super) fn admit_extent(&self, extent: &Extent) -> Result<(), Exceeded> {
+        let (depth, parts) = extent.least();
+        self.limits.admit(Limit::TypeDepth, depth)?;
+        self.limits.admit(Limit::Parts, parts)
+    }
+
+    /// Refuses a type that exceeds a limit once its type parameters are replaced.
+    pub(crate) fn admit_type(&self, ty: &Type, bindings: &Bindings) -> Result<(), Exceeded> {
+        let extent = self.extent(ty);
+        let bound = extent
+            .variables
+            .keys()
+            .filter_map(|parameter| Some((*parameter, self.extent(bindings.get(*parameter)?))));
+        self.admit_extent(&extent.with(&bound.collect()))
+    }
+
+    /// The extent of a type. It looks into no declaration: each has its own by now.
+    pub(super) fn extent(&self, ty: &Type) -> Extent {
+        match ty {
+            Type::Variable(parameter) => Extent::variable(*parameter),
+            Type::Tuple(elements) => self.extent_around(elements.iter(), Occurrence::element(1)),
+            Type::Record(fields) => {
+                self.extent_around(fields.iter().map(|(_, ty)| ty), Occurrence::element(1))
+            }
+            Type::List(element) | Type::Set(element) | Type::Name(element) => {
+                self.extent_around([&**element], Occurrence::element(1))
+            }
+            Type::Stack { element, size } => {
+                self.extent_around([&**element], Occurrence::element(u64::from(*size)))
+            }
+            Type::Struct(named) | Type::Header(named) | Type::HeaderUnion(named) => {
+                self.extent_of_use(named)
+            }
+            Type::Extern(named)
+            | Type::Parser(named)
+            | Type::Control(named)
+            | Type::Package(named) => {
+                self.extent_around(named.arguments.iter(), Occurrence::ARGUMENT)
+            }
+            Type::NewType(id) | Type::SerializableEnum(id) => {
+                self.extents.get(id).cloned().unwrap_or_else(Extent::leaf)
+            }
+            _ => Extent::leaf(),
+        }
+    }
+
+    fn extent_around<'t>(
+        &self,
+        inner: impl IntoIterator<Item = &'t Type>,
+        place: Occurrence,
+    ) -> Extent {
+        let inner: Vec<Extent> = inner.into_iter().map(|ty| self.extent(ty)).collect();
+        Extent::around(&inner, place)
+    }
+
+    fn extent_of_use(&self, named: &Named) -> Extent {
+        let arguments: Vec<Extent> = named.arguments.iter().map(|ty| self.extent(ty)).collect();
+        let name = Extent::around(&arguments, Occurrence::ARGUMENT);
+        let Some(declared) = self.extents.get(&named.declaration) else { return name };
+        let parameters = self.type_parameters(named.declaration).iter().map(|one| one.id);
+        let bound: HashMap<DeclarationId, Extent> = parameters.zip(arguments).collect();
+        let mut extent = declared.with(&bound);
+        extent.hold(&name, Occurrence { in_name: 1, names: 1, ..Occurrence::default() });
+        extent
+    }
+}
+
+impl Checker<'_, '_> {
+    /// Refuses a type that exceeds a limit; `Unknown` is put in its place.
+    pub(super) fn admitted(&mut self, ty: Type, span: Span) -> Type {
+        let extent = self.out.extent(&ty);
+        if self.admits(&extent, span) { ty } else { Type::Unknown }
+    }
+
+    /// Whether an extent is within the limits; says so if it is not.
+    pub(super) fn admits(&mut self, extent: &Extent, span: Span) -> bool {
+        let outcome = self.out.admit_extent(extent);
+        if let Err(exceeded) = &outcome {
+            self.report(Diagnostic::error(LIMIT, span, exceeded.to_string()).note(NOTE));
+        }
+        outcome.is_ok()
+    }
+
+    /// Notes the extent of a struct, header or header union with these types of fields, or of a type that
+    /// another one represents. Returns whether it is within the limits.
+    pub(super) fn declare_extent(&mut self, id: DeclarationId, inner: &[Type], span: Span) -> bool {
+        let mut extent = self.out.extent_around(inner, Occurrence::FIELD);
+        let fits = self.admits(&extent, span);
+        // The name that a use has is added there.
+        (extent.name, extent.names) = (0, extent.names.saturating_sub(1));
+        if fits {
+            self.out.extents.insert(id, extent);
+        }
+        fits
+    }
+}
+
+/// What is said beside a type that exceeds a limit.
+pub(super) const NOTE: &str = "the parts of a type are its fields, elements and type arguments, each with all of its own parts";
