@@ -32,6 +32,7 @@ pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Vio
         // The application of a table and the action that it runs are one call.
         let depth = depths[done] + u64::from(!graph.is_table(done));
         for caller in &callers[done] {
+            super::meter::count(1);
             depths[*caller] = depths[*caller].max(depth);
             open[*caller] -= 1;
             if open[*caller] == 0 {

@@ -26,6 +26,7 @@ mod expression;
 mod externs;
 mod json;
 mod limits;
+pub mod meter;
 mod object;
 mod stack;
 mod statement;

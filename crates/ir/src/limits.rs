@@ -35,6 +35,16 @@ impl CompileLimits {
     /// The largest [`Self::parts`].
     pub const MOST_PARTS: u64 = 1 << 24;
 
+    /// The largest of all limits, for what was held to others before.
+    #[must_use]
+    pub fn widest() -> Self {
+        Self {
+            type_depth: Self::MOST_TYPE_DEPTH,
+            call_depth: Self::MOST_CALL_DEPTH,
+            parts: Self::MOST_PARTS,
+        }
+    }
+
     /// Returns the limits with another depth of types.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::io;
 
+use crate::meter;
+
 /// The stack that [`with_large_stack`] gives. Pages that are not touched cost nothing.
 pub const STACK_BYTES: usize = 256 << 20;
 
@@ -27,18 +29,22 @@ pub fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<
             .stack_size(STACK_BYTES)
             .spawn_scoped(scope, || {
                 BEGAN.set(Some(here()));
-                work()
+                let result = work();
+                (result, meter::steps())
             })?;
         match thread.join() {
-            Ok(result) => Ok(result),
+            Ok((result, steps)) => {
+                meter::count(steps as usize);
+                Ok(result)
+            }
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
 }
 
-/// Whether less than half of the stack that [`with_large_stack`] gave is in use. Passes ask before they
-/// enter what a program calls: bodies nest as deep as the parser lets them, and calls as deep as
-/// [`CompileLimits`](crate::CompileLimits) does, and the stack has no room for the product of both.
+/// Whether less than half of the stack that [`with_large_stack`] provides is in use. Passes check it before
+/// they enter a callee: statements nest as deep as the parser allows and calls as deep as
+/// [`CompileLimits`](crate::CompileLimits) allows, but the stack has no room for the product of both.
 ///
 /// Always true on any other thread, whose size nothing here knows.
 #[must_use]

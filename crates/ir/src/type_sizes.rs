@@ -57,6 +57,7 @@ impl<'t> TypeSizes<'t> {
             Some(Progress::Open) => return Err(Unmeasured::Endless),
             Some(Progress::Untouched) | None => {}
         }
+        super::meter::count(1);
         self.limits.admit(Limit::TypeDepth, level.into())?;
         self.note(id, Progress::Open);
         let types = self.types;

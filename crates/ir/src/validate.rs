@@ -422,6 +422,7 @@ impl<'p> Validator<'p> {
     }
 
     fn statement(&mut self, statement: &Statement) -> Outcome {
+        super::meter::count(1);
         let program = self.program;
         self.at = statement.location.or(self.at);
         match &statement.kind {
@@ -767,6 +768,7 @@ impl<'p> Validator<'p> {
     }
 
     fn expression(&mut self, expression: &Expression) -> Outcome {
+        super::meter::count(1);
         self.known_type(expression.type_id)?;
         self.nested(|validator| validator.expression_kind(expression))
     }

@@ -200,8 +200,11 @@ struct Made<'a> {
     entities: HashMap<DeclarationId, Entity>,
     /// Actions at top level with a name relative to the control of the package that they are used in.
     control_actions: HashMap<(DeclarationId, String), Entity>,
-    /// Names of the parsers and controls at top level that p4c makes a copy of, with their arguments put in.
+    /// Names that are taken at top level: those that are declared, and those of the parsers and controls that p4c makes a
+    /// copy of, with their arguments put in. Empty until there is such a copy.
     specialized_names: HashSet<String>,
+    /// The numbers behind names of copies from which on one may be free.
+    next_numbers: HashMap<String, u32>,
     functions: HashMap<FunctionKey, ir::FunctionId>,
     /// Functions in the blocks of extern instances, with the scope around the instance.
     implementations: HashMap<(ir::ExternId, DeclarationId), (&'a ast::Declaration, Scope)>,

@@ -158,6 +158,7 @@ impl<'run> Parser<'run> {
     }
 
     fn advance(&mut self) -> Token {
+        ir::meter::count(1);
         let token = self.token();
         self.at = (self.at + 1).min(self.tokens.len());
         token

@@ -18,6 +18,7 @@
 //!   [`CompileError::Unsupported`] and the place in the source.
 
 mod block;
+mod bodies;
 mod emitted;
 mod expression;
 pub(crate) mod gather;
@@ -29,6 +30,8 @@ mod statement;
 mod table;
 mod unrolled;
 mod wide;
+
+pub(crate) use bodies::Bodies;
 
 use crate::error::CompileError;
 use crate::externs::FlatArray;
@@ -388,33 +391,31 @@ pub(crate) struct Parser {
 impl Parser {
     /// Whether a packet can come to a state twice.
     pub(crate) fn has_loop(&self) -> bool {
-        let targets = |state: &State| {
-            let cases = state.cases.iter().map(|case| case.target);
-            let all = cases.chain(state.otherwise.ok());
-            all.filter_map(|target| match target {
-                Target::State(state) => Some(state as usize),
-                Target::Accept | Target::Reject => None,
-            })
-            .collect::<Vec<_>>()
-        };
-        // Take away states that lead to nothing that is left, until nothing changes.
-        let mut left: Vec<bool> = vec![true; self.states.len()];
-        loop {
-            let ends: Vec<usize> = (0..left.len())
-                .filter(|state| left[*state])
-                .filter(|state| {
-                    targets(&self.states[*state])
-                        .iter()
-                        .all(|to| !left.get(*to).copied().unwrap_or(false))
-                })
-                .collect();
-            if ends.is_empty() {
-                return left.contains(&true);
-            }
-            for state in ends {
-                left[state] = false;
+        self.order().is_none()
+    }
+
+    /// The states, each before those that it leads to; nothing if one leads to itself, also over others.
+    pub(crate) fn order(&self) -> Option<Vec<usize>> {
+        let count = self.states.len();
+        let mut before = vec![0_usize; count];
+        for to in self.states.iter().flat_map(State::next) {
+            before.get_mut(to).into_iter().for_each(|before| *before += 1);
+        }
+        let mut order: Vec<usize> = (0..count).filter(|state| before[*state] == 0).collect();
+        let mut done = 0;
+        while let Some(state) = order.get(done).copied() {
+            done += 1;
+            for to in self.states[state].next() {
+                ir::meter::count(1);
+                if let Some(before) = before.get_mut(to) {
+                    *before -= 1;
+                    if *before == 0 {
+                        order.push(to);
+                    }
+                }
             }
         }
+        (done == count).then_some(order)
     }
 }
 
@@ -425,6 +426,17 @@ pub(crate) struct State {
     pub(crate) cases: Vec<Case>,
     /// If no case fits: there, or the rejection with this error.
     pub(crate) otherwise: Result<Target, u32>,
+}
+
+impl State {
+    /// The states that it leads to, as often as it does.
+    pub(crate) fn next(&self) -> impl Iterator<Item = usize> + '_ {
+        let targets = self.cases.iter().map(|case| case.target).chain(self.otherwise.ok());
+        targets.filter_map(|target| match target {
+            Target::State(state) => Some(state as usize),
+            Target::Accept | Target::Reject => None,
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -564,7 +576,7 @@ pub(crate) struct Bound {
     pub(crate) adds_entries: bool,
     /// What messages of v1model's `digest` read.
     pub(crate) messages: Vec<Move>,
-    pub(crate) bodies: Vec<(Callee, Body)>,
+    pub(crate) bodies: Bodies,
     pub(crate) tables: Vec<Table>,
     /// Positions of the tables that code has natively, by their numbers.
     pub(crate) natives: Vec<usize>,
@@ -632,7 +644,7 @@ pub(crate) struct Binder<'p> {
     in_parser: bool,
     /// Or in a function.
     in_action: bool,
-    bodies: Vec<(Callee, Body)>,
+    bodies: Bodies,
     tables: Vec<Option<Table>>,
     natives: Vec<usize>,
     faults: Vec<(String, String)>,
@@ -671,7 +683,7 @@ impl Bound {
             here: None,
             in_parser: false,
             in_action: false,
-            bodies: Vec::new(),
+            bodies: Bodies::default(),
             tables: program.tables.iter().map(|_| None).collect(),
             natives: Vec::new(),
             faults: Vec::new(),
@@ -694,8 +706,8 @@ impl Bound {
             binder.callee(block.callee)?;
         }
         binder.begin_sums(&blocks);
-        let emits = blocks.iter().map(|block| emitted::most(block.callee, &binder.bodies));
-        let emits: Vec<u64> = emits.collect();
+        let emitted = emitted::Emitted::of(&binder.bodies);
+        let emits: Vec<u64> = blocks.iter().map(|block| emitted.most(block.callee)).collect();
         let emitted = emits.iter().max().copied().unwrap_or(0);
         for (block, most) in blocks.iter_mut().zip(&emits) {
             block.emits = *most > 0;

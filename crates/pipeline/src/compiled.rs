@@ -119,20 +119,30 @@ impl Memory {
     }
 }
 
+/// Compiles where statements may nest as deeply, and calls inside of them, as programs are allowed to.
+fn on_large_stack<T: Send>(
+    compile: impl FnOnce() -> Result<T, CompileError> + Send,
+) -> Result<T, CompileError> {
+    let no_thread = |error: std::io::Error| CompileError::Generator(error.to_string());
+    ir::with_large_stack(compile).map_err(no_thread)?
+}
+
 impl Compiled {
     /// Compiles the program of a switch.
     ///
     /// # Errors
     /// What the compiled path does not have yet, and where the source uses it.
     pub fn new(core: &Core) -> Result<Self, CompileError> {
-        Self::of(core, Bound::new(&core.layout)?)
+        on_large_stack(|| Self::of(core, Bound::new(&core.layout)?))
     }
 
     /// Compiles the program of a switch without lookups; see [`Core::compile_without_lookups`].
     pub(crate) fn without_lookups(core: &Core) -> Result<Self, CompileError> {
-        let mut bound = Bound::new(&core.layout)?;
-        bound.samples = true;
-        Self::of(core, bound)
+        on_large_stack(|| {
+            let mut bound = Bound::new(&core.layout)?;
+            bound.samples = true;
+            Self::of(core, bound)
+        })
     }
 
     fn of(core: &Core, bound: Bound) -> Result<Self, CompileError> {

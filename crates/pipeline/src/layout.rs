@@ -20,9 +20,9 @@ use crate::machine::Stop;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{
-    self, ActionId, Argument, BinaryOperator, Composite, CompositeKind, ControlId, Expression,
-    ExpressionKind, ExternCallee, ExternFunction, ExternId, ExternMethod, ExternType, ParserId,
-    Place, Program, Statement, StatementKind, Type, TypeId, VariableId,
+    self, ActionId, Argument, BinaryOperator, CompileLimits, Composite, CompositeKind, ControlId,
+    Expression, ExpressionKind, ExternCallee, ExternFunction, ExternId, ExternMethod, ExternType,
+    ParserId, Place, Program, Statement, StatementKind, Type, TypeId, VariableId,
 };
 use num_bigint::BigInt;
 use std::collections::HashMap;
@@ -30,7 +30,6 @@ use std::collections::HashMap;
 /// Most single values (fields, elements) that the variables of a program may hold together: some
 /// hundred megabytes.
 const MAXIMUM_CELLS: u64 = 1 << 22;
-const MAXIMUM_TYPE_DEPTH: u32 = 64;
 /// The port that drops, if nobody says otherwise (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u16 = 511;
 
@@ -82,7 +81,7 @@ impl Layout {
         let types: Vec<Type> = program.types.iter().map(|(_, ty)| ty).collect();
         let mut sizes = vec![None; types.len()];
         for position in 0..types.len() {
-            cells(&program, &types, &mut sizes, position, MAXIMUM_TYPE_DEPTH)?;
+            cells(&program, &types, &mut sizes, position, CompileLimits::MOST_TYPE_DEPTH)?;
         }
         let of_types: u64 = sizes.iter().flatten().fold(0, |sum, size| sum.saturating_add(*size));
         let mut frame_size: u64 = 0;
@@ -450,6 +449,7 @@ pub(crate) fn each_statement_in<'p>(
 ) {
     while let Some(block) = blocks.pop() {
         for statement in block {
+            ir::meter::count(1);
             visit(statement);
             match &statement.kind {
                 StatementKind::If { then, otherwise, .. } => blocks.extend([then, otherwise]),

@@ -11,7 +11,7 @@ use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
 use crate::sync::write;
 use crate::table::TableState;
 use crate::trace::Trace;
-use ir::{Architecture, Program, StatementKind};
+use ir::{Architecture, CompileLimits, Program, StatementKind};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,11 @@ impl Core {
         if program.version != Program::VERSION {
             return Err(LoadError::Version { found: program.version, known: Program::VERSION });
         }
-        program.validate().map_err(|violation| LoadError::Invalid(violation.to_string()))?;
+        // Whoever made the program held it to limits of their own, which are within these.
+        let limits = CompileLimits::widest();
+        program
+            .validate_within(&limits)
+            .map_err(|violation| LoadError::Invalid(violation.to_string()))?;
         let layout = Layout::new(program)?;
         check_externs(&layout)?;
         let driver = Driver::new(&layout)?;

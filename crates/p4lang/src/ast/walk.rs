@@ -84,6 +84,11 @@ fn arguments<'a>(arguments: &'a [Argument], visit: &mut dyn FnMut(&'a Expression
 
 pub(crate) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
     visit(of);
+    parts(of, &mut |part| expression(part, visit));
+}
+
+/// The expressions that an expression is directly made of.
+pub(crate) fn parts<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
     match &of.kind {
         ExpressionKind::Boolean(_)
         | ExpressionKind::Integer(_)
@@ -95,45 +100,45 @@ pub(crate) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expre
         | ExpressionKind::DefaultValue
         | ExpressionKind::DefaultKeyset
         | ExpressionKind::DontCare => {}
-        ExpressionKind::Member { base, .. } => expression(base, visit),
+        ExpressionKind::Member { base, .. } => visit(base),
         ExpressionKind::Index { base, index } => {
-            expression(base, visit);
-            expression(index, visit);
+            visit(base);
+            visit(index);
         }
         ExpressionKind::Slice { base, high, low } => {
-            expression(base, visit);
-            expression(high, visit);
-            expression(low, visit);
+            visit(base);
+            visit(high);
+            visit(low);
         }
         ExpressionKind::PartSelect { base, low, width } => {
-            expression(base, visit);
-            expression(low, visit);
-            expression(width, visit);
+            visit(base);
+            visit(low);
+            visit(width);
         }
         ExpressionKind::Call { callee, arguments: given, .. } => {
-            expression(callee, visit);
-            arguments(given, visit);
+            visit(callee);
+            given.iter().for_each(|argument| visit(&argument.value));
         }
         ExpressionKind::Cast { operand, .. } | ExpressionKind::Unary { operand, .. } => {
-            expression(operand, visit);
+            visit(operand);
         }
         ExpressionKind::Binary { left, right, .. } => {
-            expression(left, visit);
-            expression(right, visit);
+            visit(left);
+            visit(right);
         }
         ExpressionKind::Conditional { condition, then, otherwise } => {
-            expression(condition, visit);
-            expression(then, visit);
-            expression(otherwise, visit);
+            visit(condition);
+            visit(then);
+            visit(otherwise);
         }
         ExpressionKind::List { elements, .. } | ExpressionKind::TupleKeyset(elements) => {
             for element in elements {
-                expression(element, visit);
+                visit(element);
             }
         }
         ExpressionKind::Record { fields, .. } => {
             for field in fields {
-                expression(&field.value, visit);
+                visit(&field.value);
             }
         }
     }

@@ -46,7 +46,7 @@ pub(super) fn structured(nodes: &[Node], entry: Option<usize>) -> Result<Block, 
     let order = post_order(nodes, entry)?;
     let mut writer = Writer {
         nodes,
-        dominators: vec![Point { node: None, depth: 0 }; nodes.len()],
+        dominators: vec![Point { node: None, depth: 0, jump: None }; nodes.len()],
         statements: 0,
     };
     for node in order {
@@ -57,8 +57,7 @@ pub(super) fn structured(nodes: &[Node], entry: Option<usize>) -> Result<Block, 
                 Some(other) => writer.common(other, successor),
             });
         }
-        let next = point.flatten();
-        writer.dominators[node] = Point { node: next, depth: writer.depth(next) + 1 };
+        writer.dominate(node, point.flatten());
     }
     writer.write(entry, None, 0)
 }
@@ -103,6 +102,8 @@ fn post_order(nodes: &[Node], entry: Option<usize>) -> Result<Vec<usize>, &'stat
 struct Point {
     node: Option<usize>,
     depth: usize,
+    /// A post-dominator further on. Where it lies depends on the depth alone, so nodes of one depth jump as far.
+    jump: Option<usize>,
 }
 
 struct Writer<'n> {
@@ -116,14 +117,35 @@ impl Writer<'_> {
         node.map_or(0, |node| self.dominators[node].depth)
     }
 
+    fn jump(&self, node: Option<usize>) -> Option<usize> {
+        node.and_then(|node| self.dominators[node].jump)
+    }
+
+    /// Notes the post-dominator of a node, and a jump over as many nodes as the last two jumps together if these are of
+    /// one length (E. Myers, "An applicative random-access stack", 1983).
+    fn dominate(&mut self, node: usize, next: Option<usize>) {
+        let (first, second) = (self.jump(next), self.jump(self.jump(next)));
+        let lengths =
+            [self.depth(next) - self.depth(first), self.depth(first) - self.depth(second)];
+        let jump = if lengths[0] == lengths[1] { second } else { next };
+        self.dominators[node] = Point { node: next, depth: self.depth(next) + 1, jump };
+    }
+
     /// The first node that both ways pass.
     fn common(&self, mut left: Option<usize>, mut right: Option<usize>) -> Option<usize> {
+        if self.depth(left) < self.depth(right) {
+            (left, right) = (right, left);
+        }
+        let step = |node: Option<usize>| node.and_then(|node| self.dominators[node].node);
+        while self.depth(left) > self.depth(right) {
+            ir::meter::count(1);
+            let jump = self.jump(left);
+            left = if self.depth(jump) >= self.depth(right) { jump } else { step(left) };
+        }
         while left != right {
-            if self.depth(left) >= self.depth(right) {
-                left = left.and_then(|node| self.dominators[node].node);
-            } else {
-                right = right.and_then(|node| self.dominators[node].node);
-            }
+            ir::meter::count(1);
+            let jumps = (self.jump(left), self.jump(right));
+            (left, right) = if jumps.0 != jumps.1 { jumps } else { (step(left), step(right)) };
         }
         left
     }

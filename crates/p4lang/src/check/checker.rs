@@ -11,6 +11,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{SourceMap, Span};
 use ir::CompileLimits;
 
+/// Declarations of one name that differ in their parameters.
+const MOST_OVERLOADS: usize = 256;
+
 /// The pass over one program.
 pub(super) struct Checker<'program, 'run> {
     pub(super) out: Checked<'program>,
@@ -221,6 +224,7 @@ impl<'program, 'run> Checker<'program, 'run> {
     fn lookup_in(&self, scopes: &[Scope], name: &str, wanted: Wanted) -> Vec<DeclarationId> {
         for scope in scopes.iter().rev() {
             if let Some(found) = scope.names.get(name) {
+                ir::meter::count(found.len());
                 let fitting: Vec<DeclarationId> = found
                     .iter()
                     .copied()
@@ -244,6 +248,12 @@ impl<'program, 'run> Checker<'program, 'run> {
         let overloads = self.may_overload(id);
         let taken = self.scopes.last().and_then(|scope| scope.names.get(&name.text)).cloned();
         let taken = taken.unwrap_or_default();
+        // Each is compared with all others.
+        if overloads && taken.len() >= MOST_OVERLOADS {
+            let message = format!("`{name}` is declared more than {MOST_OVERLOADS} times");
+            self.error("duplicate", name.span, message);
+            return;
+        }
         if let Some(other) = taken.iter().copied().find(|other| {
             !(overloads && self.same_noun(id, *other)) || self.same_signature(id, *other)
         }) {

@@ -234,6 +234,7 @@ impl Evaluator<'_, '_> {
     }
 
     fn own(&self, expression: &Expression, depth: u32) -> Option<Constant> {
+        ir::meter::count(1);
         let spend = |units| self.checked.budget.spend(units, expression.span);
         if let Some(value) = self.checked.constants.get(&expression.id) {
             spend(budget::size(value))?;

@@ -18,6 +18,7 @@ use crate::source::Span;
 impl Checker<'_, '_> {
     /// Finds out what there is to know of an expression and records it.
     pub(super) fn expression(&mut self, expression: &Expression) -> Info {
+        ir::meter::count(1);
         let info = self.expression_kind(expression);
         self.record(expression, &info);
         info

@@ -32,30 +32,31 @@ pub(crate) struct Extent {
     variables: HashMap<DeclarationId, Occurrence>,
 }
 
-/// Where a type, or a type parameter, stands in another one.
+/// The way in which an outer type contains an inner one, or a type parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Occurrence {
-    /// `b`: the levels above the deepest place.
+    /// `b`: the number of levels above the deepest place where the inner type stands.
     above: u64,
-    /// `m`: how often it is a part.
+    /// `m`: the number of times that the inner type is a part.
     parts: u64,
-    /// How often its name is in the other's name.
+    /// The number of times that the name of the outer type contains that of the inner one.
     in_name: u64,
-    /// How often its name is in those of types inside, beside the names that its own parts have.
+    /// The number of times that names of types inside the outer one contain the name of the inner one, beside those that
+    /// its own parts have.
     in_names: u64,
-    /// How often the names inside it are.
+    /// The number of times that the inner type's own parts are named.
     names: u64,
 }
 
 impl Occurrence {
-    /// That of a type parameter in itself.
+    /// The occurrence of a type parameter in itself.
     const ITSELF: Self = Self { above: 0, parts: 1, in_name: 1, in_names: 0, names: 1 };
-    /// That of a field.
+    /// The occurrence of a field in a struct.
     const FIELD: Self = Self { above: 1, parts: 1, in_name: 0, in_names: 0, names: 1 };
-    /// That of a type argument, which is no part.
+    /// The occurrence of a type argument, which is no part.
     const ARGUMENT: Self = Self { above: 1, parts: 0, in_name: 1, in_names: 1, names: 0 };
 
-    /// That of a part of a type without a name of its own, which is so many parts.
+    /// The occurrence of an element in a tuple, record, list or array. An array contains it `times` times.
     fn element(times: u64) -> Self {
         Self { above: 1, parts: times, in_name: 1, in_names: 1, names: 1 }
     }
@@ -146,6 +147,7 @@ impl Checked<'_> {
 
     /// The extent of a type. It looks into no declaration: each has its own by now.
     pub(super) fn extent(&self, ty: &Type) -> Extent {
+        ir::meter::count(1);
         match ty {
             Type::Variable(parameter) => Extent::variable(*parameter),
             Type::Tuple(elements) => self.extent_around(elements.iter(), Occurrence::element(1)),

@@ -50,6 +50,7 @@ impl<'program> Checked<'program> {
     }
 
     fn new_sizes(&self, ty: &Type) -> Option<Sizes> {
+        ir::meter::count(1);
         match ty {
             Type::Bool => Some(Sizes::fixed(1)),
             Type::Bits { width, .. } => Some(Sizes::fixed(u64::from(*width))),

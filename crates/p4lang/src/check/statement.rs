@@ -28,6 +28,7 @@ impl<'program> Checker<'program, '_> {
     }
 
     fn statement(&mut self, statement: &'program Statement) -> bool {
+        ir::meter::count(1);
         let span = statement.span;
         self.annotations(&statement.annotations);
         match &statement.kind {

@@ -1,5 +1,6 @@
 //! Tables (§14.2).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use num_bigint::BigInt;
@@ -217,6 +218,7 @@ impl<'program> Checker<'program, '_> {
             );
             return;
         };
+        let mut names: HashSet<Arc<str>> = HashSet::new();
         for reference in actions {
             self.annotations(&reference.annotations);
             let arguments = reference.arguments.as_deref().unwrap_or(&[]);
@@ -227,7 +229,7 @@ impl<'program> Checker<'program, '_> {
             };
             // A `switch` and the control plane tell them apart by name (§14.2.1.2).
             let name = self.out.name(action);
-            if facts.actions.iter().any(|other| self.out.name(other.action) == name) {
+            if !names.insert(name.clone()) {
                 self.error(
                     "duplicate",
                     reference.span,

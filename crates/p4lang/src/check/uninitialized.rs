@@ -5,7 +5,7 @@
 //! and stacks of them too: they are left out. In parsers, where states run in any order, and for variables of
 //! controls, which actions may set, only what nothing ever sets is said (`whole_program`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::whole_program::root;
 use super::{BoundArgument, Call, Callee, Checked, Node, Resolution, Type};
@@ -30,7 +30,9 @@ type Found = BTreeMap<(Span, DeclarationId), Diagnostic>;
 
 fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     let mut walk = |parameters: &[Parameter], body: &Block, elsewhere: &BTreeSet<DeclarationId>| {
-        let mut flow = Flow { checked, found, unset: BTreeSet::new(), left: None };
+        let out = parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
+        let out = out.map(|parameter| parameter.id).collect();
+        let mut flow = Flow { checked, found, unset: Unset { out, ..Unset::default() } };
         for parameter in parameters {
             if parameter.direction == Direction::Out
                 && !elsewhere.contains(&parameter.id)
@@ -39,11 +41,10 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
                 flow.unset.insert(parameter.id);
             }
         }
-        let ends = flow.block(body);
-        let mut unset = flow.left.take().unwrap_or_default();
-        if !ends {
-            unset.extend(flow.unset.iter().copied());
+        if !flow.block(body) {
+            flow.unset.leave();
         }
+        let unset = flow.unset.left;
         for parameter in parameters.iter().filter(|parameter| unset.contains(&parameter.id)) {
             found.entry((parameter.name.span, parameter.id)).or_insert_with(|| {
                 Diagnostic::warning(
@@ -150,13 +151,79 @@ impl Mentions<'_, '_> {
 /// One way that control may take; whether it never comes out at the end.
 type Way<'tree, F> = Box<dyn FnOnce(&mut F) -> bool + 'tree>;
 
+/// What may not have a value yet, with a log that takes back what happened on one way before the next is looked at.
+#[derive(Default)]
+struct Unset {
+    now: HashSet<DeclarationId>,
+    /// What was changed, and whether it was unset before.
+    log: Vec<(DeclarationId, bool)>,
+    /// Control does not come here: nothing counts as unset.
+    unreachable: bool,
+    /// The `out` parameters.
+    out: HashSet<DeclarationId>,
+    /// Those of them that are unset and not in `left`.
+    waiting: HashSet<DeclarationId>,
+    /// Those of them that are unset where control leaves.
+    left: HashSet<DeclarationId>,
+}
+
+impl Unset {
+    fn contains(&self, id: DeclarationId) -> bool {
+        !self.unreachable && self.now.contains(&id)
+    }
+
+    fn insert(&mut self, id: DeclarationId) {
+        self.change(id, true);
+    }
+
+    fn remove(&mut self, id: DeclarationId) {
+        self.change(id, false);
+    }
+
+    fn change(&mut self, id: DeclarationId, is_unset: bool) {
+        let before = self.put(id, is_unset);
+        if before != is_unset {
+            self.log.push((id, before));
+        }
+    }
+
+    /// Returns whether it was unset.
+    fn put(&mut self, id: DeclarationId, is_unset: bool) -> bool {
+        ir::meter::count(1);
+        if is_unset {
+            if self.out.contains(&id) && !self.left.contains(&id) {
+                self.waiting.insert(id);
+            }
+            !self.now.insert(id)
+        } else {
+            self.waiting.remove(&id);
+            self.now.remove(&id)
+        }
+    }
+
+    /// Control leaves here.
+    fn leave(&mut self) {
+        if !self.unreachable {
+            self.left.extend(self.waiting.drain());
+        }
+    }
+
+    /// Takes back all that happened since the log had this length. Returns what was changed, and whether it was unset at
+    /// the end.
+    fn take_back(&mut self, length: usize) -> HashMap<DeclarationId, bool> {
+        let mut changed = HashMap::new();
+        for (id, before) in self.log.drain(length..).rev().collect::<Vec<_>>() {
+            let at_the_end = self.put(id, before);
+            changed.entry(id).or_insert(at_the_end);
+        }
+        changed
+    }
+}
+
 struct Flow<'a, 'program> {
     checked: &'a Checked<'program>,
     found: &'a mut Found,
-    /// What may not have a value yet.
-    unset: BTreeSet<DeclarationId>,
-    /// What may not have a value where control leaves early.
-    left: Option<BTreeSet<DeclarationId>>,
+    unset: Unset,
 }
 
 impl Flow<'_, '_> {
@@ -167,17 +234,34 @@ impl Flow<'_, '_> {
 
     /// Runs several ways; after them unset is what is unset after one that goes on.
     fn branches(&mut self, ways: Vec<Way<'_, Self>>) -> bool {
-        let before = self.unset.clone();
-        let mut after: Option<BTreeSet<DeclarationId>> = None;
+        let (length, unreachable) = (self.unset.log.len(), self.unset.unreachable);
+        // Of each that was changed: on how many ways that go on, and whether it is unset after one of them.
+        let mut after: HashMap<DeclarationId, (usize, bool)> = HashMap::new();
+        let mut go_on = 0;
         for way in ways {
-            self.unset.clone_from(&before);
-            if !way(self) {
-                after.get_or_insert_default().extend(self.unset.iter().copied());
+            let ends = way(self);
+            let unset_here = !self.unset.unreachable;
+            self.unset.unreachable = unreachable;
+            let changed = self.unset.take_back(length);
+            if ends {
+                continue;
+            }
+            go_on += 1;
+            for (id, is_unset) in changed {
+                let (times, unset) = after.entry(id).or_default();
+                *times += 1;
+                *unset |= is_unset && unset_here;
             }
         }
-        let ends = after.is_none();
-        self.unset = after.unwrap_or_default();
-        ends
+        if go_on == 0 {
+            self.unset.unreachable = true;
+            return true;
+        }
+        for (id, (times, is_unset)) in after {
+            let stays = times < go_on && self.unset.now.contains(&id);
+            self.unset.change(id, is_unset || stays);
+        }
+        false
     }
 
     fn statement(&mut self, statement: &Statement) -> bool {
@@ -243,7 +327,7 @@ impl Flow<'_, '_> {
                 if let Some(value) = value {
                     self.read(value);
                 }
-                self.left.get_or_insert_default().extend(self.unset.iter().copied());
+                self.unset.leave();
                 true
             }
             StatementKind::Exit => true,
@@ -281,7 +365,7 @@ impl Flow<'_, '_> {
 
     fn set(&mut self, place: &Expression) {
         if let Some(Resolution::Declaration(id)) = self.checked.resolution(root(place).id) {
-            self.unset.remove(id);
+            self.unset.remove(*id);
         }
     }
 
@@ -361,7 +445,7 @@ impl Flow<'_, '_> {
                 else {
                     return;
                 };
-                if self.unset.contains(id) {
+                if self.unset.contains(*id) {
                     self.found.entry((expression.span, *id)).or_insert_with(|| {
                         Diagnostic::warning(
                             "uninitialized",

@@ -10,6 +10,7 @@ use ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
 impl<'a> Lowering<'a> {
     /// The value of an expression as its context wants it.
     pub(super) fn expression(&mut self, expression: &'a ast::Expression) -> Expression {
+        ir::meter::count(1);
         self.count_elements(1);
         let own = self.concrete(self.checked.type_of(expression.id));
         let wanted = self.checked.conversion(expression.id).map(|ty| self.concrete(ty));
@@ -43,36 +44,32 @@ impl<'a> Lowering<'a> {
         if let Some(known) = self.learned.effects.get(&expression.id) {
             return *known;
         }
-        let mut found = false;
-        let mut calls = Vec::new();
-        walk::expression(expression, &mut |inner| {
-            if matches!(inner.kind, ExpressionKind::Call { .. }) {
-                calls.push(inner);
-            }
-        });
-        for call in calls {
-            let pure = self.checked.constant(call.id).is_some()
-                || self.checked.call(call.id).is_some_and(|facts| match &facts.callee {
-                    crate::check::Callee::Builtin { builtin, .. } => matches!(
-                        builtin,
-                        Builtin::IsValid
-                            | Builtin::MinSizeInBits
-                            | Builtin::MinSizeInBytes
-                            | Builtin::MaxSizeInBits
-                            | Builtin::MaxSizeInBytes
-                    ),
-                    crate::check::Callee::Method { method, object } => {
-                        self.is_packet(object) && &*self.checked.name(*method) == "length"
-                    }
-                    _ => false,
-                });
-            if !pure {
-                found = true;
-                break;
-            }
-        }
+        ir::meter::count(1);
+        let mut found = self.is_call_with_effects(expression);
+        walk::parts(expression, &mut |part| found = found || self.has_effects(part));
         self.learned.effects.insert(expression.id, found);
         found
+    }
+
+    fn is_call_with_effects(&self, expression: &'a ast::Expression) -> bool {
+        let is_call = matches!(expression.kind, ExpressionKind::Call { .. });
+        let is_pure = |facts: &crate::check::Call| match &facts.callee {
+            crate::check::Callee::Builtin { builtin, .. } => matches!(
+                builtin,
+                Builtin::IsValid
+                    | Builtin::MinSizeInBits
+                    | Builtin::MinSizeInBytes
+                    | Builtin::MaxSizeInBits
+                    | Builtin::MaxSizeInBytes
+            ),
+            crate::check::Callee::Method { method, object } => {
+                self.is_packet(object) && &*self.checked.name(*method) == "length"
+            }
+            _ => false,
+        };
+        is_call
+            && self.checked.constant(expression.id).is_none()
+            && !self.checked.call(expression.id).is_some_and(is_pure)
     }
 
     fn unconverted(

@@ -45,16 +45,24 @@ impl Lowering<'_> {
     pub(super) fn specialized_name(&mut self, declared: &str) -> String {
         let stem = declared.trim_end_matches(|last: char| last.is_ascii_digit());
         let base = stem.strip_suffix('_').filter(|base| !base.is_empty()).unwrap_or(declared);
-        let taken = |name: &str| {
+        let taken = &mut self.made.specialized_names;
+        if taken.is_empty() {
             let declarations = &self.checked.program.declarations;
-            self.made.specialized_names.contains(name)
-                || declarations.iter().any(|known| known.name.as_str() == name)
-        };
-        let numbered = (0_u32..).map(|number| format!("{base}_{number}"));
-        let name = std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name));
-        let name = name.unwrap_or_else(|| declared.to_owned());
-        self.made.specialized_names.insert(name.clone());
-        name
+            taken.extend(declarations.iter().map(|known| known.name.as_str().to_owned()));
+        }
+        if taken.insert(base.to_owned()) {
+            return base.to_owned();
+        }
+        // All numbers before the next one are taken, since names are never given back.
+        let next = self.made.next_numbers.entry(base.to_owned()).or_default();
+        loop {
+            ir::meter::count(1);
+            let name = format!("{base}_{next}");
+            *next += 1;
+            if taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 
     /// The name of a table key: `@name`, or the text of its expression if that is a simple one.

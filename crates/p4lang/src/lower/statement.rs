@@ -30,6 +30,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn statement(&mut self, statement: &'a Statement) {
+        ir::meter::count(1);
         if self.is_exhausted() {
             return;
         }

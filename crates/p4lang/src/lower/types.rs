@@ -44,6 +44,7 @@ impl Lowering<'_> {
     }
 
     fn new_type(&mut self, ty: &Type) -> ir::TypeId {
+        ir::meter::count(1);
         match ty {
             Type::Bool => self.bool_type(),
             Type::Bits { width, signed } => {

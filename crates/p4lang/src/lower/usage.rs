@@ -38,7 +38,7 @@ impl<'a> Lowering<'a> {
             finder.declaration(next);
         }
         let used = finder.used;
-        let mut global_actions = Vec::new();
+        let (mut global_actions, mut seen) = (Vec::new(), HashSet::new());
         for local in &control.locals {
             let mut named = Vec::new();
             match &local.kind {
@@ -52,22 +52,28 @@ impl<'a> Lowering<'a> {
                 }
                 _ => {}
             }
-            self.add_global_actions(&named, &mut global_actions);
+            self.add_global_actions(&named, &mut seen, &mut global_actions);
         }
         let mut named = Vec::new();
         walk::block(&control.apply, &mut |met| named.extend(self.named(met)));
-        self.add_global_actions(&named, &mut global_actions);
+        self.add_global_actions(&named, &mut seen, &mut global_actions);
         let usage = Rc::new(Usage { used, global_actions });
         self.learned.usages.insert(declaration.id, usage.clone());
         usage
     }
 
-    fn add_global_actions(&self, named: &[DeclarationId], to: &mut Vec<DeclarationId>) {
+    fn add_global_actions(
+        &self,
+        named: &[DeclarationId],
+        seen: &mut HashSet<DeclarationId>,
+        to: &mut Vec<DeclarationId>,
+    ) {
         for id in named {
+            ir::meter::count(1);
             let is_action = self
                 .declaration(*id)
                 .is_some_and(|node| matches!(node.kind, DeclarationKind::Action { .. }));
-            if is_action && self.checked.index.parent(*id).is_none() && !to.contains(id) {
+            if is_action && self.checked.index.parent(*id).is_none() && seen.insert(*id) {
                 to.push(*id);
             }
         }
@@ -105,7 +111,9 @@ impl<'a> Finder<'_, 'a> {
                     | DeclarationKind::Instantiation(_)
             )
         });
-        if relevant && self.used.insert(id) {
+        // What is declared at top level names nothing of a control.
+        let is_local = self.lowering.checked.index.parent(id).is_some();
+        if relevant && self.used.insert(id) && is_local {
             self.open.push(id);
         }
     }

@@ -6,7 +6,7 @@
 //! actions call is inlined there), and in each top-level control the actions of the program come
 //! first, in the order in which its tables name them and then its statements call them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
     ActionId, ActionScope, Block, ControlId, ExternCallee, ExternFunction, FunctionId, KeySet,
@@ -19,6 +19,7 @@ use ir::{
 pub(super) struct Reach {
     /// Tables that are applied.
     pub(super) tables: Vec<TableId>,
+    seen_tables: BTreeSet<TableId>,
     /// Actions that those tables name or that controls call, each once.
     pub(super) actions: Vec<ActionId>,
     /// Those of them that no table names: p4c takes their parameters away.
@@ -101,8 +102,16 @@ fn one_control(
     let tables: Vec<TableId> = (0_u32..)
         .zip(&program.tables)
         .map(|(position, _)| TableId(position))
-        .filter(|table| body.tables.contains(table) && !reach.tables.contains(table))
+        .filter(|table| body.tables.contains(table) && reach.seen_tables.insert(*table))
         .collect();
+    // p4c makes a copy of an action for each table that names it and each call: so many calls of `digest`.
+    let mut copies: BTreeMap<ActionId, usize> = BTreeMap::new();
+    for table in &tables {
+        let references = program.tables[table.index()].actions.iter();
+        let named: BTreeSet<ActionId> = references.map(|reference| reference.action).collect();
+        named.into_iter().for_each(|action| *copies.entry(action).or_default() += 1);
+    }
+    body.called.iter().for_each(|action| *copies.entry(*action).or_default() += 1);
     let in_tables: Vec<ActionId> = tables
         .iter()
         .flat_map(|table| &program.tables[table.index()].actions)
@@ -114,20 +123,14 @@ fn one_control(
     });
     let own = (0_u32..).zip(&program.actions).filter_map(|(position, action)| {
         let id = ActionId(position);
-        (action.scope != ActionScope::Program && used.contains(&id)).then_some(id)
+        (action.scope != ActionScope::Program && copies.contains_key(&id)).then_some(id)
     });
+    let named: BTreeSet<ActionId> = in_tables.iter().copied().collect();
     let mut seen_here = BTreeSet::new();
     for action in of_program.chain(own).filter(|action| seen_here.insert(*action)) {
         let mut of_action = Walk { in_action: true, ..Walk::new(program) };
         of_action.action(action);
-        // p4c makes a copy of an action for each table that names it and each call: so many calls of `digest`.
-        let names_it = |table: &&TableId| {
-            let references = &program.tables[table.index()].actions;
-            references.iter().any(|reference| reference.action == action)
-        };
-        let copies = tables.iter().filter(names_it).count()
-            + body.called.iter().filter(|called| **called == action).count();
-        for _ in 1..copies {
+        for _ in 1..copies.get(&action).copied().unwrap_or(1) {
             reach.digests.extend_from_slice(&of_action.digests);
         }
         reach.take(of_action);
@@ -135,7 +138,7 @@ fn one_control(
             continue;
         }
         reach.actions.push(action);
-        if !in_tables.contains(&action) {
+        if !named.contains(&action) {
             reach.called_only.insert(action);
         }
     }

@@ -98,6 +98,7 @@ impl Parser<'_> {
     pub(super) fn closing(&self, open: usize) -> Option<usize> {
         let mut depth = 0usize;
         for (index, token) in self.tokens.iter().enumerate().skip(open) {
+            ir::meter::count(1);
             match token.kind {
                 TokenKind::LeftParenthesis | TokenKind::LeftBracket | TokenKind::LeftBrace => {
                     depth += 1
@@ -121,6 +122,7 @@ impl Parser<'_> {
     pub(super) fn holds_directly(&self, kinds: &[TokenKind]) -> bool {
         let mut depth = 0usize;
         for token in self.tokens.iter().skip(self.at) {
+            ir::meter::count(1);
             match token.kind {
                 TokenKind::LeftParenthesis | TokenKind::LeftBracket | TokenKind::LeftBrace => {
                     depth += 1
@@ -144,6 +146,7 @@ impl Parser<'_> {
         if depth > DEEPEST_NESTING {
             return None;
         }
+        ir::meter::count(1);
         let kind = self.token_at(at).kind;
         let end = match kind {
             TokenKind::Bool
@@ -188,6 +191,7 @@ impl Parser<'_> {
     fn width_end(&self, open: usize, depth: usize) -> Option<usize> {
         let mut at = open + 1;
         loop {
+            ir::meter::count(1);
             at = match self.token_at(at).kind {
                 TokenKind::Greater => return (at > open + 1).then_some(at + 1),
                 TokenKind::LeftParenthesis | TokenKind::LeftBracket | TokenKind::LeftBrace => {

@@ -7,13 +7,13 @@
 
 use super::{Output, begin, drop_packet, output};
 use crate::error::{LoadError, RunError};
-use crate::layout::Layout;
+use crate::layout::{Layout, each_statement_in};
 use crate::machine::Machine;
 use crate::value::Value;
 use ir::{
     Block, ControlId, Direction, Package, PackageValue, Parameter, ParserId, StatementKind, TypeId,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
@@ -38,7 +38,7 @@ impl Blocks {
         let emits = blocks.iter().any(|step| match step {
             Step::Control(id) => {
                 let control = layout.program.controls.get(id.index());
-                control.is_some_and(|control| emits(layout, &control.body, 32))
+                control.is_some_and(|control| emits(layout, &control.body))
             }
             Step::Parser(_) => false,
         });
@@ -102,25 +102,19 @@ fn collect(package: &Package, blocks: &mut Vec<Step>) {
 }
 
 /// Whether statements emit, here or in a control that they call.
-fn emits(layout: &Layout, block: &Block, depth: u32) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return false };
-    block.iter().any(|statement| match &statement.kind {
-        StatementKind::Emit(_) => true,
-        StatementKind::If { then, otherwise, .. } => {
-            emits(layout, then, depth) || emits(layout, otherwise, depth)
-        }
-        StatementKind::Switch { cases, default, .. } => {
-            cases.iter().any(|case| emits(layout, &case.body, depth))
-                || emits(layout, default, depth)
-        }
-        StatementKind::For { body, .. } => emits(layout, body, depth),
-        StatementKind::CallControl { control, .. } => layout
-            .program
-            .controls
-            .get(control.index())
-            .is_some_and(|control| emits(layout, &control.body, depth)),
-        _ => false,
-    })
+fn emits(layout: &Layout, block: &Block) -> bool {
+    let (mut found, mut seen, mut open) = (false, HashSet::new(), vec![block]);
+    while let Some(block) = open.pop().filter(|_| !found) {
+        each_statement_in(vec![block], &mut |statement| match &statement.kind {
+            StatementKind::Emit(_) => found = true,
+            StatementKind::CallControl { control, .. } if seen.insert(*control) => {
+                let called = layout.program.controls.get(control.index());
+                open.extend(called.map(|control| &control.body));
+            }
+            _ => {}
+        });
+    }
+    found
 }
 
 fn gather(

@@ -1,6 +1,7 @@
 //! The package, its blocks, and everything that they call.
 
 use super::shape::Shape;
+use super::unrolled::can_unroll;
 use super::{
     Address, Binder, BlockParameter, Body, Callee, Case, Expression, Field, Offset, Outcome,
     PackageBlock, ParameterType, Parser, Set, State, Subject, Target,
@@ -142,8 +143,11 @@ impl Binder<'_> {
 
     /// Binds what is called, once.
     pub(super) fn callee(&mut self, callee: Callee) -> Outcome {
-        if self.bodies.iter().any(|(known, _)| *known == callee) {
+        if self.bodies.contains(callee) {
             return Ok(());
+        }
+        if !ir::has_room() {
+            return self.refuse_for_good("statements and calls that nest so deeply together");
         }
         let layout = self.layout;
         let program = &layout.program;
@@ -190,13 +194,15 @@ impl Binder<'_> {
             },
         };
         (self.in_parser, self.in_action, self.returns) = outer;
-        self.bodies.push((callee, body));
+        self.bodies.push(callee, body);
         Ok(())
     }
 
     fn parser(&mut self, parser: &ir::Parser) -> Outcome<Parser> {
         // What cannot be bound that way is bound, or refused, the other way.
-        if let Ok(Some(unrolled)) = self.unrolled(parser) {
+        if can_unroll(parser)
+            && let Ok(Some(unrolled)) = self.unrolled(parser)
+        {
             return Ok(unrolled);
         }
         let prologue = self.block(&parser.prologue)?;

@@ -1,42 +1,59 @@
 //! How much a deparser can emit, so that its output has room by construction.
 
+use super::bodies::Bodies;
 use super::{Block, Body, Callee, Statement};
+use std::collections::HashMap;
 
-/// Most bytes that a block and all that it calls emit; `u64::MAX` if that is in a loop. Actions do not emit: the bound
-/// form refuses it.
-pub(super) fn most(callee: Callee, bodies: &[(Callee, Body)]) -> u64 {
-    match bodies.iter().find(|(known, _)| *known == callee) {
-        Some((_, Body::Block(block))) => of_block(block, bodies),
-        Some((_, Body::Parser(parser))) => {
-            let states = parser.states.iter().map(|state| &state.body).chain([&parser.prologue]);
-            let emits = states.map(|block| of_block(block, bodies)).any(|bytes| bytes > 0);
-            // A parser may come to a state again.
-            if emits { u64::MAX } else { 0 }
+/// The most bytes that each body emits, with all that it calls.
+pub(super) struct Emitted(HashMap<Callee, u64>);
+
+impl Emitted {
+    /// Looks at each body once, which comes after what it calls.
+    pub(super) fn of(bodies: &Bodies) -> Self {
+        let mut emitted = Self(HashMap::new());
+        for (callee, body) in bodies {
+            let most = match body {
+                Body::Block(block) => emitted.of_block(block),
+                Body::Parser(parser) => {
+                    let states = parser.states.iter().map(|state| &state.body);
+                    let mut blocks = states.chain([&parser.prologue]);
+                    // A parser may come to a state again.
+                    if blocks.any(|block| emitted.of_block(block) > 0) { u64::MAX } else { 0 }
+                }
+            };
+            emitted.0.insert(*callee, most);
         }
-        None => 0,
+        emitted
     }
-}
 
-fn of_block(block: &Block, bodies: &[(Callee, Body)]) -> u64 {
-    block.iter().fold(0, |sum: u64, statement| sum.saturating_add(of_statement(statement, bodies)))
-}
+    /// The most bytes that a callee emits; `u64::MAX` if that is in a loop. Actions do not emit: the bound form
+    /// refuses it.
+    pub(super) fn most(&self, callee: Callee) -> u64 {
+        self.0.get(&callee).copied().unwrap_or(0)
+    }
 
-fn of_statement(statement: &Statement, bodies: &[(Callee, Body)]) -> u64 {
-    match statement {
-        Statement::Emit { bytes, tail, .. } => u64::from(*bytes) + u64::from(*tail),
-        Statement::Interpret { emits, .. } => u64::from(*emits),
-        Statement::If { then, otherwise, .. } => {
-            of_block(then, bodies).max(of_block(otherwise, bodies))
+    fn of_block(&self, block: &Block) -> u64 {
+        ir::meter::count(block.len());
+        block.iter().fold(0, |sum: u64, statement| sum.saturating_add(self.of_statement(statement)))
+    }
+
+    fn of_statement(&self, statement: &Statement) -> u64 {
+        match statement {
+            Statement::Emit { bytes, tail, .. } => u64::from(*bytes) + u64::from(*tail),
+            Statement::Interpret { emits, .. } => u64::from(*emits),
+            Statement::If { then, otherwise, .. } => {
+                self.of_block(then).max(self.of_block(otherwise))
+            }
+            Statement::Switch { cases, default, .. } => cases
+                .iter()
+                .map(|(_, case)| self.of_block(case))
+                .fold(self.of_block(default), u64::max),
+            Statement::Loop { before, update, body, .. } => {
+                let once = [before, update, body].map(|block| self.of_block(block));
+                if once.iter().any(|bytes| *bytes > 0) { u64::MAX } else { 0 }
+            }
+            Statement::Call { callee, .. } => self.most(*callee),
+            _ => 0,
         }
-        Statement::Switch { cases, default, .. } => cases
-            .iter()
-            .map(|(_, case)| of_block(case, bodies))
-            .fold(of_block(default, bodies), u64::max),
-        Statement::Loop { before, update, body, .. } => {
-            let once = [before, update, body].map(|block| of_block(block, bodies));
-            if once.iter().any(|bytes| *bytes > 0) { u64::MAX } else { 0 }
-        }
-        Statement::Call { callee, .. } => most(*callee, bodies),
-        _ => 0,
     }
 }

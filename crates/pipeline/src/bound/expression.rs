@@ -37,6 +37,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn expression(&mut self, expression: &ir::Expression) -> Outcome<Expression> {
+        ir::meter::count(1);
         match &expression.kind {
             ExpressionKind::Constant(value) => {
                 self.constant(expression.type_id, value).map(Expression::Constant)

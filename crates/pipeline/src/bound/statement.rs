@@ -19,6 +19,7 @@ impl Binder<'_> {
         // Statements after which control goes on anyway are counted together.
         let mut steps = 0;
         for statement in block {
+            ir::meter::count(1);
             self.here = statement.location.or(self.here);
             steps += 1;
             if self.counts && !goes_on(&statement.kind) {

@@ -7,6 +7,7 @@ use crate::dialect::Dialect;
 use crate::layout::{Touched, each_statement_in, field_of_key};
 use crate::table::EntryLayout;
 use ir::{ExpressionKind, ExternCallee, MatchKind, StatementKind, TableId};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Binder<'_> {
@@ -271,12 +272,11 @@ impl Binder<'_> {
         let program = &self.layout.program;
         let body = program.actions.get(id.index()).map(|action| &action.body);
         let mut blocks: Vec<&ir::Block> = body.into_iter().collect();
-        let mut seen: Vec<*const ir::Block> = Vec::new();
+        let mut seen: HashSet<*const ir::Block> = HashSet::new();
         while let Some(block) = blocks.pop() {
-            if seen.iter().any(|known| std::ptr::eq(*known, block)) {
+            if !seen.insert(block) {
                 continue;
             }
-            seen.push(block);
             let mut called = Vec::new();
             each_statement_in(vec![block], &mut |statement| match &statement.kind {
                 StatementKind::CallExtern { callee, .. } => with(callee),

@@ -36,6 +36,44 @@ impl Ways {
     }
 }
 
+/// Whether a parser may be unrolled, as far as its text tells: what it calls, and a loop inside of a state, may move an
+/// index. Otherwise its states are bound to find that out, and with them all parsers inside, at each level once more.
+pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
+    use ir::StatementKind as Kind;
+    let mut blocks = vec![&parser.prologue];
+    let mut seen = vec![false; parser.states.len()];
+    let mut open = vec![parser.start];
+    while let Some(id) = open.pop() {
+        let Some(seen) = seen.get_mut(id.index()).filter(|seen| !**seen) else { continue };
+        *seen = true;
+        let Some(state) = parser.states.get(id.index()) else { continue };
+        blocks.push(&state.body);
+        let mut lead = |target: &ir::Target| match target {
+            ir::Target::State(next) => open.push(*next),
+            ir::Target::Accept | ir::Target::Reject => {}
+        };
+        match &state.transition {
+            ir::Transition::Direct(target) => lead(target),
+            ir::Transition::Select { cases, .. } => {
+                cases.iter().for_each(|case| lead(&case.target));
+            }
+        }
+    }
+    let mut can = true;
+    crate::layout::each_statement_in(blocks, &mut |statement| {
+        can &= !matches!(
+            statement.kind,
+            Kind::CallParser { .. }
+                | Kind::CallControl { .. }
+                | Kind::CallAction { .. }
+                | Kind::CallFunction { .. }
+                | Kind::ApplyTable { .. }
+                | Kind::For { .. }
+        );
+    });
+    can
+}
+
 impl Binder<'_> {
     /// The parser without dynamic indexes; nothing if it has none, or they are not known.
     pub(super) fn unrolled(&mut self, parser: &ir::Parser) -> Outcome<Option<Parser>> {

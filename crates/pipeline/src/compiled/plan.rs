@@ -17,7 +17,7 @@ use crate::bound::{
 };
 use crate::table::{Ageing, EntryLayout};
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of the next index of a stack, which is where the stack is.
 const NEXT_INDEX: u32 = 4;
@@ -107,6 +107,7 @@ impl Plan {
             later: BTreeSet::new(),
             changed: BTreeSet::new(),
             moves: Vec::new(),
+            header_bytes: 0,
         };
         let mut sums = 0;
         let mut most_sums = 0;
@@ -182,6 +183,17 @@ struct Moved {
     in_parser: bool,
 }
 
+impl Moved {
+    /// Whether a side of one overlaps a side of the other.
+    fn meets(&self, other: &Self) -> bool {
+        [self.to, self.from].into_iter().any(|here| {
+            [other.to, other.from].into_iter().any(|there| {
+                here < there.saturating_add(other.bytes) && there < here.saturating_add(self.bytes)
+            })
+        })
+    }
+}
+
 struct Walk<'b> {
     bound: &'b Bound,
     plan: Plan,
@@ -201,6 +213,8 @@ struct Walk<'b> {
     /// Slots that become something else than zero.
     changed: BTreeSet<Offset>,
     moves: Vec<Moved>,
+    /// The bytes of all headers in the plan.
+    header_bytes: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -212,13 +226,15 @@ enum Use {
 impl Walk<'_> {
     fn callee(&mut self, callee: Callee) -> Outcome {
         let bound = self.bound;
-        let body = bound.bodies.iter().find(|(known, _)| *known == callee);
-        match body {
-            Some((_, Body::Block(block))) => self.block(block),
-            Some((_, Body::Parser(parser))) if parser.has_loop() => {
+        match bound.bodies.get(callee) {
+            Some(Body::Block(block)) => self.block(block),
+            Some(Body::Parser(parser)) if parser.states.len() > MAXIMUM_STATEMENTS => {
+                Err("the program is long")
+            }
+            Some(Body::Parser(parser)) if parser.has_loop() => {
                 Err("a parser comes to a state again")
             }
-            Some((_, Body::Parser(parser))) => {
+            Some(Body::Parser(parser)) => {
                 self.block(&parser.prologue)?;
                 for state in &parser.states {
                     self.block(&state.body)?;
@@ -248,6 +264,7 @@ impl Walk<'_> {
     }
 
     fn statement(&mut self, statement: &Statement) -> Outcome {
+        ir::meter::count(1);
         self.left = self.left.checked_sub(1).ok_or("the program is long")?;
         if self.in_parser && !is_of_packet(statement) {
             return Err("a parser calls something");
@@ -728,6 +745,7 @@ impl Walk<'_> {
     fn header(&mut self, flag: Offset, bytes: u32, how: Use) {
         self.plan.slots.insert(flag, 1);
         let known = self.plan.headers.entry(flag).or_default();
+        self.header_bytes += u64::from(bytes.saturating_sub(known.bytes));
         known.bytes = known.bytes.max(bytes);
         known.written |= how == Use::Write;
         if self.in_parser {
@@ -759,39 +777,55 @@ impl Walk<'_> {
     /// What is moved has its parts on both sides.
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
-        loop {
+        // A move is looked at again once another one has added parts to one of its sides.
+        let mut waiting: VecDeque<usize> = (0..moves.len()).collect();
+        let mut waits = vec![true; moves.len()];
+        while let Some(position) = waiting.pop_front() {
+            waits[position] = false;
             let before = self.extent();
-            for Moved { to, from, bytes, in_parser } in &moves {
-                self.in_parser = *in_parser;
-                for (here, there) in [(*from, *to), (*to, *from)] {
-                    for (offset, bytes) in self.plan.slots_in(here, *bytes) {
-                        self.plan.slots.insert(offset - here + there, bytes);
-                    }
-                    for (offset, bytes) in self.plan.wide_in(here, *bytes) {
-                        self.plan.wide.insert(offset - here + there, bytes);
-                    }
-                    for (offset, header) in self.plan.headers_in(here, *bytes) {
-                        self.header(offset - here + there, header.bytes, Use::Read);
-                        if let Some(at) = header.tail {
-                            self.tail(offset - here + there, at);
-                        }
-                    }
-                }
-                for (offset, _) in self.plan.slots_in(*to, *bytes) {
-                    self.wrote(offset);
-                }
-                for (offset, header) in self.plan.headers_in(*to, *bytes) {
-                    self.header(offset, header.bytes, Use::Write);
-                }
-                if !in_parser {
-                    for at in [*from, *to] {
-                        let touched = self.plan.slots_in(at, *bytes);
-                        self.later.extend(touched.into_iter().map(|(offset, _)| offset));
-                    }
+            self.spread_one(&moves[position]);
+            if self.extent() == before {
+                continue;
+            }
+            for (other, moved) in moves.iter().enumerate() {
+                if !waits[other] && moved.meets(&moves[position]) {
+                    waits[other] = true;
+                    waiting.push_back(other);
                 }
             }
-            if self.extent() == before {
-                return;
+        }
+        // What they write is noted of all parts that there are now.
+        moves.iter().for_each(|moved| self.spread_one(moved));
+    }
+
+    fn spread_one(&mut self, moved: &Moved) {
+        ir::meter::count(1);
+        let Moved { to, from, bytes, in_parser } = moved;
+        self.in_parser = *in_parser;
+        for (here, there) in [(*from, *to), (*to, *from)] {
+            for (offset, bytes) in self.plan.slots_in(here, *bytes) {
+                self.plan.slots.insert(offset - here + there, bytes);
+            }
+            for (offset, bytes) in self.plan.wide_in(here, *bytes) {
+                self.plan.wide.insert(offset - here + there, bytes);
+            }
+            for (offset, header) in self.plan.headers_in(here, *bytes) {
+                self.header(offset - here + there, header.bytes, Use::Read);
+                if let Some(at) = header.tail {
+                    self.tail(offset - here + there, at);
+                }
+            }
+        }
+        for (offset, _) in self.plan.slots_in(*to, *bytes) {
+            self.wrote(offset);
+        }
+        for (offset, header) in self.plan.headers_in(*to, *bytes) {
+            self.header(offset, header.bytes, Use::Write);
+        }
+        if !in_parser {
+            for at in [*from, *to] {
+                let touched = self.plan.slots_in(at, *bytes);
+                self.later.extend(touched.into_iter().map(|(offset, _)| offset));
             }
         }
     }
@@ -805,10 +839,9 @@ impl Walk<'_> {
     }
 
     /// Grows with what is known of the frame.
-    fn extent(&self) -> (usize, usize, u64) {
+    fn extent(&self) -> (usize, usize, usize, u64) {
         let Plan { slots, wide, headers, .. } = &self.plan;
-        let sizes = headers.values().map(|header| u64::from(header.bytes) + 1);
-        (slots.len(), wide.len(), sizes.sum())
+        (slots.len(), wide.len(), headers.len(), self.header_bytes)
     }
 
     fn finish(self) -> Result<Plan, Refusal> {

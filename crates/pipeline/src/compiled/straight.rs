@@ -288,8 +288,7 @@ fn fields_of(
 }
 
 fn is_empty(bound: &Bound, callee: Callee) -> bool {
-    let body = bound.bodies.iter().find(|(known, _)| *known == callee);
-    matches!(body, Some((_, Body::Block(block))) if block.is_empty())
+    matches!(bound.bodies.get(callee), Some(Body::Block(block)) if block.is_empty())
 }
 
 /// Offset and size of a block's parameters.

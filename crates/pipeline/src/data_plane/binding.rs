@@ -4,7 +4,7 @@ use super::digests::BoundDigests;
 use entities::schema::{self, ActionProfileId, CounterId, MeterId, RegisterId, Schema};
 use entities::{EntityError, ValueType};
 use ir::{ActionId, Composite, CompositeKind, ExternId, MatchKind, Program, TableId, ValueSetId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// From identifiers of P4Info to those of the program.
 #[derive(Debug, Default)]
@@ -50,14 +50,16 @@ pub(super) struct BoundParam {
 
 impl Binding {
     pub(super) fn new(schema: &Schema, program: &Program) -> Result<Self, EntityError> {
+        let externs = positions(program.externs.iter().map(|instance| instance.name.as_str()));
         let instance = |kind: &str, name: &str| {
-            let position = program.externs.iter().position(|instance| instance.name == name);
-            position.map(extern_id).ok_or_else(|| missing(kind, name))
+            externs.get(name).copied().map(ExternId).ok_or_else(|| missing(kind, name))
         };
+        let tables = positions(program.tables.iter().map(|table| table.name.as_str()));
+        let value_sets = positions(program.value_sets.iter().map(|set| set.name.as_str()));
         let digests = BoundDigests::new(schema, program);
         let mut binding = Self { digests, ..Self::default() };
         for table in schema.tables().iter() {
-            binding.tables.insert(table.id, bound_table(schema, program, table)?);
+            binding.tables.insert(table.id, bound_table(schema, program, &tables, table)?);
         }
         for profile in schema.action_profiles().iter() {
             binding.profiles.insert(profile.id, instance("action profile", &profile.name)?);
@@ -72,9 +74,9 @@ impl Binding {
             binding.registers.insert(register.id, instance("register", &register.name)?);
         }
         for set in schema.value_sets().iter() {
-            let position = program.value_sets.iter().position(|known| known.name == set.name);
-            let id = position.ok_or_else(|| missing("value set", &set.name))?;
-            binding.value_sets.insert(set.id, ValueSetId(id as u32));
+            let id = value_sets.get(set.name.as_str());
+            let id = id.ok_or_else(|| missing("value set", &set.name))?;
+            binding.value_sets.insert(set.id, ValueSetId(*id));
         }
         Ok(binding)
     }
@@ -102,10 +104,11 @@ impl BoundTable {
 fn bound_table(
     schema: &Schema,
     program: &Program,
+    tables: &HashMap<&str, u32>,
     table: &schema::Table,
 ) -> Result<BoundTable, EntityError> {
-    let position = program.tables.iter().position(|known| known.name == table.name);
-    let id = TableId(position.ok_or_else(|| missing("table", &table.name))? as u32);
+    let position = tables.get(table.name.as_str());
+    let id = TableId(*position.ok_or_else(|| missing("table", &table.name))?);
     let known = program.tables.get(id.index()).ok_or_else(|| missing("table", &table.name))?;
 
     let matched = known.keys.iter().filter(|key| key.match_kind != MatchKind::Selector).count();
@@ -121,14 +124,18 @@ fn bound_table(
         )));
     }
 
+    let named = known.actions.iter().filter_map(|known| {
+        let action = program.actions.get(known.action.index())?;
+        Some((action.name.as_str(), known.action))
+    });
+    let mut ids: HashMap<&str, ActionId> = HashMap::new();
+    named.for_each(|(name, id)| {
+        ids.entry(name).or_insert(id);
+    });
     let mut actions = Vec::with_capacity(table.actions.len());
     for reference in &table.actions {
         let Some(declared) = schema.actions().get(reference.id) else { continue };
-        let mut ids = known.actions.iter().map(|known| known.action);
-        let named = |id: &ActionId| {
-            program.actions.get(id.index()).is_some_and(|action| action.name == declared.name)
-        };
-        let of_program = ids.find(named).ok_or_else(|| {
+        let of_program = ids.get(declared.name.as_str()).copied().ok_or_else(|| {
             let place = format!("action '{}' of table '{}'", declared.name, table.name);
             missing("action", &place)
         })?;
@@ -190,8 +197,13 @@ pub(super) fn controller_header(
     header.fields.iter().map(width).collect()
 }
 
-fn extern_id(position: usize) -> ExternId {
-    ExternId(position as u32)
+/// The position of the first of each name.
+fn positions<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, u32> {
+    let mut positions = HashMap::new();
+    for (position, name) in (0..).zip(names) {
+        positions.entry(name).or_insert(position);
+    }
+    positions
 }
 
 fn missing(kind: &str, name: &str) -> EntityError {

@@ -13,7 +13,7 @@ use ir::{
     ActionId, Block, ControlId, ExternCallee, ExternType, FunctionId, ParserId, Program, Statement,
     StatementKind, TableId,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -25,12 +25,13 @@ pub(super) struct Alone {
 
 impl Alone {
     pub(super) fn new(program: &Program) -> Self {
+        let users = users_of_registers(program);
         let controls = (0..program.controls.len() as u32).map(ControlId);
         let parsers = (0..program.parsers.len() as u32).map(ParserId);
         Self {
             atomic: program.atomic,
-            controls: controls.filter(|id| Walk::new(program).control(*id)).collect(),
-            parsers: parsers.filter(|id| Walk::new(program).parser(*id)).collect(),
+            controls: controls.filter(|id| users.contains(&Callee::Control(*id))).collect(),
+            parsers: parsers.filter(|id| users.contains(&Callee::Parser(*id))).collect(),
         }
     }
 
@@ -43,12 +44,6 @@ impl Alone {
     }
 }
 
-/// Looks for registers in what a block runs, each thing that it calls once.
-struct Walk<'p> {
-    program: &'p Program,
-    seen: HashSet<Callee>,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Callee {
     Action(ActionId),
@@ -58,78 +53,81 @@ enum Callee {
     Table(TableId),
 }
 
-impl<'p> Walk<'p> {
-    fn new(program: &'p Program) -> Self {
-        Self { program, seen: HashSet::new() }
+/// What uses registers, also in what it calls. Each callable is looked at once.
+fn users_of_registers(program: &Program) -> HashSet<Callee> {
+    fn ids<T>(list: &[T]) -> std::ops::Range<u32> {
+        0..list.len() as u32
     }
-
-    fn control(&mut self, id: ControlId) -> bool {
-        self.finds(Callee::Control(id))
-    }
-
-    fn parser(&mut self, id: ParserId) -> bool {
-        self.finds(Callee::Parser(id))
-    }
-
-    fn finds(&mut self, callee: Callee) -> bool {
-        let mut waiting = vec![callee];
-        while let Some(callee) = waiting.pop() {
-            if !self.seen.insert(callee) {
-                continue;
-            }
-            for block in self.blocks(callee, &mut waiting) {
-                let mut found = false;
-                super::each_statement_in(vec![block], &mut |statement| {
-                    found |= self.is_register(statement);
-                    waiting.extend(called(statement));
-                });
-                if found {
-                    return true;
-                }
-            }
+    let all = ids(&program.actions).map(|id| Callee::Action(ActionId(id)));
+    let all = all.chain(ids(&program.functions).map(|id| Callee::Function(FunctionId(id))));
+    let all = all.chain(ids(&program.controls).map(|id| Callee::Control(ControlId(id))));
+    let all = all.chain(ids(&program.parsers).map(|id| Callee::Parser(ParserId(id))));
+    let all = all.chain(ids(&program.tables).map(|id| Callee::Table(TableId(id))));
+    let mut callers: HashMap<Callee, Vec<Callee>> = HashMap::new();
+    let mut waiting = Vec::new();
+    for caller in all {
+        let mut called_by_it = Vec::new();
+        let blocks = blocks(program, caller, &mut called_by_it);
+        let mut uses = false;
+        super::each_statement_in(blocks, &mut |statement| {
+            uses |= is_register(program, statement);
+            called_by_it.extend(called(statement));
+        });
+        for callee in called_by_it {
+            callers.entry(callee).or_default().push(caller);
         }
-        false
-    }
-
-    fn blocks(&self, callee: Callee, waiting: &mut Vec<Callee>) -> Vec<&'p Block> {
-        let program = self.program;
-        match callee {
-            Callee::Action(id) => {
-                program.actions.get(id.index()).map(|action| &action.body).into_iter().collect()
-            }
-            Callee::Function(id) => {
-                let function = program.functions.get(id.index());
-                function.map(|function| &function.body).into_iter().collect()
-            }
-            Callee::Control(id) => {
-                let control = program.controls.get(id.index());
-                control.map(|control| &control.body).into_iter().collect()
-            }
-            Callee::Parser(id) => {
-                let Some(parser) = program.parsers.get(id.index()) else { return Vec::new() };
-                let states = parser.states.iter().map(|state| &state.body);
-                states.chain([&parser.prologue]).collect()
-            }
-            Callee::Table(id) => {
-                let Some(table) = program.tables.get(id.index()) else { return Vec::new() };
-                let actions = table.actions.iter();
-                waiting.extend(actions.map(|reference| Callee::Action(reference.action)));
-                let arguments = table.actions.iter().map(|reference| &reference.before_arguments);
-                arguments.chain([&table.before_keys]).collect()
-            }
+        if uses {
+            waiting.push(caller);
         }
     }
-
-    fn is_register(&self, statement: &Statement) -> bool {
-        let StatementKind::CallExtern { callee: ExternCallee::Method { instance, .. }, .. } =
-            &statement.kind
-        else {
-            return false;
-        };
-        self.program.externs.get(instance.index()).is_some_and(|instance| {
-            matches!(instance.extern_type, ExternType::V1Register | ExternType::Register)
-        })
+    let mut users = HashSet::new();
+    while let Some(user) = waiting.pop() {
+        ir::meter::count(1);
+        if users.insert(user) {
+            waiting.extend(callers.get(&user).into_iter().flatten());
+        }
     }
+    users
+}
+
+/// The blocks of a callable. The actions of a table are called by none of its statements.
+fn blocks<'p>(program: &'p Program, callee: Callee, called: &mut Vec<Callee>) -> Vec<&'p Block> {
+    match callee {
+        Callee::Action(id) => {
+            program.actions.get(id.index()).map(|action| &action.body).into_iter().collect()
+        }
+        Callee::Function(id) => {
+            let function = program.functions.get(id.index());
+            function.map(|function| &function.body).into_iter().collect()
+        }
+        Callee::Control(id) => {
+            let control = program.controls.get(id.index());
+            control.map(|control| &control.body).into_iter().collect()
+        }
+        Callee::Parser(id) => {
+            let Some(parser) = program.parsers.get(id.index()) else { return Vec::new() };
+            let states = parser.states.iter().map(|state| &state.body);
+            states.chain([&parser.prologue]).collect()
+        }
+        Callee::Table(id) => {
+            let Some(table) = program.tables.get(id.index()) else { return Vec::new() };
+            let actions = table.actions.iter();
+            called.extend(actions.map(|reference| Callee::Action(reference.action)));
+            let arguments = table.actions.iter().map(|reference| &reference.before_arguments);
+            arguments.chain([&table.before_keys]).collect()
+        }
+    }
+}
+
+fn is_register(program: &Program, statement: &Statement) -> bool {
+    let StatementKind::CallExtern { callee: ExternCallee::Method { instance, .. }, .. } =
+        &statement.kind
+    else {
+        return false;
+    };
+    program.externs.get(instance.index()).is_some_and(|instance| {
+        matches!(instance.extern_type, ExternType::V1Register | ExternType::Register)
+    })
 }
 
 fn called(statement: &Statement) -> Option<Callee> {

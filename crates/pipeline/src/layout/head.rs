@@ -19,9 +19,10 @@
 use super::each_statement_in;
 use ir::{
     Architecture, Argument, BinaryOperator, Block, CompositeKind, Expression, ExpressionKind,
-    ExternCallee, ExternFunction, Parser, Place, Program, Projection, State, Statement,
+    ExternCallee, ExternFunction, Parser, ParserId, Place, Program, Projection, State, Statement,
     StatementKind, Target, Transition, Type, TypeId,
 };
+use std::collections::HashMap;
 
 /// Returns the largest number of leading bytes of a packet that the program reads; `None` if it
 /// may read all of them, or does more with the others than to pass them on.
@@ -37,7 +38,8 @@ pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
     else {
         return None;
     };
-    let bytes = of_parser(program, program.parsers.get(parser.index())?)?.div_ceil(8);
+    let mut read = Read { program, parsers: HashMap::new() };
+    let bytes = read.of_parser(*parser)?.div_ceil(8);
     // To take longer heads apart from their payload takes longer than to process the packet.
     const LONGEST: u64 = 1024;
     (bytes <= LONGEST).then_some(bytes)
@@ -196,54 +198,73 @@ fn asks_for_length(expression: &Expression) -> bool {
     }
 }
 
-/// Returns the bits that a parser reads at most, with those of the parsers that it calls.
-fn of_parser(program: &Program, parser: &Parser) -> Option<u64> {
-    let loops = Loops::of(parser);
-    let mut times = 1_u64;
-    if loops.any() {
-        // What is left without the states that fill a stack must come to an end by itself.
-        let fills = |state: &State| filled_stack(program, state);
-        if Loops::without(parser, |state| fills(state).is_some()).any() {
-            return None;
-        }
-        for (state, _) in parser.states.iter().zip(&loops.0).filter(|(_, is_looped)| **is_looped) {
-            if !keeps_stacks(program, state) {
-                return None;
-            }
-            times = times.saturating_add(fills(state).unwrap_or(0));
-        }
-    }
-    let mut sum = of_block(program, &parser.prologue)?;
-    for (state, is_looped) in parser.states.iter().zip(loops.0) {
-        let once = of_block(program, &state.body)?;
-        sum = sum.saturating_add(once.saturating_mul(if is_looped { times } else { 1 }));
-    }
-    Some(sum)
+/// The bits that parsers read at most, each found once.
+struct Read<'p> {
+    program: &'p Program,
+    parsers: HashMap<ParserId, Option<u64>>,
 }
 
-/// Returns the bits that statements of a parser read at most.
-fn of_block(program: &Program, block: &Block) -> Option<u64> {
-    let mut sum = Some(0_u64);
-    each_statement_in(vec![block], &mut |statement: &Statement| {
-        let bits = match &statement.kind {
-            // Of a longer `varbit` field than the header has, the packet is looked at first.
-            StatementKind::Extract { header_type, varbit_width, .. } => {
-                let fields = width(program, *header_type);
-                let tail = varbit_width.as_ref().map_or(Some(0), |bits| largest(program, bits));
-                fields.zip(tail).map(|(fields, tail)| fields.saturating_add(tail))
+impl Read<'_> {
+    /// Returns the bits that a parser reads at most, with those of the parsers that it calls.
+    fn of_parser(&mut self, id: ParserId) -> Option<u64> {
+        if let Some(known) = self.parsers.get(&id) {
+            return *known;
+        }
+        let bits = self.new_parser(self.program.parsers.get(id.index())?);
+        self.parsers.insert(id, bits);
+        bits
+    }
+
+    fn new_parser(&mut self, parser: &Parser) -> Option<u64> {
+        let program = self.program;
+        let loops = Loops::of(parser);
+        let mut times = 1_u64;
+        if loops.any() {
+            // What is left without the states that fill a stack must come to an end by itself.
+            let fills = |state: &State| filled_stack(program, state);
+            if Loops::without(parser, |state| fills(state).is_some()).any() {
+                return None;
             }
-            StatementKind::Lookahead { type_id, .. } => width(program, *type_id),
-            StatementKind::Advance(by) => largest(program, by),
-            StatementKind::CallParser { parser, .. } => {
-                program.parsers.get(parser.index()).and_then(|called| of_parser(program, called))
+            let states = parser.states.iter().zip(&loops.0);
+            for (state, _) in states.filter(|(_, is_looped)| **is_looped) {
+                if !keeps_stacks(program, state) {
+                    return None;
+                }
+                times = times.saturating_add(fills(state).unwrap_or(0));
             }
-            // It may be gone through any number of times.
-            StatementKind::For { .. } => None,
-            _ => Some(0),
-        };
-        sum = sum.zip(bits).map(|(sum, bits)| sum.saturating_add(bits));
-    });
-    sum
+        }
+        let mut sum = self.of_block(&parser.prologue)?;
+        for (state, is_looped) in parser.states.iter().zip(loops.0) {
+            let once = self.of_block(&state.body)?;
+            sum = sum.saturating_add(once.saturating_mul(if is_looped { times } else { 1 }));
+        }
+        Some(sum)
+    }
+
+    /// Returns the bits that statements of a parser read at most.
+    fn of_block(&mut self, block: &Block) -> Option<u64> {
+        let program = self.program;
+        let mut sum = Some(0_u64);
+        each_statement_in(vec![block], &mut |statement: &Statement| {
+            ir::meter::count(1);
+            let bits = match &statement.kind {
+                // Of a longer `varbit` field than the header has, the packet is looked at first.
+                StatementKind::Extract { header_type, varbit_width, .. } => {
+                    let fields = width(program, *header_type);
+                    let tail = varbit_width.as_ref().map_or(Some(0), |bits| largest(program, bits));
+                    fields.zip(tail).map(|(fields, tail)| fields.saturating_add(tail))
+                }
+                StatementKind::Lookahead { type_id, .. } => width(program, *type_id),
+                StatementKind::Advance(by) => largest(program, by),
+                StatementKind::CallParser { parser, .. } => self.of_parser(*parser),
+                // It may be gone through any number of times.
+                StatementKind::For { .. } => None,
+                _ => Some(0),
+            };
+            sum = sum.zip(bits).map(|(sum, bits)| sum.saturating_add(bits));
+        });
+        sum
+    }
 }
 
 /// Returns a number that an unsigned expression does not exceed, by the widths of what is in it.
@@ -370,34 +391,66 @@ impl Loops {
 
     /// Leaves out the states that `is_gone` names.
     fn without(parser: &Parser, is_gone: impl Fn(&State) -> bool) -> Self {
-        let count = parser.states.len();
-        let next: Vec<Vec<usize>> = parser.states.iter().map(successors).collect();
         let gone: Vec<bool> = parser.states.iter().map(is_gone).collect();
-        let comes_back = |start: usize| {
-            let mut seen = vec![false; count];
-            let mut waiting = vec![start];
-            while let Some(state) = waiting.pop() {
-                if gone.get(state).copied().unwrap_or(true) {
-                    continue;
-                }
-                for &to in next.get(state).into_iter().flatten() {
-                    if to == start {
-                        return true;
-                    }
-                    if let Some(seen) = seen.get_mut(to).filter(|seen| !**seen) {
-                        *seen = true;
-                        waiting.push(to);
-                    }
-                }
-            }
-            false
+        let stays = |state: &usize| gone.get(*state).is_some_and(|gone| !gone);
+        let next = |state: usize| {
+            let all = parser.states.get(state).filter(|_| stays(&state)).map(successors);
+            all.into_iter().flatten().filter(stays)
         };
-        Self((0..count).map(comes_back).collect())
+        let next: Vec<Vec<usize>> = (0..gone.len()).map(|state| next(state).collect()).collect();
+        Self(looped(&next))
     }
 
     fn any(&self) -> bool {
         self.0.contains(&true)
     }
+}
+
+/// Whether each node of a graph can come to itself again: whether there are others in its strongly connected component, or
+/// it leads to itself (R. Tarjan, "Depth-first search and linear graph algorithms", 1972).
+fn looped(next: &[Vec<usize>]) -> Vec<bool> {
+    const NEW: usize = usize::MAX;
+    let count = next.len();
+    let mut numbers = vec![NEW; count];
+    let mut lowest = vec![NEW; count];
+    let mut is_open = vec![false; count];
+    let mut looped: Vec<bool> = (0..count).map(|node| next[node].contains(&node)).collect();
+    let (mut open, mut number) = (Vec::new(), 0);
+    for root in 0..count {
+        // The nodes on the way, and how many of their successors were looked at.
+        let mut way = if numbers[root] == NEW { vec![(root, 0)] } else { Vec::new() };
+        while let Some((node, looked_at)) = way.last_mut() {
+            ir::meter::count(1);
+            let node = *node;
+            if *looked_at == 0 && numbers[node] == NEW {
+                (numbers[node], lowest[node], is_open[node]) = (number, number, true);
+                number += 1;
+                open.push(node);
+            }
+            if let Some(&to) = next[node].get(*looked_at) {
+                *looked_at += 1;
+                if numbers[to] == NEW {
+                    way.push((to, 0));
+                } else if is_open[to] {
+                    lowest[node] = lowest[node].min(numbers[to]);
+                }
+                continue;
+            }
+            way.pop();
+            if let Some((before, _)) = way.last() {
+                lowest[*before] = lowest[*before].min(lowest[node]);
+            }
+            if lowest[node] == numbers[node] {
+                let start = open.iter().rposition(|open| *open == node).unwrap_or(0);
+                let component = open.split_off(start);
+                for of_it in &component {
+                    is_open[*of_it] = false;
+                    looped[*of_it] |= component.len() > 1;
+                }
+            }
+        }
+    }
+    looped
 }
 
 fn successors(state: &State) -> Vec<usize> {

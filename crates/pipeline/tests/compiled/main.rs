@@ -15,6 +15,7 @@ mod drop_port;
 mod errors;
 mod field_lists;
 mod generated;
+mod growth;
 mod heads;
 mod members;
 mod meters;

@@ -31,8 +31,8 @@ impl FieldLists {
             for annotation in field.annotations.iter().filter(|one| one.name == "field_list") {
                 for number in numbers(&annotation.body) {
                     let list = self.0.entry(number).or_default();
-                    // Whole structs come with all that is in them.
-                    if !list.iter().any(|known| path.starts_with(known)) {
+                    // Whole structs come with all that is in them, which comes right behind them.
+                    if !list.last().is_some_and(|known| path.starts_with(known)) {
                         list.push(path.clone());
                     }
                 }

@@ -160,14 +160,13 @@ impl Binder<'_> {
         sums.sort_unstable_by_key(|sum| sum.address.offset);
         let begin =
             |field: &Field| Statement::Store { field: *field, value: Expression::Constant(0) };
-        for (callee, body) in &mut self.bodies {
-            if blocks.iter().any(|block| block.callee == *callee) {
-                let block = match body {
-                    Body::Block(block) => block,
-                    Body::Parser(parser) => &mut parser.prologue,
-                };
-                block.splice(0..0, sums.iter().map(begin));
-            }
+        for block in blocks {
+            let block = match self.bodies.get_mut(block.callee) {
+                Some(Body::Block(block)) => block,
+                Some(Body::Parser(parser)) => &mut parser.prologue,
+                None => continue,
+            };
+            block.splice(0..0, sums.iter().map(begin));
         }
     }
 

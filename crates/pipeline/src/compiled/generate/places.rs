@@ -633,13 +633,13 @@ impl<'m> Function<'_, 'm> {
         let loops = std::mem::take(&mut self.loops);
         let state_end = self.state_end.take();
         let bound = self.bound;
-        match bound.bodies.iter().find(|(known, _)| *known == callee) {
-            Some((_, Body::Block(block))) => {
+        match bound.bodies.get(callee) {
+            Some(Body::Block(block)) => {
                 if !self.block(block) {
                     self.builder.ins().jump(next, &[]);
                 }
             }
-            Some((_, Body::Parser(parser))) => self.parser(parser),
+            Some(Body::Parser(parser)) => self.parser(parser),
             None => {
                 self.builder.ins().jump(next, &[]);
             }

@@ -145,8 +145,7 @@ fn only_emits(bound: &Bound, deparser: Callee) -> bool {
             _ => false,
         })
     }
-    let body = bound.bodies.iter().find(|(known, _)| *known == deparser);
-    matches!(body, Some((_, crate::bound::Body::Block(block))) if is_silent(block))
+    matches!(bound.bodies.get(deparser), Some(crate::bound::Body::Block(block)) if is_silent(block))
 }
 
 /// What goes from ingress to egress with a packet for one port, before and behind the ingress deparser.

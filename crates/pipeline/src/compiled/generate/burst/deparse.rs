@@ -124,8 +124,7 @@ impl Function<'_, '_> {
     /// The headers that a deparser emits, if it does nothing else.
     fn only_emits(&self, deparser: Callee) -> Option<Emits> {
         let bound = self.bound;
-        let (_, body) = bound.bodies.iter().find(|(known, _)| *known == deparser)?;
-        let Body::Block(block) = body else { return None };
+        let Some(Body::Block(block)) = bound.bodies.get(deparser) else { return None };
         let block: &Statements = block;
         let mut emits = Emits { headers: Vec::new(), steps: 0 };
         for statement in block {

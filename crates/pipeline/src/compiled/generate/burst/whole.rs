@@ -137,8 +137,7 @@ impl Parsed {
     /// Of packets that come to the end of the parser with most headers, if all of them lie where it is known.
     pub(super) fn longest(bound: &Bound, straight: &Straight) -> Option<Self> {
         let callee = straight.blocks[PARSER];
-        let (_, body) = bound.bodies.iter().find(|(known, _)| *known == callee)?;
-        let Body::Parser(parser) = body else { return None };
+        let Some(Body::Parser(parser)) = bound.bodies.get(callee) else { return None };
         let accepts = |state: &State| {
             let cases = state.cases.iter().map(|case| case.target);
             cases.chain(state.otherwise.ok()).any(|target| matches!(target, Target::Accept))
@@ -286,9 +285,8 @@ impl<'m> Function<'_, 'm> {
 
     /// The ends of the parser: those with most headers, for which the rest is written out, and the others.
     fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
-        let body = self.bound.bodies.iter().find(|(known, _)| *known == parser);
-        let known = match body {
-            Some((_, Body::Parser(parser))) => parsed(parser),
+        let known = match self.bound.bodies.get(parser) {
+            Some(Body::Parser(parser)) => parsed(parser),
             _ => Vec::new(),
         };
         let ends = self.end_of_parser().into_iter().map(|(block, state)| {
@@ -303,37 +301,29 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
-/// What is known behind each state; nothing of one that nobody comes to. Such a parser comes to no state twice.
+/// What is known behind each state; nothing of one that nobody comes to, and nothing of any in a parser that comes to a
+/// state twice, which is not written out.
 fn parsed(parser: &Parser) -> Vec<Option<Parsed>> {
+    let mut before: Vec<Option<Parsed>> = vec![None; parser.states.len()];
     let mut known: Vec<Option<Parsed>> = vec![None; parser.states.len()];
-    // The longest way goes through all states once.
-    for _ in 0..=parser.states.len() {
-        let mut before: Vec<Option<Parsed>> = vec![None; parser.states.len()];
-        let mut comes_to = |state: u32, with: &Parsed| {
-            if let Some(before) = before.get_mut(state as usize) {
+    if let Some(start) = before.get_mut(parser.start as usize) {
+        *start = Some(Parsed::nothing());
+    }
+    for position in parser.order().into_iter().flatten() {
+        let (Some(with), Some(state)) = (before[position].take(), parser.states.get(position))
+        else {
+            continue;
+        };
+        let behind = with.behind(state);
+        for next in state.next() {
+            if let Some(before) = before.get_mut(next) {
                 *before = Some(match before.take() {
-                    Some(other) => other.and(with),
-                    None => with.clone(),
+                    Some(other) => other.and(&behind),
+                    None => behind.clone(),
                 });
             }
-        };
-        comes_to(parser.start, &Parsed::nothing());
-        for (state, known) in parser.states.iter().zip(&known) {
-            let Some(known) = known else { continue };
-            let cases = state.cases.iter().map(|case| case.target);
-            for target in cases.chain(state.otherwise.ok()) {
-                if let Target::State(next) = target {
-                    comes_to(next, known);
-                }
-            }
         }
-        let behind = before.into_iter().zip(&parser.states);
-        let now: Vec<Option<Parsed>> =
-            behind.map(|(before, state)| before.map(|before| before.behind(state))).collect();
-        if now == known {
-            break;
-        }
-        known = now;
+        known[position] = Some(behind);
     }
     known
 }

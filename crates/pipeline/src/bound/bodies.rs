@@ -1,0 +1,57 @@
+//! The bodies of what is called, each once.
+
+use super::{Body, Callee};
+use std::collections::HashMap;
+
+/// Bodies in the order in which they were resolved, so that each comes after what it calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bodies {
+    list: Vec<(Callee, Body)>,
+    positions: HashMap<Callee, usize>,
+}
+
+impl Bodies {
+    /// The body of a callee, if it is there.
+    pub(crate) fn get(&self, callee: Callee) -> Option<&Body> {
+        let position = *self.positions.get(&callee)?;
+        self.list.get(position).map(|(_, body)| body)
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, (Callee, Body)> {
+        self.list.iter()
+    }
+
+    pub(super) fn get_mut(&mut self, callee: Callee) -> Option<&mut Body> {
+        let position = *self.positions.get(&callee)?;
+        self.list.get_mut(position).map(|(_, body)| body)
+    }
+
+    pub(super) fn contains(&self, callee: Callee) -> bool {
+        self.positions.contains_key(&callee)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn push(&mut self, callee: Callee, body: Body) {
+        self.positions.insert(callee, self.list.len());
+        self.list.push((callee, body));
+    }
+
+    /// Forgets all but the first bodies.
+    pub(super) fn truncate(&mut self, length: usize) {
+        for (callee, _) in self.list.drain(length.min(self.list.len())..) {
+            self.positions.remove(&callee);
+        }
+    }
+}
+
+impl<'b> IntoIterator for &'b Bodies {
+    type Item = &'b (Callee, Body);
+    type IntoIter = std::slice::Iter<'b, (Callee, Body)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
