@@ -127,7 +127,7 @@ fn parsers_inside_of_parsers_are_resolved_once() {
         "header R {{ bit<8> a; }} struct S {{ R[2] r; }} struct H {{ R[2] r; }} struct M {{}}
          parser Q0(packet_in b, out S s) {{ state start {{ b.extract(s.r.next); transition accept; }} }} {parsers}"
     );
-    let parser = "Q39() q; state start { S s; q.apply(b, s); h.r[0] = s.r[0]; transition accept; }";
+    let parser = "Q39() q; state start { S t; q.apply(b, t); h.r[0] = t.r[0]; transition accept; }";
     let parts = V1model { declarations: &declarations, parser, ..V1model::default() };
     let mut switch = ir::with_large_stack(|| parts.load()).expect("it loads");
     switch.compile().expect("it compiles");
