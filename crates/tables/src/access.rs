@@ -189,20 +189,35 @@ impl Access {
         unsafe { (self.name)(self, (keys, told), place, (named, found)) }
     }
 
+    /// Counts a hit on an entry whose value is not in this access.
     #[inline(always)]
     pub(crate) fn found(&mut self, value: *mut u8, action: u16) -> Place {
         self.hits += 1;
         Place { value, action: u64::from(action) }
     }
 
-    /// Keeps a value whole while its action uses it; gives where.
+    /// Counts a hit on an entry, and keeps a copy of its value in the access for as long as the action uses it.
+    ///
+    /// The copy's address is derived from `access` itself and not from a reference, which would end with this
+    /// function and the address with it.
+    ///
+    /// # Safety
+    /// `access` is valid, and no reference to it is used after this call.
     #[inline(always)]
-    pub(crate) fn copy<const V: usize>(&mut self, value: &[u8; V]) -> *mut u8 {
+    pub(crate) unsafe fn found_copy<const V: usize>(
+        access: *mut Self,
+        value: &[u8; V],
+        action: u16,
+    ) -> Place {
         const { assert!(V <= size_of::<[u64; 4]>()) };
-        let bytes = self.value.as_mut_ptr().cast::<u8>();
-        // SAFETY: a value is at most as long as the room for it; both are apart.
+        // SAFETY: the access is valid, and nobody else uses it during the call of a function of an access.
+        let bytes = unsafe {
+            (*access).hits += 1;
+            (&raw mut (*access).value).cast::<u8>()
+        };
+        // SAFETY: a value is at most as long as the room for it; the value lies outside of the access.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), bytes, V) };
-        bytes
+        Place { value: bytes, action: u64::from(action) }
     }
 
     #[inline(always)]

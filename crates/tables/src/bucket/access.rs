@@ -60,8 +60,11 @@ fn hash<const K: usize, const V: usize, const NUMBERED: bool>(key: &[u8; K]) -> 
 unsafe fn parts<'a, const K: usize, const V: usize>(
     access: *mut Access,
 ) -> (&'a mut Access, &'a Buckets<K, V>) {
-    // SAFETY: as promised to this function.
-    unsafe { (&mut *access, &*(*access).body.cast::<Buckets<K, V>>()) }
+    // SAFETY: the access is valid, and its body are buckets that are alive. The pointer to them is read before there is an
+    // exclusive reference, which a read beside it would end.
+    let buckets = unsafe { &*(*access).body.cast::<Buckets<K, V>>() };
+    // SAFETY: nobody else uses the access.
+    (unsafe { &mut *access }, buckets)
 }
 
 unsafe extern "C" fn alone<const K: usize, const V: usize, const NUMBERED: bool>(
@@ -186,23 +189,23 @@ unsafe extern "C" fn shared<const K: usize, const V: usize, const NUMBERED: bool
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: as in `alone`.
-    let (access, buckets) = unsafe { parts::<K, V>(access) };
+    // SAFETY: the caller of a function in an access hands it that access.
+    let (used, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     match buckets.find::<false>(hash::<K, V, NUMBERED>(&key), &key, |_| true) {
         Some(found) => {
-            access.key = [low, high];
-            let value = access.copy(&found.value);
-            access.found(value, found.action)
+            used.key = [low, high];
+            // SAFETY: the access is valid, and the reference to it is not used any more.
+            unsafe { Access::found_copy(access, &found.value, found.action) }
         }
-        None => access.missed(),
+        None => used.missed(),
     }
 }
 
 unsafe extern "C" fn write_back<const K: usize, const V: usize, const NUMBERED: bool>(
     access: *mut Access,
 ) {
-    // SAFETY: as in `alone`.
+    // SAFETY: the caller of a function in an access hands it that access.
     let (access, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(access.key[0], access.key[1]);
     let hash = hash::<K, V, NUMBERED>(&key);
@@ -218,31 +221,31 @@ unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
     low: u64,
     high: u64,
 ) -> Place {
-    // SAFETY: as in `alone`.
-    let (access, buckets) = unsafe { parts::<K, V>(access) };
+    // SAFETY: the caller of a function in an access hands it that access.
+    let (used, buckets) = unsafe { parts::<K, V>(access) };
     let key = key::<K>(low, high);
     let hash = hash::<K, V, NUMBERED>(&key);
     let mut spins = 0;
     loop {
         let Some(found) = buckets.find::<false>(hash, &key, |_| true) else {
-            return access.missed();
+            return used.missed();
         };
-        if access.writing >> found.action & 1 == 0 {
-            let value = access.copy(&found.value);
-            return access.found(value, found.action);
+        if used.writing >> found.action & 1 == 0 {
+            // SAFETY: the access is valid, and the reference to it is not used any more.
+            return unsafe { Access::found_copy(access, &found.value, found.action) };
         }
         let line = buckets.line_of(&found);
         if let Some(held) = line.try_lock(found.header()) {
             std::mem::forget(held);
-            access.line = line.address().cast();
-            return access.found(line.value_address(found.slot()), found.action);
+            used.line = line.address().cast();
+            return used.found(line.value_address(found.slot()), found.action);
         }
         relax(&mut spins);
     }
 }
 
 unsafe extern "C" fn release<const K: usize, const V: usize>(access: *mut Access) {
-    // SAFETY: as in `alone`.
+    // SAFETY: the caller of a function in an access hands it that access.
     let (access, _) = unsafe { parts::<K, V>(access) };
     let line = std::mem::replace(&mut access.line, ptr::null_mut());
     if !line.is_null() {

@@ -71,16 +71,24 @@ impl Indirect {
 /// `access` was made by [`Indirect::access`] of a table that is alive, and nobody else uses it.
 #[inline(always)]
 unsafe fn parts<'a>(access: *mut Access) -> (&'a mut Access, &'a Indirect) {
-    // SAFETY: as promised to this function.
-    unsafe { (&mut *access, &*(*access).body.cast::<Indirect>()) }
+    // SAFETY: the access is valid, and its body is a table that is alive. The pointer to it is read before there is an
+    // exclusive reference, which a read beside it would end.
+    let table = unsafe { &*(*access).body.cast::<Indirect>() };
+    // SAFETY: nobody else uses the access.
+    (unsafe { &mut *access }, table)
 }
 
-/// A copy of an entry in the access.
+/// Keeps a copy of an entry in the access.
+///
+/// # Safety
+/// `access` is valid, and no reference to it is used after this call.
 #[inline(always)]
-fn found(access: &mut Access, Hit { action, position }: Hit, bytes: &[u8; MOST]) -> Place {
-    access.entry = u64::from(position) | u64::from(action) << 32;
-    let value = access.copy(bytes);
-    access.found(value, action)
+unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8; MOST]) -> Place {
+    // SAFETY: the access is valid, and nobody else uses it during the call of a function of an access.
+    unsafe {
+        (*access).entry = u64::from(position) | u64::from(action) << 32;
+        Access::found_copy(access, bytes, action)
+    }
 }
 
 /// Record and action of the entry that was found last, and the copy of its parameters as the action left it.
@@ -93,17 +101,18 @@ fn left(access: &Access) -> (u32, u16, [u8; MOST]) {
 
 unsafe extern "C" fn alone<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
     // SAFETY: the caller of a function in an access hands it that access.
-    let (access, table) = unsafe { parts(access) };
+    let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
     match table.read::<true>(hash, &key, &mut bytes[..table.length()]) {
-        Some(hit) => found(access, hit, &bytes),
-        None => access.missed(),
+        // SAFETY: the access is valid, and the reference to it is not used any more.
+        Some(hit) => unsafe { found(access, hit, &bytes) },
+        None => used.missed(),
     }
 }
 
 unsafe extern "C" fn store(access: *mut Access) {
-    // SAFETY: as in `alone`.
+    // SAFETY: the caller of a function in an access hands it that access.
     let (access, table) = unsafe { parts(access) };
     let (record, action, bytes) = left(access);
     // SAFETY: `alone` found the record, and the table does not change until the access is made anew.
@@ -111,21 +120,22 @@ unsafe extern "C" fn store(access: *mut Access) {
 }
 
 unsafe extern "C" fn shared<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: as in `alone`.
-    let (access, table) = unsafe { parts(access) };
+    // SAFETY: the caller of a function in an access hands it that access.
+    let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
     match table.read::<false>(hash, &key, &mut bytes[..table.length()]) {
         Some(hit) => {
-            access.key = [low, high];
-            found(access, hit, &bytes)
+            used.key = [low, high];
+            // SAFETY: the access is valid, and the reference to it is not used any more.
+            unsafe { found(access, hit, &bytes) }
         }
-        None => access.missed(),
+        None => used.missed(),
     }
 }
 
 unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
-    // SAFETY: as in `alone`.
+    // SAFETY: the caller of a function in an access hands it that access.
     let (access, table) = unsafe { parts(access) };
     let key = key::<K>(access.key[0], access.key[1]);
     let (_, _, bytes) = left(access);
@@ -137,27 +147,28 @@ unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
 }
 
 unsafe extern "C" fn held<const K: usize>(access: *mut Access, low: u64, high: u64) -> Place {
-    // SAFETY: as in `alone`.
-    let (access, table) = unsafe { parts(access) };
+    // SAFETY: the caller of a function in an access hands it that access.
+    let (used, table) = unsafe { parts(access) };
     let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
     let Some((record, _)) = table.find::<false>(hash::bytes(&key, DEFAULT_SEED), &key) else {
-        return access.missed();
+        return used.missed();
     };
     // SAFETY: just found, and the table does not change until the access is made anew.
     let entry = unsafe { table.entry(record) };
     // Only who closes the gate changes actions, so that it is known whether this one writes.
     let action = entry.read_whole(&mut bytes[..table.length()]);
-    if access.writing >> action & 1 == 1 {
+    if used.writing >> action & 1 == 1 {
         let held = entry.lock();
         held.read(&mut bytes[..table.length()]);
         std::mem::forget(held);
-        access.line = ptr::dangling_mut::<u8>().cast();
+        used.line = ptr::dangling_mut::<u8>().cast();
     }
-    found(access, Hit { action, position: record }, &bytes)
+    // SAFETY: the access is valid, and the reference to it is not used any more.
+    unsafe { found(access, Hit { action, position: record }, &bytes) }
 }
 
 unsafe extern "C" fn release(access: *mut Access) {
-    // SAFETY: as in `alone`.
+    // SAFETY: the caller of a function in an access hands it that access.
     let (access, table) = unsafe { parts(access) };
     let line = std::mem::replace(&mut access.line, ptr::null_mut());
     if !line.is_null() {
