@@ -714,6 +714,27 @@ mod tests {
         }
     }
 
+    /// Small enough for Miri: the functions that machine code calls, beside those for many keys.
+    #[test]
+    fn an_entry_is_found_by_one_key_and_by_many() {
+        for kind in [MatchKind::Lpm, MatchKind::Ternary] {
+            let mut finder = Finder::new(&[MatchField { bits: 8, kind }], 1).unwrap();
+            let matches = match kind {
+                MatchKind::Lpm => FieldMatch::Lpm(vec![0x40], 4),
+                _ => FieldMatch::Ternary(vec![0x40], vec![0xf0]),
+            };
+            let priority = u32::from(kind != MatchKind::Lpm);
+            let number = finder.insert(&[matches], priority, 0).unwrap();
+            let mut searcher = finder.searcher();
+            let keys = [0x45_u64, 0x54].map(|key| [key << 56, 0]);
+            assert_eq!(keys.map(|key| search(&mut searcher, key)), [number, 0], "{kind:?}");
+            let mut together = [u32::MAX; 2];
+            // SAFETY: the finder is alive and unchanged during the call.
+            unsafe { searcher.find_all(&keys, &mut together) };
+            assert_eq!(together, [number, 0], "{kind:?}");
+        }
+    }
+
     /// Returns the number that is found for each key.
     fn found(finder: &Finder, keys: &[u64], bits: u32) -> Vec<u32> {
         let mut searcher = finder.searcher();
