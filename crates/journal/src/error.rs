@@ -2,7 +2,7 @@
 
 use crate::format::{Kind, Sequence};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a file cannot be used as a journal. The file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +52,16 @@ pub enum OpenError {
         /// The kind of the record.
         kind: Kind,
     },
+    /// It was written in a form that only a later version reads.
+    #[error(
+        "{} was written by a later version of planimeter, in a form that this one does not read; \
+         use the later version, or give --state another file",
+        path.display()
+    )]
+    NewerForm {
+        /// The file.
+        path: PathBuf,
+    },
     /// A part of it is not what was written.
     #[error(
         "{} is damaged at byte {offset}, in record {}: {fault}; nothing was changed. \
@@ -68,6 +78,17 @@ pub enum OpenError {
         /// The difference from an intact record.
         fault: &'static str,
     },
+}
+
+impl OpenError {
+    pub(crate) fn damaged(
+        path: &Path,
+        offset: u64,
+        sequence: Sequence,
+        fault: &'static str,
+    ) -> Self {
+        Self::Damaged { path: path.to_owned(), offset, sequence, fault }
+    }
 }
 
 /// Why a record could not be appended, or a list not be replaced. The file is as it was.

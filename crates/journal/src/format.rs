@@ -21,6 +21,9 @@
 //! | 28..32 | chain: checksum of the file's number, the previous chain, and bytes 0..28 |
 //! | 32..36 | checksum of the file's number and bytes 0..32 |
 
+use crate::error::OpenError;
+use std::path::Path;
+
 /// The first bytes of a journal of any version.
 pub(crate) const MAGIC: &[u8] = b"planimeter switch state ";
 /// The version that is written and read here, as it follows [`MAGIC`].
@@ -82,6 +85,27 @@ pub(crate) enum Header {
     Foreign,
     /// It is of this version, and not what was written.
     Damaged,
+}
+
+impl Header {
+    /// Returns what a header of this version says. `path` is the file's.
+    ///
+    /// # Errors
+    ///
+    /// If the file is something else, of another version, or damaged.
+    pub(crate) fn current(self, path: &Path) -> Result<(Number, Mark), OpenError> {
+        let path = path.to_owned();
+        match self {
+            Self::Current { number, mark } => Ok((number, mark)),
+            Self::Foreign => Err(OpenError::Foreign { path }),
+            Self::Older => Err(OpenError::Older { path }),
+            Self::Newer => Err(OpenError::NewerForm { path }),
+            Self::Damaged => {
+                let fault = "the beginning of the file is not what was written";
+                Err(OpenError::damaged(&path, 0, Sequence(0), fault))
+            }
+        }
+    }
 }
 
 /// The head of a record, apart from its checksums.

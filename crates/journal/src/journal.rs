@@ -2,7 +2,7 @@
 
 use crate::error::{AppendError, OpenError, Unreadable};
 use crate::files::{Draft, locked, remove_leftovers, set_aside};
-use crate::format::{Header, Kind, Mark, Number, Sequence};
+use crate::format::{Kind, Mark, Number, Sequence};
 use crate::list::{List, Tip};
 use crate::scan::{self, Record, Rest};
 use crate::storage::{Storage, StoredFile, write_full};
@@ -57,23 +57,14 @@ impl<S: Storage> Journal<S> {
             storage.sync_directory(path).map_err(failed)?;
             return Ok((Self::new(storage, path, list), None));
         }
-        let (number, mark) = match scan::header(&file).map_err(failed)? {
-            Header::Current { number, mark } => (number, mark),
-            Header::Foreign => return Err(OpenError::Foreign { path: path.clone() }),
-            Header::Older => return Err(OpenError::Older { path: path.clone() }),
-            Header::Newer => {
-                return Err(OpenError::Newer { path: path.clone(), offset: 0, kind: Kind(0) });
-            }
-            Header::Damaged => {
-                let fault = "the beginning of the file is not what was written";
-                return Err(damaged(path, 0, Sequence(0), fault));
-            }
-        };
+        let (number, mark) = scan::header(&file).map_err(failed)?.current(path)?;
         let mut checked = |record: Record<'_>| {
             let Record { offset, kind, sequence, .. } = record;
             visit(record).map_err(|unreadable| match unreadable {
                 Unreadable::Kind => OpenError::Newer { path: path.clone(), offset, kind },
-                Unreadable::Body => damaged(path, offset, sequence, "its content does not decode"),
+                Unreadable::Body => {
+                    OpenError::damaged(path, offset, sequence, "its content does not decode")
+                }
             })
         };
         let end = scan::records(&file, number, mark, &mut checked).map_err(failed)??;
@@ -81,7 +72,7 @@ impl<S: Storage> Journal<S> {
             Rest::Nothing => None,
             Rest::Torn => Some(set_aside(&storage, path, &file, end.offset).map_err(failed)?),
             Rest::Damaged(fault) => {
-                return Err(damaged(path, end.offset, end.sequence.next(), fault));
+                return Err(OpenError::damaged(path, end.offset, end.sequence.next(), fault));
             }
         };
         let tip = Tip { length: end.offset, sequence: end.sequence, chain: end.chain };
@@ -261,8 +252,4 @@ impl<F: StoredFile> SyncJob<F> {
     pub fn reaches(&self) -> Sequence {
         self.mark.durable
     }
-}
-
-fn damaged(path: &Path, offset: u64, sequence: Sequence, fault: &'static str) -> OpenError {
-    OpenError::Damaged { path: path.to_owned(), offset, sequence, fault }
 }

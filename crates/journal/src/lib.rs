@@ -12,7 +12,8 @@
 //!   as it is, and [`repair`] copies what is intact into another file.
 //! * **An interrupted write is no damage.** Only a record that was never synced can be incomplete
 //!   after a crash. Its bytes are moved to a file of their own.
-//! * **A newer file is recognized.** A record of an unknown kind ends in [`OpenError::Newer`].
+//! * **A newer file is recognized.** A record of an unknown kind ends in [`OpenError::Newer`],
+//!   a file in an unknown form in [`OpenError::NewerForm`].
 //! * **A file has one owner.** It is locked, also while [`Journal::replace`] puts a shorter list in
 //!   its place.
 //!

@@ -2,7 +2,7 @@
 
 use crate::error::{AppendError, OpenError};
 use crate::files::{Draft, locked};
-use crate::format::{HEAD, HEADER, Head, Header, LONGEST, Number, Sequence};
+use crate::format::{HEAD, HEADER, Head, LONGEST, Number, Sequence};
 use crate::scan;
 use crate::storage::{Storage, StoredFile, read_full};
 use std::io;
@@ -71,14 +71,8 @@ pub fn repair<S: Storage>(
     let from = &storage.resolve(from).map_err(unreadable)?;
     storage.identity(from).map_err(unreadable)?;
     let file = locked(storage, from)?;
-    let number = match scan::header(&file).map_err(unreadable)? {
-        Header::Current { number, .. } => number,
-        Header::Older => return Err(OpenError::Older { path: from.clone() }.into()),
-        // Without the number in the header, records cannot be recognized.
-        Header::Foreign | Header::Damaged | Header::Newer => {
-            return Err(OpenError::Foreign { path: from.clone() }.into());
-        }
-    };
+    // Without the number in the header, records cannot be recognized.
+    let (number, _) = scan::header(&file).map_err(unreadable)?.current(from)?;
     let unwritable = |cause| AppendError::Io { path: to.to_owned(), cause };
     let to = &storage.resolve(to).map_err(unwritable)?;
     if storage.identity(to).is_ok() {

@@ -216,10 +216,27 @@ fn kinds_and_versions_that_are_not_known_are_newer_files() {
         let text = format!("planimeter switch state {text}and whatever follows");
         disk.write(&path(), text.clone().into());
         let refused = open(&disk, &path()).map(|opened| opened.bodies).expect_err("refused");
-        assert_eq!(matches!(refused, OpenError::Newer { .. }), is_newer, "{refused}");
+        assert_eq!(matches!(refused, OpenError::NewerForm { .. }), is_newer, "{refused}");
         assert_eq!(matches!(refused, OpenError::Older { .. }), !is_newer, "{refused}");
+        let other = PathBuf::from("/state/repaired");
+        let RepairError::Read(repaired) = repair(&disk, &path(), &other).expect_err("refused")
+        else {
+            panic!("it cannot be read")
+        };
+        assert_eq!(repaired.to_string(), refused.to_string(), "repair says the same");
         assert_eq!(disk.read(&path()), Some(text.into()));
     }
+    // A header of this version that is damaged is not a file of somebody else's.
+    let disk = SimulatedDisk::new(1);
+    written(&disk, 0..3);
+    let mut bytes = disk.read(&path()).expect("it is there");
+    bytes[35] ^= 1;
+    disk.write(&path(), bytes);
+    let refused = repair(&disk, &path(), &PathBuf::from("/state/repaired")).expect_err("refused");
+    assert!(
+        matches!(refused, RepairError::Read(OpenError::Damaged { offset: 0, .. })),
+        "{refused}"
+    );
 }
 
 #[test]
