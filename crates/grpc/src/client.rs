@@ -31,12 +31,14 @@ use tonic::{
 };
 
 use crate::{
+    admission::Held,
     http2::{
-        self, CONNECTION_WINDOW, Call, Calls, Connection, Encode, FRAME_BUDGET, Gate, Link,
-        MAX_FRAME, ReceivedBody, STREAM_WINDOW, Sending, SendingBody, Shared, Socket, send_body,
+        self, Call, Calls, Connection, Encode, Gate, Link, ReceivedBody, Sending, SendingBody,
+        Shared, Socket, send_body,
     },
     outbox::{Outbox, QueueLimit},
     tls::{ClientTls, TlsError},
+    window::{CONNECTION_WINDOW, FRAME_BUDGET, MAX_FRAME, STREAM_WINDOW},
 };
 
 /// How a server is called.
@@ -269,7 +271,7 @@ where
         .enable_push(false)
         .handshake(socket)
         .await?;
-    let shared = Shared::new(Dialled(connection), gate);
+    let shared = Shared::new(Dialled(connection), gate, None);
     let streams: Arc<dyn Streams> = Arc::new(Arc::downgrade(&shared));
     tokio::spawn(poll_fn(move |context| shared.poll(context, || false)));
     Ok(Line { http2, streams, origin, response_limit })
@@ -357,7 +359,8 @@ impl Service<http::Request<Body>> for Line {
         Box::pin(async move {
             let (response, stream) = sent.map_err(failed)?;
             let mut response = pin!(response);
-            let mut sending: Option<SendingBody> = Some(Box::pin(send_body(stream, body, |_| ())));
+            let mut sending: Option<SendingBody> =
+                Some(Box::pin(send_body(stream, body, Held::default(), |_| ())));
             let response = poll_fn(|context| {
                 if let Some(body) = &mut sending
                     && body.as_mut().poll(context).is_ready()

@@ -24,21 +24,8 @@ pub use self::{
 };
 pub(crate) use self::{
     body::{SendingBody, send_body},
-    error::too_long,
+    error::{too_long, too_much},
     settings::{HeaderLimit, Watched},
     socket::{Gate, Socket},
     turn::{Calls, Connection, Shared},
 };
-
-/// What a peer may send on a stream, and on a connection, before we have read it. It is a limit
-/// and not an allocation.
-pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
-/// See [`STREAM_WINDOW`].
-pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
-/// Fewer, larger frames for batches of packets.
-pub(crate) const MAX_FRAME: u32 = 64 << 10;
-/// What received frames may cost beside their payload, in bytes as h2 counts them: 256 less the
-/// payload for each that has not been read. Peers such as grpc-java and grpc-go send each message
-/// in a frame of its own, so that windows full of packets of 64 bytes cost three times the window,
-/// and the default of half a window closes connections whose packets are a moment late to be read.
-pub(crate) const FRAME_BUDGET: usize = 16 * CONNECTION_WINDOW as usize;

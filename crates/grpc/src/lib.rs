@@ -34,6 +34,7 @@
 //! assert_eq!((queued, outbox.waiting()), (2, 2));
 //! ```
 
+mod admission;
 pub mod client;
 mod http2;
 mod outbox;
@@ -41,7 +42,9 @@ pub mod server;
 pub mod tcp;
 pub mod tls;
 mod unary;
+mod window;
 
+pub use admission::Held;
 pub use http2::{
     Call, Encode, Link, Messages, ReceivedBody, Sending, When, put, status,
     without_unreadable_details,

@@ -17,7 +17,10 @@ use futures_core::Stream;
 use prost::Message;
 use tonic::Status;
 
-use crate::http2::{Link, When};
+use crate::{
+    admission::Held,
+    http2::{Link, When},
+};
 
 /// Above this capacity (in messages) an idle queue gives its memory back.
 const RETAINED: usize = 4096;
@@ -78,6 +81,8 @@ struct State<T> {
     watcher: Option<Waker>,
     /// The peer took no more when it was last asked.
     is_full: bool,
+    /// What waits, as the account of the peer has it.
+    held: Held,
 }
 
 #[derive(Debug)]
@@ -113,6 +118,7 @@ impl<T: Weighed> Outbox<T> {
                 reader: None,
                 watcher: None,
                 is_full: false,
+                held: link.as_ref().map(Link::held).unwrap_or_default(),
             }),
             limit,
             link,
@@ -141,7 +147,10 @@ impl<T: Weighed> Outbox<T> {
         for item in items {
             let ((messages, bytes), more) = (state.waiting(), item.bytes());
             let is_too_much = bytes > 0 && bytes.saturating_add(more) > self.limit.bytes;
-            if messages >= self.limit.messages || is_too_much {
+            if messages >= self.limit.messages
+                || is_too_much
+                || state.held.set(bytes.saturating_add(more)).is_err()
+            {
                 break;
             }
             state.bytes += more;
@@ -159,14 +168,16 @@ impl<T: Weighed> Outbox<T> {
         }
         let QueueLimit { messages, bytes } = self.limit;
         let waiting = state.waiting();
+        let more = item.bytes();
         if waiting.0 >= messages.saturating_mul(2).saturating_add(16)
             || waiting.1 >= bytes.saturating_mul(2)
+            || state.held.set(waiting.1.saturating_add(more)).is_err()
         {
             drop(state);
             self.end(Some(Status::resource_exhausted("The stream is not being read.")));
             return;
         }
-        state.bytes += item.bytes();
+        state.bytes += more;
         state.items.push_back(item);
         drop(state);
         self.wake_reader();
@@ -190,6 +201,13 @@ impl<T> Outbox<T> {
         }
         state.phase = Phase::Ending(status);
         wake_both(state);
+    }
+
+    /// Records whether the messages are for a primary, whose connection is closed for no limit.
+    pub fn set_primary(&self, is_primary: bool) {
+        let mut state = self.lock();
+        let is_open = matches!(state.phase, Phase::Open);
+        state.held.set_primary(is_primary && is_open);
     }
 
     /// Messages that wait to be encoded.
@@ -262,6 +280,9 @@ impl<T: Unpin> Stream for OutboxReader<T> {
         let mut state = this.outbox.lock();
         mem::swap(&mut state.items, &mut this.batch);
         state.in_hand = (this.batch.len(), mem::take(&mut state.bytes));
+        let in_hand = state.in_hand.1;
+        // It is not more than before.
+        let _ = state.held.set(in_hand);
         if let Some(item) = this.batch.pop_front() {
             return Poll::Ready(Some(Ok(item)));
         }
@@ -288,6 +309,7 @@ impl<T> Drop for OutboxReader<T> {
         let mut state = self.outbox.lock();
         state.phase = Phase::Gone;
         (state.items, state.bytes) = (VecDeque::new(), 0);
+        state.held = Held::default();
         wake_both(state);
     }
 }

@@ -22,9 +22,11 @@ use tonic::{
 };
 
 pub use self::incoming::ConnectionObserver;
-use self::incoming::Incoming;
+use self::incoming::{Accepted, Incoming};
+pub use crate::admission::{Admission, ConnectionId, Eviction, Limit, Limits};
 use crate::{
     Call, Link, QueueLimit,
+    admission::Doors,
     tls::{ServerTls, TlsError},
 };
 
@@ -65,6 +67,8 @@ pub struct ServerOptions {
     pub queue_limit: QueueLimit,
     /// The largest request in bytes. Device configurations of real targets are megabytes.
     pub request_limit: usize,
+    /// What clients may take.
+    pub limits: Limits,
     /// How long a shutdown waits for clients to go before it leaves them alone.
     pub grace: Duration,
     /// Hears of connections.
@@ -90,6 +94,7 @@ impl Default for ServerOptions {
             tls: None,
             queue_limit: QueueLimit::default(),
             request_limit: 64 << 20,
+            limits: Limits::default(),
             grace: Duration::from_secs(2),
             observer: None,
             urgency: None,
@@ -97,55 +102,92 @@ impl Default for ServerOptions {
     }
 }
 
-/// Serves the listener until `shutdown` is ready, then ends all channels with UNAVAILABLE and waits for the clients to
-/// go, for as long as the options say.
-///
-/// # Errors
-///
-/// When the TLS identity cannot be used.
-pub async fn serve(
-    listener: TcpListener,
-    services: impl Services,
+/// A server whose options can be used.
+pub struct Server {
+    tls: Option<TlsAcceptor>,
     options: ServerOptions,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), TlsError> {
-    let tls = options.tls.as_ref().map(acceptor).transpose()?;
-    let mut incoming = Incoming::new(listener, options.observer.clone());
-    let (close, closed) = watch::channel(false);
-    let mut connections = JoinSet::new();
-    let mut shutdown = pin!(shutdown);
-    loop {
-        tokio::select! {
-            () = &mut shutdown => break,
-            (socket, gate, open) = incoming.next() => {
-                let (tls, options) = (tls.clone(), options.clone());
-                let (services, mut closed) = (services.clone(), closed.clone());
-                connections.spawn(async move {
+}
+
+impl Server {
+    /// Checks the options.
+    ///
+    /// # Errors
+    ///
+    /// When the TLS identity cannot be used, as one whose key does not fit its certificate.
+    pub fn new(options: ServerOptions) -> Result<Self, TlsError> {
+        let tls = options.tls.as_ref().map(acceptor).transpose()?;
+        Ok(Self { tls, options })
+    }
+
+    /// Serves the listener until `shutdown` is ready, then ends all channels with UNAVAILABLE and
+    /// waits for the clients to go, for as long as the options say.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        services: impl Services,
+        shutdown: impl Future<Output = ()>,
+    ) {
+        let Self { tls, options } = self;
+        let observer = options.observer.clone();
+        let tell = move |peer, limit| {
+            if let Some(observer) = &observer {
+                observer.limit_met(peer, limit);
+            }
+        };
+        let doors = Doors::new(options.limits.clone(), Arc::new(tell));
+        let mut incoming = Incoming::new(listener, doors.clone(), options.observer.clone());
+        let (close, closed) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => break,
+                accepted = incoming.next() => {
+                    let (tls, options) = (tls.clone(), options.clone());
+                    let (services, mut closed) = (services.clone(), closed.clone());
                     let closing = async move {
                         let _ = closed.wait_for(|closed| *closed).await;
                     };
-                    // Tells of the end, however it comes.
-                    let open = open;
-                    match tls {
-                        None => connection::serve(socket, gate, services, options, closing).await,
-                        Some(tls) => match tls.accept(socket).await {
-                            Ok(socket) => {
-                                connection::serve(socket, gate, services, options, closing).await;
-                            }
-                            Err(error) => open.handshake_failed(&error),
-                        },
-                    }
-                });
+                    connections.spawn(attend(accepted, tls, services, options, closing));
+                }
+                () = doors.expired() => {}
+                Some(_) = connections.join_next() => {}
             }
-            Some(_) = connections.join_next() => {}
         }
+        drop(incoming);
+        close.send_replace(true);
+        let all = async { while connections.join_next().await.is_some() {} };
+        // What is still open then is dropped.
+        let _ = time::timeout(options.grace, all).await;
     }
-    drop(incoming);
-    close.send_replace(true);
-    let all = async { while connections.join_next().await.is_some() {} };
-    // What is still open then is dropped.
-    let _ = time::timeout(options.grace, all).await;
-    Ok(())
+}
+
+/// Serves a connection until it ends or has to make room for others.
+async fn attend(
+    accepted: Accepted,
+    tls: Option<TlsAcceptor>,
+    services: impl Services,
+    options: ServerOptions,
+    closing: impl Future<Output = ()>,
+) {
+    let Accepted { socket, gate, peer, open } = accepted;
+    let connection = async {
+        match tls {
+            None => {
+                connection::serve(socket, gate, peer.clone(), services, options, closing).await;
+            }
+            Some(tls) => match tls.accept(socket).await {
+                Ok(socket) => {
+                    connection::serve(socket, gate, peer.clone(), services, options, closing).await;
+                }
+                Err(error) => open.handshake_failed(&error),
+            },
+        }
+    };
+    tokio::select! {
+        () = connection => {}
+        () = peer.evicted() => {}
+    }
 }
 
 fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, TlsError> {

@@ -75,6 +75,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let _ = device.send(PacketIn { payload, metadata, tag: 0 });
         }
     });
-    server.serve(TcpListener::bind(address).await?, std::future::pending()).await?;
+    server.serve(TcpListener::bind(address).await?, std::future::pending()).await;
     Ok(())
 }

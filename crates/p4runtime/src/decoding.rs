@@ -214,6 +214,47 @@ impl Codec for ReadCodec {
     }
 }
 
+/// A Write as it came.
+#[derive(Debug)]
+pub(crate) struct ReceivedWrite {
+    pub(crate) request: v1::WriteRequest,
+    /// The bytes that it was decoded from.
+    pub(crate) encoded: Bytes,
+}
+
+/// As [`RequestCodec`] for Writes, whose bytes may be recorded as they are.
+pub(crate) struct WriteCodec {
+    /// Requests have at most so many bytes.
+    pub(crate) request_limit: usize,
+}
+
+impl Codec for WriteCodec {
+    type Encode = v1::WriteResponse;
+    type Decode = ReceivedWrite;
+    type Encoder = ProstEncoder<v1::WriteResponse>;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstCodec::<v1::WriteResponse, v1::WriteRequest>::raw_encoder(BufferSettings::default())
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self { request_limit: self.request_limit }
+    }
+}
+
+impl Decoder for WriteCodec {
+    type Item = ReceivedWrite;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<ReceivedWrite>, Status> {
+        // It shares the buffer's memory.
+        let encoded = buffer.copy_to_bytes(buffer.remaining());
+        let request = decode(encoded.clone(), self.request_limit)?;
+        Ok(Some(ReceivedWrite { request, encoded }))
+    }
+}
+
 /// See [`ReadCodec`].
 pub(crate) struct AsItIs;
 

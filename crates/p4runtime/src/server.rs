@@ -18,7 +18,7 @@ use std::{collections::HashMap, future::Future, sync::Arc};
 
 pub use grpc::{
     QueueLimit,
-    server::{ConnectionObserver, ServerOptions, Urgency},
+    server::{ConnectionObserver, Limit, Limits, ServerOptions, Urgency},
     tls::{ServerTls, TlsError},
 };
 use thiserror::Error;
@@ -69,7 +69,7 @@ impl Devices {
 /// A P4Runtime server for one listener.
 pub struct Server {
     service: Service,
-    options: ServerOptions,
+    server: grpc::server::Server,
 }
 
 impl Server {
@@ -83,8 +83,6 @@ impl Server {
         devices: impl IntoIterator<Item = DeviceHandle>,
         options: ServerOptions,
     ) -> Result<Self, ServeError> {
-        // Served later, where a failure would leave a listener that answers nobody.
-        options.tls.as_ref().map(ServerTls::config).transpose()?;
         let mut known = HashMap::new();
         for device in devices {
             let id = device.id();
@@ -97,25 +95,21 @@ impl Server {
             queue_limit: options.queue_limit,
             request_limit: options.request_limit,
         };
-        Ok(Self { service, options })
+        // Each device has a stream of its own, and one controller may have those of all.
+        let streams = u32::try_from(service.devices.0.len()).unwrap_or(u32::MAX);
+        let calls = options.limits.calls.saturating_add(streams);
+        let options = ServerOptions { limits: Limits { calls, ..options.limits }, ..options };
+        Ok(Self { service, server: grpc::server::Server::new(options)? })
     }
 
     /// Serves the listener until `shutdown` is ready, then ends all streams with UNAVAILABLE and
     /// waits for the clients to go, for as long as the options say.
-    ///
-    /// # Errors
-    ///
-    /// When the TLS identity cannot be used.
-    pub async fn serve(
-        self,
-        listener: TcpListener,
-        shutdown: impl Future<Output = ()>,
-    ) -> Result<(), ServeError> {
+    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let devices = Arc::clone(&self.service.devices);
         let routes = Routes {
             p4runtime: self.service,
             gnmi: GnmiServer::new(Arc::new(move |target| devices.target(target)), clock::timestamp),
         };
-        Ok(grpc::server::serve(listener, routes, self.options, shutdown).await?)
+        self.server.serve(listener, routes, shutdown).await;
     }
 }

@@ -27,7 +27,7 @@ use prost_types::Any;
 
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
-    log::{Durable, StateVisitor, WriteLog},
+    log::{Durable, StateVisitor, WriteLog, Written},
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},
 };
@@ -62,6 +62,8 @@ pub struct DeviceOptions {
     pub stream_errors: bool,
     /// What RECONCILE_AND_COMMIT does with entries that the new pipeline cannot hold.
     pub reconcile: Reconcile,
+    /// The longest metadata that a controller may keep with an entity, in bytes.
+    pub metadata: usize,
 }
 
 impl Default for DeviceOptions {
@@ -74,6 +76,7 @@ impl Default for DeviceOptions {
             text_metadata: TextMetadata::Digits,
             stream_errors: true,
             reconcile: Reconcile::Refuse,
+            metadata: 1 << 10,
         }
     }
 }

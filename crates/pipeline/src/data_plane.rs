@@ -26,7 +26,7 @@ use crate::layout::DROP_PORT;
 use crate::switch::{Core, Path};
 use crate::sync::lock;
 use crate::table::Ageing;
-use entities::schema::{self, ActionProfileId, Schema, ValueSetId};
+use entities::schema::{self, ActionProfileId, MatchKind, Schema, ValueSetId};
 use entities::{
     CloneSession, CloneSessionId, DataPlane, EntityError, EntryKey, Group, GroupId, MulticastGroup,
     MulticastGroupId, Nanos, ProfileUsage, Reader, TableEntry, Target, Update, UpdateKind,
@@ -49,7 +49,13 @@ pub struct InterpreterTarget {
     origin: Nanos,
     path: Path,
     v1model: V1ModelSettings,
+    searched_entries: u64,
 }
+
+/// The number of entries of a table with a ternary, range or optional field, unless another is
+/// given. An exact key is found by its hash; such entries are searched, and take memory that grows
+/// faster than their number.
+pub const SEARCHED_ENTRIES: u64 = 1 << 16;
 
 /// What `simple_switch` is told when it starts, and holds for every program of v1model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +82,7 @@ impl InterpreterTarget {
             origin: Nanos(0),
             path: Path::Interpreter,
             v1model: V1ModelSettings::default(),
+            searched_entries: SEARCHED_ENTRIES,
         }
     }
 
@@ -96,6 +103,13 @@ impl InterpreterTarget {
     #[must_use]
     pub fn with_v1model(self, v1model: V1ModelSettings) -> Self {
         Self { v1model, ..self }
+    }
+
+    /// Limits the number of entries of a table with a ternary, range or optional field, whatever
+    /// size the table declares.
+    #[must_use]
+    pub fn with_searched_entries(self, searched_entries: u64) -> Self {
+        Self { searched_entries, ..self }
     }
 
     /// Where packets come in.
@@ -125,7 +139,7 @@ impl Target for InterpreterTarget {
         if self.path == Path::Compiled {
             core.compile().map_err(|error| EntityError::unimplemented(error.to_string()))?;
         }
-        let plane = Interpreted::new(Arc::clone(schema), core, self.ports.clone(), self.origin)?;
+        let plane = Interpreted::new(Arc::clone(schema), core, self)?;
         Ok(Box::new(plane))
     }
 }
@@ -164,6 +178,8 @@ impl Trimming {
 struct Shared {
     /// Where the time of packets begins, on the clock of the control plane.
     origin: Nanos,
+    /// As [`InterpreterTarget::with_searched_entries`].
+    searched_entries: u64,
     schema: Arc<Schema>,
     binding: Binding,
     core: Core,
@@ -191,6 +207,18 @@ type Undo = Box<dyn FnOnce(&Shared, &mut Books) + Send>;
 const DELETION: Duration = Duration::from_secs(1);
 
 impl Shared {
+    /// The number of entries that a table may have, as it declares or as the switch limits it.
+    fn size(&self, table: &schema::Table) -> Option<u64> {
+        let is_searched = table.match_fields.iter().any(|field| {
+            matches!(field.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+        });
+        match table.size {
+            _ if !is_searched => table.size,
+            Some(size) => Some(size.min(self.searched_entries)),
+            None => Some(self.searched_entries),
+        }
+    }
+
     /// How much of an action profile is in use.
     fn usage(
         &self,
@@ -322,13 +350,13 @@ impl Interpreted {
     fn new(
         schema: Arc<Schema>,
         core: Core,
-        ports: Ports,
-        origin: Nanos,
+        target: &InterpreterTarget,
     ) -> Result<Self, EntityError> {
         let binding = Binding::new(&schema, core.program())?;
         let deletes = core.state.tables.iter().any(|table| table.ageing == Ageing::Delete);
         let shared = Arc::new(Shared {
-            origin,
+            origin: target.origin,
+            searched_entries: target.searched_entries,
             schema,
             binding,
             core,
@@ -338,6 +366,7 @@ impl Interpreted {
         });
         // Packets may add entries that time out.
         let next_expiry = deletes.then_some(Nanos(0));
+        let ports = target.ports.clone();
         Ok(Self { shared, ports, batch: None, next_expiry, trimming: Trimming::default() })
     }
 

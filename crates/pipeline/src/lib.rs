@@ -67,7 +67,8 @@ pub use architecture::Output;
 pub use compiled::{Batch, Compiled, StageTimes, Way};
 pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
-    Compile, InterpreterTarget, PacketCounts, Ports, TableUsage, V1ModelSettings, Worker,
+    Compile, InterpreterTarget, PacketCounts, Ports, SEARCHED_ENTRIES, TableUsage, V1ModelSettings,
+    Worker,
 };
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, LoadError, RunError};

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod devices;
+mod limits;
 mod top;
 
 use std::fs::File;
@@ -61,6 +62,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         workers,
         metrics: matches.get_one("metrics").copied(),
         thrift: matches.get_one("thrift-port").copied(),
+        limits: limits::limits(matches)?,
         log: log(matches)?,
         segments: arguments::segments(matches),
     };

@@ -1,12 +1,13 @@
 //! How fast a switch is told, asked and heard, while it forwards.
 //!
-//!     cargo bench -p softswitch --bench control [-- ENTRIES]
+//!     cargo bench -p softswitch --bench control [-- ENTRIES] [state]
 //!
 //! A switch with one worker, its control plane and a controller share the machine; packets go
 //! through the switch at a fixed low rate all the while, and those lost are said. Each figure is
 //! the median of the trials, with the lowest and the highest behind it. Reading is also told by the
 //! processor time of the switch alone: the controller here decodes all that it gets, on the other
-//! core, and may be the slower one. Nothing passes or fails here.
+//! core, and may be the slower one. With `state`, the switch keeps what it is told in a file beside
+//! the build, as `planimeter switch --state` does. Nothing passes or fails here.
 
 #[path = "../tests/running/support.rs"]
 #[expect(dead_code, reason = "what only the tests need")]
@@ -36,7 +37,9 @@ const AT_ONCE: usize = 16;
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let entries = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(1_000_000);
-    println!("{TRIALS} trials; median, and lowest to highest");
+    let is_kept = std::env::args().any(|word| word == "state");
+    let kept = if is_kept { "; what is written is kept in a file" } else { "" };
+    println!("{TRIALS} trials; median, and lowest to highest{kept}");
     let mut batched = Vec::new();
     let mut single = Vec::new();
     let mut read = Vec::new();
@@ -45,7 +48,9 @@ async fn main() {
     let mut packet_ins = Vec::new();
     let mut packet_outs = Vec::new();
     for _ in 0..TRIALS {
-        let mut bench = Bench::new(2);
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+        let state = is_kept.then(|| directory.path().join("state"));
+        let mut bench = Bench::start(2, state, support::options());
         let source = PROGRAM.replace("header h_t { bit<8> to;", "header h_t { bit<32> to;");
         let mut controller = Controller::with(&bench.switch, &source).await;
         let names = Names::new();

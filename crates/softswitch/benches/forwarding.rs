@@ -236,6 +236,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         workers: 1,
         metrics: None,
         thrift: None,
+        limits: softswitch::SwitchLimits::default(),
         log: Log::off(),
         segments: Segments::default(),
     };

@@ -12,6 +12,7 @@
 
 mod device;
 mod entry_controller;
+mod limits;
 mod log;
 mod mailbox;
 mod metrics;
@@ -28,8 +29,9 @@ mod worker;
 
 pub use device::{Activity, DeviceConfig};
 pub use journal::{Gap, OpenError, RepairError, RepairReport};
+pub use limits::SwitchLimits;
 pub use log::{Log, Verbosity};
-pub use p4runtime::server::{ServerTls, TlsError};
+pub use p4runtime::server::{Limits, ServerTls, TlsError};
 pub use pipeline::{Path, V1ModelSettings};
 pub use ports::PortState;
 pub use restored::repair as repair_state;

@@ -6,7 +6,8 @@
 
 use journal::{Kind, Unreadable};
 use p4runtime::proto::v1::{
-    Entity, ForwardingPipelineConfig, Update, WriteRequest, entity::Entity as EntityKind,
+    Entity, ForwardingPipelineConfig, TableEntry, Update, WriteRequest,
+    entity::Entity as EntityKind,
 };
 use prost::Message;
 use prost::encoding::message;
@@ -77,14 +78,31 @@ enum Reduced {
     Nothing,
 }
 
+/// Whether nothing of an update is left out of a record, so that a request may be recorded as its
+/// controller encoded it.
+pub(crate) fn is_kept_whole(update: &Update) -> bool {
+    match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+        Some(EntityKind::TableEntry(entry)) => !has_counts(entry),
+        Some(
+            EntityKind::CounterEntry(_)
+            | EntityKind::DirectCounterEntry(_)
+            | EntityKind::RegisterEntry(_),
+        ) => false,
+        _ => true,
+    }
+}
+
+/// Whether an entry has what packets left behind.
+fn has_counts(entry: &TableEntry) -> bool {
+    entry.counter_data.is_some()
+        || entry.meter_counter_data.is_some()
+        || entry.time_since_last_hit.is_some()
+}
+
 fn reduced(update: &Update) -> Reduced {
     let Some(Entity { entity: Some(entity) }) = &update.entity else { return Reduced::Same };
     match entity {
-        EntityKind::TableEntry(entry)
-            if entry.counter_data.is_some()
-                || entry.meter_counter_data.is_some()
-                || entry.time_since_last_hit.is_some() =>
-        {
+        EntityKind::TableEntry(entry) if has_counts(entry) => {
             let mut entry = entry.clone();
             entry.counter_data = None;
             entry.meter_counter_data = None;
@@ -102,7 +120,7 @@ fn reduced(update: &Update) -> Reduced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use p4runtime::proto::v1::{CounterData, CounterEntry, TableEntry};
+    use p4runtime::proto::v1::{CounterData, CounterEntry};
 
     fn update(entity: EntityKind) -> Update {
         Update { r#type: 1, entity: Some(Entity { entity: Some(entity) }) }
@@ -112,6 +130,10 @@ mod tests {
     fn what_packets_left_behind_is_not_kept() {
         let entry = TableEntry { table_id: 3, ..TableEntry::default() };
         let counted = TableEntry { counter_data: Some(CounterData::default()), ..entry.clone() };
+        let counter = update(EntityKind::CounterEntry(CounterEntry::default()));
+        assert!(is_kept_whole(&update(EntityKind::TableEntry(entry.clone()))));
+        assert!(!is_kept_whole(&update(EntityKind::TableEntry(counted.clone()))));
+        assert!(!is_kept_whole(&counter));
         let mut updates = Updates::default();
         updates.push(&update(EntityKind::CounterEntry(CounterEntry::default())));
         assert_eq!(updates.take(), None);

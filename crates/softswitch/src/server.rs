@@ -6,7 +6,7 @@ use crate::metrics;
 use crate::ports::Ports;
 use crate::switch::DeviceState;
 use crate::thrift;
-use p4runtime::server::{DeviceHandle, ServeError, Server};
+use p4runtime::server::{DeviceHandle, Server};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) struct ThriftPort {
 #[derive(Debug)]
 pub(crate) struct ServerThread {
     end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<Result<(), ServeError>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl ServerThread {
@@ -76,14 +76,13 @@ impl ServerThread {
                     metrics.map(|(listener, look)| tokio::spawn(metrics::serve(listener, look))),
                 );
                 beside.extend(thrift.map(tokio::spawn));
-                let outcome = server
+                server
                     .serve(listener, async {
                         // To drop the sender is to end as well.
                         let _ = ended.await;
                     })
                     .await;
                 beside.iter().for_each(tokio::task::JoinHandle::abort);
-                outcome
             })
         })?;
         Ok(Self { end: Some(end), thread: Some(thread) })

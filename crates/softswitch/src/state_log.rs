@@ -5,10 +5,10 @@
 //! the answer; one sync then serves all answers that wait.
 
 use crate::log::{Log, Verbosity};
-use crate::record::{PIPELINE, Updates, WRITE};
+use crate::record::{self, PIPELINE, Updates, WRITE};
 use journal::{AppendError, Disk, Journal, Kind};
-use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
-use p4runtime::session::{Durable, StateVisitor, WriteLog};
+use p4runtime::proto::v1::ForwardingPipelineConfig;
+use p4runtime::session::{Durable, StateVisitor, WriteLog, Written};
 use p4runtime::status::{Code, EntityError};
 use prost::Message;
 use std::io;
@@ -97,11 +97,14 @@ impl StateLog {
 }
 
 impl WriteLog for StateLog {
-    fn append(
-        &mut self,
-        updates: &[Update],
-        outcomes: &[Result<(), EntityError>],
-    ) -> Result<(), EntityError> {
+    fn append(&mut self, written: Written<'_>) -> Result<(), EntityError> {
+        let Written { updates, outcomes, encoded } = written;
+        if let Some(encoded) = encoded
+            && written.is_accepted()
+            && updates.iter().all(record::is_kept_whole)
+        {
+            return self.shared.append(WRITE, encoded);
+        }
         let mut kept = Updates::default();
         let accepted = updates.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
         accepted.for_each(|(update, _)| kept.push(update));

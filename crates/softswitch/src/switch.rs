@@ -1,6 +1,7 @@
 //! A switch from its start to its end.
 
 use crate::device::{Activity, DeviceConfig, Observer, Shared};
+use crate::limits::{LimitLog, SwitchLimits};
 use crate::log::Log;
 use crate::mailbox::Mailbox;
 use crate::ports::{PortState, Ports};
@@ -41,6 +42,8 @@ pub struct Options {
     /// The address at which clients of Thrift are referred to P4Runtime; `None` serves no such
     /// client.
     pub thrift: Option<SocketAddr>,
+    /// What peers can make it hold.
+    pub limits: SwitchLimits,
     /// Where it says what happens.
     pub log: Log,
     /// Whether TCP segments may leave in one piece.
@@ -162,7 +165,7 @@ impl Switch {
     /// # Errors
     /// If something that it was given cannot be used; nothing runs then.
     pub fn start(options: Options, devices: Vec<DeviceConfig>) -> Result<Self, StartError> {
-        let Options { address, tls, workers, metrics, thrift, log, segments } = options;
+        let Options { address, tls, workers, metrics, thrift, limits, log, segments } = options;
         let workers = workers.max(1);
         let log = Arc::new(log);
         let (listener, address) = listen(address)?;
@@ -177,9 +180,15 @@ impl Switch {
             for (port, opened) in std::mem::take(&mut config.ports) {
                 ports.push((config.id, port, opened));
             }
-            running.push(Running::new(config, index, &mailboxes, Arc::clone(&log))?);
+            running.push(Running::new(config, index, &mailboxes, &limits, Arc::clone(&log))?);
         }
-        let server_options = ServerOptions { tls, grace: GRACE, ..ServerOptions::default() };
+        let server_options = ServerOptions {
+            tls,
+            limits: limits.server,
+            observer: Some(Arc::new(LimitLog::new(Arc::clone(&log)))),
+            grace: GRACE,
+            ..ServerOptions::default()
+        };
         let server =
             Server::new(running.iter().map(|device| device.handle.clone()), server_options)?;
 
@@ -318,6 +327,7 @@ impl Running {
         mut config: DeviceConfig,
         index: usize,
         mailboxes: &[Arc<Mailbox>],
+        limits: &SwitchLimits,
         log: Arc<Log>,
     ) -> Result<Self, StartError> {
         let mailbox =
@@ -325,11 +335,16 @@ impl Running {
         let id = config.id;
         let started = p4runtime::server::now();
         let target = InterpreterTarget::new(Box::new(from_device_config));
-        let target = target.starting_at(started).on(config.path).with_v1model(config.v1model);
+        let target = target
+            .starting_at(started)
+            .on(config.path)
+            .with_v1model(config.v1model)
+            .with_searched_entries(limits.searched_entries);
         let plane = target.ports();
         let registry = Arc::new(PipelineRegistry::new());
         let text_metadata = TextMetadata::Refuse;
-        let options = DeviceOptions { text_metadata, ..DeviceOptions::default() };
+        let metadata = limits.metadata;
+        let options = DeviceOptions { text_metadata, metadata, ..DeviceOptions::default() };
         let mut device = Device::over(Box::new(target), id, options, registry);
         let kept = config.state.take().map(|path| Restored::read(&path, &log)).transpose()?;
         let (restored, journal) = kept.unzip();

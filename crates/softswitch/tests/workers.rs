@@ -92,6 +92,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         workers: 2,
         metrics: None,
         thrift: None,
+        limits: softswitch::SwitchLimits::default(),
         log: Log::off(),
         segments: Segments::default(),
     };

@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use h2::{RecvStream, SendStream};
 use tonic::{
     Status,
@@ -14,23 +14,36 @@ use tonic::{
     codegen::{Body as HttpBody, http::HeaderMap},
 };
 
-use super::{status, too_long, without_unreadable_details};
+use super::{status, too_long, too_much, without_unreadable_details};
+use crate::{admission::Held, window::SEND_BUFFER};
 
 /// What the peer sends.
 pub struct ReceivedBody {
     stream: RecvStream,
     lengths: Lengths,
+    /// `None` for what a server sends, which is passed on as it comes.
+    gathered: Option<Gathered>,
     /// What goes on being sent meanwhile.
     sending: Option<SendingBody>,
 }
+
+/// Answers up to this length in bytes are covered by what is held for their call.
+const SMALL: usize = 16 << 10;
 
 /// A body that is being sent.
 pub(crate) type SendingBody = Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>;
 
 impl ReceivedBody {
-    /// A body of messages of at most `limit` bytes.
+    /// A body of messages of at most `limit` bytes, passed on as it comes.
     pub(crate) fn new(stream: RecvStream, limit: usize) -> Self {
-        Self { stream, lengths: Lengths { limit, prefix: Vec::new(), rest: 0 }, sending: None }
+        let lengths = Lengths { limit, prefix: Vec::new(), rest: 0 };
+        Self { stream, lengths, gathered: None, sending: None }
+    }
+
+    /// The same, for a client that is not trusted: messages are passed on when they are whole, since
+    /// tonic allocates what a message announces.
+    pub(crate) fn in_whole_messages(self, held: Held) -> Self {
+        Self { gathered: Some(Gathered { begun: BytesMut::new(), held }), ..self }
     }
 
     /// The same, for a peer that has begun to answer before all of `sending` was sent.
@@ -50,14 +63,18 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn check(&mut self, mut data: &[u8]) -> Result<(), Status> {
+    /// Returns how many of the bytes belong to messages that end in them.
+    fn check(&mut self, data: &[u8]) -> Result<usize, Status> {
+        let (mut at, mut whole) = (0, 0);
         loop {
-            let skipped = self.rest.min(data.len());
+            let skipped = self.rest.min(data.len() - at);
             self.rest -= skipped;
-            let Some((&byte, rest)) = data.get(skipped..).and_then(<[u8]>::split_first) else {
-                return Ok(());
-            };
-            data = rest;
+            at += skipped;
+            if self.rest == 0 && self.prefix.is_empty() {
+                whole = at;
+            }
+            let Some(&byte) = data.get(at) else { return Ok(whole) };
+            at += 1;
             self.prefix.push(byte);
             if let &[_, a, b, c, d] = self.prefix.as_slice() {
                 self.rest = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -70,6 +87,33 @@ impl Lengths {
     }
 }
 
+/// A message that has begun.
+struct Gathered {
+    begun: BytesMut,
+    held: Held,
+}
+
+impl Gathered {
+    /// Adds a frame whose first `whole` bytes end a message, and returns the messages that are whole.
+    fn add(&mut self, mut data: Bytes, whole: usize) -> Result<Option<Bytes>, Status> {
+        let mut ready = None;
+        if whole > 0 {
+            self.held.message_arrived();
+            let end = data.split_to(whole);
+            ready = Some(if self.begun.is_empty() {
+                end
+            } else {
+                self.begun.extend_from_slice(&end);
+                self.begun.split().freeze()
+            });
+        }
+        self.held.set(self.begun.len() + data.len()).map_err(too_much)?;
+        // It grows with what comes, whatever was announced.
+        self.begun.extend_from_slice(&data);
+        Ok(ready)
+    }
+}
+
 impl HttpBody for ReceivedBody {
     type Data = Bytes;
     type Error = Status;
@@ -78,35 +122,43 @@ impl HttpBody for ReceivedBody {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
-        let Self { stream, lengths, sending } = self.get_mut();
+        let Self { stream, lengths, gathered, sending } = self.get_mut();
         if let Some(body) = sending
             && body.as_mut().poll(context).is_ready()
         {
             *sending = None;
         }
         let failed = |error| status(&error);
-        let frame = match ready!(stream.poll_data(context)) {
-            Some(data) => {
-                let data = data.map_err(failed)?;
-                lengths.check(&data)?;
-                stream.flow_control().release_capacity(data.len()).map_err(failed)?;
-                Some(http_body::Frame::data(data))
+        loop {
+            let Some(data) = ready!(stream.poll_data(context)) else { break };
+            let data = data.map_err(failed)?;
+            let whole = lengths.check(&data)?;
+            stream.flow_control().release_capacity(data.len()).map_err(failed)?;
+            let ready = match gathered {
+                None => Some(data),
+                Some(gathered) => gathered.add(data, whole)?,
+            };
+            if let Some(data) = ready {
+                return Poll::Ready(Some(Ok(http_body::Frame::data(data))));
             }
-            None => {
-                let mut trailers = ready!(stream.poll_trailers(context)).map_err(failed)?;
-                trailers.as_mut().into_iter().for_each(without_unreadable_details);
-                trailers.map(http_body::Frame::trailers)
-            }
-        };
-        Poll::Ready(frame.map(Ok))
+        }
+        if gathered.as_ref().is_some_and(|gathered| !gathered.begun.is_empty()) {
+            let said = "The request ends inside a message.";
+            return Poll::Ready(Some(Err(Status::internal(said))));
+        }
+        let mut trailers = ready!(stream.poll_trailers(context)).map_err(failed)?;
+        trailers.as_mut().into_iter().for_each(without_unreadable_details);
+        Poll::Ready(trailers.map(http_body::Frame::trailers).map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.stream.is_end_stream()
+        let is_inside = |gathered: &Gathered| !gathered.begun.is_empty();
+        self.stream.is_end_stream() && !self.gathered.as_ref().is_some_and(is_inside)
     }
 }
 
-/// Sends a body as the peer takes it, and its trailers once `fit` has seen to them.
+/// Sends a body as the peer takes it, and its trailers once `fit` has seen to them. What the peer
+/// has not taken yet is `held`.
 ///
 /// # Errors
 ///
@@ -114,6 +166,7 @@ impl HttpBody for ReceivedBody {
 pub(crate) async fn send_body(
     mut stream: SendStream<Bytes>,
     body: Body,
+    mut held: Held,
     fit: impl FnOnce(&mut HeaderMap),
 ) -> Result<(), h2::Error> {
     let mut body = pin!(body);
@@ -123,7 +176,15 @@ pub(crate) async fn send_body(
             return Ok(());
         };
         match frame.into_data() {
-            Ok(data) => send_data(&mut stream, data).await?,
+            Ok(data) => {
+                // What was handed over before may be with h2 still.
+                let waiting = if data.len() > SMALL { data.len() + SEND_BUFFER } else { 0 };
+                if held.set(waiting).is_err() {
+                    stream.send_reset(h2::Reason::ENHANCE_YOUR_CALM);
+                    return Ok(());
+                }
+                send_data(&mut stream, data).await?;
+            }
             Err(frame) => {
                 if let Ok(mut trailers) = frame.into_trailers() {
                     fit(&mut trailers);

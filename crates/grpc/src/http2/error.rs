@@ -7,6 +7,8 @@ use tonic::{
     metadata::MetadataMap,
 };
 
+use crate::admission::Limit;
+
 /// The status of a call that ended with this error ("Errors" in gRPC over HTTP2). One of the
 /// connection itself is UNAVAILABLE: the call may be made again on another one.
 pub fn status(error: &h2::Error) -> Status {
@@ -36,6 +38,11 @@ pub fn without_unreadable_details(headers: &mut HeaderMap) {
 pub(crate) fn too_long(length: usize, limit: usize) -> Status {
     let said = format!("The message has {length} bytes; {limit} are allowed.");
     Status::resource_exhausted(said)
+}
+
+/// The status of a call for which more bytes would be held than allowed.
+pub(crate) fn too_much(limit: Limit) -> Status {
+    Status::resource_exhausted(format!("The call is ended, since {limit}."))
 }
 
 #[cfg(test)]

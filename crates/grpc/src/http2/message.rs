@@ -68,6 +68,11 @@ impl Messages {
         !self.begun.is_empty() || !self.frame.is_empty()
     }
 
+    /// The bytes of the message that has begun.
+    pub fn begun(&self) -> usize {
+        self.begun.len()
+    }
+
     /// Keeps what is left until the rest of a message of `whole` bytes comes.
     fn keep(&mut self, whole: usize) -> Option<Result<Bytes, Status>> {
         if !self.frame.is_empty() {

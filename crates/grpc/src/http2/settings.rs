@@ -9,7 +9,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     task::{Context, Poll, ready},
 };
@@ -29,16 +29,29 @@ const LONGEST: usize = 1024;
 
 /// How much metadata the peer takes in one go, in bytes as RFC 9113 counts them (section 6.5.2).
 #[derive(Clone, Debug)]
-pub(crate) struct HeaderLimit(Arc<AtomicU32>);
+pub(crate) struct HeaderLimit(Arc<First>);
+
+/// The peer's first frame, as far as it is known.
+#[derive(Debug)]
+struct First {
+    limit: AtomicU32,
+    has_come: AtomicBool,
+}
 
 impl HeaderLimit {
     fn unknown() -> Self {
-        Self(Arc::new(AtomicU32::new(u32::MAX)))
+        let (limit, has_come) = (AtomicU32::new(u32::MAX), AtomicBool::new(false));
+        Self(Arc::new(First { limit, has_come }))
     }
 
     /// The limit, which is beyond all reach if the peer has not said one.
     pub(crate) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed) as usize
+        self.0.limit.load(Ordering::Relaxed) as usize
+    }
+
+    /// Whether the first frame has come, in which the peer says its limit.
+    pub(crate) fn has_come(&self) -> bool {
+        self.0.has_come.load(Ordering::Relaxed)
     }
 }
 
@@ -66,9 +79,10 @@ impl<T> Watched<T> {
         head.extend_from_slice(received.get(..room).unwrap_or_default());
         match first_frame(head) {
             Poll::Pending if head.len() < LONGEST => return,
-            Poll::Ready(Some(limit)) => self.limit.0.store(limit, Ordering::Relaxed),
+            Poll::Ready(Some(limit)) => self.limit.0.limit.store(limit, Ordering::Relaxed),
             Poll::Pending | Poll::Ready(None) => {}
         }
+        self.limit.0.has_come.store(true, Ordering::Relaxed);
         self.head = None;
     }
 }

@@ -10,6 +10,7 @@ use super::{
     Gate,
     tasks::{Part, Places, Ready},
 };
+use crate::admission::{Held, Peer};
 
 /// Parts that are polled before other connections have their turn.
 const POLLS_PER_TURN: usize = 256;
@@ -51,13 +52,14 @@ pub(crate) struct Calls<C> {
     places: Places<C>,
     ready: Arc<Ready>,
     connection: Weak<dyn Turn>,
+    peer: Option<Peer>,
 }
 
 impl<C: Call> Calls<C> {
     /// Adds what `make` makes of the way from the call to its connection.
     pub(crate) fn begin(&mut self, make: impl FnOnce(Link) -> C) {
-        let connection = Weak::clone(&self.connection);
-        self.places.enter(&self.ready, |place| make(Link { connection, place }));
+        let (connection, peer) = (Weak::clone(&self.connection), self.peer.clone());
+        self.places.enter(&self.ready, |place| make(Link { connection, place, peer }));
     }
 
     /// Does something to each call, and has it polled.
@@ -93,13 +95,18 @@ pub(crate) struct Shared<C: Connection> {
 }
 
 impl<C: Connection> Shared<C> {
-    pub(crate) fn new(connection: C, gate: Arc<Gate>) -> Arc<Self> {
+    /// A connection to `peer`, if it is one of a client.
+    pub(crate) fn new(connection: C, gate: Arc<Gate>, peer: Option<Peer>) -> Arc<Self> {
         let ready = Arc::new(Ready::default());
         let transport = ready.waker(Part::Transport);
         transport.wake_by_ref();
         Arc::new_cyclic(|own: &Weak<Self>| {
-            let calls =
-                Calls { places: Places::new(), ready: Arc::clone(&ready), connection: own.clone() };
+            let calls = Calls {
+                places: Places::new(),
+                ready: Arc::clone(&ready),
+                connection: own.clone(),
+                peer,
+            };
             Self { connection: Mutex::new(Some((connection, calls))), gate, ready, transport }
         })
     }
@@ -200,9 +207,16 @@ impl<C: Connection> Turn for Shared<C> {
 pub struct Link {
     connection: Weak<dyn Turn>,
     place: usize,
+    peer: Option<Peer>,
 }
 
 impl Link {
+    /// An account of the bytes that the call holds for its client, without any yet.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        Held::of(self.peer.clone())
+    }
+
     /// Has the call encode what it has to send, and the connection write it, now. False if it is
     /// not possible now; the call has to be woken then.
     pub(crate) fn write_out(&self, when: When) -> bool {
@@ -256,7 +270,7 @@ mod tests {
     #[test]
     fn an_interrupted_turn_goes_on_later() {
         let order = Order::default();
-        let shared = Shared::new(order.clone(), Arc::default());
+        let shared = Shared::new(order.clone(), Arc::default(), None);
         // With the connection itself three parts more than are polled in any case.
         shared.with(|_, calls| {
             (0..POLLS_AT_LEAST + 2).for_each(|_| calls.begin(|_| order.clone()));
@@ -271,7 +285,7 @@ mod tests {
     #[test]
     fn only_what_must_go_now_is_written_beside_other_calls() {
         let order = Order::default();
-        let shared = Shared::new(order.clone(), Arc::default());
+        let shared = Shared::new(order.clone(), Arc::default(), None);
         let mut links = Vec::new();
         let mut begin = || {
             let begun = order.clone();

@@ -10,7 +10,10 @@ use tonic::{
 };
 
 use super::{Services, trailers};
-use crate::http2::{HeaderLimit, ReceivedBody, send_body};
+use crate::{
+    Link,
+    http2::{HeaderLimit, ReceivedBody, send_body},
+};
 
 /// Serves a call to its end. Errors mean that the client has gone or does not want the answer any
 /// more, so nobody is to be told.
@@ -20,9 +23,11 @@ pub(super) async fn serve<S: Services>(
     mut services: S,
     request_limit: usize,
     limit: HeaderLimit,
+    link: Link,
 ) -> Result<(), h2::Error> {
     let limit = trailers::limit(request.headers(), limit.get());
-    let request = request.map(|stream| Body::new(ReceivedBody::new(stream, request_limit)));
+    let body = |stream| ReceivedBody::new(stream, request_limit).in_whole_messages(link.held());
+    let request = request.map(|stream| Body::new(body(stream)));
     let mut answer = services.call(request);
     let response = poll_fn(|context| {
         if let Poll::Ready(reset) = respond.poll_reset(context)? {
@@ -37,7 +42,8 @@ pub(super) async fn serve<S: Services>(
         return respond.send_response(head, true).map(drop);
     }
     let stream = respond.send_response(head, false)?;
-    send_body(stream, body, |trailers| trailers::fit(trailers, limit, S::shorter_details)).await
+    let fit = |trailers: &mut _| trailers::fit(trailers, limit, S::shorter_details);
+    send_body(stream, body, link.held(), fit).await
 }
 
 /// Answers a request that is none of gRPC.

@@ -17,22 +17,22 @@ use tokio::{
 use tonic::{Status, codegen::http};
 
 use super::{Channel, ServerOptions, Services, call, deadline};
-use crate::http2::{
-    CONNECTION_WINDOW, Call, Calls, Connection, FRAME_BUDGET, Gate, HeaderLimit, Link, MAX_FRAME,
-    STREAM_WINDOW, Shared, Watched,
+use crate::{
+    admission::{OpenCall, Peer},
+    http2::{Call, Calls, Connection, Gate, HeaderLimit, Link, Shared, Watched},
+    window::{
+        CONNECTION_WINDOW, FIRST_WINDOW, FRAME_BUDGET, MAX_FRAME, SEND_BUFFER, STREAM_WINDOW,
+    },
 };
 
-/// The metadata that a request may have, in bytes. Clients are told, and keep to it.
-const REQUEST_METADATA: u32 = 1 << 20;
-/// Calls that a client may have begun and given up before the server has come to them. h2 closes
-/// the connection over the 21st by default; deadlines that pass while a large request of another
-/// call is worked off are more.
-const GIVEN_UP: usize = 100_000;
+/// Calls that are begun before others that are open have their turn.
+const ACCEPTED_PER_TURN: usize = 16;
 
 /// Serves a connection until the client goes, or after `closing` until its calls have ended.
 pub(super) async fn serve<T, S: Services>(
     socket: T,
     gate: Arc<Gate>,
+    peer: Peer,
     services: S,
     options: ServerOptions,
     closing: impl Future<Output = ()>,
@@ -41,25 +41,35 @@ pub(super) async fn serve<T, S: Services>(
 {
     let socket = Watched::new(socket);
     let header_limit = socket.header_limit();
+    let ServerOptions { urgency, request_limit, limits, .. } = options;
     let handshake = h2::server::Builder::new()
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_window_size(FIRST_WINDOW)
+        .initial_connection_window_size(FIRST_WINDOW)
         .max_frame_size(MAX_FRAME)
-        .max_header_list_size(REQUEST_METADATA)
+        .max_header_list_size(limits.header_bytes)
+        .max_concurrent_streams(limits.calls)
+        .max_send_buffer_size(SEND_BUFFER)
         .data_frame_budget(FRAME_BUDGET)
-        .max_pending_accept_reset_streams(GIVEN_UP)
+        // h2 closes the connection over the 21st by default; deadlines that pass while a large
+        // request of another call is worked off are more.
+        .max_pending_accept_reset_streams(limits.calls_given_up)
         // Frames on their way to a call that has ended are no fault, and connections live long.
         .max_local_error_reset_streams(None)
         .handshake(socket);
     // Whoever does not speak HTTP/2 is closed without a word, as HTTP/2 has none for it.
     let Ok(http2) = handshake.await else { return };
-    let ServerOptions { urgency, request_limit, .. } = options;
-    let connection = Shared::new(
-        Served { http2, services, request_limit, header_limit, is_closing: false },
-        gate,
-    );
+    let served = Served {
+        http2,
+        services,
+        request_limit,
+        header_limit: header_limit.clone(),
+        peer: peer.clone(),
+        is_wide: false,
+        is_closing: false,
+    };
+    let connection = Shared::new(served, gate, Some(peer.clone()));
     let mut closing = pin!(closing);
-    let mut is_closing = false;
+    let (mut is_closing, mut is_negotiated) = (false, false);
     let turns = std::future::poll_fn(|context| {
         if let Some(urgency) = &urgency {
             urgency.before_turn();
@@ -74,7 +84,14 @@ pub(super) async fn serve<T, S: Services>(
                 calls.wake_connection();
             });
         }
-        connection.poll(context, || urgency.as_ref().is_some_and(|urgency| urgency.is_urgent()))
+        let ended = connection.poll(context, || {
+            peer.is_in_a_crowd() || urgency.as_ref().is_some_and(|urgency| urgency.is_urgent())
+        });
+        if !is_negotiated && header_limit.has_come() {
+            is_negotiated = true;
+            peer.negotiated();
+        }
+        ended
     });
     // Others may write to their connections in this task, which must not use up what it may do.
     coop::unconstrained(turns).await;
@@ -85,6 +102,9 @@ struct Served<T, S> {
     services: S,
     request_limit: usize,
     header_limit: HeaderLimit,
+    peer: Peer,
+    /// Whether the windows have their full size.
+    is_wide: bool,
     is_closing: bool,
 }
 
@@ -96,11 +116,19 @@ where
     type Call = ServedCall<S::Channel>;
 
     fn poll(&mut self, calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()> {
-        loop {
+        if !self.is_wide && self.peer.is_serving() {
+            self.widen();
+        }
+        for _ in 0..ACCEPTED_PER_TURN {
             match self.http2.poll_accept(context) {
-                Poll::Ready(Some(Ok((request, respond)))) => {
+                Poll::Ready(Some(Ok((request, mut respond)))) => {
+                    // The client may try again when less is held.
+                    let Ok(open) = self.peer.begin() else {
+                        respond.send_reset(h2::Reason::REFUSED_STREAM);
+                        continue;
+                    };
                     calls.begin(|link| {
-                        let mut call = self.served(request, respond, link);
+                        let mut call = self.served(request, respond, link, open);
                         if self.is_closing {
                             call.go();
                         }
@@ -111,6 +139,8 @@ where
                 Poll::Pending => return Poll::Pending,
             }
         }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -118,6 +148,8 @@ struct ServedCall<C> {
     kind: Kind<C>,
     /// When the client does not want it any more.
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Dropped last, as the fields are in this order.
+    _open: OpenCall,
 }
 
 enum Kind<C> {
@@ -125,12 +157,25 @@ enum Kind<C> {
     Other(Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>),
 }
 
-impl<T, S: Services> Served<T, S> {
+impl<T, S: Services> Served<T, S>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    /// Gives the windows their full size, if they may have it.
+    fn widen(&mut self) {
+        if self.peer.widen() {
+            // It fails while the client has not acknowledged earlier settings, and is repeated then.
+            self.is_wide = self.http2.set_initial_window_size(STREAM_WINDOW).is_ok();
+            self.http2.set_target_window_size(CONNECTION_WINDOW);
+        }
+    }
+
     fn served(
         &self,
         request: http::Request<RecvStream>,
         respond: SendResponse<Bytes>,
         link: Link,
+        open: OpenCall,
     ) -> ServedCall<S::Channel> {
         let timeout = deadline::timeout(request.headers());
         let deadline = timeout.map(|timeout| Box::pin(sleep(timeout)));
@@ -141,10 +186,10 @@ impl<T, S: Services> Served<T, S> {
             Kind::Channel(Box::new(services.open(request.into_body(), respond, link)))
         } else {
             let (limit, services) = (self.header_limit.clone(), services.clone());
-            let call = call::serve(request, respond, services, self.request_limit, limit);
+            let call = call::serve(request, respond, services, self.request_limit, limit, link);
             Kind::Other(Box::pin(call))
         };
-        ServedCall { kind, deadline }
+        ServedCall { kind, deadline, _open: open }
     }
 }
 

@@ -16,7 +16,10 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use crate::http2::{Gate, Socket};
+use crate::{
+    admission::{Doors, Limit, Peer},
+    http2::{Gate, Socket},
+};
 
 /// How long accepting rests after an error: it would fail again at once.
 const REST: Duration = Duration::from_millis(50);
@@ -32,6 +35,9 @@ pub trait ConnectionObserver: Send + Sync + 'static {
     /// The TLS handshake of a connection failed.
     fn handshake_failed(&self, _peer: SocketAddr, _error: &io::Error) {}
 
+    /// A connection was refused or closed, because it met a limit or had to make room for others.
+    fn limit_met(&self, _peer: SocketAddr, _limit: Limit) {}
+
     /// A connection could not be accepted, for instance for lack of file descriptors.
     fn accept_failed(&self, _error: &io::Error) {}
 }
@@ -39,6 +45,7 @@ pub trait ConnectionObserver: Send + Sync + 'static {
 /// The connections of a listener.
 pub(super) struct Incoming {
     listener: TcpListener,
+    doors: Doors,
     observer: Option<Arc<dyn ConnectionObserver>>,
     rest: Option<Pin<Box<Sleep>>>,
 }
@@ -46,14 +53,13 @@ pub(super) struct Incoming {
 impl Incoming {
     pub(super) fn new(
         listener: TcpListener,
+        doors: Doors,
         observer: Option<Arc<dyn ConnectionObserver>>,
     ) -> Self {
-        Self { listener, observer, rest: None }
+        Self { listener, doors, observer, rest: None }
     }
-}
 
-impl Incoming {
-    /// The next connection. It never ends, whatever fails.
+    /// The next connection that is admitted. It never ends, whatever fails.
     pub(super) async fn next(&mut self) -> Accepted {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
@@ -66,16 +72,19 @@ impl Incoming {
                 this.rest = None;
             }
             match ready!(this.listener.poll_accept(context)) {
-                Ok((stream, peer)) => {
+                Ok((stream, address)) => {
+                    // To drop the socket closes it.
+                    let Some(peer) = this.doors.arrive(address) else { continue };
                     // A socket that is closed already fails here and soon after anyway.
                     let _ = stream.set_nodelay(true);
                     let observer = this.observer.clone();
                     if let Some(observer) = &observer {
-                        observer.connection_opened(peer);
+                        observer.connection_opened(address);
                     }
                     let gate = Arc::new(Gate::default());
-                    let open = Open { peer, observer };
-                    return Poll::Ready((Socket::new(stream, Arc::clone(&gate)), gate, open));
+                    let socket = Socket::new(stream, Arc::clone(&gate));
+                    let open = Open { address, observer };
+                    return Poll::Ready(Accepted { socket, gate, peer, open });
                 }
                 Err(error) => {
                     if let Some(observer) = &this.observer {
@@ -88,12 +97,19 @@ impl Incoming {
     }
 }
 
-/// A connection, the gate in front of it, and what tells of its end.
-pub(super) type Accepted = (Socket, Arc<Gate>, Open);
+/// A connection that was accepted.
+pub(super) struct Accepted {
+    pub(super) socket: Socket,
+    /// Keeps what has arrived in the socket.
+    pub(super) gate: Arc<Gate>,
+    pub(super) peer: Peer,
+    /// Tells of the end.
+    pub(super) open: Open,
+}
 
 /// A connection for as long as it is open.
 pub(super) struct Open {
-    peer: SocketAddr,
+    address: SocketAddr,
     observer: Option<Arc<dyn ConnectionObserver>>,
 }
 
@@ -101,7 +117,7 @@ impl Open {
     /// Tells that the TLS handshake failed.
     pub(super) fn handshake_failed(&self, error: &io::Error) {
         if let Some(observer) = &self.observer {
-            observer.handshake_failed(self.peer, error);
+            observer.handshake_failed(self.address, error);
         }
     }
 }
@@ -109,7 +125,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         if let Some(observer) = &self.observer {
-            observer.connection_closed(self.peer);
+            observer.connection_closed(self.address);
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{
     Devices,
     handle::{DeviceHandle, Outgoing, PacketIn, PacketInMetadata},
 };
-use grpc::{Call, Encode, Messages, Outbox, OutboxReader, Sending, When};
+use grpc::{Call, Encode, Held, Messages, Outbox, OutboxReader, Sending, When};
 
 use crate::{
     arbitration::StreamId,
@@ -146,6 +146,8 @@ pub(super) struct Recipient {
     pub(super) stream: StreamId,
     /// The largest message in bytes.
     pub(super) request_limit: usize,
+    /// What is held of the message that has begun.
+    pub(super) held: Held,
 }
 
 struct Receiving {
@@ -208,6 +210,9 @@ impl Receiving {
                 return Poll::Ready(Ok(false));
             }
         }
+        self.to.held.set(self.messages.begun()).map_err(|limit| {
+            Status::resource_exhausted(format!("The stream is ended, since {limit}."))
+        })?;
         Poll::Ready(Ok(true))
     }
 
@@ -244,6 +249,7 @@ impl Receiving {
         };
         match found {
             Ok(device) => {
+                self.to.held.message_arrived();
                 device.timer().enter(tokio::runtime::Handle::current());
                 device.open(self.to.stream, &self.to.outbox, request);
                 self.device = Some(device);

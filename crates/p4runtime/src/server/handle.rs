@@ -23,6 +23,7 @@ use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
     conversion,
+    decoding::ReceivedWrite,
     gnmi::{FixedPorts, Port, PortSource},
     proto::v1::{self, stream_message_response::Update},
     session::{Device, Durable, Effect, PacketFilter, Pipeline, ReadAnswer},
@@ -546,9 +547,12 @@ impl DeviceHandle {
         }
     }
 
-    pub(super) fn write(&self, request: &v1::WriteRequest) -> Result<Answer, Status> {
-        let (outcomes, durable) =
-            self.change(|device, _| (device.write(request, clock::now()), device.durable()));
+    pub(super) fn write(&self, received: &ReceivedWrite) -> Result<Answer, Status> {
+        let ReceivedWrite { request, encoded } = received;
+        let (outcomes, durable) = self.change(|device, _| {
+            let outcomes = device.write_encoded(request, Some(encoded), clock::now());
+            (outcomes, device.durable())
+        });
         let outcomes = outcomes.map_err(|error| refusal(&error))?;
         self.shared.observer.written(self, request, &outcomes);
         let status = crate::status::batch_status(&outcomes);
@@ -621,6 +625,10 @@ impl DeviceHandle {
             true
         });
         if receivers_changed {
+            let arbitration = session.device.arbitration();
+            for (stream, outbox) in &session.streams {
+                outbox.set_primary(arbitration.is_primary(*stream));
+            }
             let pipeline = session.device.pipeline();
             let receiver = |(stream, filter): (StreamId, Option<&PacketFilter>)| {
                 Some(Receiver {

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     arbitration::StreamId,
-    decoding::{ReadCodec, Request, RequestCodec},
+    decoding::{ReadCodec, ReceivedWrite, Request, RequestCodec, WriteCodec},
     proto::v1,
     session::{Device, ReadAnswer, ReadMessage, ReadStep},
     status,
@@ -65,11 +65,16 @@ impl Service {
             }};
         }
         match method {
-            "Write" => later!(move |request: v1::WriteRequest| {
-                let device = devices.find(request.device_id);
-                let answer = device.and_then(|device| device.write(&request));
-                async { answer?.kept().await.map(|()| v1::WriteResponse {}) }
-            }),
+            "Write" => {
+                let codec = WriteCodec { request_limit: self.request_limit };
+                let mut grpc = Grpc::new(codec).max_decoding_message_size(self.request_limit);
+                let write = Later(move |received: ReceivedWrite| {
+                    let device = devices.find(received.request.device_id);
+                    let answer = device.and_then(|device| device.write(&received));
+                    async { answer?.kept().await.map(|()| v1::WriteResponse {}) }
+                });
+                Box::pin(async move { Ok(grpc.unary(write, request).await) })
+            }
             "SetForwardingPipelineConfig" => {
                 later!(move |request: v1::SetForwardingPipelineConfigRequest| {
                     let device = devices.find(request.device_id);
@@ -117,10 +122,12 @@ impl Service {
         respond: SendResponse<Bytes>,
         link: Link,
     ) -> Channel {
+        let held = link.held();
         let (outbox, reader) = Outbox::on(self.queue_limit, Some(link));
         let stream = StreamId(NEXT_STREAM.fetch_add(1, Ordering::Relaxed));
         let devices = Arc::clone(&self.devices);
-        let to = Recipient { outbox, devices, stream, request_limit: self.request_limit };
+        let request_limit = self.request_limit;
+        let to = Recipient { outbox, devices, stream, request_limit, held };
         Channel::open(requests, respond, to, reader)
     }
 }

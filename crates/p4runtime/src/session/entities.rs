@@ -1,6 +1,6 @@
 //! Write and Read: who may, and on which forwarding state.
 
-use super::{Device, ReadAnswer, config::Loaded, no_pipeline, role::RoleAccess};
+use super::{Device, ReadAnswer, Written, config::Loaded, no_pipeline, role::RoleAccess};
 use crate::{
     arbitration::RoleKey,
     proto::v1::{self, write_request::Atomicity},
@@ -17,6 +17,21 @@ impl Device {
     pub fn write(
         &mut self,
         request: &v1::WriteRequest,
+        now: Nanos,
+    ) -> Result<Vec<Result<(), EntityError>>, EntityError> {
+        self.write_encoded(request, None, now)
+    }
+
+    /// As [`Device::write`], for a request that came as the bytes `encoded`, which are recorded if
+    /// all of it is accepted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::write`].
+    pub fn write_encoded(
+        &mut self,
+        request: &v1::WriteRequest,
+        encoded: Option<&[u8]>,
         now: Nanos,
     ) -> Result<Vec<Result<(), EntityError>>, EntityError> {
         self.check_device(request.device_id)?;
@@ -38,14 +53,15 @@ impl Device {
         // What is saved is recorded when it is committed.
         let log = self.log.as_mut().filter(|_| self.saved.is_none());
         let loaded = self.saved.as_mut().or(self.committed.as_mut()).ok_or_else(no_pipeline)?;
+        let longest = self.options.metadata;
         let each = updates.iter().map(|update| match &access {
             Some(access) if !allows(access, update) => Err(denied()),
-            _ => Ok(update),
+            _ => check_metadata(update, longest).map(|()| update),
         });
         let outcomes = match log {
             None => loaded.store.write_kept(each, atomicity, now, &mut |_| Ok(())),
             Some(log) => {
-                let mut keep = |outcomes: &[_]| log.append(updates, outcomes);
+                let mut keep = |outcomes: &[_]| log.append(Written { updates, outcomes, encoded });
                 loaded.store.write_kept(each, atomicity, now, &mut keep)
             }
         };
@@ -142,6 +158,23 @@ fn refused(
         )),
     };
     Some(updates.iter().map(outcome).collect())
+}
+
+/// Refuses an entity with more metadata than a controller may keep with it.
+fn check_metadata(update: &v1::Update, longest: usize) -> Result<(), EntityError> {
+    use v1::{entity::Entity as Kind, packet_replication_engine_entry::Type as Replication};
+    let metadata = match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+        Some(Kind::TableEntry(entry)) => &entry.metadata,
+        Some(Kind::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry {
+            r#type: Some(Replication::MulticastGroupEntry(group)),
+        })) => &group.metadata,
+        _ => return Ok(()),
+    };
+    if metadata.len() <= longest {
+        return Ok(());
+    }
+    let said = format!("The metadata has {} bytes; {longest} are allowed.", metadata.len());
+    Err(EntityError::new(Code::ResourceExhausted, said))
 }
 
 fn allows(access: &RoleAccess, update: &v1::Update) -> bool {

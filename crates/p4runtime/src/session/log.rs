@@ -18,11 +18,7 @@ pub trait WriteLog: Debug + Send {
     /// # Errors
     ///
     /// Why it cannot be recorded, as the controller gets it.
-    fn append(
-        &mut self,
-        updates: &[v1::Update],
-        outcomes: &[Result<(), EntityError>],
-    ) -> Result<(), EntityError>;
+    fn append(&mut self, written: Written<'_>) -> Result<(), EntityError>;
 
     /// Records that a pipeline runs from now on, and nothing but its own entries are there.
     ///
@@ -55,6 +51,25 @@ pub trait WriteLog: Debug + Send {
     /// Returns what an answer to what was recorded until now has to wait for, if anything.
     fn durable(&self) -> Option<Durable> {
         None
+    }
+}
+
+/// A Write that was tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    /// The updates of the request.
+    pub updates: &'a [v1::Update],
+    /// The outcome of each of them.
+    pub outcomes: &'a [Result<(), EntityError>],
+    /// The request as the controller encoded it, if it came encoded.
+    pub encoded: Option<&'a [u8]>,
+}
+
+impl Written<'_> {
+    /// Whether all updates were accepted, so that the whole request may be recorded.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        self.outcomes.iter().all(Result::is_ok)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Server and client in one process, over loopback: what only a real transport can show.
 
 mod faults;
+mod hostile;
 mod packets;
 mod peers;
 mod rpcs;

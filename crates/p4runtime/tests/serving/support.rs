@@ -13,8 +13,8 @@ use p4runtime::{
     p4info::text,
     proto::v1::{self, forwarding_pipeline_config::Cookie},
     server::{
-        ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, ServeError,
-        Server, ServerOptions,
+        ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, Server,
+        ServerOptions,
     },
     session::{Device, DeviceOptions, Pipeline, PipelineRegistry},
     status::EntityError,
@@ -210,7 +210,7 @@ pub(crate) struct Served {
     pub(crate) devices: Vec<DeviceHandle>,
     pub(crate) log: Arc<Log>,
     stop: Option<oneshot::Sender<()>>,
-    running: JoinHandle<Result<(), ServeError>>,
+    running: JoinHandle<()>,
 }
 
 impl Served {
@@ -259,9 +259,9 @@ impl Served {
         }
     }
 
-    pub(crate) async fn stopped(self) -> Result<(), ServeError> {
+    pub(crate) async fn stopped(self) {
         let running = tokio::time::timeout(PATIENCE, self.running);
-        running.await.expect("in time").expect("no panic")
+        running.await.expect("in time").expect("no panic");
     }
 }
 

@@ -9,10 +9,10 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use crate::support::{Heard, Served, soon};
 
 /// An authority and what it issues.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
@@ -24,7 +24,7 @@ impl Authority {
     }
 
     /// Certificate and key for a name, in PEM.
-    fn issue(&self, name: &str) -> (Vec<u8>, Vec<u8>) {
+    pub(crate) fn issue(&self, name: &str) -> (Vec<u8>, Vec<u8>) {
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.0).expect("issued");
@@ -51,7 +51,7 @@ async fn try_to_talk(served: &Served, tls: Option<ClientTls>) -> bool {
     }
 }
 
-fn trusting(authority: &Authority, identity: Option<(Vec<u8>, Vec<u8>)>) -> ClientTls {
+pub(crate) fn trusting(authority: &Authority, identity: Option<(Vec<u8>, Vec<u8>)>) -> ClientTls {
     let server_name = Some("switch.test".to_owned());
     ClientTls { authorities: authority.pem(), server_name, identity }
 }

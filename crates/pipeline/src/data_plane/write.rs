@@ -127,7 +127,8 @@ impl<'a> Writer<'a> {
                 "an entry with these match fields and this priority exists already",
             ));
         }
-        let is_full = || table.size.is_some_and(|size| state.len() as u64 >= size);
+        let size = self.shared.size(table);
+        let is_full = || size.is_some_and(|size| state.len() as u64 >= size);
         if is_full() && state.ageing == Ageing::Delete {
             state.expire(now);
         }

@@ -4,9 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, value_parser};
 
 use super::devices::PortName;
+use super::limits::LimitArguments;
 use softswitch::V1ModelSettings;
 
 use crate::failure::Failure;
@@ -111,7 +112,7 @@ const REFUSED: [(&str, usize, &str); 6] = [
 ];
 
 pub(crate) fn command() -> Command {
-    Command::new("switch")
+    let command = Command::new("switch")
         .about(ABOUT)
         .long_about(LONG_ABOUT)
         .max_term_width(WIDTH)
@@ -161,7 +162,8 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(u32))
                 .hide(true)
                 .help("End when this process, which must be the parent, ends"),
-        )
+        );
+    LimitArguments::augment_args(command)
 }
 
 fn device_arguments() -> [Arg; 14] {

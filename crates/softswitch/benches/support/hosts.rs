@@ -89,6 +89,7 @@ impl Network {
                 workers: 1,
                 metrics: None,
                 thrift: None,
+                limits: softswitch::SwitchLimits::default(),
                 log: Log::off(),
                 segments,
             };

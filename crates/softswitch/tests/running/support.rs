@@ -189,6 +189,7 @@ pub(crate) fn options() -> Options {
         workers: 1,
         metrics: None,
         thrift: None,
+        limits: softswitch::SwitchLimits::default(),
         log: Log::off(),
         segments: Segments::default(),
     }

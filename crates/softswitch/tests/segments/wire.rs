@@ -155,6 +155,7 @@ impl Given<'_> {
             workers: 1,
             metrics: None,
             thrift: None,
+            limits: softswitch::SwitchLimits::default(),
             log: Log::off(),
             segments,
         };

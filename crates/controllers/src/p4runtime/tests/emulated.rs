@@ -126,7 +126,7 @@ impl Emulated {
                 let shutdown = async {
                     let _ = stopped.await;
                 };
-                server.serve(listener, shutdown).await.unwrap();
+                server.serve(listener, shutdown).await;
             });
         });
         let address = bound.recv_timeout(PATIENCE).expect("a listening switch");

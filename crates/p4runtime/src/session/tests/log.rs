@@ -42,12 +42,9 @@ impl Log {
 }
 
 impl WriteLog for Log {
-    fn append(
-        &mut self,
-        updates: &[v1::Update],
-        outcomes: &[Result<(), EntityError>],
-    ) -> Result<(), EntityError> {
+    fn append(&mut self, written: Written<'_>) -> Result<(), EntityError> {
         self.check()?;
+        let Written { updates, outcomes, .. } = written;
         assert_eq!(updates.len(), outcomes.len());
         let accepted = updates.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
         let accepted: Vec<_> = accepted.map(|(update, _)| update.clone()).collect();

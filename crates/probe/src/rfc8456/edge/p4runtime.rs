@@ -122,11 +122,7 @@ impl<'a> P4RuntimeEdge<'a> {
             });
         match begun {
             Ok((server, listener)) => {
-                let task = async move {
-                    // That the certificate can be used was seen before.
-                    let _ = server.serve(listener, std::future::pending()).await;
-                };
-                *serving = Some(tokio::spawn(task));
+                *serving = Some(tokio::spawn(server.serve(listener, std::future::pending())));
             }
             Err(reason) => {
                 let what = What::Lost { switch, controller: 0, was_ready: false, reason };
