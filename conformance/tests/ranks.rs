@@ -53,7 +53,8 @@ fn of_many(command: &mut Command, rank: u32) {
     command
         .env("PLANIMETER_RANK", rank.to_string())
         .env("PLANIMETER_RANKS", RANKS.to_string())
-        .env("PLANIMETER_MEET", MEET);
+        .env("PLANIMETER_MEET", MEET)
+        .env("PLANIMETER_SECRET", "known to the ranks of this test");
 }
 
 /// Starts all ranks.

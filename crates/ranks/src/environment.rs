@@ -1,8 +1,10 @@
 //! Whether this process is one of several, as its environment tells.
 
+use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use crate::secret::Secret;
 use crate::tcp::{MeetError, meet};
 use crate::{Group, Rank};
 
@@ -63,10 +65,49 @@ fn join_as(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Group>, J
             return Ok(None);
         }
         let address = address(MEET, variable(MEET))?;
-        return Ok(Some(meet(rank, size, address, PATIENCE)?));
+        let secret = secret(address, &variable)?;
+        return Ok(Some(meet(rank, size, address, &secret, PATIENCE)?));
     }
     let size = SIZES.iter().find_map(|name| variable(name)?.parse().ok()).unwrap_or(1);
     if size > 1 { mpi(size).map(Some) } else { Ok(None) }
+}
+
+const SECRET: &str = "PLANIMETER_SECRET";
+const SECRET_FILE: &str = "PLANIMETER_SECRET_FILE";
+/// No secret is longer, in octets.
+const LONGEST_SECRET: usize = 4096;
+
+/// The secret that the environment names. Without one, the first rank must be on a loopback address.
+fn secret(
+    address: SocketAddr,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<Secret, JoinError> {
+    let wrong = |variable, problem| Err(JoinError::Variable { variable, problem });
+    let octets = match (variable(SECRET), variable(SECRET_FILE)) {
+        (Some(_), Some(_)) => {
+            return wrong(SECRET, format!("is set, and {SECRET_FILE} is as well; set one"));
+        }
+        (Some(secret), None) => secret.into_bytes(),
+        (None, Some(path)) => match std::fs::File::open(&path).and_then(|file| {
+            let mut octets = Vec::new();
+            file.take(LONGEST_SECRET as u64).read_to_end(&mut octets).map(|_| octets)
+        }) {
+            Ok(octets) => octets.trim_ascii().to_vec(),
+            Err(error) => return wrong(SECRET_FILE, format!("`{path}` cannot be read: {error}")),
+        },
+        (None, None) if address.ip().is_loopback() => return Ok(Secret::new(b"")),
+        (None, None) => {
+            let problem = format!(
+                "is not set, nor is {SECRET_FILE}, while {address} is not a loopback address: whoever \
+                 reaches it could take part. Give all ranks the same secret"
+            );
+            return wrong(SECRET, problem);
+        }
+    };
+    if octets.len() < 16 {
+        return wrong(SECRET, "is shorter than 16 octets; `openssl rand -hex 32` makes one".into());
+    }
+    Ok(Secret::new(&octets))
 }
 
 #[cfg(feature = "mpi")]
@@ -121,6 +162,28 @@ mod tests {
         ] {
             let error = said(variables).expect_err("something is missing");
             assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    /// Beyond loopback there has to be a secret, which the error names.
+    #[test]
+    fn another_address_than_loopback_needs_a_secret() {
+        let at = |address, more: &[(&str, &str)]| {
+            let named =
+                [("PLANIMETER_RANK", "5"), ("PLANIMETER_RANKS", "2"), ("PLANIMETER_MEET", address)];
+            // The rank is beyond the last, so that nothing is dialled.
+            said(&[&named, more].concat()).expect_err("it joins nobody")
+        };
+        for (address, more, wanted) in [
+            ("192.0.2.1:7000", &[][..], "PLANIMETER_SECRET: is not set"),
+            ("0.0.0.0:7000", &[], "PLANIMETER_SECRET: is not set"),
+            ("127.0.0.1:7000", &[], "ranks count from 0"),
+            ("192.0.2.1:7000", &[("PLANIMETER_SECRET", "0123456789abcdef")], "ranks count from 0"),
+            ("192.0.2.1:7000", &[("PLANIMETER_SECRET", "short")], "shorter than 16"),
+            ("192.0.2.1:7000", &[("PLANIMETER_SECRET_FILE", "/nowhere")], "cannot be read"),
+        ] {
+            let error = at(address, more);
+            assert!(error.contains(wanted), "{address}: {error}");
         }
     }
 

@@ -6,7 +6,8 @@
 //! that a rank that died or a machine that pauses costs a bounded time. [`share`] shares out work of independent items.
 //! [`join`] finds out from the environment whether this process is one of several.
 //!
-//! Ranks trust each other and the network between them, as those of MPI do.
+//! Over TCP, ranks prove to each other that they know one secret ([`Secret`]); beyond loopback there
+//! has to be one. What they say is not encrypted.
 
 mod clock;
 mod environment;
@@ -15,6 +16,7 @@ mod inbox;
 mod memory;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod secret;
 mod share;
 mod tcp;
 
@@ -25,6 +27,7 @@ pub use clock::{ClockOffset, Exchange};
 pub use environment::{JoinError, join};
 pub use group::{Group, Received};
 pub use memory::{MemoryLink, in_memory};
+pub use secret::Secret;
 pub use share::{ShareError, Shared, Work, share};
 pub use tcp::{MeetError, meet};
 

@@ -1,22 +1,29 @@
 //! Ranks that meet at a TCP port of the first.
 //!
-//! A message is its length, four octets with the most significant first, and so many octets. A rank
-//! says hello with its number and how many it believes there are.
+//! A message is its length, four octets with the most significant first, and so many octets. Before
+//! the first one, ranks prove to each other that they know the same secret.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::Sender;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::inbox::Inbox;
+use crate::secret::{self, Secret, Timed};
 use crate::{Event, Group, Link, Rank};
 
-const MAGIC: [u8; 8] = *b"PLRANKS1";
 /// Longer than any message of ours.
 const LONGEST: usize = 1 << 30;
 const POLL: Duration = Duration::from_millis(20);
 /// How long a message may take to leave: who does not read for so long is as good as gone.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a handshake may take, from the connection to its last octet.
+const HANDSHAKE: Duration = Duration::from_secs(2);
+/// Handshakes that are under way at once; who dials beyond that is turned away, and dials again.
+const HANDSHAKES: usize = 64;
+/// The least number of octets in a second at which a message has to come once it has begun.
+const SLOWEST: u64 = 1 << 20;
 
 /// Why ranks did not meet.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +77,7 @@ pub fn meet(
     rank: u32,
     size: u32,
     address: SocketAddr,
+    secret: &Secret,
     patience: Duration,
 ) -> Result<Group, MeetError> {
     if rank >= size {
@@ -78,10 +86,10 @@ pub fn meet(
     let deadline = Instant::now() + patience;
     let (sender, inbox) = Inbox::new();
     let streams = match rank {
-        0 => gather(size, address, deadline, patience)?,
+        0 => gather(size, address, secret, patience)?,
         _ => {
             let cause = |cause| MeetError::Unreachable { address, cause };
-            vec![Some(dial(rank, size, address, deadline).map_err(cause)?)]
+            vec![Some(dial(rank, size, address, secret, deadline).map_err(cause)?)]
         }
     };
     for (stream, other) in streams.iter().zip(0..) {
@@ -102,14 +110,25 @@ pub fn meet(
 fn gather(
     size: u32,
     address: SocketAddr,
-    deadline: Instant,
+    secret: &Secret,
     patience: Duration,
 ) -> Result<Vec<Option<TcpStream>>, MeetError> {
+    let deadline = Instant::now() + patience;
     let failed = |cause| MeetError::Listen { address, cause };
     let listener = TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let mut streams: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
+    let (arrived, arrivals) = channel();
+    // Each handshake holds one.
+    let under_way = Arc::new(());
     loop {
+        for (rank, stream) in arrivals.try_iter() {
+            if let Some(place @ None) = streams.get_mut(rank as usize)
+                && rank > 0
+            {
+                *place = Some(stream);
+            }
+        }
         let missing = |(rank, stream): (u32, &Option<TcpStream>)| {
             (rank > 0 && stream.is_none()).then_some(rank)
         };
@@ -117,74 +136,57 @@ fn gather(
         if missing.is_empty() {
             return Ok(streams);
         }
+        if Instant::now() >= deadline {
+            let seconds = patience.as_secs_f64();
+            return Err(MeetError::Missing { missing, address, seconds });
+        }
         match listener.accept() {
-            // Who says something else, or nothing, is none of ours.
-            Ok((stream, _)) => {
-                if let Ok((rank, stream)) = welcome(stream, size)
-                    && let Some(place @ None) = streams.get_mut(rank as usize)
-                    && rank > 0
-                {
-                    *place = Some(stream);
-                }
+            Ok((stream, _)) if Arc::strong_count(&under_way) <= HANDSHAKES => {
+                let (secret, arrived, held) =
+                    (secret.clone(), arrived.clone(), Arc::clone(&under_way));
+                // A thread each, so that one that says nothing keeps no other waiting. Who says
+                // something else, or nothing, is none of ours.
+                std::thread::spawn(move || {
+                    if let Ok(arrival) = welcome(stream, size, &secret) {
+                        let _ = arrived.send(arrival);
+                    }
+                    drop(held);
+                });
             }
-            Err(_) if Instant::now() >= deadline => {
-                let seconds = patience.as_secs_f64();
-                return Err(MeetError::Missing { missing, address, seconds });
-            }
+            Ok(_) => {}
             Err(_) => std::thread::sleep(POLL),
         }
     }
 }
 
-fn welcome(mut stream: TcpStream, size: u32) -> io::Result<(u32, TcpStream)> {
+fn welcome(mut stream: TcpStream, size: u32, secret: &Secret) -> io::Result<(u32, TcpStream)> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    let mut hello = [0; 16];
-    stream.read_exact(&mut hello)?;
-    let number = |from: usize| {
-        hello.get(from..from + 4).and_then(|part| part.try_into().ok()).map(u32::from_be_bytes)
-    };
-    let (Some(rank), Some(theirs)) = (number(8), number(12)) else {
-        return Err(io::ErrorKind::InvalidData.into());
-    };
-    if !hello.starts_with(&MAGIC) || theirs != size {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    stream.write_all(&MAGIC)?;
+    let rank = secret::welcome(&mut stream, size, secret, Instant::now() + HANDSHAKE)?;
     Ok((rank, ready(stream)?))
 }
 
-fn dial(rank: u32, size: u32, address: SocketAddr, deadline: Instant) -> io::Result<TcpStream> {
+fn dial(
+    rank: u32,
+    size: u32,
+    address: SocketAddr,
+    secret: &Secret,
+    deadline: Instant,
+) -> io::Result<TcpStream> {
     loop {
-        let attempt = TcpStream::connect_timeout(&address, Duration::from_secs(2))
-            .and_then(|stream| introduce(stream, rank, size, deadline));
+        let attempt = TcpStream::connect_timeout(&address, HANDSHAKE).and_then(|mut stream| {
+            secret::introduce(&mut stream, rank, size, secret, Instant::now() + HANDSHAKE)?;
+            ready(stream)
+        });
         match attempt {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
             Err(_) if Instant::now() < deadline => std::thread::sleep(POLL),
             result => return result,
         }
     }
 }
 
-fn introduce(
-    mut stream: TcpStream,
-    rank: u32,
-    size: u32,
-    deadline: Instant,
-) -> io::Result<TcpStream> {
-    let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
-    stream.set_read_timeout(Some(left))?;
-    stream.write_all(&[&MAGIC[..], &rank.to_be_bytes(), &size.to_be_bytes()].concat())?;
-    let mut answer = [0; MAGIC.len()];
-    stream.read_exact(&mut answer)?;
-    if answer != MAGIC {
-        return Err(io::Error::other("what listens there is no rank"));
-    }
-    ready(stream)
-}
-
 fn ready(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_read_timeout(None)?;
-    stream.set_write_timeout(Some(WRITE_PATIENCE))?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -203,16 +205,23 @@ fn hear(mut stream: TcpStream, from: Rank, events: &Sender<Event>) {
     }
 }
 
-fn message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+/// Waits for a message, without an end until its first octet has come.
+fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
-    stream.read_exact(&mut length)?;
+    stream.set_read_timeout(None)?;
+    let (first, others) = length.split_at_mut(1);
+    stream.read_exact(first)?;
+    let begun = Instant::now();
+    Timed { stream, deadline: begun + WRITE_PATIENCE }.read_exact(others)?;
     let length = u32::from_be_bytes(length) as usize;
     if length > LONGEST {
         return Err(io::Error::other(format!("a message of {length} octets")));
     }
+    let patience = WRITE_PATIENCE + Duration::from_secs(length as u64 / SLOWEST);
+    let timed = Timed { stream, deadline: begun + patience };
     // Grows with what comes rather than with what was promised.
     let mut bytes = Vec::new();
-    stream.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+    timed.take(length as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
 }
 
@@ -247,7 +256,9 @@ impl Link for TcpLink {
         let Some(place) = self.streams.get_mut(to.0 as usize) else { return };
         let Some(stream) = place else { return };
         let Ok(length) = u32::try_from(message.len()) else { return };
-        let sent = stream.write_all(&[&length.to_be_bytes(), message].concat());
+        let patience = WRITE_PATIENCE + Duration::from_secs(u64::from(length) / SLOWEST);
+        let deadline = Instant::now() + patience;
+        let sent = Timed { stream, deadline }.write_all(&[&length.to_be_bytes(), message].concat());
         if let Err(error) = sent {
             lose(to, &error, &self.sender);
             *place = None;
@@ -280,13 +291,81 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
+    fn secret() -> Secret {
+        Secret::new(b"only for ranks")
+    }
+
+    /// A rank that has another secret is told, and the first rank does not take it.
+    #[test]
+    fn who_does_not_know_the_secret_is_none_of_ours() {
+        let (address, brief) = (free_address(), Duration::from_secs(3));
+        std::thread::scope(|scope| {
+            let first = scope.spawn(move || meet(0, 2, address, &secret(), brief).map(drop));
+            let error = meet(1, 2, address, &Secret::new(b"another"), brief).expect_err("refused");
+            assert!(error.to_string().contains("the secrets differ"), "{error}");
+            let error = first.join().expect("no panic").expect_err("nobody came");
+            assert!(matches!(error, MeetError::Missing { .. }), "{error}");
+        });
+    }
+
+    /// Some that send an octet now and then keep no rank out, and each is given up in time.
+    #[test]
+    fn a_drip_stretches_no_handshake() {
+        let address = free_address();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(move || meet(0, 2, address, &secret(), LONG).map(drop));
+            let dripped: Vec<_> = (0..40)
+                .map(|_| {
+                    scope.spawn(move || {
+                        let begun = Instant::now();
+                        let mut stream = loop {
+                            if let Ok(stream) = TcpStream::connect(address) {
+                                break stream;
+                            }
+                            std::thread::sleep(POLL);
+                        };
+                        while stream.write_all(b"P").is_ok() && begun.elapsed() < LONG {
+                            std::thread::sleep(Duration::from_millis(100));
+                        }
+                        begun.elapsed()
+                    })
+                })
+                .collect();
+            let took = dripped.into_iter().map(|one| one.join().expect("no panic")).max();
+            assert!(took.is_some_and(|took| took < LONG / 2), "{took:?}");
+            meet(1, 2, address, &secret(), LONG).expect("the first rank is there");
+            first.join().expect("no panic").expect("the other came");
+        });
+    }
+
+    /// A message that has begun has to go on.
+    #[test]
+    fn a_drip_stretches_no_message() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut sender = TcpStream::connect(listener.local_addr().expect("bound")).expect("there");
+        let (mut stream, _) = listener.accept().expect("dialled");
+        sender.write_all(&[0]).expect("sent");
+        let deadline = Instant::now() + Duration::from_millis(200);
+        let drip = std::thread::spawn(move || {
+            while sender.write_all(&[0]).is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut rest = [0; 1000];
+        let refused = Timed { stream: &mut stream, deadline }.read_exact(&mut rest);
+        let kind = refused.expect_err("it takes too long").kind();
+        assert!(matches!(kind, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{kind}");
+        drop(stream);
+        drip.join().expect("no panic");
+    }
+
     #[test]
     fn ranks_meet_speak_and_miss_the_one_that_goes() {
         let address = free_address();
         std::thread::scope(|scope| {
             for rank in [2, 1] {
                 scope.spawn(move || {
-                    let mut group = meet(rank, 3, address, LONG).expect("a first rank");
+                    let mut group = meet(rank, 3, address, &secret(), LONG).expect("a first rank");
                     assert_eq!(group.receive(LONG), Received::Message(Rank::FIRST, 7));
                     group.send(Rank::FIRST, &vec![rank; 100_000]);
                     if rank == 1 {
@@ -304,7 +383,7 @@ mod tests {
                     }
                 }
             });
-            let mut group = meet(0, 3, address, LONG).expect("two others");
+            let mut group = meet(0, 3, address, &secret(), LONG).expect("two others");
             stray.join().expect("no panic");
             group.send_all(&7);
             // The one that goes is lost after its message.
@@ -330,10 +409,10 @@ mod tests {
     #[test]
     fn who_does_not_come_is_named() {
         let (address, brief) = (free_address(), Duration::from_millis(50));
-        let error = meet(0, 3, address, brief).expect_err("nobody came").to_string();
+        let error = meet(0, 3, address, &secret(), brief).expect_err("nobody came").to_string();
         assert!(error.contains("[1, 2] did not come"), "{error}");
-        let error = meet(1, 3, address, brief).expect_err("nobody is there").to_string();
+        let error = meet(1, 3, address, &secret(), brief).expect_err("nobody is there").to_string();
         assert!(error.contains("rank 0 is not to be had"), "{error}");
-        assert!(matches!(meet(3, 3, address, brief), Err(MeetError::NoSuchRank { .. })));
+        assert!(matches!(meet(3, 3, address, &secret(), brief), Err(MeetError::NoSuchRank { .. })));
     }
 }
