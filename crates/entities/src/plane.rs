@@ -132,17 +132,22 @@ impl Cursor {
 }
 
 /// A switch that pipelines are loaded into.
-pub trait Target: Debug + Send {
+pub trait Target: Debug + Send + Sync {
     /// Makes a pipeline ready to run, with the entries that the program has, while the one that
-    /// runs goes on.
+    /// runs goes on. It starts a thread of its own if it needs more stack than a thread has.
     ///
     /// # Errors
     /// If it cannot run.
     fn load(
-        &mut self,
+        &self,
         schema: &Arc<Schema>,
         device_config: &[u8],
     ) -> Result<Box<dyn DataPlane>, EntityError>;
+
+    /// Whether [`Target::load`] may take long. A thread that serves clients does not call it then.
+    fn is_slow(&self) -> bool {
+        false
+    }
 }
 
 /// What a batch has to guarantee (specification of P4Runtime 1.5, "Batching and Ordering of

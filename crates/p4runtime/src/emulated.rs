@@ -128,7 +128,7 @@ impl DataPlane for Emulated {
 pub struct EmulatedTarget;
 
 impl Target for EmulatedTarget {
-    fn load(&mut self, schema: &Arc<Schema>, _: &[u8]) -> Result<Box<dyn DataPlane>, EntityError> {
+    fn load(&self, schema: &Arc<Schema>, _: &[u8]) -> Result<Box<dyn DataPlane>, EntityError> {
         Ok(Box::new(Emulated::new(Arc::clone(schema))))
     }
 }

@@ -10,6 +10,7 @@
 mod channel;
 mod clock;
 mod handle;
+mod pushing;
 mod routes;
 mod service;
 mod timer;

@@ -11,13 +11,19 @@ mod answer;
 mod config;
 mod digest;
 mod entities;
+mod initial;
+mod loading;
 mod log;
 mod pipeline;
 mod role;
 #[cfg(test)]
 mod tests;
 
-use std::{mem, sync::Arc};
+use std::{
+    mem,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use ::entities::{
     Data, Target,
@@ -28,6 +34,8 @@ use prost_types::Any;
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
     log::{Durable, StateVisitor, WriteLog, Written},
+    config::Begun,
+    loading::{LoadedPipeline, PipelineLoad, Rehearsal},
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},
 };
@@ -64,6 +72,8 @@ pub struct DeviceOptions {
     pub reconcile: Reconcile,
     /// The longest metadata that a controller may keep with an entity, in bytes.
     pub metadata: usize,
+    /// How long a pipeline may take to be loaded before the request is refused.
+    pub load_time: Duration,
 }
 
 impl Default for DeviceOptions {
@@ -77,6 +87,7 @@ impl Default for DeviceOptions {
             stream_errors: true,
             reconcile: Reconcile::Refuse,
             metadata: 1 << 10,
+            load_time: Duration::from_secs(30),
         }
     }
 }
@@ -138,7 +149,11 @@ pub struct Device {
     id: u64,
     options: DeviceOptions,
     registry: Arc<PipelineRegistry>,
-    target: Box<dyn Target>,
+    target: Arc<dyn Target>,
+    /// Where a pipeline is tried before the target loads it.
+    rehearsal: Option<Arc<dyn Rehearsal>>,
+    /// Alive as long as a pipeline is being loaded.
+    loading: Weak<()>,
     arbitration: Arbitration,
     /// What the roles may do whose primary has sent a configuration that narrows them.
     narrowed: Vec<(RoleKey, RoleAccess)>,
@@ -173,7 +188,9 @@ impl Device {
             id,
             options,
             registry,
-            target,
+            target: target.into(),
+            rehearsal: None,
+            loading: Weak::new(),
             narrowed: Vec::new(),
             committed: None,
             saved: None,

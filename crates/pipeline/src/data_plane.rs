@@ -22,6 +22,7 @@ use self::digests::Digests;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::write::{Writer, replace};
+use crate::error::LoadError;
 use crate::layout::DROP_PORT;
 use crate::switch::{Core, Path};
 use crate::sync::lock;
@@ -40,7 +41,7 @@ use std::time::Duration;
 use tables::Gate;
 
 /// Makes a program of the device configuration that a controller pushes, or says why not.
-pub type Compile = Box<dyn FnMut(&[u8]) -> Result<Program, EntityError> + Send>;
+pub type Compile = Box<dyn Fn(&[u8]) -> Result<Program, EntityError> + Send + Sync>;
 
 /// A switch whose pipelines the interpreter runs, or machine code that works on the interpreter's state.
 pub struct InterpreterTarget {
@@ -50,6 +51,7 @@ pub struct InterpreterTarget {
     path: Path,
     v1model: V1ModelSettings,
     searched_entries: u64,
+    state_limit: u64,
 }
 
 /// The number of entries of a table with a ternary, range or optional field, unless another is
@@ -83,6 +85,7 @@ impl InterpreterTarget {
             path: Path::Interpreter,
             v1model: V1ModelSettings::default(),
             searched_entries: SEARCHED_ENTRIES,
+            state_limit: u64::MAX,
         }
     }
 
@@ -112,6 +115,12 @@ impl InterpreterTarget {
         Self { searched_entries, ..self }
     }
 
+    /// Refuses programs whose registers and counters take more than `bytes` of memory.
+    #[must_use]
+    pub fn with_state_limit(self, bytes: u64) -> Self {
+        Self { state_limit: bytes, ..self }
+    }
+
     /// Where packets come in.
     #[must_use]
     pub fn ports(&self) -> Ports {
@@ -127,13 +136,36 @@ impl fmt::Debug for InterpreterTarget {
 
 impl Target for InterpreterTarget {
     fn load(
-        &mut self,
+        &self,
+        schema: &Arc<Schema>,
+        device_config: &[u8],
+    ) -> Result<Box<dyn DataPlane>, EntityError> {
+        let load = || self.load_here(schema, device_config);
+        ir::with_large_stack(load).map_err(|error| {
+            EntityError::exhausted(format!("No thread can be started to load the program: {error}"))
+        })?
+    }
+
+    fn is_slow(&self) -> bool {
+        true
+    }
+}
+
+impl InterpreterTarget {
+    /// Loads a pipeline on this thread, whose stack suffices.
+    fn load_here(
+        &self,
         schema: &Arc<Schema>,
         device_config: &[u8],
     ) -> Result<Box<dyn DataPlane>, EntityError> {
         let program = (self.compile)(device_config)?;
-        let mut core = Core::new(program)
-            .map_err(|error| EntityError::invalid(format!("The program cannot run: {error}")))?;
+        let mut core = Core::within(program, self.state_limit).map_err(|error| {
+            let message = format!("The program cannot run: {error}");
+            match error {
+                LoadError::State { .. } => EntityError::exhausted(message),
+                _ => EntityError::invalid(message),
+            }
+        })?;
         core.set_drop_port(self.v1model.drop_port);
         core.set_priority_queues(self.v1model.priority_queues);
         if self.path == Path::Compiled {

@@ -25,6 +25,17 @@ pub enum LoadError {
     /// Its entries find no room.
     #[error("no memory for the tables of the program: make them smaller")]
     Memory,
+    /// Its registers and counters take too much memory.
+    #[error(
+        "the program's registers and counters take {bytes} bytes, and at most {limit} are allowed \
+         (--pipeline-memory of a switch)"
+    )]
+    State {
+        /// The bytes that they take.
+        bytes: u64,
+        /// The bytes that they may take.
+        limit: u64,
+    },
     /// Its variables hold too much.
     #[error(
         "the program's variables hold {values} values, more than {most}: shorten its header stacks"

@@ -11,8 +11,8 @@
 
 use crate::dialect::Dialect;
 use crate::error::LoadError;
-use crate::externs::ExternState;
 use crate::externs::hash::HashSettings;
+use crate::externs::{ExternState, FlatArray};
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
 use crate::table::{EntryChanges, FieldMatch, Natives, Runs, TableState};
@@ -150,6 +150,14 @@ impl State {
             natives: Arc::default(),
             entry_changes: EntryChanges::default(),
         })
+    }
+
+    /// Returns the memory in bytes that arrays of registers and counters take from the start. Arrays
+    /// that are kept another way take memory as they are used.
+    pub(crate) fn array_bytes(layout: &Layout) -> u64 {
+        let externs = layout.program.externs.iter();
+        let arrays = externs.filter_map(|instance| FlatArray::of(layout, instance));
+        arrays.map(|array| array.bytes()).fold(0, u64::saturating_add)
     }
 
     /// One copy to the CPU port.

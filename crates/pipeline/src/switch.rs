@@ -63,6 +63,11 @@ pub struct Core {
 
 impl Core {
     pub(crate) fn new(program: Program) -> Result<Self, LoadError> {
+        Self::within(program, u64::MAX)
+    }
+
+    /// Makes a program ready whose registers and counters take at most `state_limit` bytes.
+    pub(crate) fn within(program: Program, state_limit: u64) -> Result<Self, LoadError> {
         if program.version != Program::VERSION {
             return Err(LoadError::Version { found: program.version, known: Program::VERSION });
         }
@@ -74,6 +79,10 @@ impl Core {
         let layout = Layout::new(program)?;
         check_externs(&layout)?;
         let driver = Driver::new(&layout)?;
+        let bytes = State::array_bytes(&layout);
+        if bytes > state_limit {
+            return Err(LoadError::State { bytes, limit: state_limit });
+        }
         let state = State::new(&layout)?;
         Ok(Self { layout, driver, state, code: None })
     }

@@ -566,17 +566,6 @@ impl DeviceHandle {
         outcome.map_err(|error| refusal(&error))
     }
 
-    pub(super) fn set_pipeline(
-        &self,
-        request: v1::SetForwardingPipelineConfigRequest,
-    ) -> Result<Answer, Status> {
-        let (outcome, durable) = self.change(|device, effects| {
-            (device.set_pipeline(request, clock::now(), effects), device.durable())
-        });
-        outcome.map_err(|error| refusal(&error))?;
-        Ok(Answer { outcome: Ok(()), durable })
-    }
-
     pub(super) fn get_pipeline(
         &self,
         request: &v1::GetForwardingPipelineConfigRequest,
@@ -692,6 +681,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// The answer to a request of which all was carried out.
+    pub(super) fn done(durable: Option<Durable>) -> Self {
+        Self { outcome: Ok(()), durable }
+    }
+
     /// Waits until what was carried out is kept, and returns the outcome.
     pub(super) async fn kept(self) -> Result<(), Status> {
         if let Some(durable) = self.durable {

@@ -24,6 +24,7 @@ use tonic::{
 use super::{
     Devices,
     channel::{Channel, Recipient},
+    pushing,
 };
 use crate::{
     arbitration::StreamId,
@@ -78,9 +79,10 @@ impl Service {
             "SetForwardingPipelineConfig" => {
                 later!(move |request: v1::SetForwardingPipelineConfigRequest| {
                     let device = devices.find(request.device_id);
-                    let answer = device.and_then(|device| device.set_pipeline(request));
+                    let answer = device.map(|device| pushing::set_pipeline(device, request));
                     async {
-                        answer?.kept().await.map(|()| v1::SetForwardingPipelineConfigResponse {})
+                        let answer = answer?.await?;
+                        answer.kept().await.map(|()| v1::SetForwardingPipelineConfigResponse {})
                     }
                 })
             }

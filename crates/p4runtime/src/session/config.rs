@@ -6,13 +6,15 @@
 //! device ran before: this is the replay of writes that the specification describes, without a
 //! list of writes to keep.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use entities::DataPlane;
-use prost::Message as _;
 
-use super::{Device, Durable, Effect, Pipeline, Reconcile, WriteLog, no_pipeline};
+use super::{
+    Device, Durable, Effect, LoadedPipeline, Pipeline, PipelineLoad, Reconcile, Rehearsal,
+    WriteLog, initial::InitialEntities, no_pipeline,
+};
 use crate::{
     arbitration::RoleKey,
     p4info::DigestId,
@@ -30,8 +32,35 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) pipeline: Arc<Pipeline>,
-    cookie: Option<Cookie>,
+    pub(super) cookie: Option<Cookie>,
     pub(super) store: Store<Box<dyn DataPlane>>,
+    /// The entities of the store before anything was written to it.
+    pub(super) initial: InitialEntities,
+}
+
+/// The part of a SetForwardingPipelineConfig request that is needed once its pipeline is loaded.
+#[derive(Debug)]
+pub(super) struct Push {
+    action: Action,
+    sender: Sender,
+    /// Keeps the device busy.
+    _busy: Arc<()>,
+}
+
+/// The sender of a SetForwardingPipelineConfig request.
+#[derive(Debug)]
+struct Sender {
+    role: RoleKey,
+    election_id: Option<v1::Uint128>,
+}
+
+/// What became of a SetForwardingPipelineConfig request at once.
+#[derive(Debug)]
+pub enum Begun {
+    /// It was carried out.
+    Done,
+    /// It is carried out by [`Device::loaded`] when its pipeline is loaded.
+    Load(Box<PipelineLoad>),
 }
 
 impl Loaded {
@@ -58,101 +87,192 @@ impl Loaded {
 }
 
 impl Device {
-    /// Carries out a SetForwardingPipelineConfig request.
+    /// Carries out a SetForwardingPipelineConfig request, and waits until its pipeline is loaded.
     ///
     /// # Errors
     ///
-    /// When the sender may not, when the configuration cannot be realised, or when there is
-    /// nothing to commit; the device is then as it was.
+    /// As [`Device::begin_pipeline`] and [`Device::loaded`]; the device is then as it was.
     pub fn set_pipeline(
         &mut self,
         request: v1::SetForwardingPipelineConfigRequest,
         now: Nanos,
         effects: &mut Vec<Effect>,
     ) -> Result<(), EntityError> {
-        self.check_device(request.device_id)?;
-        let role = RoleKey::new(&request.role, request.role_id);
-        self.arbitration
-            .authorize(&role, request.election_id.as_ref())
-            .map_err(|error| EntityError::new(error.code(), error.to_string()))?;
-        if self.access(&role).is_some_and(|access| !access.can_push_pipeline()) {
-            let message = format!("{role} is not configured to push a pipeline.");
-            return Err(EntityError::new(Code::PermissionDenied, message));
+        match self.begin_pipeline(request, now, effects)? {
+            Begun::Done => Ok(()),
+            Begun::Load(load) => {
+                load.rehearse()?;
+                self.loaded(load.run()?, now, effects)
+            }
         }
+    }
 
-        match Action::try_from(request.action) {
-            Ok(Action::Verify) => {
-                self.load(request.config)?;
-            }
-            Ok(Action::VerifyAndSave) => self.saved = Some(self.load(request.config)?),
-            Ok(Action::VerifyAndCommit) => {
-                let loaded = self.load(request.config)?;
-                if let Some(log) = &mut self.log {
-                    log.begin(loaded.config())?;
-                }
-                self.commit(loaded, effects);
-            }
-            Ok(Action::Commit) => {
-                // Python clients set an empty message as soon as they look at the field.
-                if request.config.is_some_and(|config| config != Default::default()) {
-                    return Err(invalid(
-                        "COMMIT takes no configuration; it commits the saved one.",
-                    ));
-                }
-                let saved = self.saved.take().ok_or_else(|| {
-                    EntityError::new(
-                        Code::NotFound,
-                        "There is no saved configuration; send VERIFY_AND_SAVE first.",
-                    )
-                })?;
-                match self.record(&saved, now) {
-                    Ok(()) => self.commit(saved, effects),
-                    Err(error) => {
-                        self.saved = Some(saved);
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(Action::ReconcileAndCommit) => {
-                let mut loaded = self.load(request.config)?;
-                match self.committed.take() {
-                    // The same program goes on.
-                    Some(mut running) if Arc::ptr_eq(&running.pipeline, &loaded.pipeline) => {
-                        std::mem::swap(&mut loaded.store, &mut running.store);
-                        let recorded = self.record(&loaded, now);
-                        if recorded.is_err() {
-                            std::mem::swap(&mut loaded.store, &mut running.store);
-                            self.committed = Some(running);
-                        }
-                        recorded?;
-                    }
-                    Some(running) => {
-                        let kept = self.keep(&running, &mut loaded, now);
-                        let kept = kept.and_then(|()| self.record(&loaded, now));
-                        self.committed = Some(running);
-                        kept?;
-                    }
-                    None => self.record(&loaded, now)?,
-                }
-                self.commit(loaded, effects);
-            }
+    /// Begins to carry out a SetForwardingPipelineConfig request. A request that needs no new
+    /// pipeline is carried out; any other one returns what is to be loaded first.
+    ///
+    /// # Errors
+    ///
+    /// When the sender may not, when the request is wrong, when there is nothing to commit, or
+    /// while another pipeline is being loaded; the device is then as it was.
+    pub fn begin_pipeline(
+        &mut self,
+        request: v1::SetForwardingPipelineConfigRequest,
+        now: Nanos,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Begun, EntityError> {
+        self.check_device(request.device_id)?;
+        let sender = Sender {
+            role: RoleKey::new(&request.role, request.role_id),
+            election_id: request.election_id,
+        };
+        self.check_sender(&sender)?;
+        if self.loading.strong_count() > 0 {
+            let message = format!(
+                "Device {} is loading another pipeline; try again when that has ended.",
+                self.id
+            );
+            return Err(EntityError::new(Code::Unavailable, message));
+        }
+        let action = match Action::try_from(request.action) {
             Ok(Action::Unspecified) | Err(_) => {
                 return Err(invalid(format!("Action {} is not defined.", request.action)));
             }
+            Ok(action) => action,
+        };
+        if action == Action::Commit {
+            // Python clients set an empty message as soon as they look at the field.
+            if request.config.is_some_and(|config| config != Default::default()) {
+                return Err(invalid("COMMIT takes no configuration; it commits the saved one."));
+            }
+            self.commit_saved(now, effects)?;
+            return Ok(Begun::Done);
+        }
+        let config = request.config.ok_or_else(|| invalid("The request has no configuration."))?;
+        if action == Action::ReconcileAndCommit && self.runs(&config) {
+            self.go_on_with(config.cookie, now, effects)?;
+            return Ok(Begun::Done);
+        }
+        let busy = Arc::new(());
+        self.loading = Arc::downgrade(&busy);
+        let push = Push { action, sender, _busy: busy };
+        Ok(Begun::Load(Box::new(self.load(push, config, now))))
+    }
+
+    /// Carries out the request whose pipeline was loaded.
+    ///
+    /// # Errors
+    ///
+    /// When the sender is no longer allowed to, as after another controller became primary, or the
+    /// pipeline cannot hold what was written to the one that runs; the device is then as it was.
+    pub fn loaded(
+        &mut self,
+        pipeline: LoadedPipeline,
+        now: Nanos,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), EntityError> {
+        let LoadedPipeline { push, mut loaded } = pipeline;
+        self.check_sender(&push.sender)?;
+        match push.action {
+            Action::VerifyAndSave => {
+                self.saved = Some(loaded);
+                return Ok(());
+            }
+            Action::VerifyAndCommit => {
+                if let Some(log) = &mut self.log {
+                    log.begin(loaded.config())?;
+                }
+            }
+            Action::ReconcileAndCommit => {
+                if let Some(running) = &self.committed {
+                    let Loaded { store, initial, .. } = running;
+                    let policy = self.options.reconcile;
+                    reconcile(initial, store, &mut loaded.store, policy, now)?;
+                }
+                self.record(&loaded, now)?;
+            }
+            // The others need no pipeline.
+            Action::Verify | Action::Commit | Action::Unspecified => return Ok(()),
+        }
+        self.commit(loaded, effects);
+        Ok(())
+    }
+
+    fn check_sender(&self, Sender { role, election_id }: &Sender) -> Result<(), EntityError> {
+        self.arbitration
+            .authorize(role, election_id.as_ref())
+            .map_err(|error| EntityError::new(error.code(), error.to_string()))?;
+        if self.access(role).is_some_and(|access| !access.can_push_pipeline()) {
+            let message = format!("{role} is not configured to push a pipeline.");
+            return Err(EntityError::new(Code::PermissionDenied, message));
         }
         Ok(())
     }
 
+    /// Whether a configuration is that of the pipeline that runs, whatever its cookie.
+    fn runs(&self, config: &v1::ForwardingPipelineConfig) -> bool {
+        self.pipeline().is_some_and(|running| {
+            config.p4info.as_ref() == Some(running.p4info())
+                && config.p4_device_config == *running.device_config()
+        })
+    }
+
+    /// Commits the pipeline that runs once more, with its entities and another cookie.
+    fn go_on_with(
+        &mut self,
+        cookie: Option<Cookie>,
+        now: Nanos,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), EntityError> {
+        let Some(mut running) = self.committed.take() else { return Ok(()) };
+        let before = std::mem::replace(&mut running.cookie, cookie);
+        match self.record(&running, now) {
+            Ok(()) => {
+                self.commit(running, effects);
+                Ok(())
+            }
+            Err(error) => {
+                self.committed = Some(Loaded { cookie: before, ..running });
+                Err(error)
+            }
+        }
+    }
+
+    fn commit_saved(&mut self, now: Nanos, effects: &mut Vec<Effect>) -> Result<(), EntityError> {
+        let saved = self.saved.take().ok_or_else(|| {
+            EntityError::new(
+                Code::NotFound,
+                "There is no saved configuration; send VERIFY_AND_SAVE first.",
+            )
+        })?;
+        match self.record(&saved, now) {
+            Ok(()) => {
+                self.commit(saved, effects);
+                Ok(())
+            }
+            Err(error) => {
+                self.saved = Some(saved);
+                Err(error)
+            }
+        }
+    }
+
     /// Commits a configuration on behalf of the device's owner, so that it is there before any
-    /// controller comes.
+    /// controller comes. It is not rehearsed.
     ///
     /// # Errors
     ///
     /// When the configuration cannot be realised; the device is then as it was.
     pub fn preload(&mut self, config: v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
-        let loaded = self.load(Some(config))?;
+        let sender = Sender { role: RoleKey::new("", 0), election_id: None };
+        let push = Push { action: Action::VerifyAndCommit, sender, _busy: Arc::default() };
+        let LoadedPipeline { loaded, .. } = self.load(push, config, Nanos::default()).run()?;
         self.commit(loaded, &mut Vec::new());
         Ok(())
+    }
+
+    /// Tries from now on every pipeline of a controller there before the target loads it.
+    pub fn set_rehearsal(&mut self, rehearsal: Arc<dyn Rehearsal>) {
+        self.rehearsal = Some(rehearsal);
     }
 
     /// Records from now on what is accepted, beginning with `log` as it is: it must say what the
@@ -165,7 +285,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// When it cannot be recorded, or the pipeline cannot be loaded once more, to compare with.
+    /// When it cannot be recorded.
     pub fn record_all(&mut self, now: Nanos) -> Result<(), EntityError> {
         let Some(running) = self.committed.take() else { return Ok(()) };
         let outcome = self.record(&running, now);
@@ -194,9 +314,8 @@ impl Device {
         if self.log.is_none() {
             return Ok(());
         }
-        let fresh = self.store(&loaded.pipeline)?;
         let mut state = |visit: &mut dyn FnMut(v1::Update)| {
-            each_written(&fresh, &loaded.store, now, &mut |update| {
+            each_written(&loaded.initial, &loaded.store, now, &mut |update| {
                 visit(update);
                 Ok(())
             })
@@ -240,38 +359,17 @@ impl Device {
         Ok(v1::GetForwardingPipelineConfigResponse { config: Some(config) })
     }
 
-    /// Carries over what controllers have written to the pipeline that runs.
-    fn keep(
-        &mut self,
-        running: &Loaded,
-        loaded: &mut Loaded,
-        now: Nanos,
-    ) -> Result<(), EntityError> {
-        let fresh = self.store(&running.pipeline)?;
-        reconcile(&fresh, &running.store, &mut loaded.store, self.options.reconcile, now)
-    }
-
-    /// The entities of a pipeline that was just loaded.
-    fn store(&mut self, pipeline: &Pipeline) -> Result<Store<Box<dyn DataPlane>>, EntityError> {
-        let schema = pipeline.schema();
-        let plane = self.target.load(schema.objects(), pipeline.device_config())?;
-        pipeline.take_widths(&*plane);
-        Ok(Store::over(Arc::clone(schema), plane))
-    }
-
-    fn load(
-        &mut self,
-        config: Option<v1::ForwardingPipelineConfig>,
-    ) -> Result<Loaded, EntityError> {
-        let config = config.ok_or_else(|| invalid("The request has no configuration."))?;
-        let p4info = config.p4info.ok_or_else(|| invalid("The configuration has no P4Info."))?;
-        let form = self.options.packet_in_form;
-        let pipeline = self
-            .registry
-            .intern(p4info, &config.p4_device_config, form)
-            .map_err(|error| invalid(format!("The P4Info is not valid: {error}")))?;
-        let store = self.store(&pipeline)?;
-        Ok(Loaded { pipeline, cookie: config.cookie, store })
+    fn load(&self, push: Push, config: v1::ForwardingPipelineConfig, now: Nanos) -> PipelineLoad {
+        PipelineLoad {
+            push,
+            config,
+            registry: Arc::clone(&self.registry),
+            form: self.options.packet_in_form,
+            target: Arc::clone(&self.target),
+            rehearsal: self.rehearsal.clone(),
+            now,
+            load_time: self.options.load_time,
+        }
     }
 
     fn commit(&mut self, mut loaded: Loaded, effects: &mut Vec<Effect>) {
@@ -283,11 +381,9 @@ impl Device {
     }
 }
 
-/// Carries over what controllers have written.
-///
-/// `fresh` is what was loaded before anybody wrote to it: default entries, entries of the program.
+/// Carries over what controllers have written to `from`, whose own entities are `initial`.
 fn reconcile(
-    fresh: &Store<Box<dyn DataPlane>>,
+    initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
     to: &mut Store<Box<dyn DataPlane>>,
     policy: Reconcile,
@@ -297,26 +393,21 @@ fn reconcile(
         Reconcile::Refuse => Err(invalid(format!("The device's entities cannot be kept: {error}"))),
         Reconcile::Drop => Ok(()),
     };
-    each_written(fresh, from, now, &mut |update| to.write(&update, now).or_else(refuse))
+    each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse))
 }
 
-/// Calls `visit` with what restores all that was written to `from` since it was as `fresh` is, in
-/// an order in which every entity finds those that it refers to.
+/// Calls `visit` with what restores all that was written to `from`, whose own entities are `initial`,
+/// in an order in which every entity finds those that it refers to.
 fn each_written(
-    fresh: &Store<Box<dyn DataPlane>>,
+    initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
     now: Nanos,
     visit: &mut dyn FnMut(v1::Update) -> Result<(), EntityError>,
 ) -> Result<(), EntityError> {
     let mut outcome = Ok(());
     for (update_type, request) in everything() {
-        // What a store holds that nobody wrote to: default entries, counters at zero.
-        let mut untouched = HashSet::new();
-        fresh.read(&request, now, &mut |found| {
-            untouched.insert(found.encode_to_vec());
-        })?;
         from.read(&request, now, &mut |found| {
-            if outcome.is_ok() && !untouched.contains(&found.encode_to_vec()) {
+            if outcome.is_ok() && !initial.contains(&found) {
                 outcome = restoring(update_type, found).into_iter().try_for_each(&mut *visit);
             }
         })?;
@@ -363,7 +454,7 @@ fn restoring(update_type: UpdateType, entity: v1::Entity) -> Vec<v1::Update> {
 
 /// A wildcard read for every kind of entity but arrays, and the update that restores what it
 /// finds.
-fn everything() -> Vec<(UpdateType, v1::Entity)> {
+pub(super) fn everything() -> Vec<(UpdateType, v1::Entity)> {
     let replication = |r#type| {
         let entry = v1::PacketReplicationEngineEntry { r#type: Some(r#type) };
         Kind::PacketReplicationEngineEntry(entry)

@@ -3,6 +3,7 @@
 mod arbitration;
 mod config;
 mod entities;
+mod loading;
 mod log;
 mod notifications;
 mod packets;

@@ -4,6 +4,7 @@ mod faults;
 mod hostile;
 mod packets;
 mod peers;
+mod pushes;
 mod rpcs;
 mod servers;
 mod support;

@@ -215,13 +215,20 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn new(count: u64, options: ServerOptions) -> Self {
-        let log = Arc::new(Log::default());
         let registry = Arc::new(PipelineRegistry::new());
-        let device = |id| {
-            let device = Device::new(id, DeviceOptions::default(), Arc::clone(&registry));
-            DeviceHandle::new(device, Arc::clone(&log) as _)
-        };
-        let devices: Vec<_> = (1..=count).map(device).collect();
+        let device = |id| Device::new(id, DeviceOptions::default(), Arc::clone(&registry));
+        Self::with(1..=count, device, options).await
+    }
+
+    /// A server of the devices that `device` makes for these numbers.
+    pub(crate) async fn with(
+        numbers: impl Iterator<Item = u64>,
+        device: impl Fn(u64) -> Device,
+        options: ServerOptions,
+    ) -> Self {
+        let log = Arc::new(Log::default());
+        let handle = |number| DeviceHandle::new(device(number), Arc::clone(&log) as _);
+        let devices: Vec<_> = numbers.map(handle).collect();
         let options = ServerOptions { observer: Some(Arc::clone(&log) as _), ..options };
         let server = Server::new(devices.clone(), options).expect("distinct ids");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

@@ -505,7 +505,7 @@ mod tests {
             let program = compile(PROGRAM.as_bytes()).expect("a program");
             let p4info = p4lang::p4info::generate(&program).expect("a P4Info");
             let schema = p4runtime::p4info::Schema::new(p4info).expect("a schema");
-            let mut target = InterpreterTarget::new(Box::new(compile)).on(path);
+            let target = InterpreterTarget::new(Box::new(compile)).on(path);
             let ports = target.ports();
             let mut load = || {
                 let mut plane = target.load(schema.objects(), PROGRAM.as_bytes()).expect("it runs");

@@ -44,6 +44,11 @@ impl FlatArray {
         let is_flat = (1..=MOST).contains(&size) && (1..=64).contains(&width);
         is_flat.then_some(Self { size, width, stride })
     }
+
+    /// Returns the memory that all elements take together.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.size.saturating_mul(self.stride.into())
+    }
 }
 
 /// The elements of a register.

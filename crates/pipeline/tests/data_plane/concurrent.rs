@@ -87,7 +87,7 @@ impl Running {
         let p4info = p4lang::p4info::generate(&program).expect("P4Info");
         let schema = p4runtime::p4info::Schema::new(p4info).expect("valid");
         let schema = Arc::clone(schema.objects());
-        let mut target = InterpreterTarget::new(Box::new(crate::both::compile));
+        let target = InterpreterTarget::new(Box::new(crate::both::compile));
         let ports = target.ports();
         let mut plane = target.load(&schema, PROGRAM.as_bytes()).expect("runs");
         plane.activate();

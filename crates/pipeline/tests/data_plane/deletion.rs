@@ -26,7 +26,7 @@ fn load() -> (Box<dyn DataPlane>, Ports, TableId) {
     let p4info = p4lang::p4info::generate(&program).expect("P4Info");
     let schema = p4runtime::p4info::Schema::new(p4info).expect("valid");
     let table = schema.tables().by_name("t").expect("a table").id;
-    let mut target = InterpreterTarget::new(Box::new(crate::both::compile));
+    let target = InterpreterTarget::new(Box::new(crate::both::compile));
     let ports = target.ports();
     ports.set_expire_time_profile(3, Some(Duration::from_secs(10)));
     let mut plane = target.load(schema.objects(), PROGRAM.as_bytes()).expect("runs");

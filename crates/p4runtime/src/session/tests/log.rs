@@ -8,7 +8,7 @@ use super::*;
 
 /// A record that can be told to refuse.
 #[derive(Clone, Debug, Default)]
-struct Log(Arc<Mutex<Recorded>>);
+pub(super) struct Log(Arc<Mutex<Recorded>>);
 
 #[derive(Debug, Default)]
 struct Recorded {
@@ -22,6 +22,14 @@ struct Recorded {
 impl Log {
     fn lock(&self) -> MutexGuard<'_, Recorded> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn make_long(&self) {
+        self.lock().is_long = true;
+    }
+
+    pub(super) fn replacements(&self) -> u32 {
+        self.lock().replacements
     }
 
     fn check(&self) -> Result<(), EntityError> {

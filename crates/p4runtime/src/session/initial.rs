@@ -1,0 +1,50 @@
+//! The entities that a pipeline has of itself, told apart from those that were written.
+
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher, RandomState},
+};
+
+use entities::DataPlane;
+use prost::Message as _;
+
+use super::config::everything;
+use crate::{
+    proto::v1,
+    status::EntityError,
+    store::{Nanos, Store},
+};
+
+/// The entities that a store had before anything was written to it: default entries, entries of the
+/// program, counters at zero. Only a digest of each is kept. Its two hashes of 64 bits have keys
+/// that no controller knows, so that none can write an entity that is taken for an initial one.
+#[derive(Debug, Default)]
+pub(super) struct InitialEntities {
+    keys: [RandomState; 2],
+    digests: HashSet<u128>,
+}
+
+impl InitialEntities {
+    /// Returns the entities of a store that nothing was written to yet.
+    pub(super) fn of(store: &Store<Box<dyn DataPlane>>, now: Nanos) -> Result<Self, EntityError> {
+        let mut initial = Self::default();
+        for (_, request) in everything() {
+            store.read(&request, now, &mut |found| {
+                let digest = initial.digest(&found);
+                initial.digests.insert(digest);
+            })?;
+        }
+        Ok(initial)
+    }
+
+    /// Whether an entity is as it was at first.
+    pub(super) fn contains(&self, entity: &v1::Entity) -> bool {
+        self.digests.contains(&self.digest(entity))
+    }
+
+    fn digest(&self, entity: &v1::Entity) -> u128 {
+        let bytes = entity.encode_to_vec();
+        let [high, low] = self.keys.each_ref().map(|key| u128::from(key.hash_one(&bytes)));
+        high << 64 | low
+    }
+}

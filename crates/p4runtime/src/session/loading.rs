@@ -1,0 +1,133 @@
+//! Loading a pipeline apart from the device, which serves its controllers meanwhile.
+//!
+//! [`Device::begin_pipeline`] returns a [`PipelineLoad`], which may run on any thread.
+//! [`Device::loaded`] takes what came of it. A device has one load at a time; it ends when the
+//! `PipelineLoad`, or the [`LoadedPipeline`] that was made of it, is dropped or taken.
+//!
+//! [`Device::begin_pipeline`]: super::Device::begin_pipeline
+//! [`Device::loaded`]: super::Device::loaded
+
+use std::{
+    any::Any,
+    fmt::Debug,
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+    time::Duration,
+};
+
+use entities::Target;
+
+use super::{
+    Pipeline, PipelineRegistry,
+    config::{Loaded, Push},
+    initial::InitialEntities,
+};
+use crate::{
+    packet_io::ByteString,
+    proto::v1::ForwardingPipelineConfig,
+    status::{Code, EntityError},
+    store::{Nanos, Store},
+};
+
+/// A place where a pipeline is tried before the device loads it, and where a failure harms nothing
+/// but the trial, such as another process.
+pub trait Rehearsal: Debug + Send + Sync {
+    /// Loads a pipeline and drops it. The calling thread waits meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the pipeline cannot be loaded, or takes more time or memory than it may.
+    fn rehearse(&self, config: &ForwardingPipelineConfig) -> Result<(), EntityError>;
+}
+
+/// A pipeline that is to be loaded. The device is busy with it until it is dropped.
+#[derive(Debug)]
+pub struct PipelineLoad {
+    pub(super) push: Push,
+    pub(super) config: ForwardingPipelineConfig,
+    pub(super) registry: Arc<PipelineRegistry>,
+    pub(super) form: ByteString,
+    pub(super) target: Arc<dyn Target>,
+    pub(super) rehearsal: Option<Arc<dyn Rehearsal>>,
+    pub(super) now: Nanos,
+    pub(super) load_time: Duration,
+}
+
+/// A pipeline that was loaded and waits for [`Device::loaded`](super::Device::loaded).
+#[derive(Debug)]
+pub struct LoadedPipeline {
+    pub(super) push: Push,
+    pub(super) loaded: Loaded,
+}
+
+impl PipelineLoad {
+    /// Whether [`PipelineLoad::run`] may take long. A thread that serves clients does not call it
+    /// then.
+    #[must_use]
+    pub fn is_slow(&self) -> bool {
+        self.target.is_slow()
+    }
+
+    /// Returns how long [`PipelineLoad::run`] may take.
+    #[must_use]
+    pub fn load_time(&self) -> Duration {
+        self.load_time
+    }
+
+    /// Tries the pipeline where a failure harms nothing, if the device has such a place.
+    ///
+    /// # Errors
+    ///
+    /// When the pipeline cannot be loaded, or takes more time or memory than it may.
+    pub fn rehearse(&self) -> Result<(), EntityError> {
+        let rehearsal = self.rehearsal.as_ref();
+        rehearsal.map_or(Ok(()), |rehearsal| rehearsal.rehearse(&self.config))
+    }
+
+    /// Loads the pipeline on this thread.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be realised, or loading it panics.
+    pub fn run(self) -> Result<LoadedPipeline, EntityError> {
+        // What a panic leaves behind is dropped unseen, but for the registry, which has no state
+        // in between.
+        let loaded = panic::catch_unwind(AssertUnwindSafe(|| self.load()));
+        loaded.unwrap_or_else(|payload| Err(panicked(&*payload)))
+    }
+
+    fn load(self) -> Result<LoadedPipeline, EntityError> {
+        let Self { push, config, registry, form, target, now, .. } = self;
+        let p4info = config
+            .p4info
+            .ok_or_else(|| EntityError::invalid("The configuration has no P4Info."))?;
+        let pipeline = registry
+            .intern(p4info, &config.p4_device_config, form)
+            .map_err(|error| EntityError::invalid(format!("The P4Info is not valid: {error}")))?;
+        let store = store(&*target, &pipeline)?;
+        let initial = InitialEntities::of(&store, now)?;
+        let loaded = Loaded { pipeline, cookie: config.cookie, store, initial };
+        Ok(LoadedPipeline { push, loaded })
+    }
+}
+
+/// Loads the program and its entities.
+fn store(
+    target: &dyn Target,
+    pipeline: &Pipeline,
+) -> Result<Store<Box<dyn entities::DataPlane>>, EntityError> {
+    let schema = pipeline.schema();
+    let plane = target.load(schema.objects(), pipeline.device_config())?;
+    pipeline.take_widths(&*plane);
+    Ok(Store::over(Arc::clone(schema), plane))
+}
+
+fn panicked(payload: &(dyn Any + Send)) -> EntityError {
+    let said = payload.downcast_ref::<String>().map(String::as_str);
+    let said =
+        said.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+    let message = format!(
+        "The pipeline was not loaded, because the compiler failed, which is a defect of it: {said}"
+    );
+    EntityError::new(Code::Internal, message)
+}
