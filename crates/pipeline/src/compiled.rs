@@ -32,6 +32,7 @@ mod straight;
 mod tables;
 mod way;
 
+pub use generate::WORKER_STACK_BYTES;
 pub use straight::Batch;
 pub use way::Way;
 
@@ -206,6 +207,12 @@ impl Compiled {
     #[must_use]
     pub fn code_size(&self) -> usize {
         self.machine.size
+    }
+
+    /// Returns the most bytes of stack that the code takes, without what it calls of the interpreter.
+    #[must_use]
+    pub fn stack_bytes(&self) -> u64 {
+        self.machine.stack
     }
 
     /// Bytes of a packet's frame: headers, metadata and variables.

@@ -293,6 +293,17 @@ pub enum CompileError {
     /// The code generator gave up.
     #[error("no machine code for this program: {0}")]
     Generator(String),
+    /// The code would take more stack than a thread that processes packets has to give.
+    #[error(
+        "the calls of this program take {bytes} bytes of stack in machine code, and at most {most} are \
+         allowed: let fewer calls nest, or run the program on the interpreter"
+    )]
+    Stack {
+        /// The bytes that they take.
+        bytes: u64,
+        /// The bytes that they may take.
+        most: u64,
+    },
     /// Entries that are there already find no room where machine code has them.
     #[error("no memory for the tables of this program in machine code: run it on the interpreter")]
     Memory,

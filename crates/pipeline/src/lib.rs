@@ -64,7 +64,7 @@ mod trace;
 mod value;
 
 pub use architecture::Output;
-pub use compiled::{Batch, Compiled, StageTimes, Way};
+pub use compiled::{Batch, Compiled, StageTimes, WORKER_STACK_BYTES, Way};
 pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
     Compile, InterpreterTarget, PacketCounts, Ports, SEARCHED_ENTRIES, TableUsage, V1ModelSettings,

@@ -17,12 +17,14 @@ mod meters;
 mod parser;
 mod places;
 mod probe;
+mod stack;
 mod statement;
 mod table;
 mod timers;
 
 use self::assemble::Made;
 use self::places::Places;
+pub use self::stack::WORKER_STACK_BYTES;
 use super::added;
 use super::burst::{Owned, Sought, Stage, Stages};
 use super::context::{self, Code, Context, flow};
@@ -135,6 +137,8 @@ pub(super) struct Machine {
     pub(super) asked: Vec<u32>,
     /// Bytes of code.
     pub(super) size: usize,
+    /// The most bytes of stack that the code takes.
+    pub(super) stack: u64,
 }
 
 impl fmt::Debug for Machine {
@@ -170,6 +174,9 @@ impl Machine {
             ("use_colocated_libcalls", "false"),
             ("is_pic", "false"),
             ("opt_level", "speed"),
+            // A frame that is larger than the guard page must not step over it.
+            ("enable_probestack", "true"),
+            ("probestack_strategy", "inline"),
             ("enable_verifier", verifies),
         ] {
             flags.set(name, value).map_err(failed)?;
@@ -219,7 +226,7 @@ impl Machine {
             made.push(id, context);
             stages.push(id);
         }
-        let size = made.define(&mut module)?;
+        let (size, stack) = made.define(&mut module)?;
         module.finalize_definitions().map_err(failed)?;
         let code = |id: FuncId| {
             let pointer = module.get_finalized_function(id);
@@ -252,7 +259,7 @@ impl Machine {
         let owned = owned.unwrap_or_default();
         let asks = asked.is_some();
         let asked = asked.iter().flat_map(|asked| asked.numbers()).collect();
-        Ok(Self { asks, asked, blocks, stages, sought, owned, module: Some(module), size })
+        Ok(Self { asks, asked, blocks, stages, sought, owned, module: Some(module), size, stack })
     }
 
     /// Runs a block of the package by its position there.

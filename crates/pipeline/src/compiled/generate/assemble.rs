@@ -2,7 +2,7 @@
 //! as many threads as there are cores. Pages are written by one thread, in the order in which the functions were made, so that
 //! the code is the same whatever their number.
 
-use super::failed;
+use super::{failed, stack};
 use crate::error::CompileError;
 use crate::sync::lock;
 use cranelift_codegen::Context;
@@ -27,9 +27,10 @@ impl Made {
         self.functions.push((id, context));
     }
 
-    /// Defines all of them; how many bytes of code they are.
-    pub(super) fn define(mut self, module: &mut JITModule) -> Result<usize, CompileError> {
+    /// Defines all of them; how many bytes of code they are, and how many of stack they take.
+    pub(super) fn define(mut self, module: &mut JITModule) -> Result<(usize, u64), CompileError> {
         self.compile(module)?;
+        let stack = stack::needed(&self.functions)?;
         let mut size = 0;
         for (id, context) in &self.functions {
             let Some(code) = context.compiled_code() else { continue };
@@ -41,7 +42,7 @@ impl Made {
             module.define_function_bytes(*id, alignment, bytes, &relocations).map_err(failed)?;
             size += bytes.len();
         }
-        Ok(size)
+        Ok((size, stack))
     }
 
     fn compile(&mut self, module: &JITModule) -> Result<(), CompileError> {

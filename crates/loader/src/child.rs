@@ -1,0 +1,151 @@
+//! The child process: takes a pipeline from standard input, loads it, and says what came of it.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entities::{EntityError, Target};
+use ir::{CompileLimits, LimitError, with_large_stack};
+use p4runtime::proto::v1::ForwardingPipelineConfig;
+use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
+use pipeline::{Path, V1ModelSettings};
+use prost::Message;
+use rustix::process::{
+    Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Answer;
+use crate::{LoadLimits, Settings};
+
+/// The most bytes that the child may write.
+const OUTPUT_BYTES: u64 = 1 << 20;
+
+/// The first line of standard input: all that the child has to know of its parent. The pipeline
+/// follows as a `ForwardingPipelineConfig`. Nothing follows if the parent only wants to know whether
+/// a child can be started.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    parent: u32,
+    milliseconds: u64,
+    memory: u64,
+    state: u64,
+    type_depth: u32,
+    call_depth: u32,
+    parts: u64,
+    is_compiled: bool,
+    drop_port: u16,
+    priority_queues: u32,
+}
+
+impl Header {
+    /// Returns what a child of this process has to know.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let Settings { limits, path, v1model } = settings;
+        Self {
+            parent: std::process::id(),
+            milliseconds: u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX),
+            memory: limits.memory,
+            state: limits.state,
+            type_depth: limits.compile.type_depth,
+            call_depth: limits.compile.call_depth,
+            parts: limits.compile.parts,
+            is_compiled: *path == Path::Compiled,
+            drop_port: v1model.drop_port,
+            priority_queues: v1model.priority_queues,
+        }
+    }
+
+    fn settings(&self) -> Result<Settings, LimitError> {
+        let compile = CompileLimits::default()
+            .with_type_depth(self.type_depth)?
+            .with_call_depth(self.call_depth)?
+            .with_parts(self.parts)?;
+        let limits = LoadLimits {
+            compile,
+            time: Duration::from_millis(self.milliseconds),
+            memory: self.memory,
+            state: self.state,
+        };
+        let (drop_port, priority_queues) = (self.drop_port, self.priority_queues);
+        let path = if self.is_compiled { Path::Compiled } else { Path::Interpreter };
+        Ok(Settings { limits, path, v1model: V1ModelSettings { drop_port, priority_queues } })
+    }
+}
+
+/// Serves as the child process that an [`Executable`](crate::Executable) names: loads one pipeline
+/// on what `target` returns for the settings, writes the outcome to standard output, and returns the
+/// exit status. The process must do nothing else.
+pub fn serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> ExitCode {
+    match try_serve(target) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot load a pipeline for another process: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> io::Result<()> {
+    let mut input = io::stdin().lock();
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let header: Header = serde_json::from_str(&line)?;
+    restrict(&header)?;
+    let mut body = Vec::new();
+    io::Read::read_to_end(&mut input, &mut body)?;
+    let settings = header.settings().map_err(io::Error::other)?;
+    let outcome = if body.is_empty() {
+        // Shows that there is room for the stack.
+        with_large_stack(|| Ok(()))?
+    } else {
+        load(&body, target(&settings))
+    };
+    let mut output = io::stdout().lock();
+    serde_json::to_writer(&mut output, &Answer::from(outcome))?;
+    output.flush()
+}
+
+/// Gives up what the load does not need.
+fn restrict(header: &Header) -> io::Result<()> {
+    // The parent kills the child when its time has passed, but cannot do so if it ends first.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let parent = getppid().map(|parent| parent.as_raw_nonzero().get().cast_unsigned());
+    if parent != Some(header.parent) {
+        return Err(io::Error::other("the process that started this one has ended"));
+    }
+    let limit =
+        |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    limit(Resource::Core, 0)?;
+    limit(Resource::Fsize, OUTPUT_BYTES)?;
+    limit(Resource::Cpu, header.milliseconds.div_ceil(1000).max(1))?;
+    limit(Resource::As, header.memory)?;
+    Ok(())
+}
+
+fn load(body: &[u8], target: Box<dyn Target>) -> Result<(), EntityError> {
+    let config = ForwardingPipelineConfig::decode(body)
+        .map_err(|error| EntityError::invalid(error.to_string()))?;
+    let registry = Arc::new(PipelineRegistry::new());
+    Device::over(target, 0, DeviceOptions::default(), registry).preload(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_has_the_settings_of_its_parent() {
+        let compile = CompileLimits::default().with_type_depth(3).expect("it is possible");
+        let time = Duration::from_millis(1500);
+        let limits = LoadLimits { compile, time, memory: 7, state: 8 };
+        let v1model = V1ModelSettings { drop_port: 9, priority_queues: 3 };
+        for path in [Path::Interpreter, Path::Compiled] {
+            let settings = Settings { limits, path, v1model };
+            let line = serde_json::to_string(&Header::new(&settings)).expect("plain numbers");
+            let header: Header = serde_json::from_str(&line).expect("it was just written");
+            assert_eq!(header.settings(), Ok(settings));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What became of a child process, as its parent tells the controller.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use entities::{Code, EntityError};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use crate::LoadLimits;
+
+/// What the Rust runtime writes when memory cannot be had.
+const NO_MEMORY: &str = "memory allocation of ";
+/// What the Rust runtime writes when a thread reaches the end of its stack.
+const STACK_OVERFLOW: &str = "has overflowed its stack";
+
+/// The outcome of a load as the child writes it.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Loaded,
+    Refused { code: i32, message: String },
+}
+
+impl From<Result<(), EntityError>> for Answer {
+    fn from(outcome: Result<(), EntityError>) -> Self {
+        match outcome {
+            Ok(()) => Self::Loaded,
+            Err(error) => {
+                Self::Refused { code: error.code() as i32, message: error.message().to_owned() }
+            }
+        }
+    }
+}
+
+impl From<Answer> for Result<(), EntityError> {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Loaded => Ok(()),
+            Answer::Refused { code, message } => {
+                Err(EntityError::new(Code::from_number(code), message))
+            }
+        }
+    }
+}
+
+/// How a child process ended, and what it wrote.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// Whether it was killed because its time had passed.
+    pub(crate) was_too_slow: bool,
+    pub(crate) output: Vec<u8>,
+    pub(crate) errors: Vec<u8>,
+}
+
+impl Ended {
+    /// Returns the outcome of the load, as far as it is one of the program and not of this machine.
+    pub(crate) fn outcome(&self, limits: &LoadLimits) -> Result<(), EntityError> {
+        if self.status.success()
+            && let Ok(answer) = serde_json::from_slice::<Answer>(&self.output)
+        {
+            return answer.into();
+        }
+        let signal = self.status.signal().and_then(Signal::from_named_raw);
+        let errors = String::from_utf8_lossy(&self.errors);
+        Err(match signal {
+            _ if self.was_too_slow => too_slow(limits.time),
+            Some(Signal::XCPU) => too_slow(limits.time),
+            _ if errors.contains(NO_MEMORY) => too_large(limits.memory),
+            // By the kernel, for want of memory.
+            Some(Signal::KILL) => too_large(limits.memory),
+            _ if errors.contains(STACK_OVERFLOW) => {
+                failed("the compiler overflowed its stack, which is a defect of it")
+            }
+            _ => {
+                let said = errors.lines().find(|line| !line.trim().is_empty());
+                let said = said.unwrap_or("without a word");
+                failed(&format!("the process that tries pipelines ended ({}): {said}", self.status))
+            }
+        })
+    }
+}
+
+fn too_slow(limit: Duration) -> EntityError {
+    let seconds = limit.as_secs_f64();
+    EntityError::exhausted(format!(
+        "The pipeline was not loaded within {seconds} s (--push-seconds). The pipeline that runs is \
+         unchanged."
+    ))
+}
+
+fn too_large(limit: u64) -> EntityError {
+    EntityError::exhausted(format!(
+        "To load the pipeline takes more than {limit} bytes of memory (--push-memory). The pipeline \
+         that runs is unchanged."
+    ))
+}
+
+fn failed(reason: &str) -> EntityError {
+    let message =
+        format!("The pipeline was not loaded: {reason}. The pipeline that runs is unchanged.");
+    EntityError::new(Code::Internal, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(raw_status: i32, output: &str, errors: &str) -> Ended {
+        let status = ExitStatus::from_raw(raw_status);
+        let (output, errors) = (output.into(), errors.into());
+        Ended { status, was_too_slow: false, output, errors }
+    }
+
+    #[test]
+    fn an_answer_is_handed_on() {
+        for outcome in [Ok(()), Err(EntityError::exists("a"))] {
+            let text = serde_json::to_string(&Answer::from(outcome.clone())).expect("plain");
+            assert_eq!(ended(0, &text, "").outcome(&LoadLimits::default()), outcome);
+        }
+    }
+
+    /// A raw status is a signal, or an exit status times 256.
+    #[test]
+    fn each_end_without_an_answer_has_a_code_and_a_reason() {
+        let abort = Signal::ABORT.as_raw();
+        let cases = [
+            (ended(Signal::XCPU.as_raw(), "", ""), Code::ResourceExhausted, "--push-seconds"),
+            (ended(Signal::KILL.as_raw(), "", ""), Code::ResourceExhausted, "--push-memory"),
+            (
+                ended(abort, "", "memory allocation of 16 bytes failed\n"),
+                Code::ResourceExhausted,
+                "--push-memory",
+            ),
+            (
+                ended(abort, "", "\nthread 'load' (7) has overflowed its stack\n"),
+                Code::Internal,
+                "overflowed its stack",
+            ),
+            (ended(abort, "", "\nthread 'load' panicked at x.rs:1:\n"), Code::Internal, "panicked"),
+            (ended(1 << 8, "{", ""), Code::Internal, "exit status: 1"),
+            // Success without an answer is none.
+            (ended(0, "{", ""), Code::Internal, "exit status: 0"),
+        ];
+        for (ended, code, reason) in cases {
+            let error = ended.outcome(&LoadLimits::default()).expect_err("no answer");
+            assert_eq!(error.code(), code, "{ended:?}");
+            assert!(error.message().contains(reason), "{}", error.message());
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The parent's side: a child process for each pipeline that was not tried before.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Seek, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use entities::{Code, EntityError};
+use p4runtime::proto::v1::ForwardingPipelineConfig;
+use p4runtime::session::Rehearsal;
+use prost::Message;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::Settings;
+use crate::child::Header;
+use crate::outcome::Ended;
+
+/// The number of outcomes that are remembered.
+const REMEMBERED: usize = 16;
+
+/// The time in which a child that has nothing to load must answer.
+const START_TIME: Duration = Duration::from_secs(10);
+
+/// A program that calls [`serve`](crate::serve) when it is started with these arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executable {
+    /// The file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Executable {
+    /// Returns the program that runs, whatever became of its file, with these arguments.
+    #[must_use]
+    pub fn own(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        let arguments = arguments.into_iter().map(Into::into).collect();
+        Self { program: "/proc/self/exe".into(), arguments }
+    }
+}
+
+/// No child process can be started that loads pipelines.
+#[derive(Debug, thiserror::Error)]
+#[error("no process can be started that tries the pipelines of controllers: {0}")]
+pub struct RehearsalError(String);
+
+/// Tries pipelines in child processes, one at a time. A pipeline that was tried is remembered.
+#[derive(Debug)]
+pub struct Rehearsals {
+    executable: Executable,
+    settings: Settings,
+    key: [RandomState; 2],
+    known: Mutex<VecDeque<(u128, Result<(), EntityError>)>>,
+}
+
+impl Rehearsals {
+    /// Returns a place for rehearsals with these settings, once a child has shown that it can be
+    /// started.
+    ///
+    /// # Errors
+    /// If a child cannot be started, or does not answer.
+    pub fn new(executable: Executable, settings: Settings) -> Result<Self, RehearsalError> {
+        let (key, known) = (Default::default(), Mutex::default());
+        let this = Self { executable, settings, key, known };
+        let ended = this.run(&[], START_TIME).map_err(|error| RehearsalError(error.to_string()))?;
+        let limits = &this.settings.limits;
+        ended.outcome(limits).map_err(|error| RehearsalError(error.message().to_owned()))?;
+        Ok(this)
+    }
+
+    /// Returns the settings with which pipelines are tried.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Runs a child until it ends or its time has passed.
+    fn run(&self, body: &[u8], time: Duration) -> io::Result<Ended> {
+        let mut input = in_memory("pipeline")?;
+        serde_json::to_writer(&mut input, &Header::new(&self.settings))?;
+        input.write_all(b"\n")?;
+        input.write_all(body)?;
+        input.rewind()?;
+        let (mut output, mut errors) = (in_memory("outcome")?, in_memory("errors")?);
+        let child = Command::new(&self.executable.program)
+            .args(&self.executable.arguments)
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::from(input))
+            .stdout(Stdio::from(output.try_clone()?))
+            .stderr(Stdio::from(errors.try_clone()?))
+            .spawn()?;
+        let (status, was_too_slow) = Running(child).wait(time)?;
+        Ok(Ended { status, was_too_slow, output: whole(&mut output)?, errors: whole(&mut errors)? })
+    }
+}
+
+impl Rehearsal for Rehearsals {
+    fn rehearse(&self, config: &ForwardingPipelineConfig) -> Result<(), EntityError> {
+        let without_cookie = ForwardingPipelineConfig { cookie: None, ..config.clone() };
+        let bytes = without_cookie.encode_to_vec();
+        let [high, low] = self.key.each_ref().map(|key| u128::from(key.hash_one(&bytes)));
+        let digest = high << 64 | low;
+        // Held until the child has ended, so that there is one child, and one tries a pipeline
+        // that many devices get.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, outcome)) = known.iter().find(|(tried, _)| *tried == digest) {
+            return outcome.clone();
+        }
+        let limits = &self.settings.limits;
+        let ended = self.run(&bytes, limits.time).map_err(|error| {
+            let message = format!("No process can be started that tries the pipeline: {error}");
+            EntityError::new(Code::Unavailable, message)
+        })?;
+        let outcome = ended.outcome(limits);
+        // A failure may be one of this machine, which had no time or memory to spare.
+        let is_final = match &outcome {
+            Ok(()) => true,
+            Err(error) => !matches!(error.code(), Code::ResourceExhausted | Code::Internal),
+        };
+        if is_final {
+            known.truncate(REMEMBERED - 1);
+            known.push_front((digest, outcome.clone()));
+        }
+        outcome
+    }
+}
+
+/// A child process, which is killed when this is dropped.
+struct Running(Child);
+
+impl Running {
+    /// Waits until the child ends, or kills it when `time` has passed. Returns its status and whether
+    /// it was killed.
+    fn wait(mut self, time: Duration) -> io::Result<(ExitStatus, bool)> {
+        let end = Instant::now() + time;
+        let child = pidfd_open(Pid::from_child(&self.0), PidfdFlags::empty())?;
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok((status, false));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.0.kill()?;
+                return Ok((self.0.wait()?, true));
+            }
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&left)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails if it has ended, which is as well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A file that exists in memory alone, so that neither side waits for the other.
+fn in_memory(name: &str) -> io::Result<File> {
+    Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
+}
+
+/// Returns the content of a file that another process wrote.
+fn whole(file: &mut File) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}

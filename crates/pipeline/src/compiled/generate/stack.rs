@@ -1,0 +1,126 @@
+//! The stack that generated code needs: the longest path over its calls, by the sizes of frames.
+
+use super::failed;
+use crate::error::CompileError;
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::ExternalName;
+use cranelift_module::FuncId;
+use std::collections::HashMap;
+
+/// The stack in bytes of a thread that processes packets.
+pub const WORKER_STACK_BYTES: usize = 8 << 20;
+
+/// The most of it that generated code may take. The rest is for the callers of the code, and for
+/// the functions of the host that it calls.
+const MOST: u64 = WORKER_STACK_BYTES as u64 / 2;
+
+/// The bytes of the return address and the frame pointer, which are not part of the layout.
+const LINKAGE_BYTES: u64 = 16;
+
+/// A function with the stack that it takes, and the functions that it may call.
+#[derive(Debug)]
+struct Frame {
+    bytes: u64,
+    calls: Vec<FuncId>,
+}
+
+/// Returns the most bytes of stack that the functions take, whichever of them is called.
+///
+/// # Errors
+/// If they take more than a worker has to give.
+pub(super) fn needed(functions: &[(FuncId, Context)]) -> Result<u64, CompileError> {
+    let frames = functions.iter().map(|(id, context)| (*id, frame(context))).collect();
+    within(&frames, MOST)
+}
+
+fn within(frames: &HashMap<FuncId, Frame>, most: u64) -> Result<u64, CompileError> {
+    let bytes = deepest(frames)?;
+    if bytes > most {
+        return Err(CompileError::Stack { bytes, most });
+    }
+    Ok(bytes)
+}
+
+fn frame(context: &Context) -> Frame {
+    let layout = context.compiled_code().and_then(|code| code.buffer.frame_layout());
+    let bytes = layout.map_or(0, |layout| u64::from(layout.frame_to_fp_offset));
+    let named = context.func.params.user_named_funcs();
+    let calls = context.func.dfg.ext_funcs.values().filter_map(|function| match function.name {
+        ExternalName::User(name) => named.get(name).map(|name| FuncId::from_u32(name.index)),
+        _ => None,
+    });
+    Frame { bytes: bytes + LINKAGE_BYTES, calls: calls.collect() }
+}
+
+/// Returns the bytes of the longest path. Functions of the host are not among the frames.
+fn deepest(frames: &HashMap<FuncId, Frame>) -> Result<u64, CompileError> {
+    // By function, the bytes from its frame on; `None` while its calls are visited.
+    let mut paths: HashMap<FuncId, Option<u64>> = HashMap::new();
+    // With a list of what is to be visited in place of recursion, since calls may nest deeply.
+    let mut open: Vec<(FuncId, &Frame, bool)> =
+        frames.iter().map(|(id, frame)| (*id, frame, false)).collect();
+    while let Some((id, frame, are_calls_visited)) = open.pop() {
+        if are_calls_visited {
+            let below = frame.calls.iter().filter_map(|call| paths.get(call).copied().flatten());
+            let below = below.max().unwrap_or(0);
+            paths.insert(id, Some(frame.bytes.saturating_add(below)));
+            continue;
+        }
+        match paths.get(&id) {
+            Some(Some(_)) => continue,
+            Some(None) => return Err(failed("generated code calls itself")),
+            None => {}
+        }
+        paths.insert(id, None);
+        open.push((id, frame, true));
+        let calls = frame.calls.iter().filter(|call| !matches!(paths.get(call), Some(Some(_))));
+        open.extend(calls.filter_map(|call| Some((*call, frames.get(call)?, false))));
+    }
+    Ok(paths.into_values().flatten().max().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(functions: &[(u32, u64, &[u32])]) -> HashMap<FuncId, Frame> {
+        let frame = |(id, bytes, calls): &(u32, u64, &[u32])| {
+            let calls = calls.iter().map(|call| FuncId::from_u32(*call)).collect();
+            (FuncId::from_u32(*id), Frame { bytes: *bytes, calls })
+        };
+        functions.iter().map(frame).collect()
+    }
+
+    #[test]
+    fn the_longest_path_counts_and_not_the_sum() {
+        // 9 is a function of the host. 3 is reached by two ways.
+        let functions: [(u32, u64, &[u32]); 4] =
+            [(0, 10, &[1, 2]), (1, 100, &[3, 9]), (2, 50, &[3, 3]), (3, 1000, &[])];
+        assert_eq!(deepest(&frames(&functions)).ok(), Some(1110));
+        assert_eq!(deepest(&frames(&[])).ok(), Some(0));
+    }
+
+    #[test]
+    fn a_long_chain_needs_no_stack_here() {
+        let mut chain = HashMap::new();
+        for id in 0..100_000 {
+            let calls = vec![FuncId::from_u32(id + 1)];
+            chain.insert(FuncId::from_u32(id), Frame { bytes: 2, calls });
+        }
+        assert_eq!(deepest(&chain).ok(), Some(200_000));
+    }
+
+    #[test]
+    fn more_than_the_most_is_refused_with_both_numbers() {
+        let functions: [(u32, u64, &[u32]); 2] = [(0, 10, &[1]), (1, 5, &[])];
+        assert_eq!(within(&frames(&functions), 15).ok(), Some(15));
+        let error = within(&frames(&functions), 14).expect_err("a byte too many").to_string();
+        assert!(error.contains("15 bytes") && error.contains("14"), "{error}");
+    }
+
+    #[test]
+    fn code_that_calls_itself_has_no_longest_path() {
+        let functions: [(u32, u64, &[u32]); 2] = [(0, 1, &[1]), (1, 1, &[0])];
+        assert!(deepest(&frames(&functions)).is_err());
+    }
+}

@@ -1,0 +1,181 @@
+//! The flags that bound what the pipelines of controllers may take.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use ir::CompileLimits;
+use softswitch::{Isolation, LoadLimits, Pushes};
+
+/// The hidden verb that loads a pipeline for a switch.
+pub(crate) const LOAD: &str = "load";
+
+const HEADING: &str = "Pushed pipelines";
+
+/// The limits on a pipeline that a controller pushes, and the place where it is loaded.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PushArguments {
+    /// Where a pushed pipeline is loaded: in a process of its own first, or not
+    ///
+    /// Where a pushed pipeline is loaded. With process, a child process loads it first, and the switch only if
+    /// that succeeds. A program that exhausts memory, time or stack, or meets a defect of the compiler, then ends
+    /// the child alone, and packets and other controllers notice nothing. A push takes twice as long. With thread,
+    /// there is no child: --push-memory has no effect, and such a program may end the switch.
+    #[arg(long, value_enum, default_value_t = Place::Process, value_name = "PLACE", help_heading = HEADING)]
+    push_isolation: Place,
+
+    /// The longest time in seconds that a push may take to be loaded
+    ///
+    /// The longest time in seconds that a push may take to be loaded, in the process that tries it and then in the
+    /// switch. Other clients are served meanwhile.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u32).range(1..=86_400),
+        help_heading = HEADING
+    )]
+    push_seconds: u32,
+
+    /// The most address space of the process that tries a push
+    ///
+    /// The most address space of the process that tries a push, in bytes, or with K, M or G for powers of 1,024.
+    /// Some 600M are taken by the process itself, most of them for its stacks.
+    #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = bytes, help_heading = HEADING)]
+    push_memory: u64,
+
+    /// The most levels of a type in a pushed program
+    #[arg(long, value_name = "NUMBER", default_value_t = CompileLimits::default().type_depth,
+        value_parser = type_depth, help_heading = HEADING)]
+    push_type_depth: u32,
+
+    /// The most calls inside one another in a pushed program
+    #[arg(long, value_name = "NUMBER", default_value_t = CompileLimits::default().call_depth,
+        value_parser = call_depth, help_heading = HEADING)]
+    push_call_depth: u32,
+
+    /// The most parts of a type in a pushed program: fields, elements, and their parts
+    #[arg(long, value_name = "NUMBER", default_value_t = CompileLimits::default().parts,
+        value_parser = parts, help_heading = HEADING)]
+    push_parts: u64,
+
+    /// The most memory of the registers and counters of a pipeline
+    ///
+    /// The most memory of the arrays of registers and counters of a pipeline, in bytes, or with K, M or G for powers
+    /// of 1,024. Entries, and arrays of more than 2^24 elements, take memory as they are used and are not counted.
+    /// Holds for the program at the start as well.
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, help_heading = HEADING)]
+    pipeline_memory: u64,
+}
+
+/// The place where a pushed pipeline is loaded first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Place {
+    /// A process of its own.
+    Process,
+    /// A thread of the switch.
+    Thread,
+}
+
+impl PushArguments {
+    /// Returns what the switch is to do with pushes.
+    pub(crate) fn pushes(&self) -> Result<Pushes, ir::LimitError> {
+        let compile = CompileLimits::default()
+            .with_type_depth(self.push_type_depth)?
+            .with_call_depth(self.push_call_depth)?
+            .with_parts(self.push_parts)?;
+        let limits = LoadLimits {
+            compile,
+            time: Duration::from_secs(self.push_seconds.into()),
+            memory: self.push_memory,
+            state: self.pipeline_memory,
+        };
+        let isolation = match self.push_isolation {
+            Place::Process => Isolation::Process(super::loader()),
+            Place::Thread => Isolation::Thread,
+        };
+        Ok(Pushes { limits, isolation })
+    }
+}
+
+fn type_depth(text: &str) -> Result<u32, String> {
+    let limits = CompileLimits::default().with_type_depth(number(text)?);
+    limits.map(|limits| limits.type_depth).map_err(|error| error.to_string())
+}
+
+fn call_depth(text: &str) -> Result<u32, String> {
+    let limits = CompileLimits::default().with_call_depth(number(text)?);
+    limits.map(|limits| limits.call_depth).map_err(|error| error.to_string())
+}
+
+fn parts(text: &str) -> Result<u64, String> {
+    let limits = CompileLimits::default().with_parts(number(text)?);
+    limits.map(|limits| limits.parts).map_err(|error| error.to_string())
+}
+
+fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: std::num::ParseIntError| error.to_string())
+}
+
+/// Reads a number of bytes, such as `1500`, `64K`, `512M` or `2G`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number = number::<u64>(digits)?;
+    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| format!("{text} is no possible number of bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Command, FromArgMatches};
+
+    fn pushes(line: &str) -> Result<Pushes, String> {
+        let command = PushArguments::augment_args(Command::new("switch"));
+        let words = std::iter::once("switch").chain(line.split_whitespace());
+        let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
+        let arguments = PushArguments::from_arg_matches(&matches).expect("clap has checked them");
+        arguments.pushes().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_flags_the_limits_are_those_of_the_library_and_a_process_tries_pushes() {
+        let pushes = pushes("").expect("nothing is wrong");
+        assert_eq!(pushes.limits, LoadLimits::default());
+        let Isolation::Process(executable) = pushes.isolation else { panic!("{pushes:?}") };
+        assert_eq!(executable, super::super::loader());
+    }
+
+    #[test]
+    fn every_flag_sets_its_limit() {
+        let line = "--push-type-depth 3 --push-call-depth 4 --push-parts 5 --push-seconds 6 \
+                    --push-memory 7M --pipeline-memory 8K --push-isolation thread";
+        let pushes = pushes(line).expect("nothing is wrong");
+        let LoadLimits { compile, time, memory, state } = pushes.limits;
+        assert_eq!((compile.type_depth, compile.call_depth, compile.parts), (3, 4, 5));
+        assert_eq!((time, memory, state), (Duration::from_secs(6), 7 << 20, 8 << 10));
+        assert!(matches!(pushes.isolation, Isolation::Thread));
+    }
+
+    #[test]
+    fn what_no_limit_can_be_is_refused_with_the_flag() {
+        for line in [
+            "--push-type-depth 0",
+            "--push-call-depth 1000000",
+            "--push-parts 0",
+            "--push-seconds 0",
+            "--push-memory 0",
+            "--push-memory 2T",
+            "--push-memory 99999999999G",
+            "--pipeline-memory G",
+        ] {
+            let refused = pushes(line).expect_err(line);
+            let flag = line.split(' ').next().expect("it has one");
+            assert!(refused.contains(flag), "{refused}");
+        }
+    }
+}
