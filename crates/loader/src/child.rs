@@ -23,8 +23,8 @@ use crate::{LoadLimits, Settings};
 const OUTPUT_BYTES: u64 = 1 << 20;
 
 /// The first line of standard input: all that the child has to know of its parent. The pipeline
-/// follows as a `ForwardingPipelineConfig`. Nothing follows if the parent only wants to know whether
-/// a child can be started.
+/// follows as a `ForwardingPipelineConfig`. Nothing follows if the parent only checks that a child
+/// can be started.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
     parent: u32,
@@ -75,8 +75,8 @@ impl Header {
 }
 
 /// Serves as the child process that an [`Executable`](crate::Executable) names: loads one pipeline
-/// on what `target` returns for the settings, writes the outcome to standard output, and returns the
-/// exit status. The process must do nothing else.
+/// on the target that `target` makes for the settings, writes the outcome to standard output, and
+/// returns the exit status. The process must do nothing else.
 pub fn serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> ExitCode {
     match try_serve(target) {
         Ok(()) => ExitCode::SUCCESS,
@@ -107,7 +107,7 @@ fn try_serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> io::Result<()
     output.flush()
 }
 
-/// Gives up what the load does not need.
+/// Limits the process, and lets it end with its parent.
 fn restrict(header: &Header) -> io::Result<()> {
     // The parent kills the child when its time has passed, but cannot do so if it ends first.
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -115,6 +115,8 @@ fn restrict(header: &Header) -> io::Result<()> {
     if parent != Some(header.parent) {
         return Err(io::Error::other("the process that started this one has ended"));
     }
+    // Where the host runs out of memory, the kernel is to end this process and not the switch.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let limit =
         |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     limit(Resource::Core, 0)?;

@@ -1,4 +1,4 @@
-//! How a switch loads the pipelines that controllers push, so that none of them harms it.
+//! Loads the pipelines that controllers push to a switch, so that none of them harms it.
 //!
 //! A pushed program is foreign input to a compiler. Three things protect the switch from it:
 //!
@@ -21,7 +21,7 @@ mod rehearsal;
 use std::time::Duration;
 
 use ir::CompileLimits;
-use p4lang::device_config::from_device_config;
+use p4lang::device_config::from_device_config_within;
 use p4runtime::session::DeviceOptions;
 use pipeline::{InterpreterTarget, Path, V1ModelSettings};
 
@@ -65,7 +65,7 @@ pub enum Isolation {
     Process(Executable),
 }
 
-/// How a switch loads the pipelines that controllers push.
+/// The treatment of the pipelines that controllers push.
 #[derive(Clone, Debug, Default)]
 pub struct Pushes {
     /// The most that it may take.
@@ -74,12 +74,12 @@ pub struct Pushes {
     pub isolation: Isolation,
 }
 
-/// How the pipelines of a device are loaded.
+/// The settings with which the pipelines of a device are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The most that it may take.
     pub limits: LoadLimits,
-    /// How packets go through programs.
+    /// The way of packets through programs.
     pub path: Path,
     /// The settings that hold for programs of v1model.
     pub v1model: V1ModelSettings,
@@ -96,7 +96,9 @@ impl Settings {
     /// Returns a switch without pipeline on which pipelines are loaded with these settings.
     #[must_use]
     pub fn target(&self) -> InterpreterTarget {
-        InterpreterTarget::new(Box::new(from_device_config))
+        let compile = self.limits.compile;
+        let compile = move |config: &[u8]| from_device_config_within(config, &compile);
+        InterpreterTarget::new(Box::new(compile))
             .on(self.path)
             .with_v1model(self.v1model)
             .with_state_limit(self.limits.state)

@@ -1,4 +1,4 @@
-//! What became of a child process, as its parent tells the controller.
+//! The outcome of a child process, as its parent reports it to the controller.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoadLimits;
 
-/// What the Rust runtime writes when memory cannot be had.
+/// The words of the Rust runtime when memory cannot be had.
 const NO_MEMORY: &str = "memory allocation of ";
-/// What the Rust runtime writes when a thread reaches the end of its stack.
+/// The words of the Rust runtime when a thread reaches the end of its stack.
 const STACK_OVERFLOW: &str = "has overflowed its stack";
 
 /// The outcome of a load as the child writes it.
@@ -44,7 +44,7 @@ impl From<Answer> for Result<(), EntityError> {
     }
 }
 
-/// How a child process ended, and what it wrote.
+/// The end of a child process, and what it wrote.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,

@@ -136,8 +136,8 @@ impl Rehearsal for Rehearsals {
 struct Running(Child);
 
 impl Running {
-    /// Waits until the child ends, or kills it when `time` has passed. Returns its status and whether
-    /// it was killed.
+    /// Waits until the child ends, or kills it when `time` has passed. Returns its status, and
+    /// whether it was killed.
     fn wait(mut self, time: Duration) -> io::Result<(ExitStatus, bool)> {
         let end = Instant::now() + time;
         let child = pidfd_open(Pid::from_child(&self.0), PidfdFlags::empty())?;

@@ -33,9 +33,9 @@ use prost_types::Any;
 
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
-    log::{Durable, StateVisitor, WriteLog, Written},
     config::Begun,
     loading::{LoadedPipeline, PipelineLoad, Rehearsal},
+    log::{Durable, StateVisitor, WriteLog, Written},
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},
 };

@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         Some(("device", arguments)) => device::run(arguments),
         Some(("manual", arguments)) => manual::run(arguments),
         Some(("stf", arguments)) => stf::run(arguments),
+        Some(("load", _)) => Ok(switch::load()),
         Some(("switch", arguments)) => switch::run(arguments),
         Some(("tables", arguments)) => tables::run(arguments),
         _ => Ok(ExitCode::from(2)),
@@ -131,6 +132,7 @@ fn command() -> Command {
         .subcommand(device::command())
         .subcommand(stf::command())
         .subcommand(switch::command())
+        .subcommand(switch::load_command())
         .subcommand(tables::command())
         .subcommand(manual::command())
 }

@@ -62,6 +62,7 @@ pub(crate) fn preprocessor(matches: &ArgMatches) -> Options {
             .collect(),
         defines: words("define"),
         undefines: words("undefine"),
+        ..Options::default()
     }
 }
 

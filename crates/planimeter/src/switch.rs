@@ -3,6 +3,7 @@
 mod arguments;
 mod devices;
 mod limits;
+mod pushes;
 mod top;
 
 use std::fs::File;
@@ -12,13 +13,16 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::ArgMatches;
+use clap::{ArgMatches, Command, FromArgMatches};
 use packetio::interface::{Interface, LinkWatch};
-use softswitch::{DeviceState, Gap, Log, Options, ServerTls, StartError, Switch, Verbosity};
+use softswitch::{
+    DeviceState, Executable, Gap, Log, Options, ServerTls, StartError, Switch, Verbosity,
+};
 
 use crate::failure::Failure;
 use crate::interrupt;
 use devices::{Common, Planned};
+use pushes::PushArguments;
 use top::Top;
 
 pub(crate) use arguments::command;
@@ -65,6 +69,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         limits: limits::limits(matches)?,
         log: log(matches)?,
         segments: arguments::segments(matches),
+        pushes: PushArguments::from_arg_matches(matches)
+            .map_err(Failure::input)?
+            .pushes()
+            .map_err(Failure::input)?,
     };
     let (metrics, thrift) = (options.metrics, options.thrift);
     let switch = Switch::start(options, configs).map_err(|error| match error {
@@ -87,6 +95,21 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     watch_over(&switch, &planned, watch, top.map(|top| (top, ready)), &stop);
     switch.state().iter().for_each(|device| say(&summary(device)));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The hidden verb that a switch starts in a process of its own, to try a pipeline there.
+pub(crate) fn load_command() -> Command {
+    Command::new(pushes::LOAD).hide(true).about("Load a pipeline for a switch, which starts this")
+}
+
+/// Returns this program as the process that tries a pipeline.
+pub(crate) fn loader() -> Executable {
+    Executable::own([pushes::LOAD])
+}
+
+/// Loads a pipeline for the process that has started this one.
+pub(crate) fn load() -> ExitCode {
+    ::loader::serve(|settings| Box::new(settings.target()))
 }
 
 /// Copies what is intact of a file of `--state` into another one, and lists what is lost.

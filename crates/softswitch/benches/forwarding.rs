@@ -239,6 +239,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         limits: softswitch::SwitchLimits::default(),
         log: Log::off(),
         segments: Segments::default(),
+        pushes: softswitch::Pushes::default(),
     };
     let switch = Switch::start(options, vec![device]).expect("it starts");
     let done = || (switch.state()[0].packets.received, threads::ran("worker-0"));

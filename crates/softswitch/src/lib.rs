@@ -30,6 +30,7 @@ mod worker;
 pub use device::{Activity, DeviceConfig};
 pub use journal::{Gap, OpenError, RepairError, RepairReport};
 pub use limits::SwitchLimits;
+pub use loader::{Executable, Isolation, LoadLimits, Pushes};
 pub use log::{Log, Verbosity};
 pub use p4runtime::server::{Limits, ServerTls, TlsError};
 pub use pipeline::{Path, V1ModelSettings};

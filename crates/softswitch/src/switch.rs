@@ -10,14 +10,14 @@ use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::state_log::StateLog;
 use crate::worker::{Lane, Worker};
 use journal::OpenError;
-use p4lang::device_config::from_device_config;
+use loader::{Isolation, Pushes, RehearsalError, Rehearsals, Settings};
 use p4runtime::gnmi::PortSource;
 use p4runtime::packet_io::TextMetadata;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::EntityError;
 use packetio::Port;
-use pipeline::{InterpreterTarget, PacketCounts, TableUsage};
+use pipeline::{PacketCounts, TableUsage, WORKER_STACK_BYTES};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct Options {
     pub log: Log,
     /// Whether TCP segments may leave in one piece.
     pub segments: Segments,
+    /// How the pipelines are loaded that controllers push.
+    pub pushes: Pushes,
 }
 
 /// The treatment of TCP segments that the kernel hands over in one piece.
@@ -106,6 +108,9 @@ pub enum StartError {
         /// How many workers there are.
         workers: usize,
     },
+    /// Pipelines of controllers cannot be tried in a process of their own.
+    #[error("{0}; if that cannot be mended, --push-isolation thread does without it")]
+    Rehearsal(#[from] RehearsalError),
     /// What was kept cannot be used.
     #[error(transparent)]
     State(#[from] OpenError),
@@ -165,7 +170,9 @@ impl Switch {
     /// # Errors
     /// If something that it was given cannot be used; nothing runs then.
     pub fn start(options: Options, devices: Vec<DeviceConfig>) -> Result<Self, StartError> {
-        let Options { address, tls, workers, metrics, thrift, limits, log, segments } = options;
+        let Options { address, tls, workers, metrics, thrift, limits, log, segments, pushes } =
+            options;
+        let mut loading = Loading { pushes, rehearsals: Vec::new() };
         let workers = workers.max(1);
         let log = Arc::new(log);
         let (listener, address) = listen(address)?;
@@ -180,7 +187,8 @@ impl Switch {
             for (port, opened) in std::mem::take(&mut config.ports) {
                 ports.push((config.id, port, opened));
             }
-            running.push(Running::new(config, index, &mailboxes, &limits, Arc::clone(&log))?);
+            let log = Arc::clone(&log);
+            running.push(Running::new(config, index, &mailboxes, &limits, log, &mut loading)?);
         }
         let server_options = ServerOptions {
             tls,
@@ -229,8 +237,9 @@ impl Switch {
         // When all ports are there: a packet that came by one would find no other to leave by.
         for (number, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker-{number}"));
-            // Programs nest, and the interpreter with them.
-            switch.workers.push(thread.stack_size(8 << 20).spawn(move || worker.run())?);
+            // Programs nest, and with them the interpreter and the calls of machine code.
+            let thread = thread.stack_size(WORKER_STACK_BYTES);
+            switch.workers.push(thread.spawn(move || worker.run())?);
         }
         Ok(switch)
     }
@@ -322,6 +331,33 @@ fn preload(device: &mut Device, config: &mut DeviceConfig) -> Result<(), StartEr
     config.pipeline.take().map_or(Ok(()), |pipeline| device.preload(pipeline).map_err(refused))
 }
 
+/// How pipelines are loaded, with the places for rehearsals that devices share.
+struct Loading {
+    pushes: Pushes,
+    rehearsals: Vec<Arc<Rehearsals>>,
+}
+
+impl Loading {
+    fn settings(&self, config: &DeviceConfig) -> Settings {
+        let (path, v1model) = (config.path, config.v1model);
+        Settings { limits: self.pushes.limits, path, v1model }
+    }
+
+    /// Returns the place where pipelines are tried first, if there is to be one.
+    fn rehearsals(
+        &mut self,
+        settings: Settings,
+    ) -> Result<Option<Arc<Rehearsals>>, RehearsalError> {
+        let Isolation::Process(executable) = &self.pushes.isolation else { return Ok(None) };
+        if let Some(known) = self.rehearsals.iter().find(|known| *known.settings() == settings) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let rehearsals = Arc::new(Rehearsals::new(executable.clone(), settings)?);
+        self.rehearsals.push(Arc::clone(&rehearsals));
+        Ok(Some(rehearsals))
+    }
+}
+
 impl Running {
     fn new(
         mut config: DeviceConfig,
@@ -329,23 +365,25 @@ impl Running {
         mailboxes: &[Arc<Mailbox>],
         limits: &SwitchLimits,
         log: Arc<Log>,
+        loading: &mut Loading,
     ) -> Result<Self, StartError> {
         let mailbox =
             mailboxes.first().map(Arc::clone).ok_or_else(|| io::Error::other("no worker"))?;
         let id = config.id;
         let started = p4runtime::server::now();
-        let target = InterpreterTarget::new(Box::new(from_device_config));
-        let target = target
-            .starting_at(started)
-            .on(config.path)
-            .with_v1model(config.v1model)
-            .with_searched_entries(limits.searched_entries);
+        let settings = loading.settings(&config);
+        let target = settings.target().starting_at(started);
+        let target = target.with_searched_entries(limits.searched_entries);
         let plane = target.ports();
         let registry = Arc::new(PipelineRegistry::new());
         let text_metadata = TextMetadata::Refuse;
         let metadata = limits.metadata;
         let options = DeviceOptions { text_metadata, metadata, ..DeviceOptions::default() };
+        let options = settings.device_options(options);
         let mut device = Device::over(Box::new(target), id, options, registry);
+        if let Some(rehearsals) = loading.rehearsals(settings)? {
+            device.set_rehearsal(rehearsals);
+        }
         let kept = config.state.take().map(|path| Restored::read(&path, &log)).transpose()?;
         let (restored, journal) = kept.unzip();
         let restored =

@@ -95,6 +95,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         limits: softswitch::SwitchLimits::default(),
         log: Log::off(),
         segments: Segments::default(),
+        pushes: softswitch::Pushes::default(),
     };
     Switch::start(options, vec![device]).expect("it starts")
 }

@@ -22,7 +22,7 @@ use crate::{
 /// The number of pipelines that are loaded at a time in this process. The others wait.
 static LOADS: Semaphore = Semaphore::const_new(4);
 
-/// Begins a request at once. The future carries it out, also if its client gives up meanwhile.
+/// Begins a request at once. The future carries it out, also if its client leaves meanwhile.
 pub(super) fn set_pipeline(
     device: DeviceHandle,
     request: SetForwardingPipelineConfigRequest,
@@ -71,12 +71,12 @@ async fn loaded(load: PipelineLoad) -> Result<LoadedPipeline, EntityError> {
     let started = thread.spawn(move || {
         let rehearsed = load.rehearse();
         let loaded = rehearsed.and_then(|()| {
-            // Fails only if nobody waits any more.
+            // Fails only if the server has stopped.
             let _ = begin.send(());
             load.run()
         });
         drop(permit);
-        // If nobody waits any more, the pipeline is dropped here.
+        // If the server has stopped, or the time has passed, the pipeline is dropped here.
         let _ = end.send(loaded);
     });
     started.map_err(|error| {

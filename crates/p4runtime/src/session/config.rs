@@ -54,7 +54,7 @@ struct Sender {
     election_id: Option<v1::Uint128>,
 }
 
-/// What became of a SetForwardingPipelineConfig request at once.
+/// The state of a SetForwardingPipelineConfig request once it was begun.
 #[derive(Debug)]
 pub enum Begun {
     /// It was carried out.
@@ -396,8 +396,8 @@ fn reconcile(
     each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse))
 }
 
-/// Calls `visit` with what restores all that was written to `from`, whose own entities are `initial`,
-/// in an order in which every entity finds those that it refers to.
+/// Calls `visit` with the updates that restore all that was written to `from`, whose own entities
+/// are `initial`, in an order in which every entity finds those that it refers to.
 fn each_written(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,

@@ -1,4 +1,4 @@
-//! The entities that a pipeline has of itself, told apart from those that were written.
+//! The entities that a pipeline has of itself, as distinct from those that were written.
 
 use std::{
     collections::HashSet,

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use probe::config::Resolved;
+use loader::{Rehearsals, Settings};
+use p4runtime::session::Rehearsal;
+use probe::config::{Protocol, Resolved};
 use probe::outcome::Completion;
 use probe::rfc8456::outcome::BenchmarkResult;
 use probe::rfc8456::{BenchmarkWatcher, Tests};
@@ -17,6 +19,7 @@ use crate::failure::{Failure, INTERRUPTED, OUT_OF_REACH};
 use crate::interrupt;
 use crate::output::{self, layout};
 use crate::progress::Progress;
+use crate::switch;
 
 /// Runs the tests, and leaves a run directory.
 pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure> {
@@ -26,10 +29,12 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
         .map_err(Failure::input)?;
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
+    let mut notes = resolved.notes.clone();
+    let rehearsal = rehearsal(config.protocol, &mut notes);
     let context = RunContext {
         command: began::command_line(),
         configuration: resolved.values(),
-        notes: resolved.notes.clone(),
+        notes,
         ports: None,
         live: live.clone(),
         interrupt: interrupt.clone(),
@@ -41,7 +46,7 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
         name: &name,
         trials: 0,
     };
-    let outcome = probe::rfc8456::run(config, tests, context, &mut watcher);
+    let outcome = probe::rfc8456::run(config, tests, context, rehearsal, &mut watcher);
     drop(watcher);
     let result = outcome.map_err(|error| match interrupt.load(Ordering::Relaxed) {
         true => Failure::Interrupted,
@@ -58,6 +63,22 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
         Completion::Failed { .. } | Completion::Partial { .. } => ExitCode::from(1),
         Completion::Complete => ExitCode::SUCCESS,
     })
+}
+
+/// Returns the place where pipelines are tried that the controller pushes, if it pushes any. Where no
+/// process can be started, the pipelines are loaded without a trial, and a note says so.
+fn rehearsal(protocol: Protocol, notes: &mut Vec<String>) -> Option<Arc<dyn Rehearsal>> {
+    if protocol != Protocol::P4Runtime {
+        return None;
+    }
+    match Rehearsals::new(switch::loader(), Settings::default()) {
+        Ok(rehearsals) => Some(Arc::new(rehearsals)),
+        Err(error) => {
+            notes
+                .push(format!("pipelines of the controller are compiled in this process: {error}"));
+            None
+        }
+    }
 }
 
 /// Shows progress and keeps what was measured so far on disk.

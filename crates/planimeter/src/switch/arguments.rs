@@ -4,10 +4,11 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, value_parser};
 
 use super::devices::PortName;
 use super::limits::LimitArguments;
+use super::pushes::PushArguments;
 use softswitch::V1ModelSettings;
 
 use crate::failure::Failure;
@@ -163,7 +164,7 @@ pub(crate) fn command() -> Command {
                 .hide(true)
                 .help("End when this process, which must be the parent, ends"),
         );
-    LimitArguments::augment_args(command)
+    PushArguments::augment_args(LimitArguments::augment_args(command))
 }
 
 fn device_arguments() -> [Arg; 14] {

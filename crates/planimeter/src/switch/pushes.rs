@@ -14,19 +14,20 @@ const HEADING: &str = "Pushed pipelines";
 /// The limits on a pipeline that a controller pushes, and the place where it is loaded.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PushArguments {
-    /// Where a pushed pipeline is loaded: in a process of its own first, or not
+    /// Whether a process of its own loads a pushed pipeline first
     ///
-    /// Where a pushed pipeline is loaded. With process, a child process loads it first, and the switch only if
-    /// that succeeds. A program that exhausts memory, time or stack, or meets a defect of the compiler, then ends
-    /// the child alone, and packets and other controllers notice nothing. A push takes twice as long. With thread,
-    /// there is no child: --push-memory has no effect, and such a program may end the switch.
+    /// The place where a pushed pipeline is loaded. With process, a child process loads it first,
+    /// and the switch only if that succeeds. A program that exhausts memory, time or stack, or meets
+    /// a defect of the compiler, then ends the child alone, and packets and other controllers notice
+    /// nothing. A push takes twice as long. With thread, there is no child: --push-memory has no
+    /// effect, and such a program may end the switch.
     #[arg(long, value_enum, default_value_t = Place::Process, value_name = "PLACE", help_heading = HEADING)]
     push_isolation: Place,
 
     /// The longest time in seconds that a push may take to be loaded
     ///
-    /// The longest time in seconds that a push may take to be loaded, in the process that tries it and then in the
-    /// switch. Other clients are served meanwhile.
+    /// The longest time in seconds that a push may take to be loaded, in the process that tries it
+    /// and then in the switch. Other clients are served meanwhile.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -38,8 +39,8 @@ pub(crate) struct PushArguments {
 
     /// The most address space of the process that tries a push
     ///
-    /// The most address space of the process that tries a push, in bytes, or with K, M or G for powers of 1,024.
-    /// Some 600M are taken by the process itself, most of them for its stacks.
+    /// The most address space of the process that tries a push, in bytes, or with K, M or G for
+    /// powers of 1,024. The process itself, with its stacks, takes a few hundred M of it.
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = bytes, help_heading = HEADING)]
     push_memory: u64,
 
@@ -60,9 +61,9 @@ pub(crate) struct PushArguments {
 
     /// The most memory of the registers and counters of a pipeline
     ///
-    /// The most memory of the arrays of registers and counters of a pipeline, in bytes, or with K, M or G for powers
-    /// of 1,024. Entries, and arrays of more than 2^24 elements, take memory as they are used and are not counted.
-    /// Holds for the program at the start as well.
+    /// The most memory of the arrays of registers and counters of a pipeline, in bytes, or with K, M
+    /// or G for powers of 1,024. Entries, and arrays of more than 2^24 elements, take memory as they
+    /// are used and are not counted. The program at the start is held to this limit as well.
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, help_heading = HEADING)]
     pipeline_memory: u64,
 }

@@ -1,8 +1,10 @@
 //! A whole run: every test that is wanted, and its trials.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use p4runtime::session::Rehearsal;
 use provenance::Began;
 
 use super::bench::{Measured, Reach};
@@ -36,7 +38,8 @@ pub trait BenchmarkWatcher {
     fn trial_ended(&mut self, result: &BenchmarkResult);
 }
 
-/// Runs the tests.
+/// Runs the tests. A pipeline that the controller pushes to P4Runtime switches is tried in `rehearsal`
+/// first, if there is such a place.
 ///
 /// # Errors
 ///
@@ -46,6 +49,7 @@ pub fn run(
     config: &Config,
     tests: Tests,
     mut context: RunContext,
+    rehearsal: Option<Arc<dyn Rehearsal>>,
     watcher: &mut dyn BenchmarkWatcher,
 ) -> Result<BenchmarkResult, RunError> {
     host::raise_file_limit();
@@ -69,6 +73,7 @@ pub fn run(
         began,
         config,
         context,
+        rehearsal,
         watcher,
         trials: 0,
         was_reached: false,
@@ -86,6 +91,7 @@ pub fn run(
 struct Runner<'a> {
     config: &'a Config,
     context: RunContext,
+    rehearsal: Option<Arc<dyn Rehearsal>>,
     watcher: &'a mut dyn BenchmarkWatcher,
     began: Began,
     result: BenchmarkResult,
@@ -222,14 +228,15 @@ impl Runner<'_> {
         let trial = u64::from(self.trials);
         let setting = Setting { test, switches, seed, trial, disturbance };
         let (config, interrupt) = (self.config, &*self.context.interrupt);
+        let rehearsal = self.rehearsal.as_ref();
         let Some(onos) = Onos::of(config).filter(|_| config.controller.onos_forget) else {
-            return trial::run(config, setting, interrupt, None);
+            return trial::run(config, setting, interrupt, rehearsal, None);
         };
         let mut of_trial = config.clone();
         of_trial.switches.count = switches;
         // What ONOS is told of it forgets first, with what it remembers of the trial before.
         let announce = || announce(&of_trial, interrupt).map(drop);
-        let measured = trial::run(config, setting, interrupt, Some(&announce));
+        let measured = trial::run(config, setting, interrupt, rehearsal, Some(&announce));
         let failure = onos.forget(&of_trial);
         self.result.notes.extend(failure.filter(|text| !self.result.notes.contains(text)));
         measured

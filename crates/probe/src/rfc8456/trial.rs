@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use ::p4runtime::session::Rehearsal;
+
 use super::Test;
 use super::bench::{Bench, Measured, Preparation, Procedure};
 use super::edge::{
@@ -44,6 +46,7 @@ pub(super) fn run(
     config: &Config,
     setting: Setting,
     interrupt: &AtomicBool,
+    rehearsal: Option<&Arc<dyn Rehearsal>>,
     announce: Option<Announce<'_>>,
 ) -> Result<Measured, RunError> {
     let plan = Plan::new(config, setting)?;
@@ -73,7 +76,7 @@ pub(super) fn run(
             }
             Ok(edge.run().map_err(|error| failed(&error))?)
         }
-        Protocol::P4Runtime => over_p4runtime(&plan, procedure, company, announce),
+        Protocol::P4Runtime => over_p4runtime(&plan, procedure, company, rehearsal, announce),
     }
 }
 
@@ -81,6 +84,7 @@ fn over_p4runtime(
     plan: &Plan,
     procedure: Box<dyn Procedure>,
     company: Company<'_>,
+    rehearsal: Option<&Arc<dyn Rehearsal>>,
     announce: Option<Announce<'_>>,
 ) -> Result<Measured, RunError> {
     let failed = |error: &dyn std::fmt::Display| TrialError::Engine(error.to_string());
@@ -88,6 +92,7 @@ fn over_p4runtime(
         config: &plan.config,
         registry: Arc::default(),
         programs: Programs::default(),
+        rehearsal: rehearsal.cloned(),
         preloaded: p4runtime::preloaded(&plan.config).map_err(|error| failed(&error))?,
         bypass: plan.tables == FlowTables::Bypass,
     };

@@ -214,8 +214,9 @@ fn the_tests_of_rfc_8456_have_onos_forget_the_switches() {
         ];
         let resolved = resolved(&settings);
         let PlanKind::Rfc8456(tests) = resolved.config.plan.kind else { panic!("another plan") };
-        let result = probe::rfc8456::run(&resolved.config, tests, context(&resolved), &mut Nobody)
-            .expect("a result");
+        let result =
+            probe::rfc8456::run(&resolved.config, tests, context(&resolved), None, &mut Nobody)
+                .expect("a result");
         assert_eq!(result.completion, Completion::Complete, "{result:?}");
         let time = result.tests[0].value.as_ref().expect("a time").mean;
         assert!((0.005..0.05).contains(&time), "{time}");

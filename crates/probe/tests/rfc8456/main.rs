@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use controllers::application::Application;
 use controllers::openflow::{Controller, Options, Part};
+use p4runtime::session::Rehearsal;
 use probe::config::{Origin, PlanKind, Settings};
 use probe::outcome::Completion;
 use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};
@@ -43,6 +44,14 @@ fn run(settings: &[(&str, &str)]) -> BenchmarkResult {
 }
 
 fn run_watched(settings: &[(&str, &str)], watcher: &mut dyn BenchmarkWatcher) -> BenchmarkResult {
+    run_rehearsed(settings, None, watcher)
+}
+
+fn run_rehearsed(
+    settings: &[(&str, &str)],
+    rehearsal: Option<Arc<dyn Rehearsal>>,
+    watcher: &mut dyn BenchmarkWatcher,
+) -> BenchmarkResult {
     let mut all = Settings::new();
     for (key, value) in SHORT.iter().chain(settings) {
         all.set(key, value, Origin::Flag);
@@ -57,7 +66,7 @@ fn run_watched(settings: &[(&str, &str)], watcher: &mut dyn BenchmarkWatcher) ->
         live: Arc::new(Live::default()),
         interrupt: Arc::default(),
     };
-    probe::rfc8456::run(&resolved.config, tests, context, watcher)
+    probe::rfc8456::run(&resolved.config, tests, context, rehearsal, watcher)
         .unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -1,15 +1,19 @@
 //! The tests over P4Runtime: switches run the program that the controller pushes, and it dials them.
 
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use controllers::application::Application;
 use controllers::p4runtime::{Controller, ElectionId, Options, Target};
+use entities::EntityError;
+use p4runtime::proto::v1;
+use p4runtime::session::Rehearsal;
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::BenchmarkResult;
 
-use super::{figure, mean, of, run};
+use super::{Nobody, figure, mean, of, run_rehearsed};
 
 /// Switches of the largest trial; see `super::SHORT`.
 const SWITCHES: u16 = 12;
@@ -42,9 +46,44 @@ fn controller(first_port: u16, election_id: u128, stands_by: bool) -> Controller
 }
 
 fn run_against(first_port: u16, settings: &[(&str, &str)]) -> BenchmarkResult {
+    run_rehearsed_against(first_port, settings, None)
+}
+
+fn run_rehearsed_against(
+    first_port: u16,
+    settings: &[(&str, &str)],
+    rehearsal: Option<Arc<dyn Rehearsal>>,
+) -> BenchmarkResult {
     let first = first_port.to_string();
     let own = [("protocol", "p4runtime"), ("p4runtime.first-port", first.as_str())];
-    run(&[&own[..], settings].concat())
+    run_rehearsed(&[&own[..], settings].concat(), rehearsal, &mut Nobody)
+}
+
+/// A place where every pipeline fails.
+#[derive(Debug)]
+struct Failing;
+
+impl Rehearsal for Failing {
+    fn rehearse(&self, _: &v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
+        Err(EntityError::exhausted("it took all memory"))
+    }
+}
+
+#[test]
+fn a_program_that_fails_its_rehearsal_is_not_compiled_here() {
+    let first_port = free_ports();
+    let controller = controller(first_port, 1, false);
+    let stop = AtomicBool::new(false);
+    let settings = [("plan.kind", "rfc8456:5.1.4"), ("timing.connect-timeout", "1s")];
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| controller.run(&stop).expect("it ran"));
+        let result = run_rehearsed_against(first_port, &settings, Some(Arc::new(Failing)));
+        stop.store(true, Ordering::Relaxed);
+        result
+    });
+    let outcome = of(&result, Test::ReactivePathTime);
+    let remark = outcome.trials.first().and_then(|trial| trial.remark.as_deref());
+    assert!(remark.is_some_and(|remark| remark.contains("took all memory")), "{outcome:?}");
 }
 
 /// Runs with a controller beside it.

@@ -92,6 +92,7 @@ impl Network {
                 limits: softswitch::SwitchLimits::default(),
                 log: Log::off(),
                 segments,
+                pushes: softswitch::Pushes::default(),
             };
             Switch::start(options, vec![device]).expect("it starts")
         })

@@ -192,6 +192,7 @@ pub(crate) fn options() -> Options {
         limits: softswitch::SwitchLimits::default(),
         log: Log::off(),
         segments: Segments::default(),
+        pushes: softswitch::Pushes::default(),
     }
 }
 

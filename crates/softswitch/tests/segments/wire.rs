@@ -158,6 +158,7 @@ impl Given<'_> {
             limits: softswitch::SwitchLimits::default(),
             log: Log::off(),
             segments,
+            pushes: softswitch::Pushes::default(),
         };
         let switch = Switch::start(options, vec![device]).expect("it starts");
         let started = Instant::now();

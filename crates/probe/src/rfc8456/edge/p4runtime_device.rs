@@ -1,5 +1,6 @@
 //! A P4Runtime switch of the emulated network: packets run the program that the controller pushed.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use p4lang::device_config::from_device_config;
 use p4runtime::gnmi::{Port, PortSource, Watchers};
 use p4runtime::proto::v1;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata, now as wall_clock};
-use p4runtime::session::{Device as Session, Pipeline, PipelineRegistry};
+use p4runtime::session::{Device as Session, Pipeline, PipelineRegistry, Rehearsal};
 use pipeline::{InterpreterTarget, Output};
 
 use crate::config::{Config, DeviceAddress};
@@ -49,10 +50,35 @@ pub(crate) struct Kind<'a> {
     pub(crate) config: &'a Config,
     pub(crate) registry: Arc<PipelineRegistry>,
     pub(crate) programs: Programs,
+    /// Where a pipeline of the controller is tried first.
+    pub(crate) rehearsal: Option<Arc<dyn Rehearsal>>,
     /// What they have from the start.
     pub(crate) preloaded: Option<v1::ForwardingPipelineConfig>,
     /// Every packet goes to the controller, and no program is run.
     pub(crate) bypass: bool,
+}
+
+/// A rehearsal whose refusals are events of a switch.
+struct Reported {
+    inner: Arc<dyn Rehearsal>,
+    index: u32,
+    events: Arc<Events>,
+}
+
+impl fmt::Debug for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reported").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl Rehearsal for Reported {
+    fn rehearse(&self, config: &v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
+        let outcome = self.inner.rehearse(config);
+        if let Err(error) = &outcome {
+            self.events.tell(self.index, Told::Refused(error.message().to_owned()));
+        }
+        outcome
+    }
 }
 
 /// A switch.
@@ -109,6 +135,9 @@ impl P4RuntimeDevice {
                 (session, Some(plane))
             }
         };
+        if let (Some(inner), Some(_)) = (kind.rehearsal.clone(), &plane) {
+            session.set_rehearsal(Arc::new(Reported { inner, index, events: events.clone() }));
+        }
         if let Some(config) = &kind.preloaded {
             session.preload(config.clone())?;
         }
