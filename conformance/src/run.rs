@@ -137,7 +137,7 @@ pub fn rfc8456(settings: &[(&str, &str)]) -> BenchmarkResult {
         live: Arc::new(Live::default()),
         interrupt: Arc::new(AtomicBool::new(false)),
     };
-    match probe::rfc8456::run(&resolved.config, tests, context, &mut Nobody) {
+    match probe::rfc8456::run(&resolved.config, tests, context, None, &mut Nobody) {
         Ok(result) => result,
         Err(error) => panic!("the run failed: {error}"),
     }

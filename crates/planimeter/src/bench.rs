@@ -3,7 +3,7 @@
 mod arguments;
 mod point;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,6 @@ use ::tables::machine;
 use ::throughput::ports::Io;
 use ::throughput::run::Case;
 use ::throughput::traffic::{TrafficError, Wanted};
-use clap::ArgMatches;
 use ir::{Program, with_large_stack};
 use p4lang::compile_text;
 use p4lang::preprocess::MemoryFiles;
@@ -26,7 +25,7 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, layout};
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
-pub(crate) use arguments::command;
+pub(crate) use arguments::Arguments;
 pub(crate) use point::made;
 use point::{Audience, Subject, Traffic};
 
@@ -43,20 +42,19 @@ const METRICS: [Metric; 6] = [
     ("wrong", Unit::Count),
 ];
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let settings = arguments::settings(matches)?;
-    let thresholds = threshold::all(matches, &METRICS)?;
-    let (name, mut program) = program(matches)?;
-    crate::storage::choose(&mut program, matches)?;
-    let methods = arguments::methods(matches)?.unwrap_or_default();
-    let io = matches.get_one::<Io>("io").copied().unwrap_or_default();
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let settings = arguments.settings()?;
+    let (name, mut program) = program(arguments)?;
+    arguments.stored.choose(&mut program)?;
+    let methods = arguments.traffic.methods();
+    let io = arguments.effort.io.unwrap_or_default();
     let subject = Subject { methods, io, program };
-    let traffics = traffics(matches)?;
+    let traffics = traffics(arguments)?;
     let mut crew = Crew::join()?;
     let interrupt = interrupt::flag();
-    let directory = crew.leads().then(|| output::directory(matches, "bench")).transpose()?;
+    let directory = crew.leads().then(|| arguments.output.directory()).transpose()?;
     let began = began::now();
-    let audience = Audience::new(matches.get_flag("quiet") || !crew.leads(), &interrupt);
+    let audience = Audience::new(arguments.output.quiet || !crew.leads(), &interrupt);
     let items = Items {
         names: traffics.iter().map(Traffic::name).collect(),
         basis: format!("{:?} {settings:?} {:?} {traffics:?}", subject.program, subject.io),
@@ -82,7 +80,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::Interrupted);
     }
     let provenance = Provenance { shares: found.shares, ..began.provenance() };
-    let broken = broken(&points, &thresholds);
+    let broken = broken(&points, &arguments.output.threshold);
     let run = throughput::Run {
         program: &name,
         points: &points,
@@ -93,7 +91,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let json = || throughput::to_json(&run);
     let text = || throughput::table(&run, layout()) + &shares::text(&provenance, layout());
     let write = |directory: &RunDirectory| directory.write_throughput(&run);
-    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
+    output::leave(&directory, arguments.output.json, json, text, write)?;
     if interrupt.load(Ordering::Relaxed) {
         eprintln!("planimeter: interrupted; what was measured until then is above");
         return crew.leave(INTERRUPTED);
@@ -153,11 +151,12 @@ fn value(metric: &str, case: &Case) -> Option<f64> {
 }
 
 /// The program and what it is called.
-fn program(matches: &ArgMatches) -> Result<(String, Program), Failure> {
-    if let Some(path) = matches.get_one::<PathBuf>("program") {
-        return Ok((path.display().to_string(), program::load(path, matches)?));
+fn program(arguments: &Arguments) -> Result<(String, Program), Failure> {
+    let sources = &arguments.stored.sources;
+    match &arguments.program {
+        Some(path) => Ok((path.display().to_string(), program::load(path, sources)?)),
+        None => paper(&sources.preprocessor()),
     }
-    paper(&program::preprocessor(matches))
 }
 
 /// The program of the paper's evaluation.
@@ -171,14 +170,13 @@ pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Pr
     Ok((name.to_owned(), program))
 }
 
-fn traffics(matches: &ArgMatches) -> Result<Vec<Traffic>, Failure> {
-    if let Some(path) = matches.get_one::<PathBuf>("traffic") {
+fn traffics(arguments: &Arguments) -> Result<Vec<Traffic>, Failure> {
+    if let Some(path) = &arguments.traffic.traffic {
         return Ok(vec![Traffic::Given(packets(path)?)]);
     }
-    let packet_size = arguments::packet_size(matches);
-    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(1);
+    let (packet_size, seed) = (arguments.traffic.packet_size(), arguments.seed());
     let made = |flows| Traffic::Made(Wanted { flows, packet_size, seed });
-    Ok(arguments::entries(matches)?.into_iter().map(made).collect())
+    Ok(arguments.traffic.entries()?.into_iter().map(made).collect())
 }
 
 fn packets(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {

@@ -5,31 +5,29 @@ mod sweep;
 mod thresholds;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use calculus::network::format::Variation;
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Assessed, FlowId, Format, Load, Network, ServerBound,
     Settings, Untried, format,
 };
 use calculus::{Extended, Rational, mppg};
-use clap::ArgMatches;
 use provenance::{Provenance, Share};
 use report::bounds::{Bounds, Run, curves, table, to_csv, to_json};
-use report::{RunDirectory, shares};
+use report::shares;
 use serde::{Deserialize, Serialize};
 
 use crate::began;
 use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
-use crate::output::{self, layout};
+use crate::output::layout;
 use crate::progress;
-pub(crate) use arguments::command;
+pub(crate) use arguments::Arguments;
 
 /// Flows for which runs are looked for: each takes from milliseconds to a second.
 const RUNS: usize = 100;
@@ -38,9 +36,9 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// Parts of the flows for each of several ranks, so that those with hard ones do not have all of them.
 const PARTS: usize = 4;
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let began = began::now();
-    let file = arguments::file(matches)?;
+    let file = &arguments.file;
     let text = input::read_text(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -56,22 +54,21 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     })?;
     let in_file =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
-    let settings = arguments::settings(matches);
-    let conditions = thresholds::conditions(matches)?;
-    if let Some(variation) = matches.get_one::<Variation>("vary") {
-        return sweep::run(matches, &began, variation, (file, &text, format), &settings, crew);
+    let settings = arguments.settings();
+    if let Some(variation) = &arguments.vary {
+        return sweep::run(arguments, &began, variation, (file, &text, format), &settings, crew);
     }
     let network = format::read(&text, format).map_err(|error| in_file(&error))?;
-    let network = arguments::network(matches, network).map_err(|error| in_file(&error))?;
-    let analyses = arguments::analyses(matches, arguments::default_analysis(matches, &network));
-    let flows = arguments::flows(matches, &network)?;
+    let network = arguments.network(network).map_err(|error| in_file(&error))?;
+    let analyses = arguments.analyses(&network);
+    let flows = arguments.flows(&network)?;
     let interrupt = interrupt::flag();
     let analyser = Analyser::new(&network, settings.clone()).stopped_by(Arc::clone(&interrupt));
-    let analyser = match matches.get_flag("derivation") {
+    let analyser = match arguments.derivation {
         true => analyser,
         false => analyser.explaining(report::bounds::EXPLAINED),
     };
-    let with_runs = with_runs(matches, &flows);
+    let with_runs = with_runs(arguments, &flows);
     // Parts rather than flows, so that flows of one part are bounded on all cores.
     let size = flows.len().div_ceil(crew.size() * if crew.is_alone() { 1 } else { PARTS });
     let parts: Vec<&[FlowId]> = flows.chunks(size.max(1)).collect();
@@ -102,12 +99,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (network, flows_found) = (&network, &assessed);
     let figures =
         thresholds::Figures { network, flows: flows_found, servers: &servers, loads: &loads };
-    let thresholds = thresholds::judge(&conditions, &figures);
+    let thresholds = thresholds::judge(&arguments.threshold, &figures);
     let bounds = Bounds {
         thresholds: &thresholds,
         untried: untried(&analyser, &analyses, &flows),
         rounded: rounded || analyser.has_rounded(),
-        ..bounds_of(matches, network, (&analyses, &settings), flows_found, (&servers, &loads))
+        ..bounds_of(arguments, network, (&analyses, &settings), flows_found, (&servers, &loads))
     };
     let mut provenance = Provenance { shares: found.shares, ..began.provenance() };
     let is_stopped = interrupt.load(Ordering::Relaxed);
@@ -122,19 +119,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
     }
     let run = Run { bounds: &bounds, provenance: &provenance };
-    if matches.get_flag("json") {
+    if arguments.json {
         print!("{}", to_json(&run));
-    } else if matches.get_flag("csv") {
+    } else if arguments.csv {
         print!("{}", to_csv(&bounds));
     } else {
         print!("{}{}", table(&bounds, layout()), shares::text(&provenance, layout()));
     }
-    if let Some(folder) = matches.get_one::<PathBuf>("plot") {
+    if let Some(folder) = &arguments.plot {
         plot(&bounds, folder)?;
     }
-    if let Some(folder) = matches.get_one::<PathBuf>("output") {
-        let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;
-        let directory = directory.for_papers(output::papers_of(matches));
+    if let Some(directory) = arguments.directory()? {
         directory.write_bounds(&run).map_err(Failure::run)?;
         eprintln!("Report: {}", directory.path().join("report.html").display());
     }
@@ -158,7 +153,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return crew.leave(1);
     }
     let incomplete = provenance.missing().is_some();
-    let failed = verdict(&bounds, matches.get_flag("allow-unbounded"));
+    let failed = verdict(&bounds, arguments.allow_unbounded);
     crew.leave(u8::from(failed || incomplete))
 }
 
@@ -198,7 +193,7 @@ fn flow_names(network: &Network, flows: &[FlowId]) -> String {
 
 /// What was found, in the units that were asked for.
 fn bounds_of<'a>(
-    matches: &ArgMatches,
+    arguments: &Arguments,
     network: &'a Network,
     (analyses, settings): (&'a [Analysis], &'a Settings),
     flows: &'a [Vec<Assessed>],
@@ -211,18 +206,18 @@ fn bounds_of<'a>(
         flows,
         servers,
         loads,
-        time_unit: arguments::time_unit(matches).unwrap_or_else(|| network.time_unit().clone()),
-        data_unit: arguments::data_unit(matches).unwrap_or_else(|| network.data_unit().clone()),
+        time_unit: arguments.time_unit(network),
+        data_unit: arguments.data_unit(network),
         thresholds: &[],
-        derivations: matches.get_flag("derivation"),
+        derivations: arguments.derivation,
         untried: Vec::new(),
         rounded: false,
     }
 }
 
 /// Whether runs are to be looked for.
-fn with_runs(matches: &ArgMatches, flows: &[FlowId]) -> bool {
-    let asked = !matches.get_flag("no-simulation");
+fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
+    let asked = !arguments.no_simulation;
     let with_runs = asked && flows.len() <= RUNS;
     if asked && !with_runs {
         eprintln!(

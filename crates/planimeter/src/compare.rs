@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::Parser;
 use report::RunDirectory;
 use report::compare::{Agreement, Comparison, judge, outcomes, table, to_json};
 use report::results::{Recorded, read};
@@ -11,8 +11,9 @@ use statistics::{Condition, Unit};
 
 use crate::began;
 use crate::failure::Failure;
-use crate::output::{self, layout};
+use crate::output::{self, ForPapers, layout};
 use crate::report::name_of;
+use crate::words::one_of;
 
 const LONG_ABOUT: &str = "\
 Hold results against each other: of probe, tables, bench, device verify, bound, demo or reproduce.
@@ -40,39 +41,45 @@ Examples:
   On another machine than the baseline's:
     planimeter compare runs/laptop --baseline runs/server --despite machine";
 
-/// The verb with its flags.
-pub(crate) fn command() -> Command {
-    Command::new("compare")
-        .about("Hold results of any verb against each other, with confidence; a gate for CI")
-        .long_about(LONG_ABOUT)
-        .after_long_help(EXAMPLES)
-        .max_term_width(100)
-        .args([
-            output::runs(),
-            Arg::new("baseline")
-                .long("baseline")
-                .short('b')
-                .value_name("RUN")
-                .help("What the others are held against [the first RUN]")
-                .value_parser(value_parser!(PathBuf)),
-            output::threshold("A condition that must hold, such as 'rtt.p50 < +10%'"),
-            Arg::new("despite")
-                .long("despite")
-                .value_name("WHAT")
-                .action(ArgAction::Append)
-                .value_parser(["configuration", "machine"])
-                .help("Compare although this differs"),
-            output::output("Where report.html, figures, result.json and differences.csv go [runs/<time>-compare]"),
-            output::json_flag(),
-        ])
-        .args(output::papers())
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "compare",
+    about = "Hold results of any verb against each other, with confidence; a gate for CI",
+    long_about = LONG_ABOUT,
+    after_long_help = EXAMPLES,
+    max_term_width = 100
+)]
+pub(crate) struct Arguments {
+    /// Run directory, or a result.json
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// What the others are held against [the first RUN]
+    #[arg(long, short, value_name = "RUN")]
+    baseline: Option<PathBuf>,
+    /// A condition that must hold, such as 'rtt.p50 < +10%'
+    // Which metrics there are is known when the results are.
+    #[arg(long, short, value_name = "CONDITION")]
+    threshold: Vec<String>,
+    /// Compare although this differs
+    #[arg(long, value_name = "WHAT", value_parser = one_of([
+        ("configuration", Agreement::Configuration),
+        ("machine", Agreement::Machine),
+    ]))]
+    despite: Vec<Agreement>,
+    /// Where report.html, figures, result.json and differences.csv go [runs/<time>-compare]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// Print result.json in place of the tables
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    papers: ForPapers,
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let began = began::now();
-    let baseline = matches.get_one::<PathBuf>("baseline");
-    let runs = matches.get_many::<PathBuf>("runs").unwrap_or_default();
-    let paths: Vec<&PathBuf> = baseline.into_iter().chain(runs).collect();
+    let paths: Vec<&PathBuf> = arguments.baseline.iter().chain(&arguments.runs).collect();
     let [_, _, ..] = paths.as_slice() else {
         return Err(Failure::input(
             "one result alone has nothing to be held against; name another, or a --baseline",
@@ -83,26 +90,19 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .zip(names(&paths))
         .map(|(path, name)| open(path, &name))
         .collect::<Result<Vec<_>, _>>()?;
-    let conditions = conditions(matches, &results)?;
-    let despite: Vec<Agreement> = matches
-        .get_many::<String>("despite")
-        .unwrap_or_default()
-        .map(|word| match word.as_str() {
-            "machine" => Agreement::Machine,
-            _ => Agreement::Configuration,
-        })
-        .collect();
-    let Some(comparison) = Comparison::new(&results, &despite).map_err(Failure::input)? else {
+    let conditions = conditions(&arguments.threshold, &results)?;
+    let Some(comparison) = Comparison::new(&results, &arguments.despite).map_err(Failure::input)?
+    else {
         return Err(Failure::input("there is nothing to compare"));
     };
     let judged = judge(&comparison, &conditions);
-    let directory = output::directory(matches, "compare")?;
+    let directory = output::directory(arguments.output.as_deref(), "compare", arguments.papers)?;
     let provenance = began.provenance();
     let json = || to_json(&comparison, &judged, &provenance);
     let text = || table(&comparison, &judged, layout()) + &outcomes(&judged, layout());
     let write =
         |directory: &RunDirectory| directory.write_comparison(&comparison, &judged, &provenance);
-    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
+    output::leave(&directory, arguments.json, json, text, write)?;
     Ok(ExitCode::from(u8::from(judged.iter().any(|outcome| !outcome.held))))
 }
 
@@ -123,16 +123,16 @@ fn open(path: &Path, name: &str) -> Result<Recorded, Failure> {
 }
 
 /// Conditions on the metrics that the results have.
-fn conditions(matches: &ArgMatches, results: &[Recorded]) -> Result<Vec<Condition>, Failure> {
+fn conditions(given: &[String], results: &[Recorded]) -> Result<Vec<Condition>, Failure> {
     let mut metrics: Vec<(&str, Unit)> = Vec::new();
     for figure in results.iter().flat_map(|result| &result.figures) {
         if !metrics.iter().any(|(name, _)| *name == figure.metric) {
             metrics.push((&figure.metric, figure.unit));
         }
     }
-    let given = matches.get_many::<String>("threshold").unwrap_or_default();
     let parse = |text: &String| Condition::parse(text, metrics.iter().copied(), true);
     given
+        .iter()
         .map(|text| parse(text).map_err(|error| Failure::input(format!("--threshold {error}"))))
         .collect()
 }

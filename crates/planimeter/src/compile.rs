@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Parser, ValueEnum, ValueHint};
 use ir::Program;
 use ir::with_large_stack;
 use p4lang::explain;
@@ -19,7 +19,7 @@ use p4runtime::p4info::text;
 
 use crate::failure::Failure;
 use crate::output::layout;
-use crate::program::{self, architecture};
+use crate::program::{self, Sources, architecture};
 
 const WIDTH: usize = 100;
 const ABOUT: &str = "Check a P4 program; emit P4Info and the IR";
@@ -69,60 +69,65 @@ Examples:
 
 Exit status: 0 the program is right; 2 it is not, or a file cannot be read or written.";
 
-pub(crate) fn command() -> Command {
-    Command::new("compile")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
-        .max_term_width(WIDTH)
-        .after_long_help(format!("{OUTPUTS}\n\n{EXAMPLES}"))
-        .arg(
-            Arg::new("program")
-                .value_name("PROGRAM")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("P4_16 source, BMv2 JSON, or what --ir wrote as JSON"),
-        )
-        .args(program::arguments())
-        .arg(file("p4info", "Write the P4Info"))
-        .arg(file("entries", "Write the entries in the source as a P4Runtime WriteRequest"))
-        .arg(file("ir", "Write the checked program"))
-        .arg(file("graph", "Draw parsers and controls, as .svg or .dot"))
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .value_parser(PossibleValuesParser::new(["text", "json", "binary"]))
-                .help(
-                    "Format of the files, instead of what their endings say (--ir: text or json)",
-                ),
-        )
-        .arg(
-            Arg::new("explain")
-                .long("explain")
-                .action(ArgAction::SetTrue)
-                .help(
-                    "Print headers, parsers, tables, actions and externs as a tree, and what a packet costs on each way \
-                     through the program, in the parts of device models",
-                ),
-        )
-        .arg(
-            Arg::new("pp")
-                .long("pp")
-                .action(ArgAction::SetTrue)
-                .help("Print the program as P4, includes and macros resolved"),
-        )
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "compile",
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_long_help = format!("{OUTPUTS}\n\n{EXAMPLES}"),
+    max_term_width = WIDTH
+)]
+pub(crate) struct Arguments {
+    /// P4_16 source, BMv2 JSON, or what --ir wrote as JSON
+    #[arg(value_name = "PROGRAM")]
+    program: PathBuf,
+    #[command(flatten)]
+    sources: Sources,
+    /// Write the P4Info
+    #[arg(long, value_name = "FILE")]
+    p4info: Option<PathBuf>,
+    /// Write the entries in the source as a P4Runtime WriteRequest
+    #[arg(long, value_name = "FILE")]
+    entries: Option<PathBuf>,
+    /// Write the checked program
+    #[arg(long, value_name = "FILE")]
+    ir: Option<PathBuf>,
+    /// Draw parsers and controls, as .svg or .dot
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::AnyPath,
+        value_parser = PathBufValueParser::new().try_map(Drawing::to)
+    )]
+    graph: Option<Drawing>,
+    /// Format of the files, instead of what their endings say (--ir: text or json)
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Print headers, parsers, tables, actions and externs as a tree, and what a packet costs on each way through the
+    /// program, in the parts of device models
+    #[arg(long)]
+    explain: bool,
+    /// Print the program as P4, includes and macros resolved
+    #[arg(long)]
+    pp: bool,
 }
 
-fn file(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
+impl Arguments {
+    /// Returns the format of a file: that of `--format`, else what its ending says.
+    fn format_of(&self, path: &Path) -> Format {
+        let ending = || match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => Format::Json,
+            Some("binary" | "bin") => Format::Binary,
+            _ => Format::Text,
+        };
+        self.format.unwrap_or_else(ending)
+    }
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let path = matches
-        .get_one::<PathBuf>("program")
-        .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
-    let graph = matches.get_one::<PathBuf>("graph").map(Drawing::of).transpose()?;
-    let (program, sources) = program::load_with_sources(path, matches)?;
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let path = &arguments.program;
+    let (program, sources) = program::load_with_sources(path, &arguments.sources)?;
     let refused = |errors: &[P4InfoError]| refused(path, &program, &sources, errors);
     if !program::is_compiled(path) {
         let faults = p4info::faults(&program);
@@ -131,24 +136,24 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
     }
     let mut outputs = Vec::new();
-    if matches.get_flag("pp") {
-        outputs.push((PathBuf::from("-"), pretty(path, matches)?.into_bytes()));
+    if arguments.pp {
+        outputs.push((PathBuf::from("-"), pretty(path, &arguments.sources)?.into_bytes()));
     }
-    if matches.get_flag("explain") {
+    if arguments.explain {
         let tree = tree::wrapped(&explain::tree(&program), layout().width.clamp(80, 160));
         outputs.push((PathBuf::from("-"), format!("{tree}{}", paths::text(&program)).into_bytes()));
     }
     // All are made before the first is written, so that a refused program leaves no file behind.
-    if let Some(to) = matches.get_one::<PathBuf>("p4info") {
-        outputs.push((to.clone(), p4info_bytes(&program, format(matches, to), refused)?));
+    if let Some(to) = &arguments.p4info {
+        outputs.push((to.clone(), p4info_bytes(&program, arguments.format_of(to), refused)?));
     }
-    if let Some(to) = matches.get_one::<PathBuf>("entries") {
-        outputs.push((to.clone(), entries_bytes(&program, format(matches, to), refused)?));
+    if let Some(to) = &arguments.entries {
+        outputs.push((to.clone(), entries_bytes(&program, arguments.format_of(to), refused)?));
     }
-    if let Some(to) = matches.get_one::<PathBuf>("ir") {
-        outputs.push((to.clone(), ir_bytes(&program, format(matches, to))?));
+    if let Some(to) = &arguments.ir {
+        outputs.push((to.clone(), ir_bytes(&program, arguments.format_of(to))?));
     }
-    if let Some(drawing) = graph {
+    if let Some(drawing) = &arguments.graph {
         outputs.push((drawing.path.clone(), drawing.draw(&program).into_bytes()));
     }
     if outputs.is_empty() {
@@ -170,39 +175,26 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
     Text,
     Json,
     Binary,
 }
 
-fn format(matches: &ArgMatches, path: &Path) -> Format {
-    let named = matches.get_one::<String>("format").map(String::as_str);
-    match named.or_else(|| path.extension().and_then(|extension| extension.to_str())) {
-        Some("json") => Format::Json,
-        Some("binary" | "bin") => Format::Binary,
-        _ => Format::Text,
-    }
-}
-
 /// A graph to be drawn, its form known by its file's ending.
-struct Drawing<'m> {
-    path: &'m PathBuf,
+#[derive(Debug, Clone)]
+struct Drawing {
+    path: PathBuf,
     draw: fn(&[explain::Graph]) -> String,
 }
 
-impl<'m> Drawing<'m> {
-    fn of(path: &'m PathBuf) -> Result<Self, Failure> {
+impl Drawing {
+    fn to(path: PathBuf) -> Result<Self, &'static str> {
         let draw = match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => explain::svg,
             Some("dot" | "gv") => explain::dot,
-            _ => {
-                return Err(Failure::input(format!(
-                    "--graph {}: the name must end in .svg or .dot",
-                    path.display()
-                )));
-            }
+            _ => return Err("the name must end in .svg or .dot"),
         };
         Ok(Self { path, draw })
     }
@@ -258,11 +250,11 @@ fn refused(path: &Path, program: &Program, sources: &SourceMap, errors: &[P4Info
     Failure::input(format!("{name} has no P4Info"))
 }
 
-fn pretty(path: &Path, matches: &ArgMatches) -> Result<String, Failure> {
+fn pretty(path: &Path, flags: &Sources) -> Result<String, Failure> {
     if program::is_compiled(path) {
         return Err(Failure::input("--pp prints P4 source, not what was made of it"));
     }
-    let mut options = program::preprocessor(matches);
+    let mut options = flags.preprocessor();
     with_large_stack(|| {
         let compiled = p4lang::compile_file(path, &options, &DiskFiles)?;
         options.defines.extend(compiled.pna_version.map(str::to_owned));

@@ -4,44 +4,62 @@ mod arguments;
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use clap::ArgMatches;
+use clap::{ArgMatches, FromArgMatches};
 use controllers::application::Application;
 use controllers::p4runtime::Target;
 use controllers::{Counters, Journal, heartbeat, onos, openflow, p4runtime};
 
 use crate::failure::Failure;
 use crate::{given, interrupt};
-pub(crate) use arguments::command;
+pub(crate) use arguments::Arguments;
+use arguments::Protocol;
 
 /// Flags that OpenFlow controllers alone have.
 const OPENFLOW_ALONE: [&str; 6] =
     ["listen", "openflow-version", "miss-send-len", "prepared", "beat", "standby-of"];
+/// Flags that P4Runtime controllers alone have.
+const P4RUNTIME_ALONE: [&str; 9] = [
+    "election-id",
+    "standby",
+    "flood-ports",
+    "gather",
+    "answer-after",
+    "read-pipeline-per-packet",
+    "service-time",
+    "device-config",
+    "tls-server-name",
+];
 /// Spacing of the figures on standard error with --verbose.
 const REPORT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    if let Some(parent) = matches.get_one::<u32>("parent")
-        && !ends_with(*parent)
-    {
+    let arguments = &Arguments::from_arg_matches(matches).map_err(Failure::input)?;
+    if arguments.parent.is_some_and(|parent| !ends_with(parent)) {
         return Ok(ExitCode::SUCCESS);
     }
-    let switches_named =
-        ["device", "devices", "first-port"].into_iter().find(|name| given(matches, name));
-    if let Some(address) = address_of(matches, "onos") {
-        return stand_in(matches, address);
+    let switches_named = first_given(matches, &["device", "devices", "first-port"]);
+    if let Some(address) = arguments.onos {
+        refuse(matches, &OPENFLOW_ALONE, "OpenFlow")?;
+        return stand_in(arguments, address);
     }
-    match (text(matches, "protocol"), switches_named) {
-        (Some("p4runtime"), _) | (None, Some(_)) => dial(matches),
+    match (arguments.protocol, switches_named) {
+        (Some(Protocol::P4Runtime), _) | (None, Some(_)) => {
+            refuse(matches, &OPENFLOW_ALONE, "OpenFlow")?;
+            dial(arguments)
+        }
         (_, Some(name)) => Err(Failure::input(format!(
             "--{name} names P4Runtime switches; OpenFlow switches connect to --listen by themselves"
         ))),
-        (_, None) => listen(matches),
+        (_, None) => {
+            refuse(matches, &P4RUNTIME_ALONE, "P4Runtime")?;
+            listen(arguments)
+        }
     }
 }
 
@@ -54,37 +72,18 @@ pub(crate) fn ends_with(parent: u32) -> bool {
 }
 
 /// Runs an OpenFlow controller.
-fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    refuse(
-        matches,
-        &[
-            "election-id",
-            "standby",
-            "flood-ports",
-            "gather",
-            "answer-after",
-            "read-pipeline-per-packet",
-            "service-time",
-            "device-config",
-            "tls-server-name",
-        ],
-        "P4Runtime",
-    )?;
-    let application = application(matches);
-    let prepared = matches.get_flag("prepared");
-    if prepared && application != Application::NullResponder {
+fn listen(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let flags = &arguments.openflow;
+    let application = arguments.application;
+    if flags.prepared && application != Application::NullResponder {
         return Err(Failure::input("--prepared goes with --application null"));
     }
-    let (beat, standby_of) = (address_of(matches, "beat"), address_of(matches, "standby-of"));
+    let (beat, standby_of) = (flags.beat, flags.standby_of);
     if (beat.or(standby_of)).is_some() && application != Application::Paths {
         return Err(Failure::input("--beat and --standby-of go with --application paths"));
     }
-    let interval = Duration::from_millis(number(matches, "beat-interval"));
-    let versions: Vec<_> = matches
-        .get_many::<String>("openflow-version")
-        .unwrap_or_default()
-        .filter_map(|version| version.parse::<openflow::Version>().ok())
-        .collect();
+    let interval = Duration::from_millis(flags.beat_interval);
+    let versions = flags.openflow_version.clone();
     let offered = match versions.as_slice() {
         [only] => only.to_string(),
         _ => "1.0, 1.3".to_owned(),
@@ -92,29 +91,25 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let options = openflow::Options {
         application,
         versions,
-        threads: number::<u16>(matches, "threads").into(),
-        idle_timeout: number(matches, "idle-timeout"),
-        miss_send_len: number(matches, "miss-send-len"),
-        prepared,
-        tls: server_tls(matches)?,
+        threads: arguments.threads.into(),
+        idle_timeout: arguments.idle_timeout,
+        miss_send_len: flags.miss_send_len,
+        prepared: flags.prepared,
+        tls: server_tls(&arguments.tls)?,
         part: match (beat, standby_of) {
             (Some(_), _) => openflow::Part::Active,
             (_, Some(_)) => openflow::Part::Standby,
             _ => openflow::Part::Alone,
         },
-        journal: journal(matches),
+        journal: journal(arguments),
         ..openflow::Options::default()
     };
-    let address = *matches
-        .get_one::<SocketAddr>("listen")
-        .ok_or_else(|| Failure::input("--listen is missing"))?;
     let mut controller =
-        openflow::Controller::bind(address, options).map_err(|error| match error {
+        openflow::Controller::bind(flags.listen, options).map_err(|error| match error {
             openflow::BindError::Tls(error) => Failure::input(error),
             error => Failure::input(format!("{error}; choose another --listen")),
         })?;
-    let northbound =
-        northbound(matches, application, |address| controller.offer_northbound(address))?;
+    let northbound = northbound(arguments, |address| controller.offer_northbound(address))?;
     let listens = controller.local_addr();
     let ready = format!("listening on {listens} (OpenFlow {offered}), {application}{northbound}");
     if let Some(address) = beat {
@@ -129,17 +124,16 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             takeover.store(true, Ordering::Relaxed);
         });
     }
-    serve(matches, &ready, &controller.counters(), |stop| controller.run(stop))
+    serve(arguments, &ready, &controller.counters(), |stop| controller.run(stop))
 }
 
 /// Offers a northbound interface where one was asked for, and says where.
 fn northbound(
-    matches: &ArgMatches,
-    application: Application,
+    arguments: &Arguments,
     offer: impl FnOnce(SocketAddr) -> std::io::Result<SocketAddr>,
 ) -> Result<String, Failure> {
-    let Some(address) = address_of(matches, "northbound") else { return Ok(String::new()) };
-    if application != Application::Paths {
+    let Some(address) = arguments.northbound else { return Ok(String::new()) };
+    if arguments.application != Application::Paths {
         return Err(Failure::input("--northbound goes with --application paths"));
     }
     let offered = offer(address).map_err(|error| {
@@ -148,43 +142,38 @@ fn northbound(
     Ok(format!(", northbound at http://{offered}"))
 }
 
-/// The value of an argument that is an address.
-fn address_of(matches: &ArgMatches, name: &str) -> Option<SocketAddr> {
-    matches.get_one::<SocketAddr>(name).copied()
-}
-
 /// Runs a P4Runtime controller.
-fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    refuse(matches, &OPENFLOW_ALONE, "OpenFlow")?;
-    let targets = targets(matches)?;
+fn dial(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let flags = &arguments.p4runtime;
+    let targets = targets(flags)?;
     if targets.is_empty() {
         return Err(Failure::input(
             "no switches are named; use --device, --devices or --first-port with --count",
         ));
     }
-    let application = application(matches);
-    let device_config = path(matches, "device-config").map(read).transpose()?;
-    let description = match matches.get_flag("read-pipeline-per-packet") {
+    let application = arguments.application;
+    let device_config = flags.device_config.as_deref().map(read).transpose()?;
+    let description = match flags.read_pipeline_per_packet {
         true => p4runtime::Description::ReadPerPacket,
         false => p4runtime::Description::ReadOnce,
     };
     let options = p4runtime::Options {
         application,
-        answer_after: number(matches, "answer-after"),
+        answer_after: flags.answer_after,
         description,
-        service_time: service_time(matches).unwrap_or_default(),
-        threads: number::<u16>(matches, "threads").into(),
-        idle_timeout: Duration::from_secs(number::<u16>(matches, "idle-timeout").into()),
-        election_id: p4runtime::ElectionId(number(matches, "election-id")),
-        stands_by: matches.get_flag("standby"),
-        flood_ports: number(matches, "flood-ports"),
+        service_time: flags.service_time.unwrap_or_default(),
+        threads: arguments.threads.into(),
+        idle_timeout: Duration::from_secs(arguments.idle_timeout.into()),
+        election_id: p4runtime::ElectionId(flags.election_id),
+        stands_by: flags.standby,
+        flood_ports: flags.flood_ports,
         device_config: device_config.map(Into::into),
-        gather: Duration::from_micros(number::<u32>(matches, "gather").into()),
+        gather: Duration::from_micros(flags.gather.into()),
         client: p4runtime::ClientOptions {
-            tls: client_tls(matches)?,
+            tls: client_tls(&arguments.tls)?,
             ..p4runtime::ClientOptions::default()
         },
-        journal: journal(matches),
+        journal: journal(arguments),
         ..p4runtime::Options::default()
     };
     let switches = match targets.as_slice() {
@@ -192,19 +181,17 @@ fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         several => format!("{} switches", several.len()),
     };
     let mut controller = p4runtime::Controller::new(targets, options).map_err(Failure::run)?;
-    let northbound =
-        northbound(matches, application, |address| controller.offer_northbound(address))?;
+    let northbound = northbound(arguments, |address| controller.offer_northbound(address))?;
     let ready = format!("dialling {switches} (P4Runtime), {application}{northbound}");
-    serve(matches, &ready, &controller.counters(), |stop| controller.run(stop))
+    serve(arguments, &ready, &controller.counters(), |stop| controller.run(stop))
 }
 
 /// Stands in for ONOS.
-fn stand_in(matches: &ArgMatches, address: SocketAddr) -> Result<ExitCode, Failure> {
-    refuse(matches, &OPENFLOW_ALONE, "OpenFlow")?;
+fn stand_in(arguments: &Arguments, address: SocketAddr) -> Result<ExitCode, Failure> {
     let usual = onos::Onos::options();
     let options = p4runtime::Options {
-        service_time: service_time(matches).unwrap_or(usual.service_time),
-        journal: journal(matches),
+        service_time: arguments.p4runtime.service_time.unwrap_or(usual.service_time),
+        journal: journal(arguments),
         ..usual
     };
     let onos = onos::Onos::bind(address, options).map_err(|error| {
@@ -214,18 +201,12 @@ fn stand_in(matches: &ArgMatches, address: SocketAddr) -> Result<ExitCode, Failu
         "standing in for ONOS at http://{} (P4Runtime), reactive forwarding",
         onos.address()
     );
-    serve(matches, &ready, &onos.counters(), |stop| onos.run(stop))
-}
-
-/// The time that each packet-in is to take, where it was given.
-fn service_time(matches: &ArgMatches) -> Option<p4runtime::ServiceTime> {
-    let time = matches.get_one::<Duration>("service-time")?;
-    Some(p4runtime::ServiceTime::constant(*time))
+    serve(arguments, &ready, &onos.counters(), |stop| onos.run(stop))
 }
 
 /// Says that the controller is ready, runs it until it is interrupted, and says what it did.
 fn serve(
-    matches: &ArgMatches,
+    arguments: &Arguments,
     ready: &str,
     counters: &Counters,
     run: impl FnOnce(&AtomicBool) -> std::io::Result<()>,
@@ -237,7 +218,7 @@ fn serve(
     let outcome = std::thread::scope(|scope| {
         // Dropping `running` wakes the thread that reports.
         let (running, ended) = channel::<()>();
-        let verbose = matches.get_flag("verbose");
+        let verbose = arguments.verbose;
         let reports = scope.spawn(move || {
             let mut last = counters.counts();
             while verbose && ended.recv_timeout(REPORT) == Err(RecvTimeoutError::Timeout) {
@@ -269,40 +250,28 @@ fn say(line: &str) {
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
-fn targets(matches: &ArgMatches) -> Result<Vec<Target>, Failure> {
-    let mut targets: Vec<Target> =
-        matches.get_many::<Target>("device").unwrap_or_default().cloned().collect();
-    if let Some(file) = path(matches, "devices") {
+fn targets(flags: &arguments::P4Runtime) -> Result<Vec<Target>, Failure> {
+    let mut targets = flags.device.clone();
+    if let Some(file) = &flags.devices {
         let bytes = read(file)?;
         let listed = Target::list(&String::from_utf8_lossy(&bytes))
             .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
         targets.extend(listed);
     }
-    if let Some(first_port) = matches.get_one::<u16>("first-port") {
-        let host = text(matches, "host").unwrap_or("127.0.0.1");
-        let (first_device, count) = (number(matches, "first-device"), number(matches, "count"));
-        let range = Target::range(host, *first_port, first_device, count);
+    if let Some(first_port) = flags.first_port {
+        let range = Target::range(&flags.host, first_port, flags.first_device, flags.count);
         targets.extend(range.map_err(Failure::input)?);
     }
     Ok(targets)
 }
 
-fn application(matches: &ArgMatches) -> Application {
-    match text(matches, "application") {
-        Some("reactive") => Application::ReactiveForwarding,
-        Some("paths") => Application::Paths,
-        Some("null") => Application::NullResponder,
-        _ => Application::LearningSwitch,
-    }
+fn journal(arguments: &Arguments) -> Journal {
+    if arguments.verbose { Journal::new(tell) } else { Journal::default() }
 }
 
-fn journal(matches: &ArgMatches) -> Journal {
-    if matches.get_flag("verbose") { Journal::new(tell) } else { Journal::default() }
-}
-
-fn server_tls(matches: &ArgMatches) -> Result<Option<openflow::ServerTls>, Failure> {
-    let identity = identity(matches)?;
-    let client_authorities = path(matches, "tls-ca").map(read).transpose()?;
+fn server_tls(flags: &arguments::Tls) -> Result<Option<openflow::ServerTls>, Failure> {
+    let identity = identity(flags)?;
+    let client_authorities = flags.tls_ca.as_deref().map(read).transpose()?;
     match (identity, client_authorities) {
         (Some((certificate, key)), client_authorities) => {
             Ok(Some(openflow::ServerTls { certificate, key, client_authorities }))
@@ -315,12 +284,12 @@ fn server_tls(matches: &ArgMatches) -> Result<Option<openflow::ServerTls>, Failu
     }
 }
 
-fn client_tls(matches: &ArgMatches) -> Result<Option<p4runtime::ClientTls>, Failure> {
-    let identity = identity(matches)?;
-    match (path(matches, "tls-ca").map(read).transpose()?, identity) {
+fn client_tls(flags: &arguments::Tls) -> Result<Option<p4runtime::ClientTls>, Failure> {
+    let identity = identity(flags)?;
+    match (flags.tls_ca.as_deref().map(read).transpose()?, identity) {
         (Some(authorities), identity) => Ok(Some(p4runtime::ClientTls {
             authorities,
-            server_name: text(matches, "tls-server-name").map(str::to_owned),
+            server_name: flags.tls_server_name.clone(),
             identity,
         })),
         (None, None) => Ok(None),
@@ -334,8 +303,8 @@ fn client_tls(matches: &ArgMatches) -> Result<Option<p4runtime::ClientTls>, Fail
 type Pem = Vec<u8>;
 
 /// Certificate and key.
-fn identity(matches: &ArgMatches) -> Result<Option<(Pem, Pem)>, Failure> {
-    match (path(matches, "tls-certificate"), path(matches, "tls-key")) {
+fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
+    match (&flags.tls_certificate, &flags.tls_key) {
         (Some(certificate), Some(key)) => Ok(Some((read(certificate)?, read(key)?))),
         _ => Ok(None),
     }
@@ -343,7 +312,7 @@ fn identity(matches: &ArgMatches) -> Result<Option<(Pem, Pem)>, Failure> {
 
 /// Refuses flags that belong to the other protocol, since they would have no effect.
 fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Failure> {
-    match names.iter().find(|name| given(matches, name)) {
+    match first_given(matches, names) {
         Some(name) => Err(Failure::input(format!(
             "--{name} goes with {protocol}, which is not the protocol here; see --protocol"
         ))),
@@ -351,17 +320,10 @@ fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Fa
     }
 }
 
-fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
-    matches.get_one::<String>(name).map(String::as_str)
-}
-
-fn path<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a Path> {
-    matches.get_one::<PathBuf>(name).map(PathBuf::as_path)
-}
-
-/// The value of an argument that has a default.
-fn number<T: Copy + Default + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> T {
-    matches.get_one(name).copied().unwrap_or_default()
+/// Returns the first of these flags that stands on the command line.
+fn first_given<'n>(matches: &ArgMatches, names: &[&'n str]) -> Option<&'n str> {
+    // The identifier of a flag is the name of its field.
+    names.iter().copied().find(|name| given(matches, &name.replace('-', "_")))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {

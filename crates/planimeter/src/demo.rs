@@ -5,15 +5,16 @@ mod device;
 mod network;
 mod program;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Parser;
 use report::page::document::{Document, Section};
 
 use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, ForPapers};
 use crate::stage::Stage;
 
 const ABOUT: &str = "Answer all three questions on embedded parts, in about a minute";
@@ -30,19 +31,21 @@ pipeline and that controller gets its delay bounds.
 It ends in one report, with the report of each part beside it, and says for each part which command does the same on your \
 controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
 
-pub(crate) fn command() -> Command {
-    Command::new("demo")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
-        .args([
-            output::output("The run directory, new or empty [runs/<time>-demo]"),
-            Arg::new("quick")
-                .long("quick")
-                .action(ArgAction::SetTrue)
-                .help("Some seconds only: to see that it runs, figures mean little then"),
-            output::quiet(),
-        ])
-        .args(output::papers())
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(name = "demo", about = ABOUT, long_about = LONG_ABOUT)]
+pub(crate) struct Arguments {
+    /// The run directory, new or empty [runs/<time>-demo]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// Some seconds only: to see that it runs, figures mean little then
+    #[arg(long)]
+    quick: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    papers: ForPapers,
 }
 
 /// What a part leaves in the report.
@@ -66,10 +69,16 @@ struct Known {
     model: Option<::device::Model>,
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let directory = output::directory(matches, "demo")?;
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let directory = output::directory(arguments.output.as_deref(), "demo", arguments.papers)?;
     let interrupt = interrupt::flag();
-    let stage = Stage::of(directory.path(), &interrupt, matches);
+    let stage = Stage {
+        directory: directory.path(),
+        interrupt: &interrupt,
+        quick: arguments.quick,
+        quiet: arguments.quiet,
+        papers: arguments.papers.into(),
+    };
     let began = began::now();
     let mut document = Document {
         kind: "demo",

@@ -9,10 +9,12 @@ mod model;
 mod predict;
 mod verify;
 
-use std::path::{Path, PathBuf};
+use std::num::ParseFloatError;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Args, Parser, Subcommand};
 use device::{Campaign, Level, Settings};
 use statistics::Confidence;
 
@@ -26,97 +28,97 @@ five-tuple costs, what setting a field costs. From that follows what any program
 delays at every level and as service curves for `planimeter bound`; measured combinations say how far to believe it. \
 The method is that of Helm et al. (ITC 33, 2021); docs/device.md says what is done beyond it.";
 
-pub(crate) fn command() -> Command {
-    Command::new("device")
-        .about("Measure, derive, predict and verify the latency model of a device")
-        .long_about(LONG_ABOUT)
-        .max_term_width(100)
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(measure::command())
-        .subcommand(import::command())
-        .subcommand(model::command())
-        .subcommand(predict::command())
-        .subcommand(verify::command())
-        .subcommand(export::command())
-        .subcommand(curve::command())
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "device",
+    about = "Measure, derive, predict and verify the latency model of a device",
+    long_about = LONG_ABOUT,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    match matches.subcommand() {
-        Some(("measure", arguments)) => measure::run(arguments),
-        Some(("curve", arguments)) => curve::run(arguments),
-        Some(("import", arguments)) => import::run(arguments),
-        Some(("export", arguments)) => export::run(arguments),
-        Some(("model", arguments)) => model::run(arguments),
-        Some(("predict", arguments)) => predict::run(arguments),
-        Some(("verify", arguments)) => verify::run(arguments),
-        _ => Ok(ExitCode::from(2)),
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Measure(measure::Arguments),
+    Import(import::Arguments),
+    Model(model::Arguments),
+    Predict(predict::Arguments),
+    Verify(verify::Arguments),
+    Export(export::Arguments),
+    Curve(curve::Arguments),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match &arguments.verb {
+        Verb::Measure(arguments) => measure::run(arguments),
+        Verb::Import(arguments) => import::run(arguments),
+        Verb::Model(arguments) => model::run(arguments),
+        Verb::Predict(arguments) => predict::run(arguments),
+        Verb::Verify(arguments) => verify::run(arguments),
+        Verb::Export(arguments) => export::run(arguments),
+        Verb::Curve(arguments) => curve::run(arguments),
     }
 }
 
-/// How delays are summed up: `--percentile`, `--confidence`, `--tolerance`.
-fn derivation() -> [Arg; 3] {
-    [
-        Arg::new("percentile")
-            .long("percentile")
-            .value_name("PERCENT")
-            .action(ArgAction::Append)
-            .value_parser(value_parser!(f64))
-            .help("A further level: the delay that this share of packets does not exceed, such as 99.99"),
-        Arg::new("confidence")
-            .long("confidence")
-            .value_name("PERCENT")
-            .value_parser(value_parser!(f64))
-            .default_value("99")
-            .help("Confidence of each interval by itself"),
-        Arg::new("tolerance")
-            .long("tolerance")
-            .value_name("PERCENT")
-            .value_parser(value_parser!(f64))
-            .default_value("1")
-            .help(
-                "By how much of the baseline's median a cost may differ between packets and still be called constant",
-            ),
-    ]
+/// The flags that say how delays are summed up.
+#[derive(Debug, Args)]
+struct Derivation {
+    /// A further level: the delay that this share of packets does not exceed, such as 99.99
+    #[arg(long, value_name = "PERCENT", value_parser = percentile)]
+    percentile: Vec<Level>,
+    /// Confidence of each interval by itself
+    #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = confidence)]
+    confidence: Confidence,
+    /// By how much of the baseline's median a cost may differ between packets and still be called constant
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = tolerance)]
+    tolerance: f64,
 }
 
-fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
-    let percent = |name: &str| matches.get_one::<f64>(name).copied().unwrap_or_default() / 100.0;
-    let confidence = Confidence::new(percent("confidence"))
-        .ok_or_else(|| Failure::input("--confidence is between 0 and 100 percent"))?;
-    let tolerance = percent("tolerance");
-    if !(0.0..=1.0).contains(&tolerance) {
-        return Err(Failure::input("--tolerance is between 0 and 100 percent"));
+/// Parses a percentage to a fraction.
+fn fraction(text: &str) -> Result<f64, String> {
+    text.parse::<f64>().map(|percent| percent / 100.0).map_err(|error| error.to_string())
+}
+
+fn percentile(text: &str) -> Result<Level, String> {
+    let percentile: f64 = text.parse().map_err(|error: ParseFloatError| error.to_string())?;
+    format!("p{percentile}").parse().map_err(|error: <Level as FromStr>::Err| error.to_string())
+}
+
+fn confidence(text: &str) -> Result<Confidence, String> {
+    Confidence::new(fraction(text)?).ok_or_else(|| "it is between 0 and 100 percent".to_owned())
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let tolerance = fraction(text)?;
+    let fits = (0.0..=1.0).contains(&tolerance);
+    fits.then_some(tolerance).ok_or_else(|| "it is between 0 and 100 percent".to_owned())
+}
+
+impl Derivation {
+    fn settings(&self) -> Settings {
+        let mut levels = Level::usual();
+        levels.extend(&self.percentile);
+        levels.sort_unstable();
+        levels.dedup();
+        Settings { levels, confidence: self.confidence, tolerance: self.tolerance }
     }
-    let mut levels = Level::usual();
-    for percentile in matches.get_many::<f64>("percentile").into_iter().flatten() {
-        let level: Level = format!("p{percentile}").parse().map_err(Failure::input)?;
-        if !levels.contains(&level) {
-            levels.push(level);
-        }
-    }
-    levels.sort_unstable();
-    Ok(Settings { levels, confidence, tolerance })
 }
 
 /// The run directory that a campaign is in.
-fn run_argument() -> Arg {
-    Arg::new("run")
-        .value_name("RUN")
-        .required(true)
-        .value_parser(value_parser!(PathBuf))
-        .help("Run directory of `planimeter device measure` or `import`")
+#[derive(Debug, Args)]
+struct Run {
+    /// Run directory of `planimeter device measure` or `import`
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
 }
 
-fn campaign(matches: &ArgMatches) -> Result<Campaign, Failure> {
-    let directory = path(matches, "run")?;
-    Campaign::read(directory).map_err(Failure::input)
-}
-
-fn path<'m>(matches: &'m ArgMatches, name: &str) -> Result<&'m Path, Failure> {
-    matches
-        .get_one::<PathBuf>(name)
-        .map(PathBuf::as_path)
-        .ok_or_else(|| Failure::input(format!("{name} is missing")))
+impl Run {
+    fn campaign(&self) -> Result<Campaign, Failure> {
+        Campaign::read(&self.run).map_err(Failure::input)
+    }
 }

@@ -35,7 +35,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use failure::Failure;
 
 fn main() -> ExitCode {
     end_quietly_with_the_reader();
@@ -54,21 +56,21 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match matches.subcommand() {
-        Some(("demo", arguments)) => demo::run(arguments),
-        Some(("reproduce", arguments)) => reproduce::run(arguments),
+        Some(("demo", arguments)) => parsed(arguments, demo::run),
+        Some(("reproduce", arguments)) => parsed(arguments, reproduce::run),
         Some(("probe", arguments)) => probe::run(arguments),
-        Some(("report", arguments)) => report::run(arguments),
+        Some(("report", arguments)) => parsed(arguments, report::run),
         Some(("controller", arguments)) => controller::run(arguments),
-        Some(("bench", arguments)) => bench::run(arguments),
-        Some(("bound", arguments)) => bound::run(arguments),
-        Some(("compare", arguments)) => compare::run(arguments),
-        Some(("compile", arguments)) => compile::run(arguments),
-        Some(("device", arguments)) => device::run(arguments),
-        Some(("manual", arguments)) => manual::run(arguments),
-        Some(("stf", arguments)) => stf::run(arguments),
+        Some(("bench", arguments)) => parsed(arguments, bench::run),
+        Some(("bound", arguments)) => parsed(arguments, bound::run),
+        Some(("compare", arguments)) => parsed(arguments, compare::run),
+        Some(("compile", arguments)) => parsed(arguments, compile::run),
+        Some(("device", arguments)) => parsed(arguments, device::run),
+        Some(("manual", arguments)) => parsed(arguments, manual::run),
+        Some(("stf", arguments)) => parsed(arguments, stf::run),
         Some(("load", _)) => Ok(switch::load()),
         Some(("switch", arguments)) => switch::run(arguments),
-        Some(("tables", arguments)) => tables::run(arguments),
+        Some(("tables", arguments)) => parsed(arguments, tables::run),
         _ => Ok(ExitCode::from(2)),
     };
     outcome.unwrap_or_else(|failure| {
@@ -86,6 +88,14 @@ fn understood(mut words: Vec<OsString>) -> Vec<OsString> {
         words.remove(position);
     }
     words
+}
+
+/// Runs a verb with its arguments.
+fn parsed<A: FromArgMatches>(
+    matches: &ArgMatches,
+    run: impl FnOnce(&A) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    run(&A::from_arg_matches(matches).map_err(Failure::input)?)
 }
 
 /// Whether an argument stands on the command line.
@@ -120,19 +130,19 @@ fn command() -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(demo::command())
-        .subcommand(reproduce::command())
+        .subcommand(demo::Arguments::command())
+        .subcommand(reproduce::Arguments::command())
         .subcommand(probe::arguments::command())
-        .subcommand(report::command())
-        .subcommand(controller::command())
-        .subcommand(bench::command())
-        .subcommand(bound::command())
-        .subcommand(compare::command())
-        .subcommand(compile::command())
-        .subcommand(device::command())
-        .subcommand(stf::command())
+        .subcommand(report::Arguments::command())
+        .subcommand(controller::Arguments::command())
+        .subcommand(bench::Arguments::command())
+        .subcommand(bound::Arguments::command())
+        .subcommand(compare::Arguments::command())
+        .subcommand(compile::Arguments::command())
+        .subcommand(device::Arguments::command())
+        .subcommand(stf::Arguments::command())
         .subcommand(switch::command())
         .subcommand(switch::load_command())
-        .subcommand(tables::command())
-        .subcommand(manual::command())
+        .subcommand(tables::Arguments::command())
+        .subcommand(manual::Arguments::command())
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::PossibleValue;
-use clap::{Arg, ArgMatches, Command, ValueEnum, value_parser};
+use clap::{Command, Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -54,30 +54,24 @@ impl ValueEnum for Format {
     }
 }
 
-pub(crate) fn command() -> Command {
-    Command::new("manual")
-        .about("Write man pages, shell completions or the reference")
-        .after_help(EXAMPLES)
-        .args([
-            Arg::new("format")
-                .value_name("FORMAT")
-                .required(true)
-                .value_parser(value_parser!(Format))
-                .help("What to write"),
-            Arg::new("directory")
-                .value_name("DIRECTORY")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("Where; it is made if it is not there, and files of the same names are replaced"),
-        ])
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "manual",
+    about = "Write man pages, shell completions or the reference",
+    after_help = EXAMPLES
+)]
+pub(crate) struct Arguments {
+    /// What to write
+    #[arg(value_name = "FORMAT")]
+    format: Format,
+    /// Where; it is made if it is not there, and files of the same names are replaced
+    #[arg(value_name = "DIRECTORY")]
+    directory: PathBuf,
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let (Some(format), Some(directory)) =
-        (matches.get_one::<Format>("format"), matches.get_one::<PathBuf>("directory"))
-    else {
-        return Ok(ExitCode::from(2));
-    };
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { format, directory } = arguments;
     let unwritable = |path: &Path, error: std::io::Error| {
         Failure::input(format!("{} cannot be written: {error}", path.display()))
     };

@@ -4,34 +4,13 @@ use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::Args;
 use report::directory::{Papers, WriteError};
 use report::page::document::{Document, json, terminal};
 use report::plot::Width;
 use report::{Layout, RunDirectory};
 
 use crate::failure::{Failure, INTERRUPTED};
-use crate::words::flag;
-
-/// `--output`, where the result goes.
-pub(crate) fn output(help: impl Into<String>) -> Arg {
-    Arg::new("output")
-        .long("output")
-        .short('o')
-        .value_name("DIRECTORY")
-        .value_parser(value_parser!(PathBuf))
-        .help(help.into())
-}
-
-/// The runs that were measured before.
-pub(crate) fn runs() -> Arg {
-    Arg::new("runs")
-        .value_name("RUN")
-        .help("Run directory, or a result.json")
-        .required(true)
-        .num_args(1..)
-        .value_parser(value_parser!(PathBuf))
-}
 
 /// The text of a result, at its path or in the run directory there, and which file that is.
 pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
@@ -51,59 +30,41 @@ pub(crate) fn result_at(path: &Path) -> Result<(PathBuf, String), Failure> {
     Ok((file, text))
 }
 
-/// `--json`, the result in place of tables.
-pub(crate) fn json_flag() -> Arg {
-    flag("json", "Print result.json in place of the tables")
+/// `--figure-width` and `--latex`: the files that are written for papers.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ForPapers {
+    /// Lay out the files of figures for this width, such as 88mm [as in the page]
+    #[arg(
+        long,
+        value_name = "LENGTH",
+        long_help = "Lay out the SVG and PDF files of figures for this width, from 50mm to 500mm, in mm, cm, in or pt (72 an \
+                     inch). Letters have 9 points whatever the width: include the file unscaled. The figures in report.html \
+                     stay as they are [default: as in the page, 169mm]"
+    )]
+    figure_width: Option<Width>,
+    /// Also write the tables of the report for LaTeX, into tables/ of the run directory
+    #[arg(
+        long,
+        long_help = "Also write each table of the report as a LaTeX file, tables/table-NN-TITLE.tex in the run directory, to be \
+                     read with \\input; needs the package booktabs, and longtable for tables of 40 rows and more"
+    )]
+    latex: bool,
 }
 
-/// `--quiet`.
-pub(crate) fn quiet() -> Arg {
-    flag("quiet", "Show no progress").short('q')
+impl From<ForPapers> for Papers {
+    fn from(flags: ForPapers) -> Self {
+        Self { figure_width: flags.figure_width, latex: flags.latex }
+    }
 }
 
-/// `--figure-width` and `--latex`, what is written for papers.
-pub(crate) fn papers() -> [Arg; 2] {
-    [
-        Arg::new("figure-width")
-            .long("figure-width")
-            .value_name("LENGTH")
-            .value_parser(value_parser!(Width))
-            .help("Lay out the files of figures for this width, such as 88mm [as in the page]")
-            .long_help(
-                "Lay out the SVG and PDF files of figures for this width, from 50mm to 500mm, in mm, cm, in or pt (72 an \
-                 inch). Letters have 9 points whatever the width: include the file unscaled. The figures in report.html \
-                 stay as they are [default: as in the page, 169mm]",
-            ),
-        flag("latex", "Also write the tables of the report for LaTeX, into tables/ of the run directory").long_help(
-            "Also write each table of the report as a LaTeX file, tables/table-NN-TITLE.tex in the run directory, to be \
-             read with \\input; needs the package booktabs, and longtable for tables of 40 rows and more",
-        ),
-    ]
-}
-
-/// What of this the command line has.
-pub(crate) fn papers_of(matches: &ArgMatches) -> Papers {
-    // Not every verb that leaves a run directory has the flags.
-    let width = matches.try_get_one::<Width>("figure-width").ok().flatten();
-    let latex = matches.try_get_one::<bool>("latex").ok().flatten();
-    Papers { figure_width: width.copied(), latex: latex.is_some_and(|latex| *latex) }
-}
-
-/// `--threshold`, which may be given several times.
-pub(crate) fn threshold(help: &'static str) -> Arg {
-    Arg::new("threshold")
-        .long("threshold")
-        .short('t')
-        .value_name("CONDITION")
-        .action(ArgAction::Append)
-        .help(help)
-}
-
-/// The run directory that `--output` names, else a new one of the verb.
-pub(crate) fn directory(matches: &ArgMatches, verb: &str) -> Result<RunDirectory, Failure> {
-    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
-    let directory = RunDirectory::create_for(given, verb).map_err(Failure::input)?;
-    Ok(directory.for_papers(papers_of(matches)))
+/// Creates the run directory that `--output` names, or a new one of the verb.
+pub(crate) fn directory(
+    output: Option<&Path>,
+    verb: &str,
+    papers: impl Into<Papers>,
+) -> Result<RunDirectory, Failure> {
+    let directory = RunDirectory::create_for(output, verb).map_err(Failure::input)?;
+    Ok(directory.for_papers(papers.into()))
 }
 
 /// Prints a result, as JSON or as text, then writes it, since a disk may be full, and says where its report is.

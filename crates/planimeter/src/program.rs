@@ -3,8 +3,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::Args;
 use ir::with_large_stack;
 use ir::{Architecture, Program};
 use p4lang::bmv2::load_bmv2_json;
@@ -16,53 +15,37 @@ use p4lang::source::SourceMap;
 use crate::failure::Failure;
 
 /// Heading of the arguments below in the manual.
-const HEADING: &str = "The program";
+pub(crate) const HEADING: &str = "The program";
 
-/// What programs are compiled with: `-I`, `-D`, `-U`, `--arch`.
-pub(crate) fn arguments() -> [Arg; 4] {
-    [
-        Arg::new("include")
-            .short('I')
-            .value_name("DIR")
-            .action(ArgAction::Append)
-            .value_parser(value_parser!(PathBuf))
-            .help_heading(HEADING)
-            .help("Look for included files here, before the built-in architectures"),
-        Arg::new("define")
-            .short('D')
-            .value_name("NAME[=VALUE]")
-            .action(ArgAction::Append)
-            .help_heading(HEADING)
-            .help("Define a macro; its value is 1 if none is given"),
-        Arg::new("undefine")
-            .short('U')
-            .value_name("NAME")
-            .action(ArgAction::Append)
-            .help_heading(HEADING)
-            .help("Take a macro back"),
-        Arg::new("arch")
-            .long("arch")
-            .value_name("ARCHITECTURE")
-            .value_parser(PossibleValuesParser::new(["v1model", "psa", "pna"]))
-            .help_heading(HEADING)
-            .help("Refuse programs of another architecture; `main` says which one it is"),
-    ]
+/// The architectures that `--arch` may name.
+const ARCHITECTURES: [&str; 3] = ["v1model", "psa", "pna"];
+
+/// How P4 sources are read: `-I`, `-D`, `-U`, `--arch`.
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct Sources {
+    /// Look for included files here, before the built-in architectures
+    #[arg(short = 'I', value_name = "DIR", help_heading = HEADING)]
+    include: Vec<PathBuf>,
+    /// Define a macro; its value is 1 if none is given
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", help_heading = HEADING)]
+    define: Vec<String>,
+    /// Take a macro back
+    #[arg(short = 'U', value_name = "NAME", help_heading = HEADING)]
+    undefine: Vec<String>,
+    /// Refuse programs of another architecture; `main` says which one it is
+    #[arg(long, value_name = "ARCHITECTURE", value_parser = ARCHITECTURES, help_heading = HEADING)]
+    arch: Option<String>,
 }
 
-/// What the command line says about the preprocessor.
-pub(crate) fn preprocessor(matches: &ArgMatches) -> Options {
-    let words = |name: &str| {
-        matches.get_many::<String>(name).unwrap_or_default().cloned().collect::<Vec<String>>()
-    };
-    Options {
-        include_directories: matches
-            .get_many::<PathBuf>("include")
-            .unwrap_or_default()
-            .cloned()
-            .collect(),
-        defines: words("define"),
-        undefines: words("undefine"),
-        ..Options::default()
+impl Sources {
+    /// Returns what the preprocessor is to do.
+    pub(crate) fn preprocessor(&self) -> Options {
+        Options {
+            include_directories: self.include.clone(),
+            defines: self.define.clone(),
+            undefines: self.undefine.clone(),
+            ..Options::default()
+        }
     }
 }
 
@@ -72,15 +55,15 @@ pub(crate) fn is_compiled(path: &Path) -> bool {
 }
 
 /// Reads a program, P4, BMv2 JSON or the IR, and says on standard error what is wrong with it.
-pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
-    load_with_sources(path, matches).map(|(program, _)| program)
+pub(crate) fn load(path: &Path, flags: &Sources) -> Result<Program, Failure> {
+    load_with_sources(path, flags).map(|(program, _)| program)
 }
 
 /// Reads a program as [`load`] does, and returns the files that it was read from; there are none
 /// for BMv2 JSON and the IR.
 pub(crate) fn load_with_sources(
     path: &Path,
-    matches: &ArgMatches,
+    flags: &Sources,
 ) -> Result<(Program, SourceMap), Failure> {
     if let Some(what) = something_else(path) {
         return Err(Failure::input(format!("{}: {what}", path.display())));
@@ -88,9 +71,9 @@ pub(crate) fn load_with_sources(
     let (program, sources) = if is_compiled(path) {
         (load_json(path)?, SourceMap::new())
     } else {
-        compile(path, &preprocessor(matches))?
+        compile(path, &flags.preprocessor())?
     };
-    match matches.get_one::<String>("arch") {
+    match &flags.arch {
         Some(wanted) if wanted != architecture(&program) => Err(Failure::input(format!(
             "{}: --arch {wanted}, but `main` makes it a program for {}",
             path.display(),

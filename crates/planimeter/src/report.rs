@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use ::report::compare::{Candidate, compare};
 use ::report::{RunDirectory, json, rfc8456};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Parser;
 
 use crate::failure::Failure;
-use crate::output::{self, layout};
+use crate::output::{self, ForPapers, layout};
 
 const LONG_ABOUT: &str = "\
 Draw the report of runs that `planimeter probe` left behind.
@@ -29,28 +29,37 @@ Examples:
   For a paper, as wide as a column, with its tables:
     planimeter report runs/p4runtime runs/openflow -o runs/paper --figure-width 88mm --latex";
 
-/// The verb with its flags.
-pub(crate) fn command() -> Command {
-    Command::new("report")
-        .about("Draw runs of `probe` that were measured before, several in the same plots")
-        .long_about(LONG_ABOUT)
-        .after_long_help(EXAMPLES)
-        .max_term_width(100)
-        .args([
-            output::runs(),
-            Arg::new("name")
-                .long("name")
-                .value_name("NAME")
-                .help("How a run is called in the report; once for each, in their order [its directory]")
-                .action(ArgAction::Append),
-            output::output("Where the report goes [runs/<time>-report]"),
-        ])
-        .args(output::papers())
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "report",
+    about = "Draw runs of `probe` that were measured before, several in the same plots",
+    long_about = LONG_ABOUT,
+    after_long_help = EXAMPLES,
+    max_term_width = 100
+)]
+pub(crate) struct Arguments {
+    /// Run directory, or a result.json
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// How a run is called in the report; once for each, in their order [its directory]
+    #[arg(long, value_name = "NAME")]
+    name: Vec<String>,
+    /// Where the report goes [runs/<time>-report]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    papers: ForPapers,
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let paths: Vec<&PathBuf> = matches.get_many("runs").unwrap_or_default().collect();
-    let given: Vec<&String> = matches.get_many("name").unwrap_or_default().collect();
+impl Arguments {
+    fn directory(&self) -> Result<RunDirectory, Failure> {
+        output::directory(self.output.as_deref(), "report", self.papers)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { runs: paths, name: given, .. } = arguments;
     if !given.is_empty() && given.len() != paths.len() {
         return Err(Failure::input(format!(
             "--name is given {} times for {} runs; give one for each, or none",
@@ -60,11 +69,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let names: Vec<String> = match given.is_empty() {
         true => paths.iter().map(|path| name_of(path)).collect(),
-        false => given.into_iter().cloned().collect(),
+        false => given.clone(),
     };
     let texts = paths.iter().map(|path| output::result_at(path)).collect::<Result<Vec<_>, _>>()?;
     if texts.iter().all(|(_, text)| rfc8456::is_result(text)) {
-        return benchmarks(&names, &texts, matches);
+        return benchmarks(&names, &texts, arguments);
     }
     let results = texts
         .iter()
@@ -83,7 +92,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     let candidates: Vec<Candidate<'_>> =
         names.iter().zip(&results).map(|(name, result)| Candidate { name, result }).collect();
-    let directory = output::directory(matches, "report")?;
+    let directory = arguments.directory()?;
     let text = || match candidates.as_slice() {
         [run] => ::report::table(run.result, layout()),
         several => compare(several, layout()),
@@ -98,7 +107,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 fn benchmarks(
     names: &[String],
     texts: &[(PathBuf, String)],
-    matches: &ArgMatches,
+    arguments: &Arguments,
 ) -> Result<ExitCode, Failure> {
     let results = texts
         .iter()
@@ -112,7 +121,7 @@ fn benchmarks(
         .zip(&results)
         .map(|(name, result)| rfc8456::Candidate { name, result })
         .collect();
-    let directory = output::directory(matches, "report")?;
+    let directory = arguments.directory()?;
     let text = || rfc8456::table(&candidates, layout());
     let write = |directory: &RunDirectory| directory.write_page(&rfc8456::page(&candidates), &[]);
     output::leave(&directory, false, String::new, text, write)?;

@@ -10,11 +10,12 @@ mod published;
 mod section;
 mod tables;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ::tables::machine;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Parser;
 use provenance::{Provenance, Share};
 use report::page::document::Document;
 use report::{RunDirectory, shares};
@@ -24,7 +25,7 @@ use crate::began;
 use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, ForPapers};
 use crate::stage::Stage;
 use published::{Exhibit, Experiment, Paper};
 use section::Measured;
@@ -53,46 +54,51 @@ Examples:
 
 Exit status: 0 all was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
 
-pub(crate) fn command() -> Command {
-    Command::new("reproduce")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
-        .after_long_help(EXAMPLES)
-        .args([
-            Arg::new("figures").value_name("LIST").num_args(0..).value_delimiter(',').help(
-                "Figures and tables by name, all of a paper (controller, tables, device), or all",
-            ),
-            Arg::new("list")
-                .long("list")
-                .action(ArgAction::SetTrue)
-                .help("Say which there are and about how long they take, and end"),
-            Arg::new("quick")
-                .long("quick")
-                .action(ArgAction::SetTrue)
-                .help("Fewer points, short trials, two repetitions: a first look"),
-            output::output("The run directory, new or empty [runs/<time>-reproduce]"),
-            output::quiet(),
-        ])
-        .args(output::papers())
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(name = "reproduce", about = ABOUT, long_about = LONG_ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Figures and tables by name, all of a paper (controller, tables, device), or all
+    #[arg(value_name = "LIST", value_delimiter = ',')]
+    figures: Vec<String>,
+    /// Say which there are and about how long they take, and end
+    #[arg(long)]
+    list: bool,
+    /// Fewer points, short trials, two repetitions: a first look
+    #[arg(long)]
+    quick: bool,
+    /// The run directory, new or empty [runs/<time>-reproduce]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    papers: ForPapers,
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let papers = published::papers().map_err(Failure::run)?;
-    if matches.get_flag("list") {
+    if arguments.list {
         print!("{}", list(&papers));
         return Ok(ExitCode::SUCCESS);
     }
-    let wanted: Vec<&str> =
-        matches.get_many::<String>("figures").unwrap_or_default().map(String::as_str).collect();
-    let chosen = choose(&papers, &wanted)?;
+    let chosen = choose(&papers, &arguments.figures)?;
     let mut crew = Crew::join()?;
     let interrupt = interrupt::flag();
-    let directory = crew.leads().then(|| output::directory(matches, "reproduce")).transpose()?;
+    let directory =
+        || output::directory(arguments.output.as_deref(), "reproduce", arguments.papers);
+    let directory = crew.leads().then(directory).transpose()?;
     // What another rank measures leaves its files there, and goes to the first.
     let scratch = tempfile::tempdir().map_err(Failure::run)?;
     let place = directory.as_ref().map_or(scratch.path(), RunDirectory::path).to_owned();
-    let mut stage = Stage::of(&place, &interrupt, matches);
-    stage.quiet |= !crew.leads();
+    let stage = Stage {
+        directory: &place,
+        interrupt: &interrupt,
+        quick: arguments.quick,
+        quiet: arguments.quiet || !crew.leads(),
+        papers: arguments.papers.into(),
+    };
     let began = began::now();
     let found = measure_all(&chosen, &stage, &mut crew)?;
     let (Some((made, shares)), Some(directory)) = (found, directory) else {
@@ -114,7 +120,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 /// Exhibits by name, in the order of the papers.
 fn choose<'p>(
     papers: &'p [Paper],
-    wanted: &[&str],
+    wanted: &[String],
 ) -> Result<Vec<(&'p Paper, &'p Exhibit)>, Failure> {
     let all = || papers.iter().flat_map(|paper| paper.exhibits.iter().map(move |one| (paper, one)));
     let is = |name: &str, exhibit: &Exhibit| {

@@ -11,7 +11,6 @@ use ::device::verify::{Verification, verify};
 use ::device::{Campaign, Model, Settings};
 use ::tables::machine;
 use ::tables::measure::Findings;
-use clap::ArgMatches;
 use report::RunDirectory;
 use report::directory::Papers;
 use report::value::Value;
@@ -21,7 +20,6 @@ use statistics::Unit;
 use crate::began;
 use crate::device::measure::{Bar, failure};
 use crate::failure::Failure;
-use crate::output;
 use crate::tables;
 
 /// Where random choices start.
@@ -39,17 +37,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) papers: Papers,
 }
 
-impl<'a> Stage<'a> {
-    /// As the command line has `--quick` and `--quiet`.
-    pub(crate) fn of(
-        directory: &'a Path,
-        interrupt: &'a Arc<AtomicBool>,
-        matches: &ArgMatches,
-    ) -> Self {
-        let (quick, quiet) = (matches.get_flag("quick"), matches.get_flag("quiet"));
-        Self { directory, interrupt, quick, quiet, papers: output::papers_of(matches) }
-    }
-
+impl Stage<'_> {
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }

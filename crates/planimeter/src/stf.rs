@@ -8,7 +8,7 @@ mod topology;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Parser, value_parser};
 use ir::Program;
 use pipeline::stf::{Options, Ran, Report, Script, disagreements, run as run_script, run_covered};
 use pipeline::{Coverage, Switch, Way};
@@ -16,6 +16,8 @@ use topology::{Running, Topology};
 
 use crate::failure::Failure;
 use crate::program;
+use crate::storage::Stored;
+use crate::words::one_of;
 
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a P4 program against an STF script";
@@ -90,150 +92,101 @@ Examples:
 Exit status: 0 everything came as expected; 1 something did not; 2 the program, a script or an
 argument is wrong.";
 
-pub(crate) fn command() -> Command {
-    Command::new("stf")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
-        .max_term_width(WIDTH)
-        .after_long_help(format!("{STATEMENTS}\n\n{EXAMPLES}"))
-        .arg(
-            Arg::new("program")
-                .value_name("PROGRAM")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("P4_16 source, or BMv2 JSON"),
-        )
-        .arg(
-            Arg::new("script")
-                .value_name("SCRIPT")
-                .num_args(0..)
-                .value_parser(value_parser!(PathBuf))
-                .help(
-                    "Scripts, each for a fresh switch; without any, PROGRAM with the ending .stf",
-                ),
-        )
-        .args(program::arguments())
-        .arg(crate::storage::argument().help_heading("The program"))
-        .arg(
-            Arg::new("entries")
-                .long("entries")
-                .value_name("FILE")
-                .action(ArgAction::Append)
-                .value_parser(value_parser!(PathBuf))
-                .help(
-                    "Before the script, install what this file says: a runtime.json of the p4lang tutorials",
-                ),
-        )
-        .arg(
-            Arg::new("topology")
-                .long("topology")
-                .value_name("FILE")
-                .conflicts_with_all(["entries", "pcap-in"])
-                .value_parser(value_parser!(PathBuf))
-                .help(
-                    "Run the program on every switch of a topology.json of the p4lang tutorials that has none of its own there, \
-                     with their entries; scripts then say `packet h1 HEX` and `expect h2 HEX`",
-                ),
-        )
-        .arg(
-            Arg::new("path")
-                .long("path")
-                .value_name("PATH")
-                .default_value("interpreter")
-                .value_parser(["interpreter", "compiled"])
-                .help(
-                    "What runs the program: the reference interpreter, or machine code, whose ways are all held against the \
-                     interpreter",
-                ),
-        )
-        .arg(
-            Arg::new("trace")
-                .long("trace")
-                .action(ArgAction::SetTrue)
-                .help("Print what happens to each packet, in order"),
-        )
-        .arg(
-            Arg::new("coverage")
-                .long("coverage")
-                .value_name("FILE")
-                .num_args(0..=1)
-                .require_equals(true)
-                .value_parser(value_parser!(PathBuf))
-                .help(
-                    "Say which parser states, actions, branches and entries all scripts together reach, and which not, \
-                     of each program where several run; with =FILE, as JSON in FILE too",
-                ),
-        )
-        .arg(
-            Arg::new("every-port")
-                .long("every-port")
-                .action(ArgAction::SetTrue)
-                .help("Packets on ports that the script does not name are failures"),
-        )
-        .arg(
-            Arg::new("strict")
-                .long("strict")
-                .action(ArgAction::SetTrue)
-                .help("What the switch refuses ends the script; without this it is a note"),
-        )
-        .arg(
-            Arg::new("specification").long("specification").action(ArgAction::SetTrue).help(
-                "PSA: what the specification says, also where psa_switch does something else",
-            ),
-        )
-        .arg(
-            Arg::new("priority-queues")
-                .long("priority-queues")
-                .value_name("NUMBER")
-                .default_value("1")
-                .value_parser(value_parser!(u32).range(1..))
-                .help("v1model: queues of each port; packets of a priority beyond are dropped"),
-        )
-        .arg(
-            Arg::new("quiet")
-                .long("quiet")
-                .short('q')
-                .action(ArgAction::SetTrue)
-                .help("Print failures only"),
-        )
-        .arg(
-            Arg::new("seed")
-                .long("seed")
-                .value_name("NUMBER")
-                .default_value("0")
-                .value_parser(value_parser!(u64))
-                .help("Where the random numbers of the program start"),
-        )
-        .arg(
-            Arg::new("pcap-in")
-                .long("pcap-in")
-                .value_name("PORT=FILE")
-                .action(ArgAction::Append)
-                .value_parser(captures::port_and_file)
-                .help("After the script, let the packets of this capture arrive by PORT"),
-        )
-        .arg(
-            Arg::new("pcap-out")
-                .long("pcap-out")
-                .value_name("DIR")
-                .value_parser(value_parser!(PathBuf))
-                .help(
-                    "Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port, or DIR/s1-p2_in.pcap and so on \
-                     for each port of each switch of a topology",
-                ),
-        )
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "stf",
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_long_help = format!("{STATEMENTS}\n\n{EXAMPLES}"),
+    max_term_width = WIDTH
+)]
+pub(crate) struct Arguments {
+    /// P4_16 source, or BMv2 JSON
+    #[arg(value_name = "PROGRAM")]
+    program: PathBuf,
+    /// Scripts, each for a fresh switch; without any, PROGRAM with the ending .stf
+    #[arg(value_name = "SCRIPT")]
+    script: Vec<PathBuf>,
+    #[command(flatten)]
+    stored: Stored,
+    /// Before the script, install what this file says: a runtime.json of the p4lang tutorials
+    #[arg(long, value_name = "FILE")]
+    entries: Vec<PathBuf>,
+    /// Run the program on every switch of a topology.json of the p4lang tutorials that has none of its own there, with
+    /// their entries; scripts then say `packet h1 HEX` and `expect h2 HEX`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "pcap_in"])]
+    topology: Option<PathBuf>,
+    /// What runs the program: the reference interpreter, or machine code, whose ways are all held against the interpreter
+    #[arg(long, value_name = "PATH", default_value = "interpreter", value_parser = one_of([
+        ("interpreter", pipeline::Path::Interpreter),
+        ("compiled", pipeline::Path::Compiled),
+    ]))]
+    path: pipeline::Path,
+    /// Print what happens to each packet, in order
+    #[arg(long)]
+    trace: bool,
+    /// Say which parser states, actions, branches and entries all scripts together reach, and which not, of each program
+    /// where several run; with =FILE, as JSON in FILE too
+    #[arg(long, value_name = "FILE", require_equals = true)]
+    coverage: Option<Option<PathBuf>>,
+    /// Packets on ports that the script does not name are failures
+    #[arg(long)]
+    every_port: bool,
+    /// What the switch refuses ends the script; without this it is a note
+    #[arg(long)]
+    strict: bool,
+    /// PSA: what the specification says, also where psa_switch does something else
+    #[arg(long)]
+    specification: bool,
+    /// v1model: queues of each port; packets of a priority beyond are dropped
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "1",
+        value_parser = value_parser!(u32).range(1..)
+    )]
+    priority_queues: u32,
+    /// Print failures only
+    #[arg(long, short)]
+    quiet: bool,
+    /// Where the random numbers of the program start
+    #[arg(long, value_name = "NUMBER", default_value = "0")]
+    seed: u64,
+    /// After the script, let the packets of this capture arrive by PORT
+    #[arg(long, value_name = "PORT=FILE", value_parser = captures::port_and_file)]
+    pcap_in: Vec<(u32, PathBuf)>,
+    /// Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port, or DIR/s1-p2_in.pcap and so on for each port of
+    /// each switch of a topology
+    #[arg(long, value_name = "DIR")]
+    pcap_out: Option<PathBuf>,
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let path = matches
-        .get_one::<PathBuf>("program")
-        .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
-    let topology = matches.get_one::<PathBuf>("topology");
-    let topology = topology.map(|path| Topology::read(path)).transpose()?;
-    let mut scripts: Vec<PathBuf> =
-        matches.get_many::<PathBuf>("script").unwrap_or_default().cloned().collect();
+impl Arguments {
+    fn options(&self) -> Options {
+        Options {
+            every_port: self.every_port,
+            strict: self.strict,
+            specification: self.specification,
+            priority_queues: self.priority_queues,
+            trace: self.trace,
+            together: false,
+        }
+    }
+
+    /// Returns the file that coverage goes to, beside standard output.
+    fn coverage_file(&self) -> Option<&PathBuf> {
+        self.coverage.as_ref()?.as_ref()
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let path = &arguments.program;
+    let topology = arguments.topology.as_deref();
+    let topology = topology.map(Topology::read).transpose()?;
+    let mut scripts = arguments.script.clone();
     if scripts.is_empty() {
-        let beside = matches.get_one::<PathBuf>("topology").unwrap_or(path);
+        let beside = arguments.topology.as_ref().unwrap_or(path);
         let script = beside.with_extension("stf");
         if !script.exists() {
             // A name that was mistyped is what is wrong then, and not that it has no script.
@@ -254,17 +207,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let read = scripts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let scripts = Scripts { paths: &scripts, read: &read };
     let passed = match &topology {
-        Some(topology) => network(topology, path, scripts, matches)?,
-        None => switch(path, scripts, matches)?,
+        Some(topology) => network(topology, path, scripts, arguments)?,
+        None => switch(path, scripts, arguments)?,
     };
     Ok(ExitCode::from(u8::from(!passed)))
-}
-
-/// A program, with the storage that was asked for.
-fn loaded(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
-    let mut program = program::load(path, matches)?;
-    crate::storage::choose(&mut program, matches)?;
-    Ok(program)
 }
 
 /// The scripts of a command.
@@ -281,20 +227,20 @@ impl<'s> Scripts<'s> {
 }
 
 /// Runs scripts, each against a fresh switch; whether everything came as expected.
-fn switch(path: &Path, scripts: Scripts<'_>, matches: &ArgMatches) -> Result<bool, Failure> {
-    let program = loaded(path, matches)?;
-    let mut coverage = matches.contains_id("coverage").then(|| Coverage::new(&program));
+fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bool, Failure> {
+    let program = arguments.stored.load(path)?;
+    let mut coverage = arguments.coverage.is_some().then(|| Coverage::new(&program));
     let mut passed = true;
     for script in scripts.each() {
-        let report = one_script(&program, script, coverage.as_mut(), matches)?;
-        passed &= print(script.0, &report, matches.get_flag("quiet"));
-        if let Some(directory) = matches.get_one::<PathBuf>("pcap-out") {
+        let report = one_script(&program, script, coverage.as_mut(), arguments)?;
+        passed &= print(script.0, &report, arguments.quiet);
+        if let Some(directory) = &arguments.pcap_out {
             let name = |port| format!("pcap{port}");
             captures::write(directory, [&report.received, &report.sent], name)?;
         }
     }
     if let Some(coverage) = coverage {
-        coverage::of_switch(&coverage, path, scripts.paths, matches.get_one("coverage"))?;
+        coverage::of_switch(&coverage, path, scripts.paths, arguments.coverage_file())?;
     }
     Ok(passed)
 }
@@ -304,30 +250,30 @@ fn network(
     topology: &Topology,
     path: &Path,
     scripts: Scripts<'_>,
-    matches: &ArgMatches,
+    arguments: &Arguments,
 ) -> Result<bool, Failure> {
-    let programs = topology.programs(path, matches)?;
-    let quiet = matches.get_flag("quiet");
+    let programs = topology.programs(path, &arguments.stored)?;
+    let quiet = arguments.quiet;
     if !quiet && programs.iter().all(|running| running.path != path) {
         let (topology, path) = (topology.path().display(), path.display());
         println!("{topology}: note: no switch runs {path}, they all have programs of their own");
     }
-    let covers = matches.contains_id("coverage");
+    let covers = arguments.coverage.is_some();
     let mut covered = match covers {
         true => programs.iter().map(Running::uncovered).collect(),
         false => Vec::new(),
     };
     let mut passed = true;
     for script in scripts.each() {
-        let report = topology.run(&programs, script, &mut covered, options(matches), matches)?;
+        let report = topology.run(&programs, script, &mut covered, arguments)?;
         passed &= print(script.0, &report, quiet);
-        if let Some(directory) = matches.get_one::<PathBuf>("pcap-out") {
+        if let Some(directory) = &arguments.pcap_out {
             topology.captures(directory, &report)?;
         }
     }
     if covers {
         let covered: Vec<_> = programs.iter().zip(&covered).collect();
-        coverage::of_network(&covered, topology, scripts.paths, matches.get_one("coverage"))?;
+        coverage::of_network(&covered, topology, scripts.paths, arguments.coverage_file())?;
     }
     Ok(passed)
 }
@@ -364,33 +310,22 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
     })
 }
 
-fn options(matches: &ArgMatches) -> Options {
-    Options {
-        every_port: matches.get_flag("every-port"),
-        strict: matches.get_flag("strict"),
-        specification: matches.get_flag("specification"),
-        priority_queues: matches.get_one::<u32>("priority-queues").copied().unwrap_or(1),
-        trace: matches.get_flag("trace"),
-        together: false,
-    }
-}
-
 /// Runs a script against a fresh switch, as machine code on every way.
 fn one_script(
     program: &Program,
     (path, script): (&Path, &Script),
     coverage: Option<&mut Coverage>,
-    matches: &ArgMatches,
+    arguments: &Arguments,
 ) -> Result<Report, Failure> {
-    let options = options(matches);
-    let mut switch = fresh(program, options, matches)?;
+    let options = arguments.options();
+    let mut switch = fresh(program, options, arguments)?;
     for (place, what) in switch.compiled().into_iter().flat_map(|code| code.interpreted()) {
-        if !matches.get_flag("quiet") {
+        if !arguments.quiet {
             println!("{place}: note: {what} is left to the interpreter");
         }
     }
     if switch.compiled().is_none() {
-        return one_run(&mut switch, program, (path, script), coverage, (options, matches));
+        return one_run(&mut switch, program, (path, script), coverage, (options, arguments));
     }
     let mut runs = Vec::new();
     for way in switch.ways() {
@@ -398,7 +333,7 @@ fn one_script(
             switch.reset().map_err(Failure::input)?;
             switch.choose_way(Some(way));
             let options = Options { together, ..options };
-            let report = one_run(&mut switch, program, (path, script), None, (options, matches))?;
+            let report = one_run(&mut switch, program, (path, script), None, (options, arguments))?;
             runs.push(Ran { way, together, report, digests: switch.take_digests() });
         }
     }
@@ -419,17 +354,16 @@ fn one_run(
     program: &Program,
     (path, script): (&Path, &Script),
     coverage: Option<&mut Coverage>,
-    (options, matches): (Options, &ArgMatches),
+    (options, arguments): (Options, &Arguments),
 ) -> Result<Report, Failure> {
-    let files: Vec<PathBuf> = matches.get_many("entries").unwrap_or_default().cloned().collect();
-    install(switch, program, options, &files)?;
+    install(switch, program, options, &arguments.entries)?;
     let report = match coverage {
         Some(coverage) => run_covered(switch, script, options, coverage),
         None => run_script(switch, script, options),
     };
     let mut report = report
         .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))?;
-    for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default() {
+    for (port, capture) in &arguments.pcap_in {
         captures::replay(switch, *port, capture, &mut report)?;
     }
     Ok(report)
@@ -442,23 +376,22 @@ fn with_entries(
     files: &[PathBuf],
     options: Options,
     way: Option<Way>,
-    matches: &ArgMatches,
+    arguments: &Arguments,
 ) -> Result<Switch, Failure> {
-    let mut switch = fresh(program, options, matches)?;
+    let mut switch = fresh(program, options, arguments)?;
     switch.choose_way(way);
     install(&mut switch, program, options, files)?;
     Ok(switch)
 }
 
 /// A fresh switch on the path that was asked for.
-fn fresh(program: &Program, options: Options, matches: &ArgMatches) -> Result<Switch, Failure> {
-    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(0);
-    let mut switch = Switch::with_seed(program.clone(), seed).map_err(Failure::input)?;
-    if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
+fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<Switch, Failure> {
+    let mut switch = Switch::with_seed(program.clone(), arguments.seed).map_err(Failure::input)?;
+    if arguments.path == pipeline::Path::Compiled {
         if options.trace {
             return Err(Failure::input("--trace needs --path interpreter: code tells no events"));
         }
-        if matches.contains_id("coverage") {
+        if arguments.coverage.is_some() {
             return Err(Failure::input(
                 "--coverage needs --path interpreter: code tells no events",
             ));

@@ -1,31 +1,68 @@
 //! `--storage`: how machine code keeps the entries of a running program's tables, where that is not to be as its
 //! `@tableconfig` says. The words are those of `planimeter tables`.
 
+use std::path::Path;
+
 use ::tables::{Design, EntryLock, Placement, Storage, Synchronisation, UpdateMethod, Wait};
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use ir::{EntryStore, Program, Replicas, TableId};
 use pipeline::Switch;
 
 use crate::failure::Failure;
+use crate::program::{self, Sources};
 use crate::tables::requirements;
-use crate::words::{list, words};
+use crate::words::{List, list_of};
 
-pub(crate) fn argument() -> Arg {
-    list("storage", "[TABLE=]DESIGN", "How machine code keeps entries, such as static/locked [@tableconfig]")
-        .long_help(
-            "How machine code keeps the entries of a table, or of all tables that it keeps: original, dynamic, static or \
-             inline, locked or unlocked, optimistic (workers share them), sharded (each worker has its own) or \
-             double-buffer (two replicas), and how packets change them: pointer, change or digest, as planimeter tables has \
-             them; static/locked is two of them. What is not said is as @tableconfig has it, or inline, unlocked, \
-             optimistic and pointer. A design that cannot honour what the program does is refused.",
-        )
+/// The program's flags and `--storage`.
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct Stored {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// How machine code keeps entries, such as static/locked [@tableconfig]
+    #[arg(
+        long,
+        value_name = "[TABLE=]DESIGN",
+        help_heading = program::HEADING,
+        value_parser = list_of("a design", |word| Some(vec![word.to_owned()])),
+        long_help = "How machine code keeps the entries of a table, or of all tables that it keeps: original, dynamic, static or \
+                     inline, locked or unlocked, optimistic (workers share them), sharded (each worker has its own) or \
+                     double-buffer (two replicas), and how packets change them: pointer, change or digest, as planimeter \
+                     tables has them; static/locked is two of them. What is not said is as @tableconfig has it, or inline, \
+                     unlocked, optimistic and pointer. A design that cannot honour what the program does is refused."
+    )]
+    storage: Vec<List<String>>,
 }
 
-/// Changes the program as the command line asks.
-pub(crate) fn choose(program: &mut Program, matches: &ArgMatches) -> Result<(), Failure> {
-    let Some(words) = words(matches, "storage") else { return Ok(()) };
+impl Stored {
+    /// Returns the flags of a command line that was matched by name.
+    pub(crate) fn of(matches: &ArgMatches) -> Result<Self, Failure> {
+        Self::from_arg_matches(matches).map_err(Failure::input)
+    }
+
+    /// Returns the definitions of the flags, for a command whose other flags are defined by name.
+    pub(crate) fn arguments() -> Vec<Arg> {
+        Self::augment_args(Command::default()).get_arguments().cloned().collect()
+    }
+
+    /// Reads a program, and changes how its tables are stored.
+    pub(crate) fn load(&self, path: &Path) -> Result<Program, Failure> {
+        let mut program = program::load(path, &self.sources)?;
+        self.choose(&mut program)?;
+        Ok(program)
+    }
+
+    /// Changes how a program's tables are stored.
+    pub(crate) fn choose(&self, program: &mut Program) -> Result<(), Failure> {
+        match List::join(&self.storage) {
+            Some(words) => choose(program, &words),
+            None => Ok(()),
+        }
+    }
+}
+
+fn choose(program: &mut Program, words: &[String]) -> Result<(), Failure> {
     let stored = stored(program)?;
-    for word in &words {
+    for word in words {
         let wrong = |what: String| Failure::input(format!("--storage {word}: {what}"));
         let (name, design) = match word.split_once('=') {
             Some((name, design)) => (Some(name), design),
@@ -166,14 +203,14 @@ fn design_of(program: &Program, id: TableId, words: &str) -> Result<Design, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Command;
 
     fn chosen(words: &str) -> Result<Program, String> {
         let (_, mut program) =
             crate::bench::paper(&Default::default()).map_err(|failure| failure.to_string())?;
-        let command = Command::new("x").arg(argument());
+        let command = Command::new("x").args(Stored::arguments());
         let matches = command.try_get_matches_from(["x", "--storage", words]).expect("words");
-        choose(&mut program, &matches).map_err(|failure| failure.to_string())?;
+        let stored = Stored::of(&matches).expect("flags");
+        stored.choose(&mut program).map_err(|failure| failure.to_string())?;
         Ok(program)
     }
 

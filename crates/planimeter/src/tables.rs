@@ -7,18 +7,14 @@ mod race;
 
 use std::process::ExitCode;
 
-use clap::ArgMatches;
-
 use crate::failure::Failure;
-pub(crate) use arguments::command;
+pub(crate) use arguments::Arguments;
 pub(crate) use predict::requirements;
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    if matches.get_flag("predict") {
-        return predict::run(matches);
-    }
-    match matches.get_one::<u64>("lost-updates") {
-        Some(&updates) => race::run(matches, updates),
-        None => measure::run(matches),
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match arguments.output.lost_updates {
+        _ if arguments.prediction.predict => predict::run(arguments),
+        Some(updates) => race::run(arguments, updates),
+        None => measure::run(arguments),
     }
 }

@@ -1,20 +1,15 @@
 //! Conditions that every case of a measurement must meet, from the command line.
 
-use clap::ArgMatches;
-use statistics::{Condition, Unit};
-
-use crate::failure::Failure;
+use statistics::{Condition, ConditionError, Unit};
 
 /// A metric that conditions may name, and what its values count.
 pub(crate) type Metric = (&'static str, Unit);
 
-/// All conditions that were given with `--threshold`.
-pub(crate) fn all(matches: &ArgMatches, metrics: &[Metric]) -> Result<Vec<Condition>, Failure> {
-    let given = matches.get_many::<String>("threshold").into_iter().flatten();
-    let parse = |text: &String| Condition::parse(text, metrics.iter().copied(), false);
-    given
-        .map(|text| parse(text).map_err(|error| Failure::input(format!("--threshold {error}"))))
-        .collect()
+/// Parses a condition of `--threshold` on one of these metrics.
+pub(crate) fn condition(
+    metrics: &'static [Metric],
+) -> impl Fn(&str) -> Result<Condition, ConditionError> + Clone {
+    |text| Condition::parse(text, metrics.iter().copied(), false)
 }
 
 /// What is said of a case that does not meet a condition. One that has no such value does not.

@@ -3,47 +3,52 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::failure::Failure;
-
-pub(crate) fn list(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
+/// Parses one of these names to the value beside it.
+pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
+    known: impl IntoIterator<Item = (&'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let known: Vec<(&'static str, T)> = known.into_iter().collect();
+    let names: Vec<&'static str> = known.iter().map(|(name, _)| *name).collect();
+    PossibleValuesParser::new(names).try_map(move |given| {
+        let found = known.iter().find(|(name, _)| *name == given);
+        found.map(|(_, value)| value.clone()).ok_or("no such value")
+    })
 }
 
-pub(crate) fn flag(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-}
+/// The values that one occurrence of a flag names, separated by commas.
+#[derive(Debug, Clone)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
 
-/// The words of a list: several flags, or commas.
-pub(crate) fn words(matches: &ArgMatches, name: &str) -> Option<Vec<String>> {
-    let given = matches.get_many::<String>(name)?;
-    let words = given.flat_map(|text| text.split(',')).map(|word| word.trim().to_owned());
-    Some(words.filter(|word| !word.is_empty()).collect())
-}
-
-/// What each word of a list means; nothing if the flag is not there.
-pub(crate) fn each<T: PartialEq>(
-    matches: &ArgMatches,
-    name: &str,
-    known: &str,
-    meaning: impl Fn(&str) -> Option<Vec<T>>,
-) -> Result<Option<Vec<T>>, Failure> {
-    let Some(words) = words(matches, name) else { return Ok(None) };
-    let mut all = Vec::new();
-    for word in &words {
-        let found = meaning(word)
-            .ok_or_else(|| Failure::input(format!("--{name} {word}: {known} is wanted")))?;
-        for one in found {
-            if !all.contains(&one) {
-                all.push(one);
+impl<T: Clone + PartialEq> List<T> {
+    /// Returns each value that any occurrence names, once; `None` if the flag was not given.
+    pub(crate) fn join(lists: &[Self]) -> Option<Vec<T>> {
+        let mut all = Vec::new();
+        for value in lists.iter().flat_map(|list| &list.0) {
+            if !all.contains(value) {
+                all.push(value.clone());
             }
         }
+        (!all.is_empty()).then_some(all)
     }
-    if all.is_empty() {
-        return Err(Failure::input(format!("--{name} names nothing: {known} is wanted")));
+}
+
+/// Parses a list whose words may stand for several values each. `known` says in words what is expected.
+pub(crate) fn list_of<T: 'static>(
+    known: &'static str,
+    meaning: impl Fn(&str) -> Option<Vec<T>> + Clone + Send + Sync,
+) -> impl Fn(&str) -> Result<List<T>, String> + Clone + Send + Sync {
+    move |text| {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let values =
+            words.map(|word| meaning(word).ok_or_else(|| format!("{word}: {known} is wanted")));
+        let values: Vec<T> = values.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        match values.is_empty() {
+            true => Err(format!("it names nothing: {known} is wanted")),
+            false => Ok(List(values)),
+        }
     }
-    Ok(Some(all))
 }
 
 /// `1024`, `64k`, `2^16`, `2^0..2^22`, `2^8..2^20:4`.
@@ -63,6 +68,11 @@ pub(crate) fn sizes_of(word: &str) -> Option<Vec<usize>> {
         Some(exponent) => 1 << exponent,
         None => binary(word).ok()?,
     }])
+}
+
+/// A number of cores, for [`list_of`].
+pub(crate) fn cores(word: &str) -> Option<Vec<usize>> {
+    Some(vec![word.parse().ok().filter(|cores| *cores > 0)?])
 }
 
 /// A number with an ending of powers of 1024: `64k`, `15M`, `15MiB`, `1G`.

@@ -85,7 +85,7 @@ fn wrong_input_is_one_line_that_says_what_to_do() {
     let readme = root.join("README.md");
     let readme = readme.to_string_lossy();
     for (arguments, words) in [
-        (&["--entries", "0"][..], "--entries 0"),
+        (&["--entries", "0"][..], "'0' for '--entries"),
         (&["--cores", "4000"], "--cores 4000"),
         (&["--path", "fast"], "interpreter, compiled or all"),
         (&["--threshold", "speed > 3"], "there is no metric \"speed\""),

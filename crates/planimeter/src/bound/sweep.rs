@@ -1,6 +1,6 @@
 //! `--vary`: the same network for each value of one of its quantities.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,20 +8,19 @@ use std::sync::atomic::Ordering;
 use calculus::Rational;
 use calculus::network::format::Variation;
 use calculus::network::{Analyser, Format, Settings};
-use clap::ArgMatches;
 use provenance::{Began, Provenance};
 use report::bounds::{Sweep, SweepPoint, orders};
-use report::{RunDirectory, shares};
+use report::shares;
 use serde::{Deserialize, Serialize};
 
-use super::{Applied, arguments, bounds_of, with_runs};
+use super::{Applied, Arguments, bounds_of, with_runs};
 use crate::crew::{Crew, Items};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
-use crate::output::{self, layout};
+use crate::output::layout;
 
 pub(super) fn run(
-    matches: &ArgMatches,
+    arguments: &Arguments,
     began: &Began,
     variation: &Variation,
     (file, text, format): (&Path, &str, Format),
@@ -32,7 +31,7 @@ pub(super) fn run(
     let at = |value: &Rational| {
         let network = variation.network(text, format, value);
         let network = network.map_err(|error| format!("{}: {error}", file.display()))?;
-        let network = arguments::network(matches, network);
+        let network = arguments.network(network);
         network.map_err(|error| format!("{}: {error}", file.display()))
     };
     let values = variation.values();
@@ -40,12 +39,12 @@ pub(super) fn run(
         .first()
         .ok_or_else(|| Failure::input("--vary has no value; give at least one step"))?;
     let network = at(first).map_err(Failure::input)?;
-    let asked = arguments::analyses(matches, arguments::default_analysis(matches, &network));
-    let flows = arguments::flows(matches, &network)?;
+    let asked = arguments.analyses(&network);
+    let flows = arguments.flows(&network)?;
     if flows.iter().any(|id| network.flow(*id).maximum_delay.is_some()) {
         eprintln!("planimeter: --vary holds no bound against the maximum-delay of its flow");
     }
-    let with_runs = with_runs(matches, &flows);
+    let with_runs = with_runs(arguments, &flows);
     let items = Items {
         names: values
             .iter()
@@ -61,8 +60,13 @@ pub(super) fn run(
         let network = at(value)?;
         let analyser = Analyser::new(&network, settings.clone()).stopped_by(Arc::clone(&interrupt));
         let applied = Applied::of(&analyser, &flows, &asked, with_runs)?;
-        let bounds =
-            bounds_of(matches, &network, (&applied.analyses, settings), &applied.flows, (&[], &[]));
+        let bounds = bounds_of(
+            arguments,
+            &network,
+            (&applied.analyses, settings),
+            &applied.flows,
+            (&[], &[]),
+        );
         let (unbounded, contradictions) = (bounds.unbounded(), bounds.contradictions());
         Ok(At { applied, unbounded, contradictions })
     };
@@ -90,7 +94,7 @@ pub(super) fn run(
         return Err(Failure::run("interrupted before anything was bounded"));
     }
     let names: Vec<String> = flows.iter().map(|id| network.flow(*id).name.clone()).collect();
-    let bounds = bounds_of(matches, &network, (&analyses, settings), &[], (&[], &[]));
+    let bounds = bounds_of(arguments, &network, (&analyses, settings), &[], (&[], &[]));
     let (time_unit, data_unit) = (bounds.time_unit.clone(), bounds.data_unit.clone());
     let sweep = Sweep {
         network: network.name(),
@@ -105,7 +109,7 @@ pub(super) fn run(
         data_unit,
     };
     let provenance = Provenance { shares: found.shares, ..began.provenance() };
-    show(matches, &sweep, &provenance)?;
+    show(arguments, &sweep, &provenance)?;
     let never = (0..names.len()).any(|flow| {
         points.iter().all(|point| {
             point.flows.get(flow).is_none_or(|row| {
@@ -116,7 +120,7 @@ pub(super) fn run(
     });
     let wrong = points.iter().any(|point| !point.contradictions.is_empty());
     let incomplete = provenance.missing().is_some();
-    let failed = wrong || incomplete || never && !matches.get_flag("allow-unbounded");
+    let failed = wrong || incomplete || never && !arguments.allow_unbounded;
     crew.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
 }
 
@@ -128,18 +132,16 @@ struct At {
     contradictions: Vec<String>,
 }
 
-fn show(matches: &ArgMatches, sweep: &Sweep<'_>, provenance: &Provenance) -> Result<(), Failure> {
+fn show(arguments: &Arguments, sweep: &Sweep<'_>, provenance: &Provenance) -> Result<(), Failure> {
     let (json, csv) = (sweep.to_json(provenance), sweep.to_csv());
-    if matches.get_flag("json") {
+    if arguments.json {
         print!("{json}");
-    } else if matches.get_flag("csv") {
+    } else if arguments.csv {
         print!("{csv}");
     } else {
         print!("{}{}", sweep.table(layout()), shares::text(provenance, layout()));
     }
-    let Some(folder) = matches.get_one::<PathBuf>("output") else { return Ok(()) };
-    let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;
-    let directory = directory.for_papers(output::papers_of(matches));
+    let Some(directory) = arguments.directory()? else { return Ok(()) };
     let page = sweep.page(provenance);
     let files = [("result.json", json.as_str()), ("sweep.csv", csv.as_str())];
     directory.write_page(&page, &files).map_err(Failure::run)?;

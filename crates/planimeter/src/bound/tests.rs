@@ -1,18 +1,19 @@
 //! What the command line says and understands.
 
-use super::{arguments, command};
+use super::Arguments;
 use calculus::network::{
     Analysis, ArrivalBound, FlowOfInterest, Format, Multiplexing, Network, format,
 };
+use clap::{CommandFactory, Parser};
 
 #[test]
 fn short_help() {
-    insta::assert_snapshot!(command().render_help());
+    insta::assert_snapshot!(Arguments::command().render_help());
 }
 
 #[test]
 fn long_help() {
-    insta::assert_snapshot!(command().render_long_help());
+    insta::assert_snapshot!(Arguments::command().render_long_help());
 }
 
 #[test]
@@ -33,26 +34,23 @@ fn flags_become_settings() {
         "--threads",
         "3",
     ];
-    let matches = command().try_get_matches_from(arguments).expect("arguments");
-    assert_eq!(arguments::analyses(&matches, Analysis::Best), [Analysis::Sfa, Analysis::Tfa]);
-    let settings = arguments::settings(&matches);
+    let given = |words: &[&str]| Arguments::try_parse_from(words).expect("arguments");
+    let large = large();
+    let some = given(&arguments);
+    assert_eq!(some.analyses(&large), [Analysis::Sfa, Analysis::Tfa]);
+    let settings = some.settings();
     assert_eq!(settings.multiplexing, Some(Multiplexing::Fifo));
     assert_eq!(settings.flow_of_interest, FlowOfInterest::Interferes);
     let methods = [ArrivalBound::SegregatedPmoo, ArrivalBound::AggregatePboo];
     assert_eq!(settings.arrival_bounds, methods);
     assert_eq!(settings.threads, 3);
-    let all = command().try_get_matches_from(["bound", "net.toml", "-a", "all"]);
-    let all = arguments::analyses(&all.expect("arguments"), Analysis::Best);
+    let all = given(&["bound", "net.toml", "-a", "all"]).analyses(&large);
     let of_all = |analysis: &Analysis| *analysis != Analysis::Quick;
     assert_eq!(all, Analysis::ALL.into_iter().filter(of_all).collect::<Vec<_>>());
-    let none = command().try_get_matches_from(["bound", "network.toml"]).expect("arguments");
-    assert_eq!(arguments::analyses(&none, Analysis::Quick), [Analysis::Quick]);
+    assert_eq!(given(&["bound", "network.toml"]).analyses(&large), [Analysis::Quick]);
     // With a deadline the effort goes to the flows that are over it, however large the network is.
-    let large = large();
-    assert_eq!(arguments::default_analysis(&none, &large), Analysis::Quick);
-    let deadline = ["bound", "network.toml", "--deadline", "5ms"];
-    let deadline = command().try_get_matches_from(deadline).expect("arguments");
-    assert_eq!(arguments::default_analysis(&deadline, &large), Analysis::Best);
+    let deadline = given(&["bound", "network.toml", "--deadline", "5ms"]);
+    assert_eq!(deadline.analyses(&large), [Analysis::Best]);
 }
 
 /// A network of 2,001 hops.

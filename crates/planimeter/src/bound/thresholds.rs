@@ -2,18 +2,16 @@
 
 use calculus::network::{Assessed, Load, Network, ServerBound};
 use calculus::{Extended, Rational};
-use clap::ArgMatches;
 use report::bounds::Threshold;
 use statistics::{Comparison, Condition, Unit};
 
-use crate::failure::Failure;
-use crate::threshold::{self, Metric};
+use crate::threshold::Metric;
 
 /// Bits of a byte.
 const BYTE: f64 = 8.0;
 
 /// The metrics of conditions: the first two are of each flow, the others of each server.
-const METRICS: [Metric; 4] = [
+pub(super) const METRICS: [Metric; 4] = [
     ("delay", Unit::Seconds),
     ("backlog", Unit::Bytes),
     ("load", Unit::Fraction),
@@ -33,11 +31,6 @@ pub(super) struct Figures<'a> {
     pub(super) flows: &'a [Vec<Assessed>],
     pub(super) servers: &'a [ServerBound],
     pub(super) loads: &'a [Load],
-}
-
-/// The conditions of the command line.
-pub(super) fn conditions(matches: &ArgMatches) -> Result<Vec<Condition>, Failure> {
-    threshold::all(matches, &METRICS)
 }
 
 /// Holds all conditions against what was found.

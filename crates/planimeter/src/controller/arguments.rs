@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Command, value_parser};
-use controllers::p4runtime::{AnswerAfter, Target};
+use clap::{Args, Parser, value_parser};
+use controllers::application::Application;
+use controllers::openflow;
+use controllers::p4runtime::{AnswerAfter, ServiceTime, Target};
 
-use crate::words::duration;
+use crate::words::{duration, one_of};
 
 /// Columns of the manual, where the terminal has as many.
 const WIDTH: usize = 100;
@@ -78,261 +79,236 @@ Exit status:
   1  the system refuses threads or sockets
   2  the arguments, or a file that they name, are wrong, or an address cannot be listened on";
 
-/// The verb with all its flags.
-pub(crate) fn command() -> Command {
-    Command::new("controller")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
-        .after_help("The manual, with examples: planimeter controller --help")
-        .after_long_help([APPLICATIONS, EXAMPLES, EXIT_STATUS].join("\n\n"))
-        .max_term_width(WIDTH)
-        .args(general())
-        .args(openflow_arguments())
-        .args(p4runtime_arguments())
-        .args(tls_arguments())
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "controller",
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_help = "The manual, with examples: planimeter controller --help",
+    after_long_help = [APPLICATIONS, EXAMPLES, EXIT_STATUS].join("\n\n"),
+    max_term_width = WIDTH
+)]
+pub(crate) struct Arguments {
+    /// What to do with packet-ins; see "Applications" in the manual
+    #[arg(long, short, value_name = "NAME", default_value = "learning", value_parser = one_of([
+        ("learning", Application::LearningSwitch),
+        ("reactive", Application::ReactiveForwarding),
+        ("paths", Application::Paths),
+        ("null", Application::NullResponder),
+    ]))]
+    pub(super) application: Application,
+    /// Protocol [default: p4runtime if switches are named, else openflow]
+    #[arg(long, short, value_name = "NAME", value_parser = one_of([
+        ("openflow", Protocol::OpenFlow),
+        ("p4runtime", Protocol::P4Runtime),
+    ]))]
+    pub(super) protocol: Option<Protocol>,
+    /// Threads that serve switches
+    #[arg(
+        long,
+        short,
+        value_name = "NUMBER",
+        default_value = "1",
+        value_parser = value_parser!(u16).range(1..=1024)
+    )]
+    pub(super) threads: u16,
+    /// How long a rule stays without a packet that matches; 0 for ever
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub(super) idle_timeout: u16,
+    /// With paths: tell the topology and install rules over HTTP there, as os-ken and Ryu do
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        long_help = "With paths: tell the topology (GET /v1.0/topology/switches, /v1.0/topology/links) and the \
+                     rules of a switch (GET /stats/flow/ID) over HTTP there, and install rules (POST \
+                     /stats/flowentry/add), as the REST interfaces of os-ken and Ryu do: what probe \
+                     --northbound ofctl:http://ADDRESS:PORT asks."
+    )]
+    pub(super) northbound: Option<SocketAddr>,
+    /// Stand in for ONOS 2.5: learn of P4Runtime switches over its REST interface, on that address
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        conflicts_with_all = ["application", "northbound", "device", "devices", "first_port", "threads"],
+        long_help = "Stand in for ONOS 2.5: learn of P4Runtime switches over its REST interface, on that address. \
+                     Reactive forwarding answers each packet-in in the time that ONOS 2.5.0 took in the P4RCProbe paper \
+                     (see --service-time), and what planimeter probe --onos-rest asks and tells is answered as ONOS 2.5.6 \
+                     answers it: a device keeps the pipeconf that it had first, one that is known is dialled again after \
+                     12 s, and netcfg that is deleted before its device leaves it damaged. It has the driver bmv2 and the \
+                     pipeconfs org.onosproject.pipelines.basic and p4-tutorial-pipeconf, which are both the pipeline of \
+                     this controller under another name; it tells of no hosts and no links, and has no OpenFlow."
+    )]
+    pub(super) onos: Option<SocketAddr>,
+    // For the controllers that planimeter itself starts.
+    #[arg(long, value_name = "PID", hide = true)]
+    pub(super) parent: Option<u32>,
+    /// Tell on standard error which switches come and go, and figures every 5 s
+    #[arg(long, short)]
+    pub(super) verbose: bool,
+    #[command(flatten)]
+    pub(super) openflow: OpenFlow,
+    #[command(flatten)]
+    pub(super) p4runtime: P4Runtime,
+    #[command(flatten)]
+    pub(super) tls: Tls,
 }
 
-fn general() -> [Arg; 8] {
-    [
-        Arg::new("application")
-            .short('a')
-            .long("application")
-            .value_name("NAME")
-            .value_parser(PossibleValuesParser::new(["learning", "reactive", "paths", "null"]))
-            .default_value("learning")
-            .help("What to do with packet-ins; see \"Applications\" in the manual"),
-        Arg::new("protocol")
-            .short('p')
-            .long("protocol")
-            .value_name("NAME")
-            .value_parser(PossibleValuesParser::new(["openflow", "p4runtime"]))
-            .help("Protocol [default: p4runtime if switches are named, else openflow]"),
-        Arg::new("threads")
-            .short('t')
-            .long("threads")
-            .value_name("NUMBER")
-            .value_parser(value_parser!(u16).range(1..=1024))
-            .default_value("1")
-            .help("Threads that serve switches"),
-        Arg::new("idle-timeout")
-            .long("idle-timeout")
-            .value_name("SECONDS")
-            .value_parser(value_parser!(u16))
-            .default_value("10")
-            .help("How long a rule stays without a packet that matches; 0 for ever"),
-        Arg::new("northbound")
-            .long("northbound")
-            .value_name("ADDRESS:PORT")
-            .value_parser(value_parser!(SocketAddr))
-            .help("With paths: tell the topology and install rules over HTTP there, as os-ken and Ryu do")
-            .long_help(
-                "With paths: tell the topology (GET /v1.0/topology/switches, /v1.0/topology/links) and the \
-                 rules of a switch (GET /stats/flow/ID) over HTTP there, and install rules (POST \
-                 /stats/flowentry/add), as the REST interfaces of os-ken and Ryu do: what probe \
-                 --northbound ofctl:http://ADDRESS:PORT asks.",
-            ),
-        Arg::new("onos")
-            .long("onos")
-            .value_name("ADDRESS:PORT")
-            .value_parser(value_parser!(SocketAddr))
-            .conflicts_with_all(["application", "northbound", "device", "devices", "first-port", "threads"])
-            .help("Stand in for ONOS 2.5: learn of P4Runtime switches over its REST interface, on that address")
-            .long_help(
-                "Stand in for ONOS 2.5: learn of P4Runtime switches over its REST interface, on that address. \
-                 Reactive forwarding answers each packet-in in the time that ONOS 2.5.0 took in the P4RCProbe paper \
-                 (see --service-time), and what planimeter probe --onos-rest asks and tells is answered as ONOS 2.5.6 \
-                 answers it: a device keeps the pipeconf that it had first, one that is known is dialled again after \
-                 12 s, and netcfg that is deleted before its device leaves it damaged. It has the driver bmv2 and the \
-                 pipeconfs org.onosproject.pipelines.basic and p4-tutorial-pipeconf, which are both the pipeline of \
-                 this controller under another name; it tells of no hosts and no links, and has no OpenFlow.",
-            ),
-        // For the controllers that planimeter itself starts.
-        Arg::new("parent")
-            .long("parent")
-            .value_name("PID")
-            .value_parser(value_parser!(u32))
-            .hide(true),
-        Arg::new("verbose")
-            .short('v')
-            .long("verbose")
-            .action(ArgAction::SetTrue)
-            .help("Tell on standard error which switches come and go, and figures every 5 s"),
-    ]
+/// What `--protocol` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    OpenFlow,
+    P4Runtime,
 }
 
-fn openflow_arguments() -> [Arg; 7] {
-    let heading = "OpenFlow";
-    [
-        Arg::new("listen")
-            .short('l')
-            .long("listen")
-            .value_name("ADDRESS:PORT")
-            .value_parser(value_parser!(SocketAddr))
-            .default_value("127.0.0.1:6653")
-            .help_heading(heading)
-            .help("Where switches connect; with port 0 the system chooses one and it is printed"),
-        Arg::new("openflow-version")
-            .long("openflow-version")
-            .value_name("VERSION")
-            .value_parser(PossibleValuesParser::new(["1.0", "1.3"]))
-            .action(ArgAction::Append)
-            .help_heading(heading)
-            .help("Offer this version alone [default: both]"),
-        Arg::new("miss-send-len")
-            .long("miss-send-len")
-            .value_name("BYTES")
-            .value_parser(value_parser!(u16))
-            .default_value("128")
-            .help_heading(heading)
-            .help("How much of a packet that they keep switches send; 65535 for all of it"),
-        Arg::new("prepared")
-            .long("prepared")
-            .action(ArgAction::SetTrue)
-            .help_heading(heading)
-            .help("With null: the same bytes for every packet-in, without packet or buffer"),
-        Arg::new("beat")
-            .long("beat")
-            .value_name("ADDRESS:PORT")
-            .value_parser(value_parser!(SocketAddr))
-            .help_heading(heading)
-            .help("With paths: be the active controller, and say so to those that stand by"),
-        Arg::new("standby-of")
-            .long("standby-of")
-            .value_name("ADDRESS:PORT")
-            .value_parser(value_parser!(SocketAddr))
-            .conflicts_with("beat")
-            .help_heading(heading)
-            .help("With paths: stand by until the controller that beats there is gone"),
-        Arg::new("beat-interval")
-            .long("beat-interval")
-            .value_name("MILLISECONDS")
-            .value_parser(value_parser!(u64).range(1..=600_000))
-            .default_value("100")
-            .help_heading(heading)
-            .help("How often it beats; one that is silent for three times this is gone"),
-    ]
+/// The flags of OpenFlow controllers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "OpenFlow")]
+pub(super) struct OpenFlow {
+    /// Where switches connect; with port 0 the system chooses one and it is printed
+    #[arg(long, short, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6653")]
+    pub(super) listen: SocketAddr,
+    /// Offer this version alone [default: both]
+    #[arg(long, value_name = "VERSION", value_parser = one_of([
+        ("1.0", openflow::Version::V1_0),
+        ("1.3", openflow::Version::V1_3),
+    ]))]
+    pub(super) openflow_version: Vec<openflow::Version>,
+    /// How much of a packet that they keep switches send; 65535 for all of it
+    #[arg(long, value_name = "BYTES", default_value = "128")]
+    pub(super) miss_send_len: u16,
+    /// With null: the same bytes for every packet-in, without packet or buffer
+    #[arg(long)]
+    pub(super) prepared: bool,
+    /// With paths: be the active controller, and say so to those that stand by
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) beat: Option<SocketAddr>,
+    /// With paths: stand by until the controller that beats there is gone
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "beat")]
+    pub(super) standby_of: Option<SocketAddr>,
+    /// How often it beats; one that is silent for three times this is gone
+    #[arg(
+        long,
+        value_name = "MILLISECONDS",
+        default_value = "100",
+        value_parser = value_parser!(u64).range(1..=600_000)
+    )]
+    pub(super) beat_interval: u64,
 }
 
-fn p4runtime_arguments() -> [Arg; 14] {
-    let argument = |name: &'static str| Arg::new(name).long(name).help_heading("P4Runtime");
-    [
-        argument("device")
-            .short('d')
-            .value_name("ID@HOST:PORT")
-            .value_parser(|text: &str| text.parse::<Target>())
-            .action(ArgAction::Append)
-            .help("A switch to dial; may be given several times"),
-        argument("devices")
-            .value_name("FILE")
-            .value_parser(value_parser!(PathBuf))
-            .help("A file with a switch per line, ID HOST:PORT, as probe --list-file writes it"),
-        argument("first-port").value_name("PORT").value_parser(value_parser!(u16).range(1..)).help(
-            "Dial --count switches on ports from this one on, with ids from --first-device on",
-        ),
-        argument("count")
-            .value_name("NUMBER")
-            .value_parser(value_parser!(u32).range(1..=65_535))
-            .default_value("1")
-            .requires("first-port")
-            .help("How many"),
-        argument("first-device")
-            .value_name("ID")
-            .value_parser(value_parser!(u64))
-            .default_value("1")
-            .requires("first-port")
-            .help("Device id of the first"),
-        argument("host")
-            .value_name("HOST")
-            .default_value("127.0.0.1")
-            .requires("first-port")
-            .help("Where they are"),
-        argument("election-id")
-            .value_name("NUMBER")
-            .value_parser(value_parser!(u128))
-            .default_value("1")
-            .help("By which switches choose among controllers; the highest is primary"),
-        argument("standby")
-            .action(ArgAction::SetTrue)
-            .conflicts_with("election-id")
-            .help("Stand by until no controller is primary that was, and be the next"),
-        argument("flood-ports")
-            .value_name("NUMBER")
-            .value_parser(value_parser!(u16).range(1..=254))
-            .default_value("48")
-            .help("Flooded packets leave by ports 1 to this one"),
-        argument("gather")
-            .value_name("MICROSECONDS")
-            .value_parser(value_parser!(u32).range(..=1_000_000))
-            .default_value("0")
-            .help("How long packet-ins gather before they are answered")
-            .long_help(
-                "How long packet-ins gather before they are answered. Several are answered at a \
-                 time then, which takes less of the processor, most so if switches share \
-                 addresses, and every answer comes later by up to this time.",
-            ),
-        argument("answer-after")
-            .value_name("BLOCK")
-            .value_parser(|text: &str| text.parse::<AnswerAfter>())
-            .default_value("application")
-            .help("Answer after this block: grpc, decoding or application")
-            .long_help(
-                "Answer packet-ins after this block of the controller: grpc (nothing is read but \
-                 the message), decoding (the metadata are read by the description of the pipeline) \
-                 or application. The first two answer with the payload that came, and write no \
-                 rules. For planimeter probe --paths, which finds out which block is the \
-                 bottleneck.",
-            ),
-        argument("read-pipeline-per-packet")
-            .action(ArgAction::SetTrue)
-            .help("Read the description of the pipeline again for every packet")
-            .long_help(
-                "Read the description of the pipeline (its P4Info) again for every packet that is \
-                 decoded, as ONOS 2.5.0 did: a bottleneck to be found with planimeter probe --paths.",
-            ),
-        argument("service-time")
-            .value_name("TIME")
-            .value_parser(duration)
-            .help("Take so long for each packet-in, one after the other over all switches")
-            .long_help(
-                "Take so long for each packet-in, such as 680us, one after the other over all switches, in the order in \
-                 which they come and without dropping any: a controller whose limit is known. Nothing works in \
-                 between, so that its CPU stays low. With --onos the time is otherwise that of the P4RCProbe paper: \
-                 680us with one switch (1471/s, Table I), 1.9ms with several (526/s, Fig. 5), and 2.525ms while more \
-                 than a hundred packet-ins wait (396/s, Fig. 7).",
-            ),
-        argument("device-config")
-            .value_name("FILE")
-            .value_parser(value_parser!(PathBuf))
-            .help("What a compiler made of programs/l2.p4, for switches that execute it")
-            .long_help(
-                "What a compiler made of programs/l2.p4, for switches that execute it, such as \
-                 BMv2. Without this they are sent its source, which planimeter switch and the \
-                 switches of --plan rfc8456 compile; other emulated switches take any.",
-            ),
-    ]
+/// The flags of P4Runtime controllers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "P4Runtime")]
+pub(super) struct P4Runtime {
+    /// A switch to dial; may be given several times
+    #[arg(long, short, value_name = "ID@HOST:PORT")]
+    pub(super) device: Vec<Target>,
+    /// A file with a switch per line, ID HOST:PORT, as probe --list-file writes it
+    #[arg(long, value_name = "FILE")]
+    pub(super) devices: Option<PathBuf>,
+    /// Dial --count switches on ports from this one on, with ids from --first-device on
+    #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
+    pub(super) first_port: Option<u16>,
+    /// How many
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "1",
+        value_parser = value_parser!(u32).range(1..=65_535),
+        requires = "first_port"
+    )]
+    pub(super) count: u32,
+    /// Device id of the first
+    #[arg(long, value_name = "ID", default_value = "1", requires = "first_port")]
+    pub(super) first_device: u64,
+    /// Where they are
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "first_port")]
+    pub(super) host: String,
+    /// By which switches choose among controllers; the highest is primary
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    pub(super) election_id: u128,
+    /// Stand by until no controller is primary that was, and be the next
+    #[arg(long, conflicts_with = "election_id")]
+    pub(super) standby: bool,
+    /// Flooded packets leave by ports 1 to this one
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "48",
+        value_parser = value_parser!(u16).range(1..=254)
+    )]
+    pub(super) flood_ports: u16,
+    /// How long packet-ins gather before they are answered
+    #[arg(
+        long,
+        value_name = "MICROSECONDS",
+        default_value = "0",
+        value_parser = value_parser!(u32).range(..=1_000_000),
+        long_help = "How long packet-ins gather before they are answered. Several are answered at a \
+                     time then, which takes less of the processor, most so if switches share \
+                     addresses, and every answer comes later by up to this time."
+    )]
+    pub(super) gather: u32,
+    /// Answer after this block: grpc, decoding or application
+    #[arg(
+        long,
+        value_name = "BLOCK",
+        default_value = "application",
+        long_help = "Answer packet-ins after this block of the controller: grpc (nothing is read but \
+                     the message), decoding (the metadata are read by the description of the pipeline) \
+                     or application. The first two answer with the payload that came, and write no \
+                     rules. For planimeter probe --paths, which finds out which block is the \
+                     bottleneck."
+    )]
+    pub(super) answer_after: AnswerAfter,
+    /// Read the description of the pipeline again for every packet
+    #[arg(
+        long,
+        long_help = "Read the description of the pipeline (its P4Info) again for every packet that is \
+                     decoded, as ONOS 2.5.0 did: a bottleneck to be found with planimeter probe --paths."
+    )]
+    pub(super) read_pipeline_per_packet: bool,
+    /// Take so long for each packet-in, one after the other over all switches
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = service_time,
+        long_help = "Take so long for each packet-in, such as 680us, one after the other over all switches, in the order in \
+                     which they come and without dropping any: a controller whose limit is known. Nothing works in \
+                     between, so that its CPU stays low. With --onos the time is otherwise that of the P4RCProbe paper: \
+                     680us with one switch (1471/s, Table I), 1.9ms with several (526/s, Fig. 5), and 2.525ms while more \
+                     than a hundred packet-ins wait (396/s, Fig. 7)."
+    )]
+    pub(super) service_time: Option<ServiceTime>,
+    /// What a compiler made of programs/l2.p4, for switches that execute it
+    #[arg(
+        long,
+        value_name = "FILE",
+        long_help = "What a compiler made of programs/l2.p4, for switches that execute it, such as \
+                     BMv2. Without this they are sent its source, which planimeter switch and the \
+                     switches of --plan rfc8456 compile; other emulated switches take any."
+    )]
+    pub(super) device_config: Option<PathBuf>,
 }
 
-fn tls_arguments() -> [Arg; 4] {
-    let argument = |name: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name("FILE")
-            .value_parser(value_parser!(PathBuf))
-            .help_heading("TLS, with PEM files")
-    };
-    [
-        argument("tls-certificate").requires("tls-key").help(
-            "Our certificate, followed by those of its issuers; with OpenFlow this enables TLS",
-        ),
-        argument("tls-key").requires("tls-certificate").help("The private key of the certificate"),
-        argument("tls-ca").help(
-            "Authorities that switches' certificates must come from; with OpenFlow mutual TLS, \
-             with P4Runtime this enables TLS",
-        ),
-        argument("tls-server-name")
-            .value_name("NAME")
-            .value_parser(value_parser!(String))
-            .requires("tls-ca")
-            .help("P4Runtime: the name in switches' certificates, if it is not the host"),
-    ]
+fn service_time(text: &str) -> Result<ServiceTime, String> {
+    duration(text).map(ServiceTime::constant)
+}
+
+/// The files of TLS.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS, with PEM files")]
+pub(super) struct Tls {
+    /// Our certificate, followed by those of its issuers; with OpenFlow this enables TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(super) tls_certificate: Option<PathBuf>,
+    /// The private key of the certificate
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// Authorities that switches' certificates must come from; with OpenFlow mutual TLS, with P4Runtime this enables TLS
+    #[arg(long, value_name = "FILE")]
+    pub(super) tls_ca: Option<PathBuf>,
+    /// P4Runtime: the name in switches' certificates, if it is not the host
+    #[arg(long, value_name = "NAME", requires = "tls_ca")]
+    pub(super) tls_server_name: Option<String>,
 }

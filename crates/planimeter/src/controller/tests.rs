@@ -1,9 +1,10 @@
 //! Arguments: which controller they mean, and what is wrong with them.
 
 use super::*;
+use clap::CommandFactory;
 
 fn matches(words: &[&str]) -> ArgMatches {
-    command().no_binary_name(true).try_get_matches_from(words).expect("arguments")
+    Arguments::command().no_binary_name(true).try_get_matches_from(words).expect("arguments")
 }
 
 fn file(text: &str) -> tempfile::NamedTempFile {
@@ -14,7 +15,7 @@ fn file(text: &str) -> tempfile::NamedTempFile {
 
 #[test]
 fn the_flags_are_consistent() {
-    command().debug_assert();
+    Arguments::command().debug_assert();
 }
 
 #[test]
@@ -23,7 +24,12 @@ fn switches_are_named_in_three_ways_that_add_up() {
     let list = list.path().to_str().expect("a name");
     let words = ["-d", "1@a:1", "-d", "2@b:2", "--devices", list, "--first-port", "50001"];
     let more = ["--count", "2", "--first-device", "7", "--host", "192.0.2.1"];
-    let found = targets(&matches(&[&words[..], &more].concat())).expect("switches");
+    let found = targets(
+        &Arguments::from_arg_matches(&matches(&[&words[..], &more].concat()))
+            .expect("arguments")
+            .p4runtime,
+    )
+    .expect("switches");
     let found: Vec<_> = found.iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
@@ -94,7 +100,8 @@ fn words_that_are_no_values_are_refused_by_the_parser() {
         (&["--count", "3"], "--first-port"),
         (&["--tls-key", "k"], "--tls-certificate"),
     ] {
-        let error = command().no_binary_name(true).try_get_matches_from(words).unwrap_err();
+        let error =
+            Arguments::command().no_binary_name(true).try_get_matches_from(words).unwrap_err();
         let text = error.to_string();
         assert!(error.use_stderr() && text.contains(expected), "{words:?}: {text}");
     }
@@ -102,7 +109,7 @@ fn words_that_are_no_values_are_refused_by_the_parser() {
 
 #[test]
 fn the_manual_names_applications_examples_and_exit_statuses() {
-    let manual = command().render_long_help().to_string();
+    let manual = Arguments::command().render_long_help().to_string();
     for part in ["Applications:", "Examples:", "Exit status:", "listening on 127.0.0.1:6653"] {
         assert!(manual.contains(part), "{part}");
     }

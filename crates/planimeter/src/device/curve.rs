@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use calculus::Rational;
 use calculus::network::format;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::Args;
 use device::export::{HEAD, Server};
 use device::import::{Identity, match_captures};
 use device::trace::{Arrived, AtRate, Rate, Trace};
 
-use super::{capture, path};
+use super::capture;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -29,37 +29,28 @@ const MULTIPLES: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
 /// The frame check sequence, which captures leave out.
 const CHECK_SEQUENCE: u32 = 4;
 
-pub(super) fn command() -> Command {
-    let file = |name: &'static str, help: &'static str| {
-        Arg::new(name)
-            .value_name(name.to_uppercase())
-            .required(true)
-            .value_parser(value_parser!(PathBuf))
-            .help(help)
-    };
-    Command::new("curve")
-        .about("Derive service curves straight from captures before and behind a device")
-        .after_help(EXAMPLES)
-        .args([
-            file("before", "What went in: pcap or pcapng, of a tap"),
-            file("after", "What came out, by the same clock"),
-            Arg::new("identity")
-                .long("identity")
-                .value_name("OFFSET:LENGTH")
-                .value_parser(identity)
-                .help("Which bytes tell packets apart [the last 16]"),
-            Arg::new("rate")
-                .long("rate")
-                .value_name("RATE")
-                .action(ArgAction::Append)
-                .value_parser(rate)
-                .help(
-                    "R, such as 1Gbps, of frames with check sequence [1 to 10 times what came in]",
-                ),
-            Arg::new("name").long("name").value_name("NAME").requires("rate").help(
-                "Print a server of this name for `planimeter bound` instead, with the one rate",
-            ),
-        ])
+/// The arguments of the verb.
+#[derive(Debug, Args)]
+#[command(
+    about = "Derive service curves straight from captures before and behind a device",
+    after_help = EXAMPLES
+)]
+pub(super) struct Arguments {
+    /// What went in: pcap or pcapng, of a tap
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// What came out, by the same clock
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// Which bytes tell packets apart [the last 16]
+    #[arg(long, value_name = "OFFSET:LENGTH", value_parser = identity)]
+    identity: Option<Identity>,
+    /// R, such as 1Gbps, of frames with check sequence [1 to 10 times what came in]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate: Vec<Rate>,
+    /// Print a server of this name for `planimeter bound` instead, with the one rate
+    #[arg(long, value_name = "NAME", requires = "rate")]
+    name: Option<String>,
 }
 
 fn identity(text: &str) -> Result<Identity, String> {
@@ -82,10 +73,10 @@ fn rate(text: &str) -> Result<Rate, String> {
         .ok_or_else(|| "a rate is a whole number of bits per second from 1 to 10^15".to_owned())
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let (before, after) = (path(matches, "before")?, path(matches, "after")?);
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { before, after, .. } = arguments;
     let (sent, received) = (capture::read(before)?, capture::read(after)?);
-    let identity = matches.get_one::<Identity>("identity").copied().unwrap_or(Identity::Tail(16));
+    let identity = arguments.identity.unwrap_or(Identity::Tail(16));
     let imported = match_captures(&capture::packets(&sent), &capture::packets(&received), identity);
     for remark in &imported.remarks {
         eprintln!("planimeter: {}: {remark}", after.display());
@@ -102,14 +93,14 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             after.display()
         ))
     })?;
-    let rates: Vec<Rate> = match matches.get_many::<Rate>("rate") {
-        Some(rates) => rates.copied().collect(),
-        None => multiples(&trace).ok_or_else(|| {
+    let rates = match arguments.rate.is_empty() {
+        false => arguments.rate.clone(),
+        true => multiples(&trace).ok_or_else(|| {
             Failure::input("one packet, or all at once, have no rate; give --rate")
         })?,
     };
     let what = format!("Traced between {} and {}.", before.display(), after.display());
-    match (matches.get_one::<String>("name"), &rates[..]) {
+    match (&arguments.name, &rates[..]) {
         (Some(name), [rate]) => {
             let server = Server::of_trace(name, &trace, &trace.at(*rate), &what);
             print!("{HEAD}{}", server.to_toml());

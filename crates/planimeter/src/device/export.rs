@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Args, ValueEnum};
 use device::compose::Semantics;
 use device::export::{HEAD, Server};
 use device::{Level, Model};
 use probe::outcome::RunResult;
 
-use super::predict;
+use super::predict::{self, Functions, UnderSetting};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -20,76 +19,78 @@ Examples:
 
 A packet that takes the slow path passes the switch, the controller and the switch again: a path of three servers.";
 
-pub(super) fn command() -> Command {
-    Command::new("export")
-        .about("Write a device, or a controller that was probed, as a server of a network for `planimeter bound`")
-        .after_help(EXAMPLES)
-        .args(predict::model_and_functions())
-        .mut_arg("model", |model| model.required(false).required_unless_present("controller"))
-        .args([
-            Arg::new("controller")
-                .long("controller")
-                .value_name("RESULT.JSON")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with("model")
-                .requires("packet-bytes")
-                .help("A controller, from a result of `planimeter probe`: its loss-free rate and its slowest answer at it"),
-            Arg::new("name").long("name").value_name("NAME").default_value("device").help("Name of the server"),
-            Arg::new("level")
-                .long("level")
-                .value_name("LEVEL")
-                .value_parser(value_parser!(Level))
-                .default_value("maximum")
-                .help("Level of the latency: maximum, or a percentile of the model above the median"),
-            Arg::new("semantics")
-                .long("semantics")
-                .value_name("HOW")
-                .value_parser(["pipelined", "run-to-completion", "burst-delay"])
-                .default_value("run-to-completion")
-                .help("How the device works through its functions"),
-            Arg::new("bare")
-                .long("bare")
-                .action(ArgAction::SetTrue)
-                .help("Leave out the units that stand before servers, to append to a file that has them"),
-        ])
+/// The arguments of the verb.
+#[derive(Debug, Args)]
+#[command(
+    about = "Write a device, or a controller that was probed, as a server of a network for `planimeter bound`",
+    after_help = EXAMPLES
+)]
+pub(super) struct Arguments {
+    /// The model, as `planimeter device model -o` writes it
+    #[arg(value_name = "MODEL", required_unless_present = "controller")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    functions: Functions,
+    #[command(flatten)]
+    setting: UnderSetting,
+    /// A controller, from a result of `planimeter probe`: its loss-free rate and its slowest answer at it
+    #[arg(long, value_name = "RESULT.JSON", conflicts_with = "model", requires = "packet_bytes")]
+    controller: Option<PathBuf>,
+    /// Name of the server
+    #[arg(long, value_name = "NAME", default_value = "device")]
+    name: String,
+    /// Level of the latency: maximum, or a percentile of the model above the median
+    #[arg(long, value_name = "LEVEL", default_value = "maximum")]
+    level: Level,
+    /// How the device works through its functions [default: run-to-completion]
+    #[arg(long, value_name = "HOW")]
+    semantics: Option<Working>,
+    /// Leave out the units that stand before servers, to append to a file that has them
+    #[arg(long)]
+    bare: bool,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let server = match matches.get_one::<PathBuf>("controller") {
-        Some(result) => of_controller(result, matches)?,
-        None => of_device(matches)?,
+/// How a device works through its functions.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Working {
+    Pipelined,
+    RunToCompletion,
+    BurstDelay,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let server = match (&arguments.controller, &arguments.model) {
+        (Some(result), _) => of_controller(result, arguments)?,
+        (None, Some(model)) => of_device(model, arguments)?,
+        (None, None) => return Err(Failure::input("name a MODEL, or a --controller")),
     };
-    let head = if matches.get_flag("bare") { "" } else { HEAD };
+    let head = if arguments.bare { "" } else { HEAD };
     print!("{head}{}", server.to_toml());
     Ok(ExitCode::SUCCESS)
 }
 
-fn name(matches: &ArgMatches) -> &str {
-    matches.get_one::<String>("name").map_or("device", String::as_str)
-}
-
-fn of_device(matches: &ArgMatches) -> Result<Server, Failure> {
-    let model: Model = predict::read(super::path(matches, "model")?)?;
-    let under = predict::setting(&model, matches)?;
-    let composition = model.compose(under, &predict::functions(matches)).map_err(Failure::input)?;
+fn of_device(model: &Path, arguments: &Arguments) -> Result<Server, Failure> {
+    let model: Model = predict::read(model)?;
+    let under = arguments.setting.of(&model)?;
+    let functions = arguments.functions.names();
+    let composition = model.compose(under, &functions).map_err(Failure::input)?;
     let curves = model.curves(under, &composition).map_err(Failure::run)?;
-    let semantics = match matches.get_one::<String>("semantics").map(String::as_str) {
-        Some("pipelined") => Some(Semantics::Pipelined),
-        Some("burst-delay") => None,
-        _ => Some(Semantics::RunToCompletion),
-    };
-    let level = matches.get_one::<Level>("level").copied().unwrap_or(Level::Maximum);
+    let level = arguments.level;
     let found = |semantics: Option<Semantics>| {
         let mut curves = curves.minimum.iter();
         curves.find(|service| service.level == level && service.semantics == semantics)
     };
     // Where nobody asked for one that needs a rate, delays alone give one that needs none.
-    let chosen = matches.value_source("semantics") == Some(ValueSource::CommandLine);
-    let service = found(semantics).or_else(|| {
-        let service = if chosen { None } else { found(None) }?;
-        eprintln!("planimeter: {}; the server is a burst delay", curves.remarks.join("; "));
-        Some(service)
-    });
+    let service = match arguments.semantics {
+        Some(Working::Pipelined) => found(Some(Semantics::Pipelined)),
+        Some(Working::RunToCompletion) => found(Some(Semantics::RunToCompletion)),
+        Some(Working::BurstDelay) => found(None),
+        None => found(Some(Semantics::RunToCompletion)).or_else(|| {
+            let service = found(None)?;
+            eprintln!("planimeter: {}; the server is a burst delay", curves.remarks.join("; "));
+            Some(service)
+        }),
+    };
     let service = service.ok_or_else(|| {
         let remarks = match curves.remarks.as_slice() {
             [] => String::new(),
@@ -100,10 +101,10 @@ fn of_device(matches: &ArgMatches) -> Result<Server, Failure> {
              the median"
         ))
     })?;
-    Ok(Server::of_device(name(matches), &model, &composition, service))
+    Ok(Server::of_device(&arguments.name, &model, &composition, service))
 }
 
-fn of_controller(path: &Path, matches: &ArgMatches) -> Result<Server, Failure> {
+fn of_controller(path: &Path, arguments: &Arguments) -> Result<Server, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     let text = input::read_text(path).map_err(|error| wrong(&error))?;
@@ -111,12 +112,12 @@ fn of_controller(path: &Path, matches: &ArgMatches) -> Result<Server, Failure> {
     let (rate, slowest_ns) = loss_free(&result).ok_or_else(|| {
         wrong(&"no point of it was answered without loss at an offered rate; probe an open rate, or search for the limit")
     })?;
-    let packet_bytes = matches.get_one::<u32>("packet-bytes").copied().unwrap_or(64);
+    let packet_bytes = arguments.setting.packet_bytes.unwrap_or(64);
     let what = format!(
         "Controller {}, probed {}.",
         result.controller.address, result.provenance.started_at
     );
-    Ok(Server::of_controller(name(matches), rate, slowest_ns, packet_bytes, &what))
+    Ok(Server::of_controller(&arguments.name, rate, slowest_ns, packet_bytes, &what))
 }
 
 /// The highest rate offered of which every packet-in was answered, rounded down to packets per second, and the slowest

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::Args;
 use device::campaign::{
     BlockPlan, Cell, CellId, Clock, ClockSource, Description, Device, Dimension, Function,
     FunctionName, Note, Origin, Picoseconds, SCHEMA, Setting, Writer,
 };
 use device::import::{Identity, Imported, delays, histogram, match_captures};
+use report::directory::Papers;
 use serde::Deserialize;
 use statistics::Ordered;
 
-use super::{capture, path};
+use super::capture;
 use crate::failure::Failure;
 use crate::output;
 
@@ -140,22 +141,23 @@ enum IdentityOf {
     At { offset: usize, length: usize },
 }
 
-pub(super) fn command() -> Command {
-    Command::new("import")
-        .about("Make a campaign of delays that others measured: CSV, histograms, captures")
-        .after_help(EXAMPLES)
-        .args([
-            Arg::new("sources")
-                .value_name("FILE.toml")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("Which measurement is in which files"),
-            output::output("Where the campaign goes [runs/<time>-device-import]"),
-        ])
+/// The arguments of the verb.
+#[derive(Debug, Args)]
+#[command(
+    about = "Make a campaign of delays that others measured: CSV, histograms, captures",
+    after_help = EXAMPLES
+)]
+pub(super) struct Arguments {
+    /// Which measurement is in which files
+    #[arg(value_name = "FILE.toml")]
+    sources: PathBuf,
+    /// Where the campaign goes [runs/<time>-device-import]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let file = path(matches, "sources")?;
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let file = &arguments.sources;
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let text = input::read_text(file).map_err(|error| wrong(&error))?;
@@ -182,7 +184,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let description = sources.description(tick);
     description.check().map_err(|error| wrong(&error))?;
-    let directory = output::directory(matches, "device-import")?;
+    let directory =
+        output::directory(arguments.output.as_deref(), "device-import", Papers::default())?;
     let mut writer = Writer::create(directory.path(), &description).map_err(Failure::run)?;
     // Repetitions of all cells in turns, as far as anyone knows.
     let repetitions = imported.iter().map(Vec::len).max().unwrap_or(0);

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::Args;
 use device::Campaign;
 use device::measure::{
     BenchError, Ending, Job, MeasureError, Measured, Plan, Step, Watch, clock_line, measure,
 };
+use report::directory::Papers;
 
 use crate::began;
 use crate::failure::{Failure, INTERRUPTED};
@@ -39,31 +40,32 @@ Examples:
 
 Exit status: 0 measured; 1 the device or a wire failed on the way; 2 the plan is wrong; 130 interrupted.";
 
-pub(super) fn command() -> Command {
-    Command::new("measure")
-        .about("Drive a device through the functions of a plan and keep the delay of every packet")
-        .long_about(LONG_ABOUT)
-        .after_help(EXAMPLES)
-        .args([
-            Arg::new("plan")
-                .value_name("PLAN")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("What is to be measured, a TOML file"),
-            output::output("The run directory, new or empty [runs/<time>-device]"),
-            Arg::new("resume")
-                .long("resume")
-                .value_name("DIRECTORY")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with("output")
-                .help("Go on with the campaign in this run directory"),
-            output::quiet(),
-        ])
-        .args(program::arguments())
+/// The arguments of the verb.
+#[derive(Debug, Args)]
+#[command(
+    about = "Drive a device through the functions of a plan and keep the delay of every packet",
+    long_about = LONG_ABOUT,
+    after_help = EXAMPLES
+)]
+pub(super) struct Arguments {
+    /// What is to be measured, a TOML file
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    /// The run directory, new or empty [runs/<time>-device]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// Go on with the campaign in this run directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
+    resume: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    sources: program::Sources,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let file = super::path(matches, "plan")?;
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let file = &arguments.plan;
     let in_plan =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let text = input::read_text(file).map_err(|error| in_plan(&error))?;
@@ -73,22 +75,22 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         ));
     }
     let plan = Plan::from_toml(&text, &mut |name| {
-        program::load(Path::new(name), matches).map_err(|failure| failure.to_string())
+        program::load(Path::new(name), &arguments.sources).map_err(|failure| failure.to_string())
     })
     .map_err(|error| in_plan(&error))?;
     for part in &plan.not_measured {
         eprintln!("note: {part}: no program can be generated that has it; predictions list it");
     }
     let executable = std::env::current_exe().map_err(Failure::run)?;
-    let resumed = matches.get_one::<PathBuf>("resume").map(PathBuf::as_path);
+    let resumed = arguments.resume.as_deref();
     let directory = match resumed {
         Some(directory) => directory.to_owned(),
-        None => new_directory(matches, &text)?,
+        None => new_directory(arguments.output.as_deref(), &text)?,
     };
     let job =
         Job { plan: &plan, directory: &directory, resume: resumed.is_some(), program: &executable };
     let interrupted = interrupt::flag();
-    let mut watch = Bar::new(matches.get_flag("quiet"), interrupted);
+    let mut watch = Bar::new(arguments.quiet, interrupted);
     let outcome = measure(&job, &mut watch);
     drop(watch);
     let measured = outcome.map_err(failure)?;
@@ -108,8 +110,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// A run directory that has the plan as it was given.
-fn new_directory(matches: &ArgMatches, plan: &str) -> Result<PathBuf, Failure> {
-    let mut directory = output::directory(matches, "device")?;
+fn new_directory(output: Option<&Path>, plan: &str) -> Result<PathBuf, Failure> {
+    let mut directory = output::directory(output, "device", Papers::default())?;
     directory.write_configuration(plan).map_err(Failure::run)?;
     Ok(directory.path().to_owned())
 }

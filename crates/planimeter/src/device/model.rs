@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::Args;
 use device::Model;
 use report::models::model_table;
 
-use super::{campaign, derivation, run_argument, settings};
+use super::{Derivation, Run};
 use crate::failure::Failure;
 use crate::output::layout;
 
@@ -15,29 +15,29 @@ const EXAMPLES: &str = "\
 Example:
     planimeter device model runs/20261122T090000Z-device -o model.json";
 
-pub(super) fn command() -> Command {
-    Command::new("model")
-        .about("Derive a model from a campaign: what each function costs, at every level")
-        .after_help(EXAMPLES)
-        .arg(run_argument())
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help(
-                    "Where the model goes, as JSON; `-` is standard output, in place of the table",
-                ),
-        )
-        .args(derivation())
+/// The arguments of the verb.
+#[derive(Debug, Args)]
+#[command(
+    about = "Derive a model from a campaign: what each function costs, at every level",
+    after_help = EXAMPLES
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    run: Run,
+    /// Where the model goes, as JSON; `-` is standard output, in place of the table
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    derivation: Derivation,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let model = Model::derive(&campaign(matches)?, &settings(matches)?).map_err(Failure::input)?;
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let campaign = arguments.run.campaign()?;
+    let model =
+        Model::derive(&campaign, &arguments.derivation.settings()).map_err(Failure::input)?;
     let mut text = serde_json::to_string_pretty(&model).map_err(Failure::run)?;
     text.push('\n');
-    match matches.get_one::<PathBuf>("output") {
+    match &arguments.output {
         Some(path) if path.as_os_str() == "-" => print!("{text}"),
         output => {
             print!("{}", model_table(&model, layout()));

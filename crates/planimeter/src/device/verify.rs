@@ -1,18 +1,19 @@
 //! `planimeter device verify`: a model against the cells that it was not derived from.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, Command};
+use clap::Args;
 use device::Level;
 use device::verify::{Verification, VerifiedLevel, verify};
 use report::RunDirectory;
 use report::models::{Run, Threshold, to_json, verification_table};
-use statistics::{Condition, Unit};
+use statistics::{Condition, ConditionError, Unit};
 
-use super::{campaign, derivation, run_argument, settings};
+use super::Derivation;
 use crate::began;
 use crate::failure::Failure;
-use crate::output::{self, layout};
+use crate::output::{self, ForPapers, layout};
 
 const EXAMPLES: &str = "\
 Thresholds:
@@ -24,31 +25,39 @@ skill or refuted (cells); LEVEL is minimum, median, mean, maximum or a percentil
 Example:
     planimeter device verify runs/20261122T090000Z-device -t 'mean-error(median) < 1 %' -t 'worst-error(median) < 3 %'";
 
-pub(super) fn command() -> Command {
-    Command::new("verify")
-        .about("Hold a model against the cells that it was not derived from; exit status 1 if a threshold fails")
-        .after_help(EXAMPLES)
-        .arg(run_argument())
-        .args([
-            output::output("Where report.html, result.json, cells.csv and model.json go [runs/<time>-device-verify]"),
-            output::threshold("A condition that must hold, such as 'worst-error(median) < 3 %'"),
-            output::json_flag(),
-        ])
-        .args(output::papers())
-        .args(derivation())
+/// The arguments of the verb.
+#[derive(Debug, Args)]
+#[command(
+    about = "Hold a model against the cells that it was not derived from; exit status 1 if a threshold fails",
+    after_help = EXAMPLES
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    run: super::Run,
+    /// Where report.html, result.json, cells.csv and model.json go [runs/<time>-device-verify]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// A condition that must hold, such as 'worst-error(median) < 3 %'
+    #[arg(long, short, value_name = "CONDITION", value_parser = condition)]
+    threshold: Vec<Condition>,
+    /// Print result.json in place of the tables
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    papers: ForPapers,
+    #[command(flatten)]
+    derivation: Derivation,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let began = began::now();
-    let given = matches.get_many::<String>("threshold").into_iter().flatten();
-    let settings = settings(matches)?;
-    let conditions =
-        given.map(|text| parse(text).map_err(Failure::input)).collect::<Result<Vec<_>, _>>()?;
-    let campaign = campaign(matches)?;
+    let (settings, conditions) = (arguments.derivation.settings(), &arguments.threshold);
+    let campaign = arguments.run.campaign()?;
     let (model, verifications) = verify(&campaign, &settings).map_err(Failure::input)?;
     let thresholds: Vec<Threshold> =
         conditions.iter().map(|condition| judge(condition, &verifications)).collect();
-    let directory = output::directory(matches, "device-verify")?;
+    let directory =
+        output::directory(arguments.output.as_deref(), "device-verify", arguments.papers)?;
     let run = Run {
         model: &model,
         verifications: &verifications,
@@ -57,7 +66,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let (json, text) = (|| to_json(&run), || verification_table(&run, layout()));
     let write = |directory: &RunDirectory| directory.write_models(&run);
-    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
+    output::leave(&directory, arguments.json, json, text, write)?;
     Ok(ExitCode::from(u8::from(thresholds.iter().any(|threshold| !threshold.held))))
 }
 
@@ -82,7 +91,7 @@ enum Metric {
 }
 
 /// Reads a condition such as `worst-error(median) < 3 %`.
-fn parse(text: &str) -> Result<Condition, String> {
+fn condition(text: &str) -> Result<Condition, ConditionError> {
     let bracket = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let given: Option<String> =
         bracket.map(|(level, _)| level.chars().filter(|c| !c.is_whitespace()).collect());
@@ -91,7 +100,7 @@ fn parse(text: &str) -> Result<Condition, String> {
     let level = level.unwrap_or_else(|| Level::Median.to_string());
     let names = METRICS.map(|(name, _, unit)| (format!("{name}({level})"), unit));
     let names = names.iter().map(|(name, unit)| (name.as_str(), *unit));
-    Condition::parse(text, names, false).map_err(|error| format!("--threshold {error}"))
+    Condition::parse(text, names, false)
 }
 
 /// It holds if it does under every setting.
@@ -135,9 +144,9 @@ mod tests {
 
     #[test]
     fn conditions_name_a_figure_and_a_level() {
-        let worst = parse("worst-error(median) < 3 %").expect("a condition");
+        let worst = condition("worst-error(median) < 3 %").expect("a condition");
         assert_eq!(worst.metric(), "worst-error(median)");
-        let skill = parse("skill( p99.9 )>0.9").expect("a condition");
+        let skill = condition("skill( p99.9 )>0.9").expect("a condition");
         assert_eq!(skill.metric(), "skill(p99.9)");
         for wrong in [
             "",
@@ -147,13 +156,13 @@ mod tests {
             "skill(mean) = 1",
             "skill(mean) > x",
         ] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            assert!(condition(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn what_is_not_there_does_not_hold() {
-        let condition = parse("skill(median) > 0").expect("a condition");
+        let condition = condition("skill(median) > 0").expect("a condition");
         let outcome = judge(&condition, &[]);
         assert!(!outcome.held && outcome.value.is_none());
     }

@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
 use ir::Program;
 use pipeline::stf::{Covered, End, Network, Options, Ran, Report, Script, run_network_covered};
 use pipeline::{Coverage, Digest, Switch, Way};
 use softswitch::topology_json::{Attachment, TopologyJson};
 
-use super::{captures, fresh, loaded, of_all_ways, parsed, with_entries};
+use super::{Arguments, captures, fresh, of_all_ways, parsed, with_entries};
 use crate::failure::Failure;
 use crate::program;
+use crate::storage::Stored;
 
 /// Ports of a switch in a script, at most: the first number of a port is its switch.
 const PORTS: u32 = 1000;
@@ -89,13 +89,9 @@ impl Topology {
     }
 
     /// Which programs run, and where: this one on all switches that have none of their own. One file is one program.
-    pub(super) fn programs(
-        &self,
-        path: &Path,
-        matches: &ArgMatches,
-    ) -> Result<Vec<Running>, Failure> {
+    pub(super) fn programs(&self, path: &Path, stored: &Stored) -> Result<Vec<Running>, Failure> {
         let running = |path: &Path| -> Result<Running, Failure> {
-            let program = loaded(path, matches)?;
+            let program = stored.load(path)?;
             Ok(Running { path: path.to_owned(), program, switches: Vec::new() })
         };
         let mut all = vec![running(path)?];
@@ -117,21 +113,21 @@ impl Topology {
         programs: &[Running],
         (path, script): (&Path, &Script),
         covered: &mut [Covered],
-        options: Options,
-        matches: &ArgMatches,
+        arguments: &Arguments,
     ) -> Result<Report, Failure> {
+        let options = arguments.options();
         let mut ways: Vec<Option<Way>> = vec![None];
-        if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
+        if arguments.path == pipeline::Path::Compiled {
             let mut all = BTreeSet::new();
             for Running { program, .. } in programs {
-                all.extend(fresh(program, options, matches)?.ways());
+                all.extend(fresh(program, options, arguments)?.ways());
             }
             ways = all.into_iter().map(Some).collect();
         }
         let mut runs = Vec::new();
         for way in ways {
             let run = (script, way, options);
-            let (report, digests) = self.run_on(programs, path, run, covered, matches)?;
+            let (report, digests) = self.run_on(programs, path, run, covered, arguments)?;
             let way = way.unwrap_or(Way::Interpreter);
             runs.push(Ran { way, together: false, report, digests });
         }
@@ -146,7 +142,7 @@ impl Topology {
         path: &Path,
         (script, way, options): (&Script, Option<Way>, Options),
         covered: &mut [Covered],
-        matches: &ArgMatches,
+        arguments: &Arguments,
     ) -> Result<(Report, Vec<Digest>), Failure> {
         let mut network = Network::default();
         for (index, (name, switch)) in self.read.switches.iter().enumerate() {
@@ -155,7 +151,7 @@ impl Topology {
             let runtime =
                 switch.runtime_json.as_deref().map(|file| self.beside(file)).transpose()?;
             let files: Vec<PathBuf> = runtime.into_iter().collect();
-            network.switch(name, with_entries(program, &files, options, way, matches)?);
+            network.switch(name, with_entries(program, &files, options, way, arguments)?);
         }
         for [one, other] in &self.read.links {
             if let (Some(one), Some(other)) = (self.end(one), self.end(other)) {

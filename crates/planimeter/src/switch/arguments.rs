@@ -12,7 +12,7 @@ use super::pushes::PushArguments;
 use softswitch::V1ModelSettings;
 
 use crate::failure::Failure;
-use crate::program;
+use crate::storage::Stored;
 
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a P4 program as a switch";
@@ -144,8 +144,7 @@ pub(crate) fn command() -> Command {
                 .help("The same"),
         )
         .arg(flag("no-p4", "Begin without a program and wait until a controller pushes one"))
-        .args(program::arguments())
-        .arg(crate::storage::argument().help_heading("The program"))
+        .args(Stored::arguments())
         .args(device_arguments())
         .args(server_arguments())
         .args(log_arguments())

@@ -20,6 +20,7 @@ use softswitch::{DeviceConfig, Durability, V1ModelSettings};
 use super::arguments;
 use crate::failure::Failure;
 use crate::program;
+use crate::storage::Stored;
 
 /// A device, before anything is opened.
 #[derive(Debug)]
@@ -133,8 +134,7 @@ impl Wanted<'_> {
         };
         planned.check_ports(matches)?;
         if let Some(path) = self.program {
-            let mut program = program::load(path, matches)?;
-            crate::storage::choose(&mut program, matches)?;
+            let program = Stored::of(matches)?.load(path)?;
             let pipeline = to_pipeline_config(&program);
             planned.pipeline = Some(pipeline.map_err(|error| {
                 Failure::input(format!("{} has no P4Info: {error}", path.display()))

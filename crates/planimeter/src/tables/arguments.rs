@@ -1,15 +1,20 @@
 //! The arguments of `planimeter tables`: the manual, and from words to lists.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ::tables::measure::{Operation, Sharing};
 use ::tables::{EntryLock, Fill, Storage, UpdateMethod, Wait};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Args, Parser};
+use report::RunDirectory;
+use statistics::Condition;
 
+use super::measure::METRICS;
 use crate::failure::Failure;
-use crate::output;
-use crate::program;
-use crate::words::{binary, count, decimal, duration, each, flag, list, sizes_of};
+use crate::output::{self, ForPapers};
+use crate::program::Sources;
+use crate::threshold;
+use crate::words::{self, List, binary, count, decimal, duration, list_of, sizes_of};
 
 /// Columns of the manual, where the terminal has as many.
 const WIDTH: usize = 100;
@@ -94,253 +99,333 @@ Exit status:
   2  the input was wrong
   130  interrupted; what was measured until then is left";
 
-pub(crate) fn command() -> Command {
-    Command::new("tables")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
-        .after_long_help(format!("{EXAMPLES}\n\n{COLUMNS}"))
-        .max_term_width(WIDTH)
-        .arg(
-            Arg::new("program")
-                .value_name("PROGRAM")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with_all(["key-bits", "parameter-bytes", "size"])
-                .help(
-                    "P4_16 source, or BMv2 JSON: its tables, with their keys, parameters and sizes",
-                ),
-        )
-        .args(designs())
-        .args(tables())
-        .args(effort())
-        .args(output())
-        .args(output::papers().map(|arg| arg.help_heading("Output")))
-        .args(prediction())
-        .args(program::arguments())
+/// The arguments of the verb.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tables",
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_long_help = format!("{EXAMPLES}\n\n{COLUMNS}"),
+    max_term_width = WIDTH
+)]
+pub(crate) struct Arguments {
+    /// P4_16 source, or BMv2 JSON: its tables, with their keys, parameters and sizes
+    #[arg(value_name = "PROGRAM", conflicts_with_all = ["key_bits", "parameter_bytes", "size"])]
+    pub(super) program: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) designs: Designs,
+    #[command(flatten)]
+    pub(super) shapes: Shapes,
+    #[command(flatten)]
+    pub(super) effort: Effort,
+    #[command(flatten)]
+    pub(super) output: Output,
+    #[command(flatten)]
+    pub(super) prediction: Prediction,
+    #[command(flatten)]
+    pub(super) sources: Sources,
 }
 
-fn designs() -> [Arg; 7] {
-    let heading = |arg: Arg| arg.help_heading("Designs");
-    [
-        list("storage", "LIST", "original, dynamic, static, inline, or all [all]"),
-        list("sync", "LIST", "double-buffer, optimistic, sharded, or all [all]").long_help(
-            "double-buffer, optimistic, sharded, or all [all]. double-buffer is both of its waits: \
-             double-buffer:quiescent waits until every worker has passed a point at which it holds no entry, \
-             double-buffer:200us for a fixed time, which is the paper's 200 us or another.",
+/// The designs that are compared.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Designs")]
+pub(super) struct Designs {
+    /// original, dynamic, static, inline, or all [all]
+    #[arg(long, value_name = "LIST", value_parser = list_of(
+        "original, dynamic, static, inline or all",
+        |word| match word {
+            "all" => Some(Storage::ALL.to_vec()),
+            name => Some(vec![Storage::named(name)?]),
+        },
+    ))]
+    storage: Vec<List<Storage>>,
+    /// double-buffer, optimistic, sharded, or all [all]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = list_of(
+            "double-buffer, double-buffer:quiescent, double-buffer:TIME, optimistic, sharded or all",
+            sharings_of,
         ),
-        list("lock", "LIST", "Entry locks: on, off, or both [off]"),
-        list("update", "LIST", "pointer, change, digest, or all [pointer]"),
-        list("operation", "LIST", "update, read, or both [update]"),
-        flag("full", "Every combination, sizes 2^0 to 2^22").conflicts_with("quick"),
-        flag("list", "Say what would be measured and what is not offered, and end"),
-    ]
-    .map(heading)
+        long_help = "double-buffer, optimistic, sharded, or all [all]. double-buffer is both of its waits: \
+                     double-buffer:quiescent waits until every worker has passed a point at which it holds no entry, \
+                     double-buffer:200us for a fixed time, which is the paper's 200 us or another."
+    )]
+    sync: Vec<List<Sharing>>,
+    /// Entry locks: on, off, or both [off]
+    #[arg(long, value_name = "LIST", value_parser = list_of("on, off or both", |word| match word {
+        "off" => Some(vec![EntryLock::None]),
+        "on" => Some(vec![EntryLock::PerEntry]),
+        "both" | "all" => Some(LOCKS.to_vec()),
+        _ => None,
+    }))]
+    lock: Vec<List<EntryLock>>,
+    /// pointer, change, digest, or all [pointer]
+    #[arg(long, value_name = "LIST", value_parser = list_of("pointer, change, digest or all", |word| match word {
+        "pointer" => Some(vec![UpdateMethod::Pointer]),
+        "change" => Some(vec![UpdateMethod::Change]),
+        "digest" => Some(vec![UpdateMethod::Digest]),
+        "all" => Some(UPDATES.to_vec()),
+        _ => None,
+    }))]
+    update: Vec<List<UpdateMethod>>,
+    /// update, read, or both [update]
+    #[arg(long, value_name = "LIST", value_parser = list_of("update, read or both", |word| match word {
+        "update" => Some(vec![Operation::Update]),
+        "read" => Some(vec![Operation::Read]),
+        "both" | "all" => Some(OPERATIONS.to_vec()),
+        _ => None,
+    }))]
+    operation: Vec<List<Operation>>,
+    /// Every combination, sizes 2^0 to 2^22
+    #[arg(long, conflicts_with = "quick")]
+    pub(super) full: bool,
+    /// Say what would be measured and what is not offered, and end
+    #[arg(long)]
+    pub(super) list: bool,
 }
 
-fn tables() -> [Arg; 6] {
-    let heading = |arg: Arg| arg.help_heading("Tables and load");
-    [
-        list("size", "LIST", "Entries, such as 1024, 64k, 2^16, 2^0..2^22, 2^8..2^20:4")
-            .visible_alias("entries")
-            .long_help(
-                "Declared sizes: numbers (1024, 64k, 1M are powers of 1024), powers (2^16), or ranges of powers \
-                 (2^0..2^22, and 2^8..2^20:4 for every fourth) [2^0..2^20:4].",
-            ),
-        list("key-bits", "LIST", "Width of the key [32]"),
-        list("parameter-bytes", "LIST", "Parameters of the action with most [4]"),
-        Arg::new("fill")
-            .long("fill")
-            .value_name("PERCENT")
-            .default_value("100")
-            .help("Share of the size that is filled"),
-        list("cores", "LIST", "Numbers of cores [1 and all]"),
-        Arg::new("batch")
-            .long("batch")
-            .value_name("KEYS")
-            .value_parser(count(1..=MOST_KEYS))
-            .help("Keys of one call, up to 512 [32]"),
-    ]
-    .map(heading)
+const LOCKS: [EntryLock; 2] = [EntryLock::None, EntryLock::PerEntry];
+const UPDATES: [UpdateMethod; 3] =
+    [UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest];
+const OPERATIONS: [Operation; 2] = [Operation::Update, Operation::Read];
+
+impl Designs {
+    /// Whether designs are chosen one by one, so that every combination is wanted.
+    pub(super) fn are_chosen(&self) -> bool {
+        let Self { storage, sync, lock, update, operation, .. } = self;
+        let none = storage.is_empty()
+            && sync.is_empty()
+            && lock.is_empty()
+            && update.is_empty()
+            && operation.is_empty();
+        !none
+    }
+
+    pub(super) fn storages(&self) -> Vec<Storage> {
+        List::join(&self.storage).unwrap_or_else(|| Storage::ALL.to_vec())
+    }
+
+    pub(super) fn sharings(&self) -> Vec<Sharing> {
+        List::join(&self.sync).unwrap_or_else(all_sharings)
+    }
+
+    pub(super) fn locks(&self) -> Vec<EntryLock> {
+        self.named_or_usual(&self.lock, &LOCKS, EntryLock::None)
+    }
+
+    pub(super) fn updates(&self) -> Vec<UpdateMethod> {
+        self.named_or_usual(&self.update, &UPDATES, UpdateMethod::Pointer)
+    }
+
+    pub(super) fn operations(&self) -> Vec<Operation> {
+        self.named_or_usual(&self.operation, &OPERATIONS, Operation::Update)
+    }
+
+    /// Returns what a flag names; without it all with `--full`, else the usual one.
+    fn named_or_usual<T: Clone + PartialEq>(
+        &self,
+        named: &[List<T>],
+        all: &[T],
+        usual: T,
+    ) -> Vec<T> {
+        List::join(named).unwrap_or_else(|| if self.full { all.to_vec() } else { vec![usual] })
+    }
 }
 
-fn effort() -> [Arg; 6] {
-    let heading = |arg: Arg| arg.help_heading("Effort");
-    let time = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("TIME").value_parser(duration).help(help)
-    };
-    [
-        flag("quick", "Three sizes, three short turns: a first look"),
-        time("time", "Timed part of a turn, such as 20ms [20ms; 5ms with --quick]"),
-        time("warm-up", "Untimed part before it [half of --time]"),
-        Arg::new("repetitions")
-            .long("repetitions")
-            .value_name("TURNS")
-            .value_parser(count(1..=10_000))
-            .help("Turns of each case [5; 3 with --quick]"),
-        Arg::new("seed")
-            .long("seed")
-            .value_name("NUMBER")
-            .value_parser(value_parser!(u64))
-            .help("What the order of keys depends on; printed with the result [1]"),
-        flag("prefetch-next", "Before each call, prefetch the keys of the next one"),
-    ]
-    .map(heading)
+/// The tables, and what works on them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tables and load")]
+pub(super) struct Shapes {
+    /// Entries, such as 1024, 64k, 2^16, 2^0..2^22, 2^8..2^20:4
+    #[arg(
+        long,
+        visible_alias = "entries",
+        value_name = "LIST",
+        value_parser = list_of("a number such as 1024, 64k, 2^16 or 2^0..2^22", sizes_of),
+        long_help = "Declared sizes: numbers (1024, 64k, 1M are powers of 1024), powers (2^16), or ranges of powers \
+                     (2^0..2^22, and 2^8..2^20:4 for every fourth) [2^0..2^20:4]."
+    )]
+    size: Vec<List<usize>>,
+    /// Width of the key [32]
+    #[arg(long, value_name = "LIST", value_parser = list_of(
+        "a number of bits",
+        |word| Some(vec![word.parse::<u32>().ok()?]),
+    ))]
+    key_bits: Vec<List<u32>>,
+    /// Parameters of the action with most [4]
+    #[arg(long, value_name = "LIST", value_parser = list_of(
+        "a number of bytes",
+        |word| Some(vec![binary(word).ok()?]),
+    ))]
+    parameter_bytes: Vec<List<usize>>,
+    /// Share of the size that is filled
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = fill)]
+    pub(super) fill: Fill,
+    /// Numbers of cores [1 and all]
+    #[arg(long, value_name = "LIST", value_parser = list_of("a number of cores, at least 1", words::cores))]
+    cores: Vec<List<usize>>,
+    /// Keys of one call, up to 512 [32]
+    #[arg(long, value_name = "KEYS", value_parser = count(1..=MOST_KEYS))]
+    pub(super) batch: Option<usize>,
 }
 
-fn output() -> [Arg; 5] {
-    let heading = |arg: Arg| arg.help_heading("Output");
-    [
-        output::output("The run directory, new or empty [runs/<time>-tables]"),
-        output::json_flag(),
-        output::quiet(),
-        output::threshold("Fail unless it holds for every case, such as 'rate >= 50M'")
-            .long_help(
-                "Fail, with exit status 1, unless the condition holds for every case: a metric (rate in operations per \
-                 second, cost in time of a core, p50, p99 and p99.9 of single operations, lost updates), one of <, <=, \
-                 >, >=, ==, and a number (50M, 12ns, 1.5us, 0).",
-            ),
-        Arg::new("lost-updates")
-            .long("lost-updates")
-            .value_name("COUNT")
-            .value_parser(decimal)
-            .help("Only count how many of so many updates are lost without locks and with, such as 100M"),
-    ]
-    .map(heading)
+impl Shapes {
+    pub(super) fn sizes(&self) -> Option<Vec<usize>> {
+        List::join(&self.size)
+    }
+
+    pub(super) fn key_bits(&self) -> Option<Vec<u32>> {
+        List::join(&self.key_bits)
+    }
+
+    pub(super) fn parameter_bytes(&self) -> Option<Vec<usize>> {
+        List::join(&self.parameter_bytes)
+    }
+
+    pub(super) fn cores(&self) -> Option<Vec<usize>> {
+        List::join(&self.cores)
+    }
 }
 
-fn prediction() -> [Arg; 4] {
-    let heading = |arg: Arg| arg.help_heading("Prediction");
-    [
-        flag("predict", "Predict memory and cache fit, and recommend a design; measure nothing")
-            .long_help(
-                "For a table of the given key, parameters and size, or for each table of a program: the bytes that \
-                 every storage takes at the given fill, how many entries fit each cache of this machine, from which \
-                 fill static storage takes less than dynamic, and which design to use, with the reason. The \
-                 equations are 1 to 5 of Simon et al., ANCS 2021; the tests of the crate `tables` check them against \
-                 the bytes that tables allocate.",
-            ),
-        Arg::new("cache")
-            .long("cache")
-            .value_name("BYTES")
-            .value_parser(binary)
-            .requires("predict")
-            .help("A cache, such as 15M, in place of this machine's"),
-        flag("shared", "Packets on different cores write the same entry, and no write may be lost")
-            .requires("predict"),
-        flag("references", "Packets write entries: action parameters are references (@__ref)")
-            .requires("predict")
-            .conflicts_with("program"),
-    ]
-    .map(heading)
+/// How long is measured.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Effort")]
+pub(super) struct Effort {
+    /// Three sizes, three short turns: a first look
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Timed part of a turn, such as 20ms [20ms; 5ms with --quick]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) time: Option<Duration>,
+    /// Untimed part before it [half of --time]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) warm_up: Option<Duration>,
+    /// Turns of each case [5; 3 with --quick]
+    #[arg(long, value_name = "TURNS", value_parser = count(1..=10_000))]
+    pub(super) repetitions: Option<usize>,
+    /// What the order of keys depends on; printed with the result [1]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Before each call, prefetch the keys of the next one
+    #[arg(long)]
+    pub(super) prefetch_next: bool,
 }
 
-/// Whether designs are chosen one by one, so that every combination is wanted.
-pub(super) fn chooses(matches: &ArgMatches) -> bool {
-    ["storage", "sync", "lock", "update", "operation"].iter().any(|name| matches.contains_id(name))
+impl Effort {
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
 }
 
-pub(super) fn storages(matches: &ArgMatches) -> Result<Option<Vec<Storage>>, Failure> {
-    each(matches, "storage", "original, dynamic, static, inline or all", |word| match word {
-        "all" => Some(Storage::ALL.to_vec()),
-        name => Some(vec![Storage::named(name)?]),
-    })
+/// Where the result goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct Output {
+    /// The run directory, new or empty [runs/<time>-tables]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// Print result.json in place of the tables
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+    /// Fail unless it holds for every case, such as 'rate >= 50M'
+    #[arg(
+        long,
+        short,
+        value_name = "CONDITION",
+        value_parser = threshold::condition(&METRICS),
+        long_help = "Fail, with exit status 1, unless the condition holds for every case: a metric (rate in operations per \
+                     second, cost in time of a core, p50, p99 and p99.9 of single operations, lost updates), one of <, <=, \
+                     >, >=, ==, and a number (50M, 12ns, 1.5us, 0)."
+    )]
+    pub(super) threshold: Vec<Condition>,
+    /// Only count how many of so many updates are lost without locks and with, such as 100M
+    #[arg(long, value_name = "COUNT", value_parser = decimal)]
+    pub(super) lost_updates: Option<u64>,
+    #[command(flatten)]
+    papers: ForPapers,
+}
+
+impl Output {
+    pub(super) fn directory(&self) -> Result<RunDirectory, Failure> {
+        output::directory(self.output.as_deref(), "tables", self.papers)
+    }
+}
+
+/// What is predicted.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Prediction")]
+pub(super) struct Prediction {
+    /// Predict memory and cache fit, and recommend a design; measure nothing
+    #[arg(
+        long,
+        long_help = "For a table of the given key, parameters and size, or for each table of a program: the bytes that \
+                     every storage takes at the given fill, how many entries fit each cache of this machine, from which \
+                     fill static storage takes less than dynamic, and which design to use, with the reason. The \
+                     equations are 1 to 5 of Simon et al., ANCS 2021; the tests of the crate `tables` check them against \
+                     the bytes that tables allocate."
+    )]
+    pub(super) predict: bool,
+    /// A cache, such as 15M, in place of this machine's
+    #[arg(long, value_name = "BYTES", value_parser = binary, requires = "predict")]
+    pub(super) cache: Option<usize>,
+    /// Packets on different cores write the same entry, and no write may be lost
+    #[arg(long, requires = "predict")]
+    pub(super) shared: bool,
+    /// Packets write entries: action parameters are references (@__ref)
+    #[arg(long, requires = "predict", conflicts_with = "program")]
+    pub(super) references: bool,
 }
 
 /// Every synchronisation.
-pub(super) fn all_sharings() -> Vec<Sharing> {
+fn all_sharings() -> Vec<Sharing> {
     let double = [Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer);
     [&double[..], &[Sharing::Optimistic, Sharing::Sharded]].concat()
 }
 
-pub(super) fn sharings(matches: &ArgMatches) -> Result<Option<Vec<Sharing>>, Failure> {
-    let known =
-        "double-buffer, double-buffer:quiescent, double-buffer:TIME, optimistic, sharded or all";
-    each(matches, "sync", known, |word| match word {
-        "double-buffer" => Some([Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer).to_vec()),
-        "double-buffer:quiescent" => Some(vec![Sharing::DoubleBuffer(Wait::Quiescent)]),
-        "optimistic" => Some(vec![Sharing::Optimistic]),
-        "sharded" => Some(vec![Sharing::Sharded]),
-        "all" => Some(all_sharings()),
+/// What a word of `--sync` means.
+fn sharings_of(word: &str) -> Option<Vec<Sharing>> {
+    Some(match word {
+        "double-buffer" => [Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer).to_vec(),
+        "double-buffer:quiescent" => vec![Sharing::DoubleBuffer(Wait::Quiescent)],
+        "optimistic" => vec![Sharing::Optimistic],
+        "sharded" => vec![Sharing::Sharded],
+        "all" => all_sharings(),
         _ => {
             let time = duration(word.strip_prefix("double-buffer:")?).ok()?;
-            Some(vec![Sharing::DoubleBuffer(Wait::Fixed(time))])
+            vec![Sharing::DoubleBuffer(Wait::Fixed(time))]
         }
     })
 }
 
-pub(super) fn locks(matches: &ArgMatches) -> Result<Option<Vec<EntryLock>>, Failure> {
-    each(matches, "lock", "on, off or both", |word| match word {
-        "off" => Some(vec![EntryLock::None]),
-        "on" => Some(vec![EntryLock::PerEntry]),
-        "both" | "all" => Some(vec![EntryLock::None, EntryLock::PerEntry]),
-        _ => None,
-    })
-}
-
-pub(super) fn updates(matches: &ArgMatches) -> Result<Option<Vec<UpdateMethod>>, Failure> {
-    let all = [UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest];
-    each(matches, "update", "pointer, change, digest or all", |word| match word {
-        "pointer" => Some(vec![UpdateMethod::Pointer]),
-        "change" => Some(vec![UpdateMethod::Change]),
-        "digest" => Some(vec![UpdateMethod::Digest]),
-        "all" => Some(all.to_vec()),
-        _ => None,
-    })
-}
-
-pub(super) fn operations(matches: &ArgMatches) -> Result<Option<Vec<Operation>>, Failure> {
-    each(matches, "operation", "update, read or both", |word| match word {
-        "update" => Some(vec![Operation::Update]),
-        "read" => Some(vec![Operation::Read]),
-        "both" | "all" => Some(vec![Operation::Update, Operation::Read]),
-        _ => None,
-    })
-}
-
-pub(super) fn sizes(matches: &ArgMatches) -> Result<Option<Vec<usize>>, Failure> {
-    each(matches, "size", "a number such as 1024, 64k, 2^16 or 2^0..2^22", sizes_of)
-}
-
-pub(super) fn key_bits(matches: &ArgMatches) -> Result<Option<Vec<u32>>, Failure> {
-    each(matches, "key-bits", "a number of bits", |word| Some(vec![word.parse().ok()?]))
-}
-
-pub(super) fn parameter_bytes(matches: &ArgMatches) -> Result<Option<Vec<usize>>, Failure> {
-    each(matches, "parameter-bytes", "a number of bytes", |word| Some(vec![binary(word).ok()?]))
-}
-
-pub(super) fn cores(matches: &ArgMatches) -> Result<Option<Vec<usize>>, Failure> {
-    let cores = each(matches, "cores", "a number of cores, at least 1", |word| {
-        Some(vec![word.parse().ok()?])
-    })?;
-    match &cores {
-        Some(cores) if cores.contains(&0) => {
-            Err(Failure::input("--cores 0: at least one core runs the program"))
+/// The time of a turn.
+fn time(word: &str) -> Result<Duration, String> {
+    match duration(word)? {
+        time if time < Duration::from_micros(100) => {
+            Err("a turn of less than 100us measures the clock".to_owned())
         }
-        _ => Ok(cores),
+        time => Ok(time),
     }
 }
 
-pub(super) fn fill(matches: &ArgMatches) -> Result<Fill, Failure> {
-    let text = matches.get_one::<String>("fill").map_or("100", String::as_str);
-    text.trim_end_matches('%')
-        .trim()
-        .parse::<f64>()
-        .ok()
-        .and_then(|percent| Fill::new(percent / 100.0))
-        .ok_or_else(|| {
-            Failure::input(format!("--fill {text}: a percentage from 0 to 100 is wanted"))
-        })
+fn fill(word: &str) -> Result<Fill, &'static str> {
+    let percent = word.trim_end_matches('%').trim().parse::<f64>().ok();
+    let fill = percent.and_then(|percent| Fill::new(percent / 100.0));
+    fill.ok_or("a percentage from 0 to 100 is wanted")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use clap::CommandFactory;
 
     #[test]
     fn the_manual_is_complete() {
-        command().debug_assert();
-        let manual = command().render_long_help().to_string();
+        Arguments::command().debug_assert();
+        let manual = Arguments::command().render_long_help().to_string();
         for word in ["digest", "2^8..2^20:4", "Exit status", "not offered", "misses"] {
             assert!(manual.contains(word), "{word}");
         }
@@ -348,21 +433,18 @@ mod tests {
 
     #[test]
     fn lists_name_each_thing_once() {
-        let matches =
-            |line: &str| command().try_get_matches_from(line.split(' ')).expect("understood");
-        let some = matches(
-            "tables --storage inline,static --storage all --sync double-buffer:50us,sharded",
-        );
-        assert_eq!(storages(&some).expect("known").expect("given").len(), 4);
-        let sharings = sharings(&some).expect("known").expect("given");
+        let given = |line: &str| Arguments::try_parse_from(line.split(' '));
+        let some =
+            given("tables --storage inline,static --storage all --sync double-buffer:50us,sharded")
+                .expect("understood");
+        assert_eq!(some.designs.storages().len(), 4);
         let wait = Wait::Fixed(Duration::from_micros(50));
-        assert_eq!(sharings, [Sharing::DoubleBuffer(wait), Sharing::Sharded]);
-        assert!(storages(&matches("tables --storage fast")).is_err());
-        assert!(cores(&matches("tables --cores 0")).is_err());
-        assert_eq!(
-            key_bits(&matches("tables --key-bits 8,16")).expect("numbers"),
-            Some(vec![8, 16])
-        );
-        assert!(!chooses(&matches("tables --size 8")) && chooses(&some));
+        assert_eq!(some.designs.sharings(), [Sharing::DoubleBuffer(wait), Sharing::Sharded]);
+        for line in ["tables --storage fast", "tables --storage ,", "tables --cores 0"] {
+            assert!(given(line).is_err(), "{line}");
+        }
+        let bits = given("tables --key-bits 8,16").expect("understood");
+        assert_eq!(bits.shapes.key_bits(), Some(vec![8, 16]));
+        assert!(!bits.designs.are_chosen() && some.designs.are_chosen());
     }
 }

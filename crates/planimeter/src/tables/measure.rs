@@ -1,6 +1,5 @@
 //! `planimeter tables`: from arguments to a plan, its run, and what is left of it.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,14 +8,13 @@ use ::tables::measure::{
     Case, Findings, Machine, Measured, NotOffered, Operation, Plan, Progress, Selection, Settings,
     run as measure, survey,
 };
-use ::tables::{EntryLock, Requirements, Storage, UpdateMethod, machine};
-use clap::ArgMatches;
+use ::tables::{Requirements, machine};
 use provenance::{Provenance, Share};
 use report::{RunDirectory, designs, shares};
 use serde::{Deserialize, Serialize};
 use statistics::{Condition, Unit};
 
-use super::arguments::{self, all_sharings};
+use super::Arguments;
 use super::predict;
 use crate::began;
 use crate::crew::{Crew, Items, status};
@@ -27,7 +25,7 @@ use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 
 /// What conditions may be about.
-const METRICS: [Metric; 6] = [
+pub(super) const METRICS: [Metric; 6] = [
     ("rate", Unit::PerSecond),
     ("cost", Unit::Seconds),
     ("p50", Unit::Seconds),
@@ -39,11 +37,10 @@ const METRICS: [Metric; 6] = [
 /// How long memory is chased at each level.
 const CHASE: Duration = Duration::from_millis(150);
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let settings = settings(matches)?;
-    let thresholds = threshold::all(matches, &METRICS)?;
-    let plan = plan(matches, &settings)?;
-    if matches.get_flag("list") {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let settings = settings(arguments)?;
+    let plan = plan(arguments, &settings)?;
+    if arguments.designs.list {
         list(&plan);
         return Ok(ExitCode::SUCCESS);
     }
@@ -54,8 +51,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut crew = Crew::join()?;
     let interrupt = interrupt::flag();
     let began = began::now();
-    let quiet = matches.get_flag("quiet") || !crew.leads();
-    let directory = crew.leads().then(|| output::directory(matches, "tables")).transpose()?;
+    let quiet = arguments.output.quiet || !crew.leads();
+    let directory = crew.leads().then(|| arguments.output.directory()).transpose()?;
     let (found, shares) = match crew.is_alone() {
         true => (Some(findings(&plan, &settings, &interrupt, quiet)), Vec::new()),
         false => shared(&plan, &settings, &interrupt, quiet, &mut crew)?
@@ -65,12 +62,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return crew.leave_helper(&interrupt);
     };
     let provenance = Provenance { shares, ..began.provenance() };
-    let broken = broken(&findings, &thresholds);
+    let broken = broken(&findings, &arguments.output.threshold);
     let run = designs::Run { findings: &findings, broken: &broken, provenance: &provenance };
     let json = || designs::to_json(&run);
     let text = || designs::table(&run, layout()) + &shares::text(&provenance, layout());
     let write = |directory: &RunDirectory| directory.write_designs(&run);
-    output::leave(&directory, matches.get_flag("json"), json, text, write)?;
+    output::leave(&directory, arguments.output.json, json, text, write)?;
     let verdict = verdict(&findings, &broken)?;
     crew.leave(status(verdict, &provenance, findings.interrupted))
 }
@@ -185,25 +182,19 @@ fn value(metric: &str, one: &Measured) -> Option<f64> {
     }
 }
 
-fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
-    let quick = matches.get_flag("quick");
-    let time = matches
-        .get_one::<Duration>("time")
-        .copied()
-        .unwrap_or(Duration::from_millis(if quick { 5 } else { 20 }));
-    if time < Duration::from_micros(100) {
-        return Err(Failure::input("--time: a turn of less than 100us measures the clock"));
-    }
-    let number = |name: &str| matches.get_one::<usize>(name).copied();
+fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+    let Arguments { shapes, effort, .. } = arguments;
+    let quick = effort.quick;
+    let time = effort.time.unwrap_or(Duration::from_millis(if quick { 5 } else { 20 }));
     Ok(Settings {
         time,
-        warm_up: matches.get_one::<Duration>("warm-up").copied().unwrap_or(time / 2),
-        repetitions: number("repetitions").unwrap_or(if quick { 3 } else { 5 }),
-        batch: number("batch").unwrap_or(32),
-        fill: arguments::fill(matches)?.share(),
-        seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
+        warm_up: effort.warm_up.unwrap_or(time / 2),
+        repetitions: effort.repetitions.unwrap_or(if quick { 3 } else { 5 }),
+        batch: shapes.batch.unwrap_or(32),
+        fill: shapes.fill.share(),
+        seed: effort.seed(),
         cores: machine::cores().map_err(Failure::run)?,
-        announce: matches.get_flag("prefetch-next"),
+        announce: effort.prefetch_next,
     })
 }
 
@@ -211,9 +202,10 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
 type Wanted = (Vec<usize>, Vec<u32>, Vec<usize>, Requirements);
 
 /// What is to be measured.
-fn plan(matches: &ArgMatches, settings: &Settings) -> Result<Plan, Failure> {
+fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
+    let Arguments { designs, shapes, effort, .. } = arguments;
     let all = settings.cores.len();
-    let cores = match arguments::cores(matches)? {
+    let cores = match shapes.cores() {
         Some(cores) => cores,
         None if all > 1 => vec![1, all],
         None => vec![1],
@@ -226,22 +218,20 @@ fn plan(matches: &ArgMatches, settings: &Settings) -> Result<Plan, Failure> {
     let powers = |from: u32, to: u32, step: usize| -> Vec<usize> {
         (from..=to).step_by(step).map(|bits| 1 << bits).collect()
     };
-    let sizes = arguments::sizes(matches)?.unwrap_or_else(|| {
-        match (matches.get_flag("quick"), matches.get_flag("full")) {
-            (true, _) => vec![1 << 8, 1 << 16, 1 << 20],
-            (_, true) => powers(0, 22, 1),
-            _ => powers(0, 20, 4),
-        }
+    let sizes = shapes.sizes().unwrap_or_else(|| match (effort.quick, designs.full) {
+        (true, _) => vec![1 << 8, 1 << 16, 1 << 20],
+        (_, true) => powers(0, 22, 1),
+        _ => powers(0, 20, 4),
     });
-    let mut key_bits = arguments::key_bits(matches)?.unwrap_or_else(|| vec![32]);
-    let mut parameter_bytes = arguments::parameter_bytes(matches)?.unwrap_or_else(|| vec![4]);
-    let shapes: Vec<Wanted> = match matches.get_one::<PathBuf>("program") {
+    let mut key_bits = shapes.key_bits().unwrap_or_else(|| vec![32]);
+    let mut parameter_bytes = shapes.parameter_bytes().unwrap_or_else(|| vec![4]);
+    let wanted: Vec<Wanted> = match &arguments.program {
         None => {
             let (bits, bytes) =
                 (std::mem::take(&mut key_bits), std::mem::take(&mut parameter_bytes));
             vec![(sizes, bits, bytes, Requirements::default())]
         }
-        Some(path) => predict::of_program(path, &program::load(path, matches)?)?
+        Some(path) => predict::of_program(path, &program::load(path, &arguments.sources)?)?
             .into_iter()
             .filter_map(|subject| match subject.layout {
                 Ok(layout) => Some((
@@ -258,26 +248,18 @@ fn plan(matches: &ArgMatches, settings: &Settings) -> Result<Plan, Failure> {
             .collect(),
     };
     let mut selections = Vec::new();
-    for (sizes, key_bits, parameter_bytes, asks) in shapes {
-        if !arguments::chooses(matches) && !matches.get_flag("full") {
+    for (sizes, key_bits, parameter_bytes, asks) in wanted {
+        if !designs.are_chosen() && !designs.full {
             let paper = Selection::paper(&sizes, &cores, &key_bits, &parameter_bytes);
             selections.extend(paper.into_iter().map(|one| Selection { asks, ..one }));
             continue;
         }
-        let full = matches.get_flag("full");
-        let both = vec![EntryLock::None, EntryLock::PerEntry];
-        let methods = vec![UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest];
-        let either = |full: bool, all: Vec<_>, one| if full { all } else { vec![one] };
         selections.push(Selection {
-            storages: arguments::storages(matches)?.unwrap_or_else(|| Storage::ALL.to_vec()),
-            sharings: arguments::sharings(matches)?.unwrap_or_else(all_sharings),
-            locks: arguments::locks(matches)?
-                .unwrap_or_else(|| if full { both } else { vec![EntryLock::None] }),
-            updates: arguments::updates(matches)?
-                .unwrap_or_else(|| if full { methods } else { vec![UpdateMethod::Pointer] }),
-            operations: arguments::operations(matches)?.unwrap_or_else(|| {
-                either(full, vec![Operation::Update, Operation::Read], Operation::Update)
-            }),
+            storages: designs.storages(),
+            sharings: designs.sharings(),
+            locks: designs.locks(),
+            updates: designs.updates(),
+            operations: designs.operations(),
             sizes,
             key_bits,
             parameter_bytes,

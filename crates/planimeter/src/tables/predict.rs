@@ -1,15 +1,14 @@
 //! `planimeter tables --predict`: what table designs take in memory and in caches, and which one fits.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use ::tables::machine::caches;
 use ::tables::{Design, EntryLock, Fill, Layout, Model, Requirements, Storage, Wait};
-use clap::ArgMatches;
 use ir::{Action, MatchKind, Program, Table, TableId};
 
-use super::arguments;
+use super::Arguments;
 use crate::failure::Failure;
 use crate::output;
 use crate::program;
@@ -17,18 +16,20 @@ use crate::program;
 /// Entries of a table whose program does not say how many, as p4c has it.
 const DEFAULT_SIZE: usize = 1024;
 
-pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let question = Question {
-        fill: arguments::fill(matches)?,
-        caches: caches_of(matches),
-        cores: arguments::cores(matches)?
+        fill: arguments.shapes.fill,
+        caches: caches_of(arguments.prediction.cache),
+        cores: arguments
+            .shapes
+            .cores()
             .and_then(|cores| cores.into_iter().max())
             .unwrap_or_else(|| provenance::cores() as usize),
-        shared: matches.get_flag("shared"),
+        shared: arguments.prediction.shared,
     };
-    let subjects = match matches.get_one::<PathBuf>("program") {
-        Some(path) => of_program(path, &program::load(path, matches)?)?,
-        None => given(matches)?,
+    let subjects = match &arguments.program {
+        Some(path) => of_program(path, &program::load(path, &arguments.sources)?)?,
+        None => given(arguments)?,
     };
     let text: Vec<String> = subjects.iter().map(|subject| question.answer(subject)).collect();
     println!("{}", text.join("\n\n"));
@@ -167,19 +168,18 @@ impl Question {
 }
 
 /// The tables that the flags describe.
-fn given(matches: &ArgMatches) -> Result<Vec<Subject>, Failure> {
+fn given(arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
     let missing = |flag: &str| {
         Failure::input(format!(
             "--predict needs {flag} as well, or a program whose tables have it: planimeter tables --predict --help"
         ))
     };
-    let key_bits = arguments::key_bits(matches)?.ok_or_else(|| missing("--key-bits"))?;
-    let bytes = arguments::parameter_bytes(matches)?.ok_or_else(|| missing("--parameter-bytes"))?;
-    let sizes = arguments::sizes(matches)?.ok_or_else(|| missing("--size"))?;
-    let asks = Requirements {
-        reference_parameters: matches.get_flag("references"),
-        ..Requirements::default()
-    };
+    let Arguments { shapes, prediction, .. } = arguments;
+    let key_bits = shapes.key_bits().ok_or_else(|| missing("--key-bits"))?;
+    let bytes = shapes.parameter_bytes().ok_or_else(|| missing("--parameter-bytes"))?;
+    let sizes = shapes.sizes().ok_or_else(|| missing("--size"))?;
+    let asks =
+        Requirements { reference_parameters: prediction.references, ..Requirements::default() };
     let mut subjects = Vec::new();
     for &size in &sizes {
         for &bits in &key_bits {
@@ -247,9 +247,9 @@ fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
         .map_err(|error| error.to_string())
 }
 
-fn caches_of(matches: &ArgMatches) -> Vec<(String, usize)> {
-    match matches.get_one::<usize>("cache") {
-        Some(bytes) => vec![("cache".to_owned(), *bytes)],
+fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
+    match given {
+        Some(bytes) => vec![("cache".to_owned(), bytes)],
         None => caches().iter().map(|cache| (format!("L{}", cache.level), cache.bytes)).collect(),
     }
 }

@@ -3,26 +3,24 @@
 use std::process::ExitCode;
 
 use ::tables::measure::{Race, race};
-use ::tables::{EntryLock, Storage, machine};
-use clap::ArgMatches;
+use ::tables::{EntryLock, machine};
 
-use super::arguments;
+use super::Arguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 
 /// Entries of the table, of which one gets half of the updates.
 const ENTRIES: u32 = 64;
 
-pub(super) fn run(matches: &ArgMatches, updates: u64) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, updates: u64) -> Result<ExitCode, Failure> {
     let available = machine::cores().map_err(Failure::run)?;
-    let wanted = match arguments::cores(matches)? {
+    let wanted = match arguments.shapes.cores() {
         Some(cores) => cores.into_iter().max().unwrap_or(2),
         None => available.len().max(2),
     };
     // Threads beyond the cores take turns on them, which loses updates as well.
     let cores: Vec<usize> = available.iter().copied().cycle().take(wanted).collect();
-    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(1);
-    let storages = arguments::storages(matches)?.unwrap_or_else(|| Storage::ALL.to_vec());
+    let seed = arguments.effort.seed();
     let interrupt = interrupt::flag();
     println!(
         "{updates} updates by {wanted} threads on {} cores, {ENTRIES} entries, half of the updates to one; seed {seed}\n",
@@ -30,7 +28,7 @@ pub(super) fn run(matches: &ArgMatches, updates: u64) -> Result<ExitCode, Failur
     );
     println!("  {:<10}{:>8}{:>16}{:>16}{:>12}", "storage", "lock", "updates", "lost", "share");
     let mut held = true;
-    for storage in storages {
+    for storage in arguments.designs.storages() {
         for lock in [EntryLock::None, EntryLock::PerEntry] {
             let race = race(storage, lock, ENTRIES, updates, seed, &cores, &interrupt)
                 .map_err(Failure::input)?;
