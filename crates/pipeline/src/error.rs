@@ -310,6 +310,13 @@ pub enum CompileError {
 }
 
 impl CompileError {
+    /// The code generator refused something.
+    pub(crate) fn generator(error: impl std::fmt::Display) -> Self {
+        Self::Generator(error.to_string())
+    }
+}
+
+impl CompileError {
     /// What is missing, if that is why.
     #[must_use]
     pub fn unsupported(&self) -> Option<&str> {

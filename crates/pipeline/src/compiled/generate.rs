@@ -161,10 +161,6 @@ impl Drop for Machine {
     }
 }
 
-fn failed(error: impl fmt::Display) -> CompileError {
-    CompileError::Generator(error.to_string())
-}
-
 impl Machine {
     pub(super) fn new(bound: &Bound, straight: Option<&Straight>) -> Result<Self, CompileError> {
         let mut flags = settings::builder();
@@ -179,10 +175,10 @@ impl Machine {
             ("probestack_strategy", "inline"),
             ("enable_verifier", verifies),
         ] {
-            flags.set(name, value).map_err(failed)?;
+            flags.set(name, value).map_err(CompileError::generator)?;
         }
-        let isa = cranelift_native::builder().map_err(failed)?;
-        let isa = isa.finish(settings::Flags::new(flags)).map_err(failed)?;
+        let isa = cranelift_native::builder().map_err(CompileError::generator)?;
+        let isa = isa.finish(settings::Flags::new(flags)).map_err(CompileError::generator)?;
         let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
         for (name, pointer, _, _) in call_outs() {
             builder.symbol(format!("planimeter_{name}"), pointer);
@@ -210,7 +206,9 @@ impl Machine {
             if name == "ask" && (bound.samples || asked.is_none()) {
                 break;
             }
-            let id = module.declare_function(name, Linkage::Local, &names.block).map_err(failed)?;
+            let id = module
+                .declare_function(name, Linkage::Local, &names.block)
+                .map_err(CompileError::generator)?;
             let mut context = names.context(&module, id);
             let builder = FunctionBuilder::new(&mut context.func, &mut builders);
             let function = Function::new(builder, &mut module, &names, bound);
@@ -227,7 +225,7 @@ impl Machine {
             stages.push(id);
         }
         let (size, stack) = made.define(&mut module)?;
-        module.finalize_definitions().map_err(failed)?;
+        module.finalize_definitions().map_err(CompileError::generator)?;
         let code = |id: FuncId| {
             let pointer = module.get_finalized_function(id);
             // SAFETY: the function was defined with the signature of `Code`: two pointers, a number of 64 bits, in
@@ -236,7 +234,7 @@ impl Machine {
         };
         let blocks = bound.blocks.iter().map(|block| {
             let id = names.bodies.get(&block.callee).copied();
-            id.map(code).ok_or_else(|| failed("a block without code"))
+            id.map(code).ok_or_else(|| CompileError::generator("a block without code"))
         });
         let blocks = blocks.collect::<Result<_, _>>()?;
         let stage = |id: FuncId| {
@@ -295,14 +293,20 @@ impl Names {
         let mut bodies = HashMap::new();
         for (number, (callee, _)) in bound.bodies.iter().enumerate() {
             let name = format!("block_{number}");
-            let id = module.declare_function(&name, Linkage::Local, &block).map_err(failed)?;
+            let id = module
+                .declare_function(&name, Linkage::Local, &block)
+                .map_err(CompileError::generator)?;
             bodies.insert(*callee, id);
         }
         let mut ids = Vec::new();
         for (name, _, parameters, gives) in call_outs() {
             let signature = signature(module, parameters, gives);
             let name = format!("planimeter_{name}");
-            ids.push(module.declare_function(&name, Linkage::Import, &signature).map_err(failed)?);
+            ids.push(
+                module
+                    .declare_function(&name, Linkage::Import, &signature)
+                    .map_err(CompileError::generator)?,
+            );
         }
         let cold = cold::declare(module)?;
         Ok(Self { block, bodies, call_outs: ids, cold })

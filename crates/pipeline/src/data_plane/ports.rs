@@ -507,7 +507,7 @@ mod tests {
             let schema = p4runtime::p4info::Schema::new(p4info).expect("a schema");
             let target = InterpreterTarget::new(Box::new(compile)).on(path);
             let ports = target.ports();
-            let mut load = || {
+            let load = || {
                 let mut plane = target.load(schema.objects(), PROGRAM.as_bytes()).expect("it runs");
                 plane.activate();
                 plane

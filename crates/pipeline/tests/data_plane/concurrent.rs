@@ -356,7 +356,7 @@ fn no_digest_of_any_worker_is_lost() {
 
 #[test]
 fn a_new_pipeline_takes_over_between_two_packets() {
-    let mut running = Running::new();
+    let running = Running::new();
     let ports = running.ports.clone();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

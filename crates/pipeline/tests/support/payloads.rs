@@ -15,7 +15,7 @@ use p4runtime::proto::v1::{
     self, set_forwarding_pipeline_config_request::Action, stream_message_request::Update,
 };
 use p4runtime::session::{
-    Device, DeviceOptions, Effect, PipelineRegistry, ReadStep, StateVisitor, WriteLog,
+    Device, DeviceOptions, Effect, PipelineRegistry, ReadStep, StateVisitor, WriteLog, Written,
 };
 use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
@@ -232,11 +232,7 @@ impl Running {
 struct Recorded(Arc<Mutex<Vec<v1::Update>>>);
 
 impl WriteLog for Recorded {
-    fn append(
-        &mut self,
-        _updates: &[v1::Update],
-        _outcomes: &[Result<(), EntityError>],
-    ) -> Result<(), EntityError> {
+    fn append(&mut self, _written: Written<'_>) -> Result<(), EntityError> {
         Ok(())
     }
 

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ::p4runtime::session::Rehearsal;
 use controllers::application::Application;
 use controllers::openflow::{Controller, Options, Part};
-use p4runtime::session::Rehearsal;
 use probe::config::{Origin, PlanKind, Settings};
 use probe::outcome::Completion;
 use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ::p4runtime::session::Rehearsal;
 use controllers::application::Application;
 use controllers::p4runtime::{Controller, ElectionId, Options, Target};
 use entities::EntityError;
 use p4runtime::proto::v1;
-use p4runtime::session::Rehearsal;
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::BenchmarkResult;
 

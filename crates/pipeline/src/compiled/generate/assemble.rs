@@ -2,7 +2,7 @@
 //! as many threads as there are cores. Pages are written by one thread, in the order in which the functions were made, so that
 //! the code is the same whatever their number.
 
-use super::{failed, stack};
+use super::stack;
 use crate::error::CompileError;
 use crate::sync::lock;
 use cranelift_codegen::Context;
@@ -39,7 +39,9 @@ impl Made {
                 .map(|relocation| ModuleReloc::from_mach_reloc(relocation, &context.func, *id))
                 .collect();
             let (bytes, alignment) = (code.code_buffer(), u64::from(code.buffer.alignment));
-            module.define_function_bytes(*id, alignment, bytes, &relocations).map_err(failed)?;
+            module
+                .define_function_bytes(*id, alignment, bytes, &relocations)
+                .map_err(CompileError::generator)?;
             size += bytes.len();
         }
         Ok((size, stack))
@@ -58,7 +60,7 @@ impl Made {
         let work = || {
             while let Some(context) = next() {
                 let compiled = context.compile(isa, &mut ControlPlane::default());
-                compiled.map_err(|error| failed(ModuleError::from(error)))?;
+                compiled.map_err(|error| CompileError::generator(ModuleError::from(error)))?;
             }
             Ok(())
         };
@@ -66,7 +68,9 @@ impl Made {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
             let others = others.into_iter().map(|other| {
-                other.join().unwrap_or_else(|_| Err(failed("a thread of the generator broke off")))
+                other.join().unwrap_or_else(|_| {
+                    Err(CompileError::generator("a thread of the generator broke off"))
+                })
             });
             others.fold(own, Result::and)
         })

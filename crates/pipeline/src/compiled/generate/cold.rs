@@ -4,7 +4,7 @@
 //! the stack and come from there wherever the allocator of registers has split them. A function that leaves all registers as
 //! they are, but for the processor's flags, makes such a call for the loop: what it costs is paid where it happens.
 
-use super::{CallOut, Function, failed};
+use super::{CallOut, Function};
 use crate::error::CompileError;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{
@@ -30,7 +30,7 @@ fn signature() -> Signature {
 
 /// Declares the function that calls others; it has to be defined.
 pub(super) fn declare(module: &mut JITModule) -> Result<FuncId, CompileError> {
-    module.declare_function("cold", Linkage::Local, &signature()).map_err(failed)
+    module.declare_function("cold", Linkage::Local, &signature()).map_err(CompileError::generator)
 }
 
 /// Makes it.

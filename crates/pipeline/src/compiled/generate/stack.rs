@@ -1,6 +1,5 @@
 //! The stack that generated code needs: the longest path over its calls, by the sizes of frames.
 
-use super::failed;
 use crate::error::CompileError;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::ExternalName;
@@ -68,7 +67,7 @@ fn deepest(frames: &HashMap<FuncId, Frame>) -> Result<u64, CompileError> {
         }
         match paths.get(&id) {
             Some(Some(_)) => continue,
-            Some(None) => return Err(failed("generated code calls itself")),
+            Some(None) => return Err(CompileError::generator("generated code calls itself")),
             None => {}
         }
         paths.insert(id, None);
