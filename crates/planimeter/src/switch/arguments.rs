@@ -114,8 +114,6 @@ const REFUSED: [(&str, usize, &str); 6] = [
 
 pub(crate) fn command() -> Command {
     let command = Command::new("switch")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
         .max_term_width(WIDTH)
         .version(env!("CARGO_PKG_VERSION"))
         .disable_version_flag(true)
@@ -163,7 +161,10 @@ pub(crate) fn command() -> Command {
                 .hide(true)
                 .help("End when this process, which must be the parent, ends"),
         );
+    // What is added says what it is itself, in the place of the verb.
     PushArguments::augment_args(LimitArguments::augment_args(command))
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
 }
 
 fn device_arguments() -> [Arg; 14] {
