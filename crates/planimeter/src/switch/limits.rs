@@ -89,6 +89,7 @@ pub(super) fn limits(matches: &ArgMatches) -> Result<SwitchLimits, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pushes::PushArguments;
     use super::*;
 
     fn parsed(line: &str) -> SwitchLimits {
@@ -102,16 +103,17 @@ mod tests {
         assert_eq!(parsed(""), SwitchLimits::default());
     }
 
-    /// The table of SECURITY.md has each flag with its default, and no other.
+    /// The tables of SECURITY.md have each flag with its default, and no other.
     #[test]
     fn the_threat_model_names_each_limit() {
         let document = include_str!("../../../../SECURITY.md");
         let rows = document.lines().filter_map(|line| {
-            let mut cells = line.strip_prefix("| `--limit-")?.split('|');
+            let mut cells = line.strip_prefix("| `--")?.split('|');
             let flag = cells.next()?.trim().trim_end_matches('`');
-            Some((format!("limit-{flag}"), cells.next()?.trim().to_owned()))
+            Some((flag.to_owned(), cells.next()?.trim().to_owned()))
         });
         let command = LimitArguments::augment_args(clap::Command::new("switch"));
+        let command = PushArguments::augment_args(command);
         let defaults = command.get_arguments().filter_map(|argument| {
             let default = argument.get_default_values().first()?;
             Some((argument.get_long()?.to_owned(), default.to_string_lossy().into_owned()))
