@@ -3,6 +3,9 @@
 //! Exit status: 0 done, 1 the measured thing failed its thresholds or a check, 2 the input was
 //! wrong, 3 the controller to be measured could not be reached; 130 interrupted.
 
+// Comments on arguments are the help that is printed, in which brackets are no links.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
+
 mod began;
 mod bench;
 mod bound;
