@@ -1,14 +1,12 @@
 //! Memory of the trees that packets search while the control plane changes them.
 //!
-//! A tree is made of blocks of words that do not change once a packet can reach them (but for one
-//! by [`replace_half`]). A change writes the blocks on the way from the root to where it happens
-//! anew, next to the old ones, and makes them seen by one store of the word that leads to them
-//! ([`Root`]). So a packet that loads that word once sees the tree as it was at one moment, and an
-//! entry that is added before another is taken out leaves no gap. Blocks that were replaced are
-//! used again when no packet sees them any more, which [`Domain`] tells. A block of more than
-//! [`EXACT`] words has room for a few more, so that it can be used again for one of about its size:
-//! four sizes lie between a power of two and the next, as in jemalloc, and at most a fifth of a
-//! block is not used.
+//! A tree is made of blocks of words that do not change once a packet can reach them (but for one by [`replace_half`]). A change writes the blocks on the
+//! way from the root to where it happens anew, next to the old ones, and makes them seen by one store of the word that
+//! leads to them ([`Root`]). So a packet that loads that word once sees the tree as it was at one moment, and an entry
+//! that is added before another is taken out leaves no gap. Blocks that were replaced are used again when no packet
+//! sees them any more, which [`Domain`] tells. A block of more than [`EXACT`] words has room for a few more, so that it
+//! can be used again for one of about its size: four sizes lie between a power of two and the next, as in jemalloc, and
+//! at most a fifth of a block is not used.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -57,8 +55,7 @@ impl Arena {
         Self { segments: [const { OnceLock::new() }; SEGMENTS] }
     }
 
-    /// The words from a block's first one on, to the end of its segment. Of no block there are
-    /// none.
+    /// The words from a block's first one on, to the end of its segment. Of no block there are none.
     #[inline(always)]
     pub(crate) fn words(&self, block: Block) -> &[AtomicU64] {
         let (segment, word) = place(block.0 as usize);

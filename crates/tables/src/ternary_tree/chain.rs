@@ -1,10 +1,9 @@
 //! Rules that no cut divides: leaves in order of priority.
 //!
-//! Where every rule leaves every byte and number open, as nested ranges do, a tree has nothing to
-//! divide by. In one leaf, n rules would be written n times, at each insertion one rule longer. A
-//! chain has them in leaves of at most [`MOST`] rules, the best ones first, and an insertion writes
-//! one leaf and the list of leaves. A search compares the leaves in order and ends at the first
-//! match, which no later rule can better.
+//! Where every rule leaves every byte and number open, as nested ranges do, a tree has nothing to divide by. In one
+//! leaf, n rules would be written n times, at each insertion one rule longer. A chain has them in leaves of at most
+//! [`MOST`] rules, the best ones first, and an insertion writes one leaf and the list of leaves. A search compares the
+//! leaves in order and ends at the first match, which no later rule can better.
 
 use super::{Best, Block, Head, Kind, Lanes, Rule, TernaryTree};
 use crate::arena::{Writer, half, halves};
@@ -16,8 +15,7 @@ pub(super) const MOST: usize = 64;
 /// Neighbours with at most this many rules together become one leaf when one of them loses a rule.
 const JOINED: usize = MOST / 2;
 
-/// The half of a word where the list of leaves begins, behind head, counts and the number of
-/// leaves.
+/// The half of a word where the list of leaves begins, behind head, counts and the number of leaves.
 const LEAVES: usize = 6;
 
 /// A chain as the writer changes it.
@@ -144,8 +142,7 @@ impl TernaryTree {
         self.make_chain(writer, &chain)
     }
 
-    /// The position of the leaf that has the rule or gets it: the last one whose first rule is not
-    /// behind it.
+    /// The position of the leaf that has the rule or gets it: the last one whose first rule is not behind it.
     fn place_in(&self, chain: &Chain, rule: &Rule) -> usize {
         let is_before = |leaf: &Block| {
             let first = self.rules(self.arena.words(*leaf)).get(0);

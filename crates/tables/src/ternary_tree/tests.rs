@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// Rules of a leaf that may well be divided: so many take as long to compare as several steps
-/// through the tree.
+/// Rules of a leaf that may well be divided: so many take as long to compare as several steps through the tree.
 const LARGE: usize = 8 * LEAF;
 
 /// How deep a tree is, and how many rules its largest leaf has.
@@ -36,8 +35,7 @@ fn best(rules: &[Rule], key: &[u64]) -> u32 {
     found.map_or(0, |rule| rule.number + 1)
 }
 
-/// A rule over two addresses and a port, whose first byte is one of all, so that nodes have many
-/// sides.
+/// A rule over two addresses and a port, whose first byte is one of all, so that nodes have many sides.
 fn addresses(number: u32, random: &mut fastrand::Rng) -> Rule {
     let mut prefix = || match random.u32(..8) {
         0 => 0,
@@ -134,8 +132,7 @@ fn nested(number: u32, priority: u32) -> Rule {
     Rule { priority, ..ports(number, low, u16::MAX - low) }
 }
 
-/// What it takes to insert n rules that no cut divides: words written and rules looked at, and
-/// bytes reserved.
+/// What it takes to insert n rules that no cut divides: words written and rules looked at, and bytes reserved.
 fn cost_of_nested(count: u32) -> (u64, usize) {
     let tree = TernaryTree::new([2].into_iter());
     let (mut writer, domain) = (Writer::default(), Domain::new());
@@ -145,8 +142,8 @@ fn cost_of_nested(count: u32) -> (u64, usize) {
     (writer.steps(), tree.bytes())
 }
 
-/// Every rule is in one leaf of a tree that nothing divides; written at each insertion, n rules
-/// would take the time and the memory of n squared.
+/// Every rule is in one leaf of a tree that nothing divides; written at each insertion, n rules would take the time
+/// and the memory of n squared.
 #[test]
 fn rules_that_no_cut_divides_take_linear_memory_and_nearly_linear_time() {
     let (most, bytes_each) = if cfg!(miri) { (128, 8192) } else { (16_000, 512) };
@@ -190,8 +187,7 @@ fn the_best_of_rules_that_no_cut_divides_is_found() {
     assert!(tree.now().is_none());
 }
 
-/// Hundreds of masks: a packet meets few rules, where a search by mask would probe hundreds of
-/// tables.
+/// Hundreds of masks: a packet meets few rules, where a search by mask would probe hundreds of tables.
 #[test]
 fn hundreds_of_masks_are_divided() {
     let tree = TernaryTree::new([4, 4].into_iter());
