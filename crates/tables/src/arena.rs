@@ -4,9 +4,7 @@
 //! way from the root to where it happens anew, next to the old ones, and makes them seen by one store of the word that
 //! leads to them ([`Root`]). So a packet that loads that word once sees the tree as it was at one moment, and an entry
 //! that is added before another is taken out leaves no gap. Blocks that were replaced are used again when no packet
-//! sees them any more, which [`Domain`] tells. A block of more than [`EXACT`] words has room for a few more, so that it
-//! can be used again for one of about its size: four sizes lie between a power of two and the next, as in jemalloc, and
-//! at most a fifth of a block is not used.
+//! sees them any more, which [`Domain`] tells.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -19,8 +17,6 @@ use crate::sync::{AtomicU64, Ordering};
 const FIRST: usize = if cfg!(loom) { 8 } else { 4096 };
 /// As many as 31 bits can name.
 const SEGMENTS: usize = (31 - FIRST.ilog2()) as usize;
-/// Blocks up to this number of words have no room for more.
-const EXACT: usize = 8;
 /// Replaced blocks that wait before it is tried to use them again.
 const WAITING: usize = if cfg!(loom) { 1 } else { 256 };
 
@@ -96,58 +92,27 @@ fn place(at: usize) -> (usize, usize) {
 pub(crate) struct Writer {
     /// Words from here on were never used.
     fresh: usize,
-    /// Blocks that may be used again, by their room.
     free: BTreeMap<u32, Vec<Block>>,
     limbo: Limbo<(Block, u32)>,
     /// Blocks of the change under way that nobody sees yet.
     made: Vec<(Block, u32)>,
     /// Blocks that the change under way replaces.
     dropped: Vec<(Block, u32)>,
-    /// Words written and rules looked at, for tests.
-    #[cfg(test)]
-    steps: u64,
-}
-
-/// The number of words that a block for so many has room for.
-fn room_for(words: usize) -> usize {
-    if words <= EXACT {
-        return words;
-    }
-    words.next_multiple_of(1 << ((words - 1).ilog2() - 2))
 }
 
 impl Writer {
     /// A new block with these words, or `None` where memory does not suffice.
     pub(crate) fn make(&mut self, arena: &Arena, words: &[u64]) -> Option<Block> {
-        self.count(words.len());
-        let room = room_for(words.len());
-        let count = u32::try_from(room).ok()?;
+        let count = u32::try_from(words.len()).ok()?;
         let block = match self.free.get_mut(&count).and_then(Vec::pop) {
             Some(block) => block,
-            None => self.fresh(arena, room)?,
+            None => self.fresh(arena, words.len())?,
         };
         for (word, value) in arena.words(block).iter().zip(words) {
             word.store(*value, Ordering::Relaxed);
         }
         self.made.push((block, count));
         Some(block)
-    }
-
-    /// Counts steps of a change, of which tests say how many there may be.
-    #[inline(always)]
-    pub(crate) fn count(&mut self, steps: usize) {
-        #[cfg(test)]
-        {
-            self.steps += steps as u64;
-        }
-        #[cfg(not(test))]
-        let _ = steps;
-    }
-
-    /// The number of steps of all changes so far.
-    #[cfg(test)]
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps
     }
 
     fn fresh(&mut self, arena: &Arena, count: usize) -> Option<Block> {
@@ -172,7 +137,7 @@ impl Writer {
     /// Says that the change under way replaces a block of so many words.
     pub(crate) fn drop_block(&mut self, block: Block, words: usize) {
         if !block.is_none() {
-            self.dropped.push((block, room_for(words) as u32));
+            self.dropped.push((block, words as u32));
         }
     }
 
@@ -295,21 +260,6 @@ mod tests {
         writer.collect(&domain);
         writer.collect(&domain);
         assert_eq!(writer.make(&arena, &[7, 8]), Some(first));
-    }
-
-    #[test]
-    fn a_block_is_used_again_for_one_of_about_its_size() {
-        let (arena, mut writer) = (Arena::new(), Writer::default());
-        let first = writer.make(&arena, &[1; 33]).unwrap();
-        writer.roll_back();
-        assert_eq!(writer.make(&arena, &[2; 40]), Some(first));
-        assert_eq!(contents(&arena, first, 40), [2; 40]);
-        assert_ne!(writer.make(&arena, &[3; 40]), Some(first));
-        for words in 1..5000 {
-            let room = room_for(words);
-            assert!(words <= room && 4 * room <= 5 * words, "{room} for {words}");
-            assert_eq!(room_for(room), room);
-        }
     }
 
     #[test]

@@ -10,10 +10,8 @@
 //!
 //! Each insertion writes the nodes on its way anew ([`Arena`]) and one word that leads to the root; a packet that loads
 //! that word sees all entries of one moment. A part of the tree that has grown to twice what it was built for, or shrunk
-//! to a quarter, is built anew: in the mean that costs an insertion as much as the tree is deep. Rules that no cut
-//! divides are in leaves of bounded size, one behind the other ([`chain`]).
+//! to a quarter, is built anew: in the mean that costs an insertion as much as the tree is deep.
 
-mod chain;
 mod cut;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod lanes;
@@ -23,7 +21,6 @@ mod together;
 use crate::arena::{Arena, Block, Root, Writer, half, halves};
 use crate::quiescence::Domain;
 use crate::sync::{AtomicU64, Ordering};
-use chain::{Chain, rank};
 use cut::{Cut, Window, choose};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) use lanes::{Eight, Four};
@@ -159,10 +156,6 @@ impl TernaryTree {
                     self.look(lanes, words, key, &mut best);
                     (Block::NONE, Block::NONE)
                 }
-                Kind::Chain => {
-                    self.look_in_chain(lanes, words, key, &mut best);
-                    (Block::NONE, Block::NONE)
-                }
                 _ => self.go_on(&head, words, key),
             };
             next = match (side.is_none(), open.is_none()) {
@@ -201,7 +194,7 @@ impl TernaryTree {
     #[inline(always)]
     fn go_on(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
         match head.kind {
-            Kind::Leaf | Kind::Chain => (Block::NONE, Block::NONE),
+            Kind::Leaf => (Block::NONE, Block::NONE),
             Kind::Byte => at_byte(head, words, key),
             Kind::Bytes => at_bytes(head, words, key),
             Kind::Number => at_number(head, words, key),
@@ -271,14 +264,13 @@ impl TernaryTree {
                 rules.push(rule.clone());
                 return self.build(writer, rules);
             }
-            Draft::Chain(chain) if chain.count + 1 > 2 * chain.built => {
-                return self.built_with(writer, block, rule);
-            }
-            Draft::Chain(chain) => return self.chain_with(writer, block, chain, rule),
             Draft::Inner(node) => node,
         };
         if node.count + 1 > 2 * node.built {
-            return self.built_with(writer, block, rule);
+            let mut rules = Vec::with_capacity(node.count as usize + 1);
+            self.take(writer, block, &mut rules);
+            rules.push(rule.clone());
+            return self.build(writer, rules);
         }
         let side = node.cut.side(rule);
         let child = self.with(writer, node.child(side), rule)?;
@@ -289,21 +281,6 @@ impl TernaryTree {
         writer.make(&self.arena, &node.encode())
     }
 
-    /// The tree with one rule more, built anew.
-    fn built_with(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
-        let mut rules = vec![rule.clone()];
-        self.take(writer, block, &mut rules);
-        self.build(writer, rules)
-    }
-
-    /// The tree with one rule less, built anew.
-    fn built_without(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
-        let mut rules = Vec::new();
-        self.take(writer, block, &mut rules);
-        rules.retain(|other| other.number != rule.number);
-        self.build(writer, rules)
-    }
-
     /// The tree with one rule less.
     fn without(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
         let mut node = match self.draft(block) {
@@ -312,16 +289,13 @@ impl TernaryTree {
                 rules.retain(|other| other.number != rule.number);
                 return self.leaf(writer, rules);
             }
-            Draft::Chain(chain)
-                if chain.count as usize <= chain::MOST || 4 * chain.count < chain.built =>
-            {
-                return self.built_without(writer, block, rule);
-            }
-            Draft::Chain(chain) => return self.chain_without(writer, block, chain, rule),
             Draft::Inner(node) => node,
         };
         if node.count as usize <= LEAF || 4 * node.count < node.built {
-            return self.built_without(writer, block, rule);
+            let mut rules = Vec::with_capacity(node.count as usize);
+            self.take(writer, block, &mut rules);
+            rules.retain(|other| other.number != rule.number);
+            return self.build(writer, rules);
         }
         let side = node.cut.side(rule);
         let child = self.without(writer, node.child(side), rule)?;
@@ -346,12 +320,6 @@ impl TernaryTree {
                 writer.drop_block(block, self.leaf_words(&own));
                 rules.extend(own);
             }
-            Draft::Chain(chain) => {
-                writer.drop_block(block, chain.words());
-                for leaf in chain.leaves {
-                    rules.extend(self.take_leaf(writer, leaf));
-                }
-            }
             Draft::Inner(node) => {
                 writer.drop_block(block, node.encode().len());
                 node.children().for_each(|child| self.take(writer, child, rules));
@@ -361,12 +329,8 @@ impl TernaryTree {
 
     /// A tree of these rules.
     fn build(&self, writer: &mut Writer, rules: Vec<Rule>) -> Option<Block> {
-        writer.count(rules.len());
         let cut = (rules.len() > LEAF).then(|| choose(&rules, self.key_bytes, &self.windows));
-        let Some(cut) = cut.flatten() else {
-            let is_long = rules.len() > chain::MOST;
-            return if is_long { self.chain(writer, rules) } else { self.leaf(writer, rules) };
-        };
+        let Some(cut) = cut.flatten() else { return self.leaf(writer, rules) };
         let count = rules.len() as u32;
         let highest = rules.iter().map(|rule| rule.priority).max().unwrap_or(0);
         let mut node =
@@ -390,7 +354,7 @@ impl TernaryTree {
         if rules.is_empty() {
             return Some(Block::NONE);
         }
-        rules.sort_by_key(rank);
+        rules.sort_by_key(|rule| (!rule.priority, rule.order));
         let mut words = vec![
             Head { kind: Kind::Leaf, at: 0, length: 0, highest: rules[0].priority }.encode(),
             self.leaf_words(&rules) as u64 | (rules.len() as u64) << 32,
@@ -418,7 +382,6 @@ impl TernaryTree {
         };
         match head.kind {
             Kind::Leaf => Draft::Leaf(self.rules(words).iter().map(|rule| rule.decode()).collect()),
-            Kind::Chain => Draft::Chain(Chain::of(words)),
             Kind::Byte => {
                 let values = (0..256_u64)
                     .filter(|value| word(2 + *value as usize / 64) >> (value % 64) & 1 == 1);
@@ -457,8 +420,6 @@ enum Kind {
     Number,
     /// A byte of many values.
     Bytes,
-    /// Leaves in order of priority.
-    Chain,
 }
 
 /// The first word of a block.
@@ -480,7 +441,6 @@ impl Head {
                 1 => Kind::Byte,
                 2 => Kind::Number,
                 3 => Kind::Bytes,
-                4 => Kind::Chain,
                 _ => Kind::Leaf,
             },
             at: (word >> 8) as usize & 0xffff,
@@ -553,7 +513,6 @@ fn byte_child(words: &[AtomicU64], byte: usize) -> Block {
 
 enum Draft {
     Leaf(Vec<Rule>),
-    Chain(Chain),
     Inner(Inner),
 }
 
@@ -640,4 +599,155 @@ impl Inner {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// Rules of a leaf that may well be divided: so many take as long to compare as several steps through the tree.
+    const LARGE: usize = 8 * LEAF;
+
+    /// How deep a tree is, and how many rules its largest leaf has.
+    fn shape(tree: &TernaryTree, block: Block) -> (usize, usize) {
+        match tree.draft(block) {
+            Draft::Leaf(rules) => (1, rules.len()),
+            Draft::Inner(node) => node
+                .children()
+                .map(|child| shape(tree, child))
+                .fold((1, 0), |(depth, leaf), (other, rules)| {
+                    (depth.max(other + 1), leaf.max(rules))
+                }),
+        }
+    }
+
+    /// The name of the best rule in a list.
+    fn best(rules: &[Rule], key: &[u64]) -> u32 {
+        let matches = |rule: &&Rule| {
+            let words = rule.mask.iter().zip(&rule.value).zip(key);
+            let mut words = words.map(|((mask, value), word)| word & mask == *value);
+            let mut ranges = rule.ranges.iter().map(|range| {
+                let number = number_at(key, range.at, range.bytes);
+                (range.low[0]..=range.high[0]).contains(&number)
+            });
+            words.all(|fits| fits) && ranges.all(|fits| fits)
+        };
+        let found = rules.iter().filter(matches).max_by_key(|rule| (rule.priority, !rule.order));
+        found.map_or(0, |rule| rule.number + 1)
+    }
+
+    /// A rule over two addresses and a port, whose first byte is one of all, so that nodes have many sides.
+    fn addresses(number: u32, random: &mut fastrand::Rng) -> Rule {
+        let mut prefix = || match random.u32(..8) {
+            0 => 0,
+            1..4 => u64::from(u32::MAX),
+            _ => u64::from(u32::MAX << random.u32(..=24)),
+        };
+        let mask = prefix() << 32 | prefix();
+        let low = random.u16(..0xf000);
+        let high = low + random.u16(..0xfff);
+        let has_range = random.bool();
+        let range = FieldRange::new(8, &low.to_be_bytes(), &high.to_be_bytes());
+        let port = if has_range { 0 } else { 0xffff_u64 << 48 };
+        let first = u64::from(random.u8(..)) << 56 | u64::from(random.u8(..4)) << 48;
+        let second = u64::from(random.u8(..16)) << 24 | random.u64(..4);
+        Rule {
+            number,
+            priority: random.u32(..20),
+            order: number.into(),
+            mask: vec![mask, port],
+            value: vec![(first | second) & mask, u64::from(low) << 48 & port],
+            ranges: if has_range { vec![range] } else { Vec::new() },
+        }
+    }
+
+    #[test]
+    fn the_best_of_rules_that_come_and_go_is_found() {
+        let (tree, mut together) = (TernaryTree::new([4, 4, 2].into_iter()), Together::default());
+        let (mut writer, domain) = (Writer::default(), Domain::new());
+        let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
+        let mut known: Vec<Rule> = Vec::new();
+        let (steps, distance) = if cfg!(miri) { (80, 20) } else { (4000, 40) };
+        let (mut stack, mut hits) = (Vec::new(), 0);
+        for step in 0..steps {
+            // They become more, and then fewer.
+            let comes = random.u32(..steps) > step;
+            if comes || known.is_empty() {
+                known.push(addresses(step, &mut random));
+                assert!(tree.insert(&mut writer, &domain, &known[known.len() - 1]));
+            } else {
+                let gone = known.swap_remove(random.usize(..known.len()));
+                assert!(tree.remove(&mut writer, &domain, &gone));
+            }
+            if step % distance > 0 || known.is_empty() {
+                continue;
+            }
+            let mut key = || {
+                let near = &known[random.usize(..known.len())];
+                let word = |at: usize, any: u64| near.value[at] | any & !near.mask[at];
+                let port = near.ranges.first().map_or(word(1, 0), |range| range.low[0] << 48);
+                [word(0, random.u64(..)), port, 0]
+            };
+            let keys: Vec<[u64; 3]> = (0..70).map(|_| key()).collect();
+            let mut found = vec![0; keys.len()];
+            let now = tree.now();
+            tree.find_all(OneByOne, now, keys.as_flattened(), &mut found, &mut together);
+            for (key, found) in keys.iter().zip(found) {
+                let expected = best(&known, key);
+                assert_eq!(found, expected, "{key:x?} of {} rules", known.len());
+                assert_eq!(tree.find(OneByOne, now, key, &mut stack).name, expected);
+                hits += usize::from(expected > 0);
+            }
+        }
+        assert!(hits > 1000 || cfg!(miri), "{hits} hits");
+    }
+
+    fn ports(number: u32, low: u16, high: u16) -> Rule {
+        let range = FieldRange::new(0, &low.to_be_bytes(), &high.to_be_bytes());
+        let order = number.into();
+        Rule { number, priority: 1, order, mask: vec![0], value: vec![0], ranges: vec![range] }
+    }
+
+    /// The worst order for a tree that is never built anew.
+    #[test]
+    fn ranges_in_ascending_order_do_not_make_a_list() {
+        let count = if cfg!(miri) { 100 } else { 4000 };
+        let tree = TernaryTree::new([2].into_iter());
+        let (mut writer, domain) = (Writer::default(), Domain::new());
+        let rules: Vec<Rule> =
+            (0..count).map(|at| ports(at, 16 * at as u16, 16 * at as u16 + 20)).collect();
+        for rule in &rules {
+            assert!(tree.insert(&mut writer, &domain, rule));
+        }
+        let (depth, leaf) = shape(&tree, tree.now());
+        assert!(depth <= 20 && leaf <= LARGE, "{depth} deep, {leaf} in a leaf");
+        for rule in &rules[8..] {
+            assert!(tree.remove(&mut writer, &domain, rule));
+        }
+        assert_eq!(shape(&tree, tree.now()), (1, 8), "what shrinks becomes a leaf again");
+    }
+
+    /// Hundreds of masks: a packet meets few rules, where a search by mask would probe hundreds of tables.
+    #[test]
+    fn hundreds_of_masks_are_divided() {
+        let tree = TernaryTree::new([4, 4].into_iter());
+        let (mut writer, domain) = (Writer::default(), Domain::new());
+        let mut random = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
+        let prefix = |length: u64| (u64::MAX << 32 << (32 - length)) >> 32 & 0xffff_ffff;
+        let mut masks = std::collections::HashSet::new();
+        let count: u32 = if cfg!(miri) { 50 } else { 2000 };
+        for number in 0..count {
+            let mask = prefix(random.u64(8..=32)) << 32 | prefix(random.u64(8..=32));
+            masks.insert(mask);
+            let rule = Rule {
+                number,
+                priority: 1 + number,
+                order: number.into(),
+                mask: vec![mask],
+                value: vec![random.u64(..) & mask],
+                ranges: Vec::new(),
+            };
+            assert!(tree.insert(&mut writer, &domain, &rule));
+        }
+        let (depth, leaf) = shape(&tree, tree.now());
+        assert!(masks.len() > 300 || cfg!(miri), "{} masks", masks.len());
+        assert!(depth <= 10 && leaf <= LARGE, "{depth} deep, {leaf} in a leaf");
+    }
+}

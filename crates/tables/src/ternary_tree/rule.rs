@@ -115,11 +115,6 @@ impl<'a> Rules<'a> {
         Self { words, count, key }
     }
 
-    /// The number of entries.
-    pub(super) fn len(self) -> usize {
-        self.count
-    }
-
     /// All of them, in order.
     pub(super) fn iter(self) -> impl Iterator<Item = RuleWords<'a>> {
         (0..self.count).filter_map(move |index| self.get(index))

@@ -84,10 +84,6 @@ impl TernaryTree {
                         self.look(lanes, words, own, best);
                         continue;
                     }
-                    if head.kind == Kind::Chain {
-                        self.look_in_chain(lanes, words, own, best);
-                        continue;
-                    }
                     let (side, open) = self.go_on(&head, words, own);
                     coming.add(*key, side);
                     coming.add(*key, open);
@@ -109,7 +105,7 @@ impl TernaryTree {
         let words = self.arena.words(tree);
         let head = Head::of(words);
         let mut steps = Steps::new(now, 2 * count);
-        if matches!(head.kind, Kind::Leaf | Kind::Chain) {
+        if head.kind == Kind::Leaf {
             (0..count as u32).for_each(|key| steps.add(key, tree));
         } else {
             for key in 0..count {
