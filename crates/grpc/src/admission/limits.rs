@@ -29,6 +29,22 @@ pub struct Limits {
     pub held: usize,
 }
 
+impl Limits {
+    /// Limits that only a client without bounds meets, for a server whose clients are measured: what
+    /// a slower or larger client does must not be refused.
+    pub const WIDE: Self = Self {
+        handshake: Duration::from_secs(3600),
+        half_open: 1 << 20,
+        connections: 1 << 20,
+        connections_per_address: 1 << 20,
+        calls: 1 << 20,
+        calls_given_up: 100_000,
+        header_bytes: 1 << 20,
+        held_per_connection: 1 << 40,
+        held: 1 << 40,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -24,7 +24,7 @@ use p4runtime::arbitration::ElectionMemory;
 use p4runtime::gnmi::Port;
 use p4runtime::packet_io::ByteString;
 use p4runtime::proto::v1;
-use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
+use p4runtime::server::{DeviceHandle, Limits, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use ranks::Rank;
 use tokio::sync::watch;
@@ -291,6 +291,8 @@ fn run(
                 urgency: Some(pacing.clone()),
                 // The trial is over then, and controllers are known to linger.
                 grace: Duration::from_millis(100),
+                // A controller that is measured is not to be refused.
+                limits: Limits::WIDE,
                 ..ServerOptions::default()
             };
             let server = Server::new(listening.devices, options).map_err(io::Error::other)?;

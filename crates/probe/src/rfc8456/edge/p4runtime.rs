@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use p4runtime::server::{Server, ServerOptions, ServerTls};
+use p4runtime::server::{Limits, Server, ServerOptions, ServerTls};
 use tokio::task::JoinHandle;
 
 use super::p4runtime_device::P4RuntimeDevice;
@@ -111,6 +111,8 @@ impl<'a> P4RuntimeEdge<'a> {
         let options = ServerOptions {
             tls: self.tls.clone(),
             grace: Duration::ZERO,
+            // A controller that is measured is not to be refused.
+            limits: Limits::WIDE,
             ..ServerOptions::default()
         };
         let begun =
