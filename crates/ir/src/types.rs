@@ -22,7 +22,11 @@ pub struct Types {
 
 /// The ids of types, for [`Types::intern`]. They follow from the list of types, so they make no difference.
 #[derive(Clone, Default)]
-struct Ids(HashMap<Type, TypeId>);
+struct Ids {
+    known: HashMap<Type, TypeId>,
+    /// The number of types of the list that are in the map.
+    indexed: usize,
+}
 
 /// Ranks compare programs by this text, and the order of a map differs from process to process.
 impl fmt::Debug for Ids {
@@ -170,17 +174,16 @@ pub enum UserTypeKind {
 impl Types {
     /// The id of `ty`, which is added if it is new.
     pub fn intern(&mut self, ty: Type) -> TypeId {
-        if self.ids.0.len() < self.types.len() {
-            // The types come from JSON. Of equal ones, which only a foreign writer makes, the first counts.
-            for (id, known) in (0..).map(TypeId).zip(&self.types) {
-                self.ids.0.entry(*known).or_insert(id);
-            }
+        // After they came from JSON. Of equal ones, which only a foreign writer makes, the first counts.
+        for (id, known) in (0..).map(TypeId).zip(&self.types).skip(self.ids.indexed) {
+            self.ids.known.entry(*known).or_insert(id);
         }
         let next = TypeId(self.types.len() as u32);
-        let id = *self.ids.0.entry(ty).or_insert(next);
+        let id = *self.ids.known.entry(ty).or_insert(next);
         if id == next {
             self.types.push(ty);
         }
+        self.ids.indexed = self.types.len();
         id
     }
 
@@ -258,5 +261,16 @@ mod tests {
             format!("{types:?}")
         };
         assert_eq!(text(), text());
+    }
+
+    /// Of equal types, which only a foreign writer makes, the first counts, and a new one has its own place.
+    #[test]
+    fn types_that_come_from_json_are_found() {
+        let text = r#"{"types": ["bool", "integer", "bool"], "composites": [], "enums": [], "user_types": []}"#;
+        let mut types: Types = serde_json::from_str(text).expect("types");
+        assert_eq!(types.intern(Type::Bool), TypeId(0));
+        assert_eq!(types.intern(Type::Integer), TypeId(1));
+        let new = types.intern(Type::Bits { width: 7, signed: false });
+        assert_eq!((new, types.intern(Type::Bits { width: 7, signed: false })), (TypeId(3), new));
     }
 }

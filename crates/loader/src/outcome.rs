@@ -2,9 +2,9 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use entities::{Code, EntityError};
+use p4runtime::session::too_slow;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
@@ -80,14 +80,6 @@ impl Ended {
             }
         })
     }
-}
-
-fn too_slow(limit: Duration) -> EntityError {
-    let seconds = limit.as_secs_f64();
-    EntityError::exhausted(format!(
-        "The pipeline was not loaded within {seconds} s (--push-seconds). The pipeline that runs is \
-         unchanged."
-    ))
 }
 
 fn too_large(limit: u64) -> EntityError {

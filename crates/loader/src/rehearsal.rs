@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use entities::{Code, EntityError};
+use p4runtime::fingerprint::Fingerprints;
 use p4runtime::proto::v1::ForwardingPipelineConfig;
 use p4runtime::session::Rehearsal;
 use prost::Message;
@@ -56,7 +56,7 @@ pub struct RehearsalError(String);
 pub struct Rehearsals {
     executable: Executable,
     settings: Settings,
-    key: [RandomState; 2],
+    fingerprints: Fingerprints,
     known: Mutex<VecDeque<(u128, Result<(), EntityError>)>>,
 }
 
@@ -67,8 +67,8 @@ impl Rehearsals {
     /// # Errors
     /// If a child cannot be started, or does not answer.
     pub fn new(executable: Executable, settings: Settings) -> Result<Self, RehearsalError> {
-        let (key, known) = (Default::default(), Mutex::default());
-        let this = Self { executable, settings, key, known };
+        let (fingerprints, known) = (Fingerprints::default(), Mutex::default());
+        let this = Self { executable, settings, fingerprints, known };
         let ended = this.run(&[], START_TIME).map_err(|error| RehearsalError(error.to_string()))?;
         let limits = &this.settings.limits;
         ended.outcome(limits).map_err(|error| RehearsalError(error.message().to_owned()))?;
@@ -105,8 +105,7 @@ impl Rehearsal for Rehearsals {
     fn rehearse(&self, config: &ForwardingPipelineConfig) -> Result<(), EntityError> {
         let without_cookie = ForwardingPipelineConfig { cookie: None, ..config.clone() };
         let bytes = without_cookie.encode_to_vec();
-        let [high, low] = self.key.each_ref().map(|key| u128::from(key.hash_one(&bytes)));
-        let digest = high << 64 | low;
+        let digest = self.fingerprints.of(&bytes);
         // Held until the child has ended, so that there is one child, and one tries a pipeline
         // that many devices get.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

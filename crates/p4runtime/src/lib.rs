@@ -55,6 +55,7 @@ pub mod client;
 mod conversion;
 mod decoding;
 pub mod emulated;
+pub mod fingerprint;
 pub mod gnmi;
 pub mod p4info;
 pub mod packet_io;

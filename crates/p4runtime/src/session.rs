@@ -34,7 +34,7 @@ use prost_types::Any;
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
     config::Begun,
-    loading::{LoadedPipeline, PipelineLoad, Rehearsal},
+    loading::{LoadedPipeline, PipelineLoad, Rehearsal, too_slow},
     log::{Durable, StateVisitor, WriteLog, Written},
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},
@@ -70,7 +70,8 @@ pub struct DeviceOptions {
     pub stream_errors: bool,
     /// What RECONCILE_AND_COMMIT does with entries that the new pipeline cannot hold.
     pub reconcile: Reconcile,
-    /// The longest metadata that a controller may keep with an entity, in bytes.
+    /// The longest metadata that a controller may keep with an entity, in bytes. By default only the
+    /// length of a request limits them.
     pub metadata: usize,
     /// How long a pipeline may take to be loaded before the request is refused.
     pub load_time: Duration,
@@ -86,7 +87,7 @@ impl Default for DeviceOptions {
             text_metadata: TextMetadata::Digits,
             stream_errors: true,
             reconcile: Reconcile::Refuse,
-            metadata: 1 << 10,
+            metadata: usize::MAX,
             load_time: Duration::from_secs(30),
         }
     }

@@ -2,7 +2,6 @@
 
 use crate::log::{Log, Verbosity};
 use p4runtime::server::{ConnectionObserver, Limit, Limits};
-use p4runtime::session::DeviceOptions;
 use pipeline::SEARCHED_ENTRIES;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,11 +23,7 @@ pub struct SwitchLimits {
 
 impl Default for SwitchLimits {
     fn default() -> Self {
-        Self {
-            server: Limits::default(),
-            metadata: DeviceOptions::default().metadata,
-            searched_entries: SEARCHED_ENTRIES,
-        }
+        Self { server: Limits::default(), metadata: 1 << 10, searched_entries: SEARCHED_ENTRIES }
     }
 }
 

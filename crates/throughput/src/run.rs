@@ -402,8 +402,8 @@ impl Subject<'_> {
                 .map(|worker| {
                     let (start, stop) = (&start, &stop);
                     scope.spawn(move || {
-                        let which = Which { worker, workers };
-                        let mut lane = Lane::new(workload, switch, changes, which, settings);
+                        let number = WorkerNumber { worker, workers };
+                        let mut lane = Lane::new(workload, switch, changes, number, settings);
                         pin(worker);
                         // All have joined the tables before any clock runs.
                         lane.warm_up();
@@ -446,7 +446,7 @@ impl Subject<'_> {
         Ok(std::thread::scope(|scope| {
             let thread = scope.spawn(move || {
                 pin(0);
-                let alone = Which { worker: 0, workers: 1 };
+                let alone = WorkerNumber { worker: 0, workers: 1 };
                 let mut lane = Lane::new(workload, switch, changes, alone, settings);
                 lane.warm_up();
                 work(&mut lane)
@@ -496,7 +496,7 @@ fn own(workload: &Workload, worker: usize, apart: usize) -> usize {
 
 /// One of the workers that share the flows.
 #[derive(Clone, Copy)]
-struct Which {
+struct WorkerNumber {
     worker: usize,
     workers: usize,
 }
@@ -529,10 +529,10 @@ impl<'w> Lane<'w> {
         workload: &'w Workload,
         switch: &'w Switch,
         changes: &'w Changes,
-        which: Which,
+        number: WorkerNumber,
         settings: &Settings,
     ) -> Self {
-        let Which { worker, workers } = which;
+        let WorkerNumber { worker, workers } = number;
         let seed = settings.seed;
         let longest = workload.packets().longest();
         let mut random = ChaCha8Rng::seed_from_u64(seed);

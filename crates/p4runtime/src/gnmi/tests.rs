@@ -24,8 +24,7 @@ use super::{
         SetRequest, SetResponse, SubscribeRequest, SubscribeResponse, Subscription,
         SubscriptionList, SubscriptionMode, TypedValue, Update, Value,
     },
-    port::Port,
-    port::PortCounters,
+    port::{Port, PortCounters},
 };
 use crate::{
     server::{DeviceHandle, DeviceObserver, Server, ServerOptions},

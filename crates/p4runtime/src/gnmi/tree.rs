@@ -5,8 +5,7 @@ use super::{
     leaf::{LEAVES, Leaf},
     messages::{Notification, Path, Update},
     paths,
-    port::Port,
-    port::Seen,
+    port::{Port, Seen},
 };
 
 /// Returns the leaves that the paths select, in one notification for each port.

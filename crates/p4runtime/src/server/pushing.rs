@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     proto::v1::SetForwardingPipelineConfigRequest,
-    session::{Begun, Device, LoadedPipeline, PipelineLoad},
+    session::{Begun, Device, LoadedPipeline, PipelineLoad, too_slow},
     status::{Code, EntityError, refusal},
 };
 
@@ -85,7 +85,7 @@ async fn loaded(load: PipelineLoad) -> Result<LoadedPipeline, EntityError> {
     })?;
     // A rehearsal ends by itself. If it refused, there is no beginning, and the outcome is there.
     let _ = begun.await;
-    let outcome = time::timeout(load_time, outcome).await.map_err(|_| too_slow(load_time))?;
+    let outcome = time::timeout(load_time, outcome).await.map_err(|_| still_loading(load_time))?;
     outcome.map_err(|_| ended())?
 }
 
@@ -93,11 +93,10 @@ fn internal(message: impl Into<String>) -> EntityError {
     EntityError::new(Code::Internal, message)
 }
 
-fn too_slow(limit: Duration) -> EntityError {
-    let message = format!(
-        "The pipeline was not loaded within {} s (--push-seconds). The pipeline that runs is \
-         unchanged. Other pushes are refused until the load has ended.",
-        limit.as_secs_f64()
-    );
-    EntityError::exhausted(message)
+/// The refusal of a load that goes on, since a thread cannot be ended.
+fn still_loading(limit: Duration) -> EntityError {
+    let refused = too_slow(limit);
+    let message =
+        format!("{} Other pushes are refused until the load has ended.", refused.message());
+    EntityError::new(refused.code(), message)
 }

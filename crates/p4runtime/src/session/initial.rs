@@ -1,26 +1,24 @@
 //! The entities that a pipeline has of itself, as distinct from those that were written.
 
-use std::{
-    collections::HashSet,
-    hash::{BuildHasher, RandomState},
-};
+use std::collections::HashSet;
 
 use entities::DataPlane;
 use prost::Message as _;
 
 use super::config::everything;
 use crate::{
+    fingerprint::Fingerprints,
     proto::v1,
     status::EntityError,
     store::{Nanos, Store},
 };
 
 /// The entities that a store had before anything was written to it: default entries, entries of the
-/// program, counters at zero. Only a digest of each is kept. Its two hashes of 64 bits have keys
-/// that no controller knows, so that none can write an entity that is taken for an initial one.
+/// program, counters at zero. Only a fingerprint of each is kept. No controller can write an
+/// entity that is taken for an initial one.
 #[derive(Debug, Default)]
 pub(super) struct InitialEntities {
-    keys: [RandomState; 2],
+    fingerprints: Fingerprints,
     digests: HashSet<u128>,
 }
 
@@ -43,8 +41,6 @@ impl InitialEntities {
     }
 
     fn digest(&self, entity: &v1::Entity) -> u128 {
-        let bytes = entity.encode_to_vec();
-        let [high, low] = self.keys.each_ref().map(|key| u128::from(key.hash_one(&bytes)));
-        high << 64 | low
+        self.fingerprints.of(&entity.encode_to_vec())
     }
 }

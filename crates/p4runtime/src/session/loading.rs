@@ -122,6 +122,16 @@ fn store(
     Ok(Store::over(Arc::clone(schema), plane))
 }
 
+/// The refusal of a push whose pipeline took longer than `limit` to load.
+#[must_use]
+pub fn too_slow(limit: Duration) -> EntityError {
+    EntityError::exhausted(format!(
+        "The pipeline was not loaded within {} s (--push-seconds). The pipeline that runs is \
+         unchanged.",
+        limit.as_secs_f64()
+    ))
+}
+
 fn panicked(payload: &(dyn Any + Send)) -> EntityError {
     let said = payload.downcast_ref::<String>().map(String::as_str);
     let said =

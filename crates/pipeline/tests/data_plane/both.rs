@@ -55,8 +55,7 @@ impl Both {
         let registry = Arc::new(PipelineRegistry::new());
         let target = InterpreterTarget::new(Box::new(compile));
         let ports = target.ports();
-        // Answers are filled with metadata.
-        let options = DeviceOptions { metadata: 1 << 20, ..DeviceOptions::default() };
+        let options = DeviceOptions::default();
         let emulated = Device::new(DEVICE, options.clone(), Arc::clone(&registry));
         let interpreted = Device::over(Box::new(target), DEVICE, options, registry);
         let config = config(PROGRAM);

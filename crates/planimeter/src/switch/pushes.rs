@@ -6,6 +6,8 @@ use clap::{Args, ValueEnum};
 use ir::CompileLimits;
 use softswitch::{Isolation, LoadLimits, Pushes};
 
+use crate::words::binary;
+
 /// The hidden verb that loads a pipeline for a switch.
 pub(crate) const LOAD: &str = "load";
 
@@ -117,17 +119,12 @@ fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(text: &str) -> Re
     text.parse().map_err(|error: std::num::ParseIntError| error.to_string())
 }
 
-/// Reads a number of bytes, such as `1500`, `64K`, `512M` or `2G`.
+/// Reads a number of bytes above zero, such as `1500`, `64K`, `512M` or `2G`.
 fn bytes(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
-        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
-        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    let number = number::<u64>(digits)?;
-    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes > 0);
-    bytes.ok_or_else(|| format!("{text} is no possible number of bytes"))
+    match binary(text)? {
+        0 => Err(format!("{text} is no possible number of bytes")),
+        bytes => Ok(bytes as u64),
+    }
 }
 
 #[cfg(test)]

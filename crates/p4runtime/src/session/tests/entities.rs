@@ -167,8 +167,7 @@ fn an_answer_is_of_the_state_when_it_began() {
 
 #[test]
 fn a_read_is_limited_as_a_whole() {
-    let options = DeviceOptions { metadata: 1 << 16, ..DeviceOptions::default() };
-    let mut switch = Switch::ready(options);
+    let mut switch = Switch::ready(DeviceOptions::default());
     switch.write((0..128).map(|number| large(number, 1 << 16)).collect()).expect("written");
     let (mut received, mut answer) =
         (0, switch.device.read(asking_for(vec![table(TABLE); 40]), T0).expect("read"));
@@ -189,7 +188,8 @@ fn a_read_is_limited_as_a_whole() {
 /// What a controller keeps with an entity is limited, and only the update is refused that has more.
 #[test]
 fn metadata_are_limited() {
-    let mut switch = Switch::ready(DeviceOptions::default());
+    let options = DeviceOptions { metadata: 1024, ..DeviceOptions::default() };
+    let mut switch = Switch::ready(options);
     let outcomes = switch.write(vec![large(1, 1024), large(2, 1025), large(3, 0)]).expect("tried");
     assert_eq!(outcomes, [Code::Ok, Code::ResourceExhausted, Code::Ok]);
 }
