@@ -34,7 +34,7 @@ use crate::bound::{Body, Bound, Callee};
 use crate::error::CompileError;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    self as clif, AbiParam, InstBuilder, MemFlags, Signature, UserFuncName, Value, types,
+    self as clif, AbiParam, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_codegen::settings::{self, Configurable};
@@ -371,7 +371,8 @@ impl<'f, 'm> Function<'f, 'm> {
             Body::Parser(parser) => self.parser(parser),
         }
         self.builder.seal_all_blocks();
-        self.builder.finalize();
+        let frontend = self.module.target_config();
+        self.builder.finalize(frontend);
     }
 
     /// Ends the function, or what is written out in it.
@@ -387,7 +388,7 @@ impl<'f, 'm> Function<'f, 'm> {
         if let Some(variable) = self.context_variable(offset) {
             return self.builder.use_var(variable);
         }
-        let flags = MemFlags::new().with_notrap();
+        let flags = MemFlagsData::new().with_notrap();
         self.builder.ins().load(types::I64, flags, self.context, offset as i32)
     }
 
@@ -395,7 +396,7 @@ impl<'f, 'm> Function<'f, 'm> {
         if let Some(variable) = self.context_variable(offset) {
             return self.builder.def_var(variable, value);
         }
-        let flags = MemFlags::new().with_notrap();
+        let flags = MemFlagsData::new().with_notrap();
         self.builder.ins().store(flags, value, self.context, offset as i32);
     }
 
@@ -411,7 +412,7 @@ impl<'f, 'm> Function<'f, 'm> {
 
     /// Ends the function as what was called ended, unless it came to its end.
     fn return_unless_next(&mut self, how: Value) {
-        let is_next = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::NEXT);
+        let is_next = self.builder.ins().icmp_imm_s(IntCC::Equal, how, flow::NEXT);
         self.unless(is_next, |function| {
             function.builder.ins().return_(&[how]);
         });
@@ -441,14 +442,14 @@ impl<'f, 'm> Function<'f, 'm> {
     /// control comes back to, and at the end of the package's block.
     fn charge(&mut self, steps: u32) -> Value {
         let left = self.context_field(context_offset::STEPS);
-        let left = self.builder.ins().iadd_imm(left, -i64::from(steps));
+        let left = self.builder.ins().iadd_imm_s(left, -i64::from(steps));
         self.set_context_field(context_offset::STEPS, left);
         left
     }
 
     fn charge_and_check(&mut self, steps: u32) {
         let left = self.charge(steps);
-        let is_left = self.builder.ins().icmp_imm(IntCC::SignedGreaterThanOrEqual, left, 0);
+        let is_left = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
         self.fault_unless(is_left, context::STEP_LIMIT);
     }
 

@@ -6,7 +6,7 @@ use super::{Function, context_offset};
 use crate::bound::Field;
 use crate::externs::FlatArray;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlags, Value, types};
+use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, Value, types};
 
 impl Function<'_, '_> {
     pub(super) fn read_register(&mut self, id: u32, array: FlatArray, index: Value, to: Field) {
@@ -65,8 +65,8 @@ impl Function<'_, '_> {
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(shared);
         for (offset, by) in parts {
-            let at = self.builder.ins().iadd_imm(base, offset as i64);
-            let flags = MemFlags::new().with_notrap();
+            let at = self.builder.ins().iadd_imm_s(base, offset as i64);
+            let flags = MemFlagsData::new().with_notrap();
             self.builder.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Add, at, by);
         }
         self.builder.ins().jump(end, &[]);
@@ -88,7 +88,7 @@ impl Function<'_, '_> {
     fn element(&mut self, id: u32, array: FlatArray, index: Value) -> Pointer {
         let arrays = self.context_field(context_offset::ARRAYS);
         let first = self.load_input(Pointer { base: arrays, offset: 8 * id as i32 }, 8);
-        let distance = self.builder.ins().imul_imm(index, i64::from(array.stride));
+        let distance = self.builder.ins().imul_imm_s(index, i64::from(array.stride));
         Pointer { base: self.builder.ins().iadd(first, distance), offset: 0 }
     }
 }

@@ -26,6 +26,7 @@ use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
+use cranelift_module::Module;
 use std::mem::offset_of;
 
 /// The loop over the packets of a burst, and the packet at hand.
@@ -180,7 +181,7 @@ impl<'m> Function<'_, 'm> {
         self.context = context;
         self.builder.def_var(index, first);
         self.builder.def_var(sent, next_sent);
-        let distance = self.builder.ins().imul_imm(first, size_of::<Packet>() as i64);
+        let distance = self.builder.ins().imul_imm_s(first, size_of::<Packet>() as i64);
         let first_record = self.builder.ins().iadd(packets, distance);
         self.builder.def_var(record, first_record);
         // Where tables are found does not change while code runs.
@@ -192,7 +193,7 @@ impl<'m> Function<'_, 'm> {
         let is_left = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, count);
         self.builder.ins().brif(is_left, body, &[], end, &[]);
         self.builder.switch_to_block(body);
-        let distance = self.builder.ins().imul_imm(at, i64::from(plan.frame));
+        let distance = self.builder.ins().imul_imm_s(at, i64::from(plan.frame));
         self.frame = self.builder.ins().iadd(frames, distance);
         let packet = self.builder.use_var(record);
         Loop { straight, burst, index, record, sent, bytes, head, next, end, fault, packet }
@@ -201,9 +202,9 @@ impl<'m> Function<'_, 'm> {
     fn end_loop(mut self, looped: Loop<'_>) {
         self.builder.switch_to_block(looped.next);
         let at = self.builder.use_var(looped.index);
-        let after = self.builder.ins().iadd_imm(at, 1);
+        let after = self.builder.ins().iadd_imm_s(at, 1);
         self.builder.def_var(looped.index, after);
-        let record = self.builder.ins().iadd_imm(looped.packet, size_of::<Packet>() as i64);
+        let record = self.builder.ins().iadd_imm_s(looped.packet, size_of::<Packet>() as i64);
         self.builder.def_var(looped.record, record);
         self.builder.ins().jump(looped.head, &[]);
         for block in [looped.end, looped.fault] {
@@ -212,7 +213,8 @@ impl<'m> Function<'_, 'm> {
             self.leave_burst(looped, at);
         }
         self.builder.seal_all_blocks();
-        self.builder.finalize();
+        let frontend = self.module.target_config();
+        self.builder.finalize(frontend);
     }
 
     /// Ends the function with this answer.
@@ -302,7 +304,7 @@ impl<'m> Function<'_, 'm> {
 
     fn point(&mut self, flag: Offset, at: Pointer) {
         if self.header_pointer(flag).is_some() {
-            let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
+            let at = self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset));
             self.point_to(flag, at, at);
         }
     }
@@ -357,7 +359,8 @@ impl<'m> Function<'_, 'm> {
             let mut at = self.builder.use_var(pointer);
             if !plan.parser_writes_headers {
                 let storage = self.storage(*flag);
-                let storage = self.builder.ins().iadd_imm(storage.base, i64::from(storage.offset));
+                let storage =
+                    self.builder.ins().iadd_imm_s(storage.base, i64::from(storage.offset));
                 let inside = self.builder.ins().isub(at, input);
                 let copy = self.builder.ins().iadd(output, inside);
                 let is_stored = self.builder.ins().icmp(IntCC::Equal, at, storage);
@@ -459,7 +462,7 @@ impl<'m> Function<'_, 'm> {
     }
 
     fn next_if_dropped(&mut self, looped: Loop<'_>, port: Value) {
-        let drops = self.builder.ins().icmp_imm(
+        let drops = self.builder.ins().icmp_imm_s(
             IntCC::Equal,
             port,
             looped.straight.drop_port.cast_signed(),
@@ -475,7 +478,7 @@ impl<'m> Function<'_, 'm> {
             return;
         }
         let asked = self.word(self.context, context_offset::ASKED);
-        let asked = self.builder.ins().band_imm(asked, ASKED.cast_signed());
+        let asked = self.builder.ins().band_imm_u(asked, ASKED.cast_signed());
         let (asks, goes_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(asks);
         self.builder.ins().brif(asked, asks, &[], goes_on, &[]);
@@ -509,7 +512,7 @@ impl<'m> Function<'_, 'm> {
             self.set_word(self.context, field, value);
         }
         let at = self.builder.use_var(looped.index);
-        let at = self.builder.ins().bor_imm(at, what.cast_signed());
+        let at = self.builder.ins().bor_imm_u(at, what.cast_signed());
         self.leave_burst(looped, at);
     }
 

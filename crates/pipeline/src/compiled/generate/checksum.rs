@@ -153,7 +153,7 @@ impl Function<'_, '_> {
         match bytes {
             8 => self.halves(words),
             // The second byte of a word.
-            1 if first % 2 == 1 => self.builder.ins().ishl_imm(words, 8),
+            1 if first % 2 == 1 => self.builder.ins().ishl_imm_u(words, 8),
             _ => words,
         }
     }
@@ -163,7 +163,7 @@ impl Function<'_, '_> {
         if complements {
             value = self.builder.ins().bnot(value);
         }
-        let high = self.builder.ins().ishl_imm(value, i64::from(64 - width));
+        let high = self.builder.ins().ishl_imm_u(value, i64::from(64 - width));
         let swapped = self.builder.ins().bswap(high);
         self.halves(swapped)
     }
@@ -171,20 +171,20 @@ impl Function<'_, '_> {
     /// The sum of both halves of 32 bits.
     fn halves(&mut self, words: Value) -> Value {
         let low = self.masked(words, 32);
-        let high = self.builder.ins().ushr_imm(words, 32);
+        let high = self.builder.ins().ushr_imm_u(words, 32);
         self.builder.ins().iadd(low, high)
     }
 
     /// The one's complement sum of the words of 16 bits: a number and itself with its halves exchanged have their sum in the
     /// upper half, with the carry of the lower.
     fn folded(&mut self, sum: Value) -> Value {
-        let exchanged = self.builder.ins().rotl_imm(sum, 32);
+        let exchanged = self.builder.ins().rotl_imm_u(sum, 32);
         let sum = self.builder.ins().iadd(sum, exchanged);
-        let sum = self.builder.ins().ushr_imm(sum, 32);
+        let sum = self.builder.ins().ushr_imm_u(sum, 32);
         let sum = self.builder.ins().ireduce(types::I32, sum);
-        let exchanged = self.builder.ins().rotl_imm(sum, 16);
+        let exchanged = self.builder.ins().rotl_imm_u(sum, 16);
         let sum = self.builder.ins().iadd(sum, exchanged);
-        let sum = self.builder.ins().ushr_imm(sum, 16);
+        let sum = self.builder.ins().ushr_imm_u(sum, 16);
         self.builder.ins().uextend(types::I64, sum)
     }
 }

@@ -8,8 +8,8 @@ use super::{CallOut, Function};
 use crate::error::CompileError;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{
-    AbiParam, InstBuilder, MemFlags, Signature, StackSlotData, StackSlotKind, UserFuncName, Value,
-    types,
+    AbiParam, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, UserFuncName,
+    Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -54,12 +54,12 @@ pub(super) fn make(
         let call = builder.ins().call_indirect(of_called, *called, arguments);
         let results = builder.inst_results(call).to_vec();
         for (result, at) in results.into_iter().zip((0..).step_by(8)) {
-            builder.ins().store(MemFlags::new().with_notrap(), result, *left, at);
+            builder.ins().store(MemFlagsData::new().with_notrap(), result, *left, at);
         }
     }
     builder.ins().return_(&[]);
     builder.seal_all_blocks();
-    builder.finalize();
+    builder.finalize(module.target_config());
     context
 }
 
@@ -76,7 +76,7 @@ impl Function<'_, '_> {
         handed[0] = function;
         handed[1..=ARGUMENTS].iter_mut().zip(arguments).for_each(|(to, from)| *to = *from);
         self.builder.ins().call(cold, &handed);
-        [0, 8].map(|at| self.builder.ins().stack_load(types::I64, slot, at))
+        [0, 8].map(|at| self.builder.ins().stack_load(types::I64, types::I64, slot, at))
     }
 
     /// As [`Self::call_cold`] for a call-out.

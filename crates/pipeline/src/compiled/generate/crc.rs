@@ -101,7 +101,7 @@ impl Function<'_, '_> {
                 }
                 Piece::Tail { .. } => return,
             };
-            let part = self.builder.ins().ishl_imm(part, i64::from(8 * inside));
+            let part = self.builder.ins().ishl_imm_u(part, i64::from(8 * inside));
             if let Some(word) = words.get_mut(word as usize) {
                 *word = self.builder.ins().bor(*word, part);
             }
@@ -111,9 +111,9 @@ impl Function<'_, '_> {
 
     /// So many bytes of a number from one on, the highest of which is the first, as a load would give them.
     fn bytes_of(&mut self, value: Value, width: u32, (first, bytes): (u32, u32)) -> Value {
-        let high = self.builder.ins().ishl_imm(value, i64::from(64 - width));
+        let high = self.builder.ins().ishl_imm_u(value, i64::from(64 - width));
         let swapped = self.builder.ins().bswap(high);
-        let behind = self.builder.ins().ushr_imm(swapped, i64::from(8 * first));
+        let behind = self.builder.ins().ushr_imm_u(swapped, i64::from(8 * first));
         self.masked(behind, 8 * bytes)
     }
 
@@ -121,9 +121,9 @@ impl Function<'_, '_> {
     fn behind_word(&mut self, tables: Value, word: Value, zeros: u32) -> Value {
         let mut parts = Vec::new();
         for place in zeros..WORD {
-            let byte = self.builder.ins().ushr_imm(word, i64::from(8 * place));
+            let byte = self.builder.ins().ushr_imm_u(word, i64::from(8 * place));
             let byte = if place + 1 < WORD { self.masked(byte, 8) } else { byte };
-            let distance = self.builder.ins().ishl_imm(byte, 3);
+            let distance = self.builder.ins().ishl_imm_u(byte, 3);
             let base = self.builder.ins().iadd(tables, distance);
             let table = (WORD - 1 - place) * 256 * 8;
             parts.push(self.load(Pointer { base, offset: table as i32 }, 8));

@@ -23,7 +23,7 @@ impl Function<'_, '_> {
             }
             Expression::Not(operand) => {
                 let operand = self.expression(operand);
-                self.builder.ins().bxor_imm(operand, 1)
+                self.builder.ins().bxor_imm_u(operand, 1)
             }
             Expression::Negate { operand, width } => {
                 let operand = self.expression(operand);
@@ -32,7 +32,7 @@ impl Function<'_, '_> {
             }
             Expression::Complement { operand, width } => {
                 let operand = self.expression(operand);
-                self.builder.ins().bxor_imm(operand, mask(*width).cast_signed())
+                self.builder.ins().bxor_imm_u(operand, mask(*width).cast_signed())
             }
             Expression::Binary { operator, width, signed, left, right } => {
                 let left = self.expression(left);
@@ -42,12 +42,12 @@ impl Function<'_, '_> {
             Expression::Concatenate { left, right, right_width } => {
                 let left = self.expression(left);
                 let right = self.expression(right);
-                let left = self.builder.ins().ishl_imm(left, i64::from(*right_width));
+                let left = self.builder.ins().ishl_imm_u(left, i64::from(*right_width));
                 self.builder.ins().bor(left, right)
             }
             Expression::Slice { operand, low, width } => {
                 let operand = self.expression(operand);
-                let shifted = self.builder.ins().ushr_imm(operand, i64::from(*low));
+                let shifted = self.builder.ins().ushr_imm_u(operand, i64::from(*low));
                 self.masked(shifted, *width)
             }
             Expression::Resize { operand, from, to, signed } => {
@@ -76,7 +76,7 @@ impl Function<'_, '_> {
                         self.load(super::memory::Pointer { base: self.frame, offset }, 4)
                     }
                 };
-                let last = self.builder.ins().iadd_imm(next, -1);
+                let last = self.builder.ins().iadd_imm_s(next, -1);
                 self.masked(last, 32)
             }
             Expression::PacketLength => {
@@ -92,8 +92,8 @@ impl Function<'_, '_> {
             return value;
         }
         let above = i64::from(64 - width);
-        let shifted = self.builder.ins().ishl_imm(value, above);
-        self.builder.ins().sshr_imm(shifted, above)
+        let shifted = self.builder.ins().ishl_imm_u(value, above);
+        self.builder.ins().sshr_imm_u(shifted, above)
     }
 
     /// A comparison as 0 or 1.
@@ -232,7 +232,7 @@ impl Function<'_, '_> {
         amount: Value,
     ) -> Value {
         let far = i64::from(width);
-        let is_far = self.builder.ins().icmp_imm(IntCC::UnsignedGreaterThanOrEqual, amount, far);
+        let is_far = self.builder.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, amount, far);
         let zero = self.number(0);
         match operator {
             BinaryOperator::ShiftLeft => {

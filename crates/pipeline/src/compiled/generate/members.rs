@@ -21,7 +21,7 @@ impl Function<'_, '_> {
             let (several, scan) = (self.builder.create_block(), self.builder.create_block());
             let here = self.builder.append_block_param(scan, types::I64);
             let count = self.load(part(Chooser::COUNT), 8);
-            let is_one = self.builder.ins().icmp_imm(IntCC::Equal, count, 1);
+            let is_one = self.builder.ins().icmp_imm_s(IntCC::Equal, count, 1);
             self.builder.ins().brif(is_one, found, &[none.into()], several, &[]);
             self.builder.switch_to_block(several);
             self.block(hash);
@@ -36,7 +36,7 @@ impl Function<'_, '_> {
             let up_to = self.member_at(first, here).plus(Member::UP_TO as u32);
             let up_to = self.load(up_to, 8);
             let is_here = self.builder.ins().icmp(IntCC::UnsignedLessThan, rest, up_to);
-            let next = self.builder.ins().iadd_imm(here, 1);
+            let next = self.builder.ins().iadd_imm_s(here, 1);
             self.builder.ins().brif(is_here, found, &[here.into()], scan, &[next.into()]);
         } else {
             self.builder.ins().jump(found, &[none.into()]);
@@ -44,12 +44,12 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(found);
         let member = self.member_at(first, index);
         let position = self.load(member.plus(Member::POSITION as u32), 8);
-        let values = self.builder.ins().iadd_imm(member.base, Member::VALUES as i64);
+        let values = self.builder.ins().iadd_imm_s(member.base, Member::VALUES as i64);
         (values, position)
     }
 
     fn member_at(&mut self, first: Value, index: Value) -> Pointer {
-        let distance = self.builder.ins().imul_imm(index, size_of::<Member>() as i64);
+        let distance = self.builder.ins().imul_imm_s(index, size_of::<Member>() as i64);
         Pointer { base: self.builder.ins().iadd(first, distance), offset: 0 }
     }
 }

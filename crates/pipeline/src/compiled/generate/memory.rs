@@ -5,7 +5,7 @@ use super::places::{ALL_BITS, Readable};
 use crate::bound::shape::{DATA, Scalar, Storage};
 use crate::bound::{Address, Field, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlags, Type, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use std::ops::Range;
 
 /// Bytes from which on copying is a loop of the C library.
@@ -25,12 +25,12 @@ impl Pointer {
 }
 
 /// Loads and stores of code cannot trap: what they touch is there by construction.
-fn flags() -> MemFlags {
-    MemFlags::new().with_notrap()
+fn flags() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
 }
 
 /// For what no code writes: such loads are left out where nobody wants to know.
-fn flags_of_input() -> MemFlags {
+fn flags_of_input() -> MemFlagsData {
     flags().with_readonly().with_can_move()
 }
 
@@ -51,12 +51,12 @@ impl Function<'_, '_> {
             return Pointer { base: self.frame, offset };
         };
         let next = self.load(Pointer { base: self.frame, offset: element.next as i32 }, 4);
-        let index = if element.is_last { self.builder.ins().iadd_imm(next, -1) } else { next };
+        let index = if element.is_last { self.builder.ins().iadd_imm_s(next, -1) } else { next };
         let is_there =
-            self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, index, i64::from(element.size));
+            self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, index, i64::from(element.size));
         let error = u64::from(self.bound.errors.out_of_bounds);
         self.reject_unless(is_there, error);
-        let distance = self.builder.ins().imul_imm(index, i64::from(element.stride));
+        let distance = self.builder.ins().imul_imm_s(index, i64::from(element.stride));
         Pointer { base: self.builder.ins().iadd(self.frame, distance), offset }
     }
 
@@ -84,7 +84,7 @@ impl Function<'_, '_> {
         self.load_network_with(flags(), from, bytes)
     }
 
-    fn load_network_with(&mut self, flags: MemFlags, from: Pointer, bytes: u32) -> Value {
+    fn load_network_with(&mut self, flags: MemFlagsData, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
         let loaded = self.builder.ins().load(integer(bytes), flags, base, offset);
         let swapped = if bytes == 1 { loaded } else { self.builder.ins().bswap(loaded) };
@@ -118,7 +118,8 @@ impl Function<'_, '_> {
 
     /// So many bits of a header, without a byte behind them.
     fn load_exactly(&mut self, at: Pointer, bit: u32, width: u32) -> Value {
-        let from = self.builder.ins().iadd_imm(at.base, i64::from(at.offset) + i64::from(bit / 8));
+        let from =
+            self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset) + i64::from(bit / 8));
         let number = self.load_packet(from, bit % 8 + width);
         self.masked(number, width)
     }
@@ -136,7 +137,7 @@ impl Function<'_, '_> {
 
     /// A number out of the bytes that it was loaded with.
     fn out_of_bytes(&mut self, loaded: Value, shift: u32, width: u32, bytes: u32) -> Value {
-        let shifted = self.builder.ins().ushr_imm(loaded, i64::from(shift));
+        let shifted = self.builder.ins().ushr_imm_u(loaded, i64::from(shift));
         self.masked_unless(shifted, width, bytes * 8 - shift)
     }
 
@@ -199,7 +200,7 @@ impl Function<'_, '_> {
     fn store_bytes(&mut self, at: Pointer, bytes: u32, value: Value) {
         for (offset, size) in chunks(bytes) {
             let behind = bytes - offset - size;
-            let part = self.builder.ins().ushr_imm(value, i64::from(8 * behind));
+            let part = self.builder.ins().ushr_imm_u(value, i64::from(8 * behind));
             self.store_network(at.plus(offset), size, part);
         }
     }
@@ -213,8 +214,8 @@ impl Function<'_, '_> {
                 let (before, ..) = packed(before, bit, scalar.width);
                 let before = self.load_network(before, bytes);
                 let hole = !(mask(scalar.width) << shift);
-                let around = self.builder.ins().band_imm(before, hole.cast_signed());
-                let placed = self.builder.ins().ishl_imm(value, i64::from(shift));
+                let around = self.builder.ins().band_imm_u(before, hole.cast_signed());
+                let placed = self.builder.ins().ishl_imm_u(value, i64::from(shift));
                 let both = self.builder.ins().bor(around, placed);
                 self.store_network(at, bytes, both);
             }
@@ -225,8 +226,8 @@ impl Function<'_, '_> {
     pub(super) fn store_slice(&mut self, field: Field, low: u32, width: u32, value: Value) {
         let before = self.load_field(field);
         let hole = !(mask(width) << low);
-        let around = self.builder.ins().band_imm(before, hole.cast_signed());
-        let placed = self.builder.ins().ishl_imm(value, i64::from(low));
+        let around = self.builder.ins().band_imm_u(before, hole.cast_signed());
+        let placed = self.builder.ins().ishl_imm_u(value, i64::from(low));
         let both = self.builder.ins().bor(around, placed);
         self.store_field(field, both);
     }
@@ -240,15 +241,15 @@ impl Function<'_, '_> {
         if width >= 64 {
             value
         } else {
-            self.builder.ins().band_imm(value, mask(width).cast_signed())
+            self.builder.ins().band_imm_u(value, mask(width).cast_signed())
         }
     }
 
     /// Copies bytes that do not overlap.
     pub(super) fn copy(&mut self, to: Pointer, from: Pointer, bytes: u32) {
         if bytes > LONG {
-            let to = self.builder.ins().iadd_imm(to.base, i64::from(to.offset));
-            let from = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
+            let to = self.builder.ins().iadd_imm_s(to.base, i64::from(to.offset));
+            let from = self.builder.ins().iadd_imm_s(from.base, i64::from(from.offset));
             let length = self.builder.ins().iconst(types::I64, i64::from(bytes));
             let config = self.config;
             self.builder.call_memcpy(config, to, from, length);
@@ -264,7 +265,7 @@ impl Function<'_, '_> {
 
     pub(super) fn clear(&mut self, at: Pointer, bytes: u32) {
         if bytes > LONG {
-            let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
+            let at = self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset));
             let zero = self.builder.ins().iconst(types::I8, 0);
             let length = self.builder.ins().iconst(types::I64, i64::from(bytes));
             let config = self.config;
@@ -287,11 +288,11 @@ impl Function<'_, '_> {
             all = if size == 8 {
                 part
             } else {
-                let above = self.builder.ins().ishl_imm(all, i64::from(size) * 8);
+                let above = self.builder.ins().ishl_imm_u(all, i64::from(size) * 8);
                 self.builder.ins().bor(above, part)
             };
         }
-        self.builder.ins().ushr_imm(all, i64::from(bytes * 8 - width))
+        self.builder.ins().ushr_imm_u(all, i64::from(bytes * 8 - width))
     }
 }
 

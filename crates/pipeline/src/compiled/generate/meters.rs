@@ -39,7 +39,7 @@ impl Function<'_, '_> {
         let before = self.load_field(to);
         self.builder.ins().brif(color, known, &[], other, &[]);
         self.builder.switch_to_block(known);
-        let value = self.builder.ins().iadd_imm(color, -1);
+        let value = self.builder.ins().iadd_imm_s(color, -1);
         self.store_color(to, value, before);
         self.builder.ins().jump(join, &[]);
         // The interpreter may have looked the table up.
@@ -72,7 +72,7 @@ impl Function<'_, '_> {
             Some(_) => {
                 let is_address = IntCC::UnsignedGreaterThan;
                 let is_known =
-                    self.builder.ins().icmp_imm(is_address, entry, DEFAULT_ENTRY.cast_signed());
+                    self.builder.ins().icmp_imm_s(is_address, entry, DEFAULT_ENTRY.cast_signed());
                 self.builder.ins().brif(is_known, own, &[], other, &[]);
             }
             None => {
@@ -83,7 +83,7 @@ impl Function<'_, '_> {
         let number = native.map_or(0, |(number, _)| *number);
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
-        let access = self.builder.ins().iadd_imm(accesses, distance);
+        let access = self.builder.ins().iadd_imm_s(accesses, distance);
         let length = match given {
             Some(length) => length,
             None => self.received_length(),
@@ -111,7 +111,7 @@ impl Function<'_, '_> {
             let arguments = [self.context, id, entry, green, received];
             let Some(found) = self.call_out(CallOut::EntryMeter, &arguments) else { continue };
             // None is all ones: it becomes zero.
-            let known = self.builder.ins().iadd_imm(found, 1);
+            let known = self.builder.ins().iadd_imm_s(found, 1);
             self.store_field(*color, known);
             if let Some(to) = *result {
                 let before = self.load_field(to);
@@ -150,7 +150,7 @@ impl Function<'_, '_> {
 
     /// A colour, or another value where there is none.
     fn store_color(&mut self, to: Field, color: Value, otherwise: Value) {
-        let is_none = self.builder.ins().icmp_imm(IntCC::Equal, color, -1);
+        let is_none = self.builder.ins().icmp_imm_s(IntCC::Equal, color, -1);
         let value = self.builder.ins().select(is_none, otherwise, color);
         let value = self.masked(value, to.scalar.width);
         self.store_field(to, value);

@@ -47,9 +47,10 @@ impl Function<'_, '_> {
 
     fn count_state(&mut self, counter: Variable) {
         let before = self.builder.use_var(counter);
-        let is_left = self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, before, MAXIMUM_STATES);
+        let is_left =
+            self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, before, MAXIMUM_STATES);
         self.reject_unless(is_left, u64::from(self.bound.errors.timeout));
-        let after = self.builder.ins().iadd_imm(before, 1);
+        let after = self.builder.ins().iadd_imm_s(before, 1);
         self.builder.def_var(counter, after);
     }
 
@@ -113,7 +114,7 @@ impl Function<'_, '_> {
                 let mask = self.expression(mask);
                 let differs = self.builder.ins().bxor(value, wanted);
                 let differs = self.builder.ins().band(differs, mask);
-                self.builder.ins().icmp_imm(IntCC::Equal, differs, 0)
+                self.builder.ins().icmp_imm_s(IntCC::Equal, differs, 0)
             }
             Set::Range { low, high } => {
                 let (low, high): (Value, Value) = (self.expression(low), self.expression(high));

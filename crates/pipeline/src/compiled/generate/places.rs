@@ -363,8 +363,8 @@ impl<'m> Function<'_, 'm> {
         let columns = Pointer { base: burst, offset: offset_of!(Burst, columns) as i32 };
         let columns = self.load(columns, 8);
         let at = self.builder.use_var(index);
-        let of_key = self.builder.ins().imul_imm(at, size_of::<[u64; 2]>() as i64);
-        let of_found = self.builder.ins().imul_imm(at, size_of::<u32>() as i64);
+        let of_key = self.builder.ins().imul_imm_s(at, size_of::<[u64; 2]>() as i64);
+        let of_found = self.builder.ins().imul_imm_s(at, size_of::<u32>() as i64);
         let of_column = column * size_of::<Column>();
         let parts = [(of_key, offset_of!(Column, keys)), (of_found, offset_of!(Column, found))];
         Some(parts.map(|(distance, part)| Pointer {
@@ -510,7 +510,7 @@ impl<'m> Function<'_, 'm> {
         bytes: u32,
     ) {
         if self.header_pointer(header.offset).is_some() {
-            let source = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
+            let source = self.builder.ins().iadd_imm_s(from.base, i64::from(from.offset));
             let output = self.whole().and_then(|whole| whole.output);
             let at = match output {
                 Some(output) => {
@@ -556,9 +556,9 @@ impl<'m> Function<'_, 'm> {
         let (copies, end) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(width, copies, &[], end, &[]);
         self.builder.switch_to_block(copies);
-        let to = self.builder.ins().iadd_imm(to.base, i64::from(to.offset));
-        let from = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
-        let bytes = self.builder.ins().ushr_imm(width, 3);
+        let to = self.builder.ins().iadd_imm_s(to.base, i64::from(to.offset));
+        let from = self.builder.ins().iadd_imm_s(from.base, i64::from(from.offset));
+        let bytes = self.builder.ins().ushr_imm_u(width, 3);
         let config = self.config;
         self.builder.call_memmove(config, to, from, bytes);
         self.builder.ins().jump(end, &[]);
@@ -571,7 +571,7 @@ impl<'m> Function<'_, 'm> {
         let target = match self.header_pointer(to.offset) {
             Some(pointer) => {
                 let at = Pointer { base: self.frame, offset: (to.offset + DATA) as i32 };
-                let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
+                let at = self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset));
                 self.builder.def_var(pointer, at);
                 self.moved(to.offset);
                 Pointer { base: at, offset: 0 }
@@ -723,7 +723,7 @@ impl<'m> Function<'_, 'm> {
                 self.fetch(offset, 1);
                 if let Some(pointer) = self.header_pointer(offset) {
                     let distance = i64::from(offset + DATA);
-                    let at = self.builder.ins().iadd_imm(self.frame, distance);
+                    let at = self.builder.ins().iadd_imm_s(self.frame, distance);
                     self.builder.def_var(pointer, at);
                 }
                 if header.tail > 0 {

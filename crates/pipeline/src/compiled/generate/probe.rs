@@ -6,7 +6,7 @@ use super::memory::Pointer;
 use super::{Function, context_offset};
 use crate::compiled::tables::TableAccess;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use std::mem::offset_of;
 use tables::{Access, Probe};
 
@@ -78,7 +78,7 @@ impl Function<'_, '_> {
     }
 
     fn go_to_found(&mut self, [address, action]: [Value; 2], (hit, miss): (Block, Block)) {
-        let is_there = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
+        let is_there = self.builder.ins().icmp_imm_s(IntCC::NotEqual, address, 0);
         self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
     }
 
@@ -127,11 +127,11 @@ impl Function<'_, '_> {
         self.builder.ins().brif(stored, known, &[], call, &[]);
 
         self.builder.switch_to_block(known);
-        let action = self.builder.ins().iadd_imm(stored, -1);
+        let action = self.builder.ins().iadd_imm_s(stored, -1);
         self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
 
         self.builder.switch_to_block(absent);
-        let overflow = self.builder.ins().band_imm(header, Probe::OVERFLOW.cast_signed());
+        let overflow = self.builder.ins().band_imm_u(header, Probe::OVERFLOW.cast_signed());
         self.builder.ins().brif(overflow, further, &[], unknown, &[]);
 
         // What belongs to a full bucket lies in one of the next.
@@ -161,18 +161,18 @@ impl Function<'_, '_> {
             found
         } else {
             let has_left = self.has_left();
-            let all_bits_if_not = self.builder.ins().iadd_imm(has_left, -1);
+            let all_bits_if_not = self.builder.ins().iadd_imm_s(has_left, -1);
             self.builder.ins().band(found, all_bits_if_not)
         };
         self.builder.ins().brif(is_there, here, &[], other, &[]);
         self.builder.switch_to_block(here);
-        let behind = self.builder.ins().band_imm(found, i64::from(Probe::FOUND_BEHIND));
+        let behind = self.builder.ins().band_imm_u(found, i64::from(Probe::FOUND_BEHIND));
         let times = Probe::BUCKET as i64 / i64::from(Probe::FOUND_BEHIND);
-        let behind = self.builder.ins().imul_imm(behind, times);
+        let behind = self.builder.ins().imul_imm_s(behind, times);
         let bucket = self.builder.ins().iadd(bucket, behind);
-        let slot = self.builder.ins().ushr_imm(found, i64::from(Probe::FOUND_SLOT));
+        let slot = self.builder.ins().ushr_imm_u(found, i64::from(Probe::FOUND_SLOT));
         let slot = self.masked(slot, Probe::FOUND_ACTION - Probe::FOUND_SLOT);
-        let action = self.builder.ins().ushr_imm(found, i64::from(Probe::FOUND_ACTION));
+        let action = self.builder.ins().ushr_imm_u(found, i64::from(Probe::FOUND_ACTION));
         self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
         self.builder.switch_to_block(other);
     }
@@ -233,7 +233,7 @@ impl Function<'_, '_> {
         let stored = self.action_in(probe, header, slot);
         self.builder.ins().brif(stored, known, &[], call, &[]);
         self.builder.switch_to_block(known);
-        let action = self.builder.ins().iadd_imm(stored, -1);
+        let action = self.builder.ins().iadd_imm_s(stored, -1);
         self.go_to_slot(probe, lookup, (bucket, slot, action), hit);
         self.builder.switch_to_block(call);
         self.look_up_by_cold_call(lookup, (hit, miss));
@@ -241,8 +241,8 @@ impl Function<'_, '_> {
 
     /// What the header of a bucket says of the action in a slot.
     fn action_in(&mut self, probe: Probe, header: Value, slot: Value) -> Value {
-        let bits = self.builder.ins().imul_imm(slot, i64::from(probe.action_bits()));
-        let bits = self.builder.ins().iadd_imm(bits, i64::from(Probe::ACTIONS));
+        let bits = self.builder.ins().imul_imm_s(slot, i64::from(probe.action_bits()));
+        let bits = self.builder.ins().iadd_imm_s(bits, i64::from(Probe::ACTIONS));
         let stored = self.builder.ins().ushr(header, bits);
         self.masked(stored, probe.action_bits())
     }
@@ -257,23 +257,23 @@ impl Function<'_, '_> {
     ) {
         self.count_lookup(lookup.access, HITS);
         let (values, size) = probe.values();
-        let distance = self.builder.ins().imul_imm(slot, size as i64);
+        let distance = self.builder.ins().imul_imm_s(slot, size as i64);
         let at = self.builder.ins().iadd(bucket, distance);
-        let at = self.builder.ins().iadd_imm(at, values as i64);
+        let at = self.builder.ins().iadd_imm_s(at, values as i64);
         self.builder.ins().jump(hit, &[at.into(), action.into()]);
     }
 
     fn count_lookup(&mut self, access: Value, offset: i32) {
         let counter = Pointer { base: access, offset };
         let count = self.load(counter, 8);
-        let count = self.builder.ins().iadd_imm(count, 1);
+        let count = self.builder.ins().iadd_imm_s(count, 1);
         self.store(counter, 8, count);
     }
 
     /// Address of the bucket of a key.
     pub(super) fn bucket(&mut self, probe: Probe, Lookup { access, low, high }: Lookup) -> Value {
         if let Some(bits) = probe.number_bits() {
-            let number = self.builder.ins().ushr_imm(low, i64::from(bits));
+            let number = self.builder.ins().ushr_imm_u(low, i64::from(bits));
             return self.bucket_with(access, number);
         }
         let mut state = self.number(Probe::SEED);
@@ -292,7 +292,7 @@ impl Function<'_, '_> {
     fn bucket_with(&mut self, access: Value, word: Value) -> Value {
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);
         let number = self.builder.ins().band(word, mask);
-        let distance = self.builder.ins().imul_imm(number, Probe::BUCKET as i64);
+        let distance = self.builder.ins().imul_imm_s(number, Probe::BUCKET as i64);
         let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
         self.builder.ins().iadd(buckets, distance)
     }
@@ -301,10 +301,10 @@ impl Function<'_, '_> {
     fn next_bucket(&mut self, access: Value, bucket: Value) -> Value {
         let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);
-        let last = self.builder.ins().imul_imm(mask, Probe::BUCKET as i64);
+        let last = self.builder.ins().imul_imm_s(mask, Probe::BUCKET as i64);
         let distance = self.builder.ins().isub(bucket, buckets);
         let is_last = self.builder.ins().icmp(IntCC::Equal, distance, last);
-        let next = self.builder.ins().iadd_imm(bucket, Probe::BUCKET as i64);
+        let next = self.builder.ins().iadd_imm_s(bucket, Probe::BUCKET as i64);
         self.builder.ins().select(is_last, buckets, next)
     }
 
@@ -323,9 +323,9 @@ impl Function<'_, '_> {
                     let bits = self.builder.ins().bxor(found, wanted);
                     differs = self.builder.ins().bor(differs, bits);
                 }
-                let is_equal = self.builder.ins().icmp_imm(IntCC::Equal, differs, 0);
+                let is_equal = self.builder.ins().icmp_imm_s(IntCC::Equal, differs, 0);
                 let is_equal = self.builder.ins().uextend(types::I64, is_equal);
-                let is_equal = self.builder.ins().ishl_imm(is_equal, slot as i64);
+                let is_equal = self.builder.ins().ishl_imm_u(is_equal, slot as i64);
                 fits = self.builder.ins().bor(fits, is_equal);
             }
             return fits;
@@ -333,16 +333,16 @@ impl Function<'_, '_> {
         let key = self.builder.ins().ireduce(types::I32, lookup.low);
         let wanted = self.builder.ins().splat(types::I32X4, key);
         for first in (0..probe.slots()).step_by(LANES) {
-            let flags = MemFlags::new().with_notrap();
+            let flags = MemFlagsData::new().with_notrap();
             let at = (Probe::KEYS + first * 4) as i32;
             // What is no key belongs to the bucket too, and its bits are masked out.
             let found = self.builder.ins().load(types::I32X4, flags, bucket, at);
             let is_equal = self.builder.ins().icmp(IntCC::Equal, found, wanted);
             let bits = self.builder.ins().vhigh_bits(types::I32, is_equal);
             let bits = self.builder.ins().uextend(types::I64, bits);
-            let bits = self.builder.ins().ishl_imm(bits, first as i64);
+            let bits = self.builder.ins().ishl_imm_u(bits, first as i64);
             fits = self.builder.ins().bor(fits, bits);
         }
-        self.builder.ins().band_imm(fits, all)
+        self.builder.ins().band_imm_u(fits, all)
     }
 }

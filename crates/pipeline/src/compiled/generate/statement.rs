@@ -85,7 +85,7 @@ impl Function<'_, '_> {
         if let StepKind::Evaluate(_, offset, shape) = &step.kind {
             self.fetch_shape(*offset, shape);
         }
-        let is_next = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::NEXT);
+        let is_next = self.builder.ins().icmp_imm_s(IntCC::Equal, how, flow::NEXT);
         self.unless(is_next, |function| function.leave(flow::FAULT));
     }
 
@@ -260,7 +260,7 @@ impl Function<'_, '_> {
                 if let Some(next) = next {
                     let at = Pointer { base: self.frame, offset: *next as i32 };
                     let index = self.load(at, 4);
-                    let index = self.builder.ins().iadd_imm(index, 1);
+                    let index = self.builder.ins().iadd_imm_s(index, 1);
                     self.store(at, 4, index);
                 }
             }
@@ -285,10 +285,10 @@ impl Function<'_, '_> {
             }
             Statement::Advance(bits) => {
                 let bits = self.expression(bits);
-                let rest = self.builder.ins().band_imm(bits, 7);
-                let is_whole = self.builder.ins().icmp_imm(IntCC::Equal, rest, 0);
+                let rest = self.builder.ins().band_imm_u(bits, 7);
+                let is_whole = self.builder.ins().icmp_imm_s(IntCC::Equal, rest, 0);
                 self.reject_unless(is_whole, u64::from(self.bound.errors.invalid_argument));
-                let bytes = self.builder.ins().ushr_imm(bits, 3);
+                let bytes = self.builder.ins().ushr_imm_u(bits, 3);
                 let cursor = self.context_field(context_offset::CURSOR);
                 let length = self.context_field(context_offset::LENGTH);
                 // The cursor is never beyond the length, so this does not wrap.
@@ -312,7 +312,7 @@ impl Function<'_, '_> {
 
     /// Where the cursor stands, and where it stands after so many bytes, which are checked to be there.
     fn packet_at(&mut self, cursor: Value, bytes: u32, too_short: u64) -> (Pointer, Value) {
-        let end = self.builder.ins().iadd_imm(cursor, i64::from(bytes));
+        let end = self.builder.ins().iadd_imm_s(cursor, i64::from(bytes));
         let base = self.packet_up_to(cursor, end, too_short);
         (base, end)
     }
@@ -329,16 +329,16 @@ impl Function<'_, '_> {
     /// In the order of the interpreter: the width is whole bytes, the packet has them, the header has room for them.
     fn extract_with_tail(&mut self, header: Address, (bytes, most): (u32, u32), width: Value) {
         let errors = self.bound.errors;
-        let rest = self.builder.ins().band_imm(width, 7);
-        let is_whole = self.builder.ins().icmp_imm(IntCC::Equal, rest, 0);
+        let rest = self.builder.ins().band_imm_u(width, 7);
+        let is_whole = self.builder.ins().icmp_imm_s(IntCC::Equal, rest, 0);
         self.reject_unless(is_whole, u64::from(errors.invalid_argument));
-        let tail = self.builder.ins().ushr_imm(width, 3);
+        let tail = self.builder.ins().ushr_imm_u(width, 3);
         let cursor = self.context_field(context_offset::CURSOR);
-        let end = self.builder.ins().iadd_imm(cursor, i64::from(bytes));
+        let end = self.builder.ins().iadd_imm_s(cursor, i64::from(bytes));
         let end = self.builder.ins().iadd(end, tail);
         let from = self.packet_up_to(cursor, end, u64::from(errors.too_short));
         let fits =
-            self.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, width, i64::from(most));
+            self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThanOrEqual, width, i64::from(most));
         self.reject_unless(fits, u64::from(errors.header_too_short));
         let to = self.header(header);
         self.take_header(header, to, from, bytes);
@@ -358,12 +358,12 @@ impl Function<'_, '_> {
             let emitted = function.context_field(context_offset::EMITTED);
             let base = function.builder.ins().iadd(emitted, length);
             function.copy(Pointer { base, offset: 0 }, from.data, bytes);
-            let mut length = function.builder.ins().iadd_imm(length, i64::from(bytes));
+            let mut length = function.builder.ins().iadd_imm_s(length, i64::from(bytes));
             if has_tail {
                 let width = function.tail_width(header);
                 let to = Pointer { base, offset: bytes as i32 };
                 function.copy_tail(to, from.data.plus(bytes), width);
-                let tail = function.builder.ins().ushr_imm(width, 3);
+                let tail = function.builder.ins().ushr_imm_u(width, 3);
                 length = function.builder.ins().iadd(length, tail);
             }
             function.set_context_field(context_offset::EMITTED_LENGTH, length);
@@ -389,13 +389,13 @@ impl Function<'_, '_> {
     ) {
         let at = self.header(header);
         let before = self.flag(at);
-        let changes = if valid { self.builder.ins().bxor_imm(before, 1) } else { before };
+        let changes = if valid { self.builder.ins().bxor_imm_u(before, 1) } else { before };
         self.when(changes, |function| {
             let mut by = function.number(u64::from(bits / 8));
             if has_tail {
                 // As long as it was, also where that becomes nothing.
                 let width = function.tail_width(header);
-                let tail = function.builder.ins().ushr_imm(width, 3);
+                let tail = function.builder.ins().ushr_imm_u(width, 3);
                 by = function.builder.ins().iadd(by, tail);
             }
             if valid {
@@ -662,8 +662,8 @@ impl Function<'_, '_> {
             return;
         }
         let how = self.call_block(callee);
-        let is_fault = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::FAULT);
-        let goes_on = self.builder.ins().bxor_imm(is_fault, 1);
+        let is_fault = self.builder.ins().icmp_imm_s(IntCC::Equal, how, flow::FAULT);
+        let goes_on = self.builder.ins().bxor_imm_u(is_fault, 1);
         self.unless(goes_on, |function| function.leave(flow::FAULT));
         self.block(after);
         self.return_unless_next(how);

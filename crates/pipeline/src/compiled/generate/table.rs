@@ -15,7 +15,7 @@ use crate::compiled::tables::{BY_CALL_OUT, SAMPLE, TableAccess};
 use crate::table::{Ageing, EntryLayout, Tally};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
+    AbiParam, Block, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_frontend::Switch;
 use std::mem::offset_of;
@@ -76,7 +76,7 @@ impl Function<'_, '_> {
                 let number = self.number(u64::from(id));
                 let arguments = [self.frame, self.context, number, key];
                 let Some(found) = self.call_out(CallOut::Apply, &arguments) else { return };
-                let is_hit = self.builder.ins().ushr_imm(found, i64::from(HIT));
+                let is_hit = self.builder.ins().ushr_imm_u(found, i64::from(HIT));
                 (self.masked(found, 32), is_hit, None)
             }
         };
@@ -141,7 +141,7 @@ impl Function<'_, '_> {
             }
         }
         let Some(found) = self.call_out(CallOut::LookUp, &arguments) else { return };
-        let went_well = self.builder.ins().icmp_imm(IntCC::NotEqual, found, -1);
+        let went_well = self.builder.ins().icmp_imm_s(IntCC::NotEqual, found, -1);
         self.unless(went_well, |function| function.leave(flow::FAULT));
         let position = self.masked(found, 32);
         if self.places.is_some() {
@@ -154,7 +154,7 @@ impl Function<'_, '_> {
             self.return_unless_next(ended);
         }
         if let Some(field) = hit {
-            let is_hit = self.builder.ins().ushr_imm(found, i64::from(HIT));
+            let is_hit = self.builder.ins().ushr_imm_u(found, i64::from(HIT));
             self.store_field(field, is_hit);
         }
         if let Some(field) = action_run {
@@ -179,11 +179,11 @@ impl Function<'_, '_> {
             let number = function.number(u64::from(id));
             let arguments = [function.frame, function.context, number];
             if let Some(ended) = function.call_out(CallOut::EndLookUp, &arguments) {
-                let is_next = function.builder.ins().icmp_imm(IntCC::Equal, ended, flow::NEXT);
+                let is_next = function.builder.ins().icmp_imm_s(IntCC::Equal, ended, flow::NEXT);
                 function.unless(is_next, |function| function.leave(flow::FAULT));
             }
             if let Some(field) = hit {
-                let is_hit = function.builder.ins().ushr_imm(found, i64::from(HIT));
+                let is_hit = function.builder.ins().ushr_imm_u(found, i64::from(HIT));
                 function.store_field(field, is_hit);
             }
             if let Some(field) = action_run {
@@ -294,9 +294,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(miss);
         let position_of = Pointer { base: access, offset: DEFAULT_ACTION as i32 };
         let default_action = self.load(position_of, 8);
-        let default = self.builder.ins().iadd_imm(access, DEFAULT as i64);
+        let default = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
         let is_here =
-            self.builder.ins().icmp_imm(IntCC::NotEqual, default_action, BY_CALL_OUT as i64);
+            self.builder.ins().icmp_imm_s(IntCC::NotEqual, default_action, BY_CALL_OUT as i64);
         let known = [default, default_action, no, no].map(Into::into);
         self.builder.ins().brif(is_here, join, &known, fetch, &[]);
 
@@ -337,8 +337,8 @@ impl Function<'_, '_> {
     /// Goes to `hit` with the entry that all packets get, if there is one.
     fn sample(&mut self, access: Value, (hit, miss): (Block, Block)) {
         let action = self.load(Pointer { base: access, offset: DEFAULT_ACTION as i32 }, 8);
-        let address = self.builder.ins().iadd_imm(access, DEFAULT as i64);
-        let is_there = self.builder.ins().band_imm(action, SAMPLE.cast_signed());
+        let address = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
+        let is_there = self.builder.ins().band_imm_u(action, SAMPLE.cast_signed());
         let action = self.masked(action, 32);
         self.builder.ins().brif(is_there, hit, &[address.into(), action.into()], miss, &[]);
     }
@@ -466,7 +466,7 @@ impl Function<'_, '_> {
 
     /// Finds the number of the best entry, which is the key of that entry.
     fn search(&mut self, key: Lookup) -> Lookup {
-        let searcher = self.builder.ins().iadd_imm(key.access, SEARCHER as i64);
+        let searcher = self.builder.ins().iadd_imm_s(key.access, SEARCHER as i64);
         let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
         let arguments = [searcher, key.low, key.high];
         let found = match self.is_whole() {
@@ -481,7 +481,7 @@ impl Function<'_, '_> {
     pub(super) fn key(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
-        let access = self.builder.ins().iadd_imm(accesses, distance);
+        let access = self.builder.ins().iadd_imm_s(accesses, distance);
         let (low, high) = self.key_number(table, layout);
         Lookup { access, low, high }
     }
@@ -498,14 +498,14 @@ impl Function<'_, '_> {
         for (value, width, above) in parts {
             let value = self.expression(value);
             if above < 64 {
-                let placed = self.builder.ins().ishl_imm(value, i64::from(above));
+                let placed = self.builder.ins().ishl_imm_u(value, i64::from(above));
                 low = self.builder.ins().bor(low, placed);
                 if above + width > 64 {
-                    let rest = self.builder.ins().ushr_imm(value, i64::from(64 - above));
+                    let rest = self.builder.ins().ushr_imm_u(value, i64::from(64 - above));
                     high = self.builder.ins().bor(high, rest);
                 }
             } else {
-                let placed = self.builder.ins().ishl_imm(value, i64::from(above - 64));
+                let placed = self.builder.ins().ishl_imm_u(value, i64::from(above - 64));
                 high = self.builder.ins().bor(high, placed);
             }
         }
@@ -539,10 +539,10 @@ impl Function<'_, '_> {
         for key in &table.keys {
             let value = self.expression(&key.value);
             let above = 64 - 8 * key.width.div_ceil(8);
-            let value = self.builder.ins().ishl_imm(value, i64::from(above));
+            let value = self.builder.ins().ishl_imm_u(value, i64::from(above));
             let value = self.builder.ins().bswap(value);
             let at = Pointer { base: packed, offset: key.offset as i32 };
-            let flags = MemFlags::new().with_notrap();
+            let flags = MemFlagsData::new().with_notrap();
             self.builder.ins().store(flags, value, at.base, at.offset);
         }
         packed
@@ -566,8 +566,8 @@ impl Function<'_, '_> {
             self.values_of(entry, index, action);
             self.block(&action.before);
             let ended = self.call_block(Callee::Action(action.action));
-            let is_fault = self.builder.ins().icmp_imm(IntCC::Equal, ended, flow::FAULT);
-            let goes_on = self.builder.ins().bxor_imm(is_fault, 1);
+            let is_fault = self.builder.ins().icmp_imm_s(IntCC::Equal, ended, flow::FAULT);
+            let goes_on = self.builder.ins().bxor_imm_u(is_fault, 1);
             self.unless(goes_on, |function| function.leave(flow::FAULT));
             self.block(&action.after);
             if table.general.is_none() {
@@ -603,7 +603,7 @@ impl Function<'_, '_> {
         } else {
             for (index, block) in targets {
                 let next = self.builder.create_block();
-                let is_it = self.builder.ins().icmp_imm(IntCC::Equal, position, index as i64);
+                let is_it = self.builder.ins().icmp_imm_s(IntCC::Equal, position, index as i64);
                 self.builder.ins().brif(is_it, block, &[], next, &[]);
                 self.builder.switch_to_block(next);
             }

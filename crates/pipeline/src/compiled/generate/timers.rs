@@ -6,7 +6,7 @@ use super::{CallOut, Function, context_offset};
 use crate::bound::Expression;
 use crate::table::Timer;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlags, Value, types};
+use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlagsData, Value, types};
 
 impl Function<'_, '_> {
     /// Goes to `miss` with an entry that has timed out.
@@ -78,15 +78,15 @@ impl Function<'_, '_> {
         self.store(restarted, 8, now);
         self.builder.ins().jump(restarts, &[]);
         self.builder.switch_to_block(shared);
-        let at = self.builder.ins().iadd_imm(account, Timer::RESTARTED as i64);
-        let flags = MemFlags::new().with_notrap();
+        let at = self.builder.ins().iadd_imm_s(account, Timer::RESTARTED as i64);
+        let flags = MemFlagsData::new().with_notrap();
         self.builder.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umax, at, now);
         self.builder.ins().jump(restarts, &[]);
 
         self.builder.switch_to_block(restarts);
         let idle_since = self.load(told, 8);
         let is_told =
-            self.builder.ins().icmp_imm(IntCC::NotEqual, idle_since, Timer::NONE.cast_signed());
+            self.builder.ins().icmp_imm_s(IntCC::NotEqual, idle_since, Timer::NONE.cast_signed());
         self.builder.ins().brif(is_told, was_told, &[], join, &[]);
         self.builder.switch_to_block(was_told);
         let none = self.number(Timer::NONE);

@@ -89,7 +89,7 @@ impl<'m> Function<'_, 'm> {
         let least = i64::from(parsed.bytes());
         let place = self.place_of_told(looped, asked);
         let (told, short) = (self.builder.create_block(), self.builder.create_block());
-        let fits = self.builder.ins().icmp_imm(IntCC::UnsignedGreaterThanOrEqual, length, least);
+        let fits = self.builder.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, length, least);
         self.builder.ins().brif(fits, told, &[], short, &[]);
         self.builder.switch_to_block(short);
         self.builder.set_cold_block(short);
@@ -133,7 +133,7 @@ impl<'m> Function<'_, 'm> {
     fn place_of_told(&mut self, looped: Loop<'_>, asked: &Asked<'_>) -> Value {
         let all = self.word(looped.burst, offset_of!(Burst, asked));
         let at = self.builder.use_var(looped.index);
-        let distance = self.builder.ins().imul_imm(at, 8 * asked.buckets() as i64);
+        let distance = self.builder.ins().imul_imm_s(at, 8 * asked.buckets() as i64);
         self.builder.ins().iadd(all, distance)
     }
 

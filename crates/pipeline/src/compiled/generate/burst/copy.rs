@@ -3,7 +3,7 @@
 use crate::compiled::generate::Function;
 use crate::compiled::generate::memory::Pointer;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
 /// Lengths that are copied without a loop, from the least to the most: so many bytes from the beginning, and as many as may
 /// be left up to the end, of which some are copied twice.
@@ -19,8 +19,8 @@ impl Function<'_, '_> {
     pub(super) fn copy_packet(&mut self, from: Value, to: Value, length: Value) {
         let end = self.builder.create_block();
         let fits = |function: &mut Self, least: i64, most: i64| {
-            let above = function.builder.ins().iadd_imm(length, -least);
-            function.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most - least)
+            let above = function.builder.ins().iadd_imm_s(length, -least);
+            function.builder.ins().icmp_imm_s(IntCC::UnsignedLessThanOrEqual, above, most - least)
         };
         for (least, most) in USUAL {
             let (usual, other) = (self.builder.create_block(), self.builder.create_block());
@@ -31,7 +31,7 @@ impl Function<'_, '_> {
             let rest = most - least;
             let front = (0..least).step_by(CHUNK as usize).map(|at| at as i32);
             let chunks = front.map(|at| (self.load_chunk(from, at), at)).collect::<Vec<_>>();
-            let behind = self.builder.ins().iadd_imm(length, -rest);
+            let behind = self.builder.ins().iadd_imm_s(length, -rest);
             let (from_behind, to_behind) =
                 (self.builder.ins().iadd(from, behind), self.builder.ins().iadd(to, behind));
             let back = (0..rest).step_by(CHUNK as usize).map(|at| at as i32);
@@ -58,15 +58,15 @@ impl Function<'_, '_> {
         let at = self.builder.declare_var(types::I64);
         let zero = self.number(0);
         self.builder.def_var(at, zero);
-        let is_short = self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, length, CHUNK);
+        let is_short = self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, length, CHUNK);
         self.builder.ins().brif(is_short, short, &[], chunks, &[]);
         self.builder.switch_to_block(chunks);
-        let above = self.builder.ins().iadd_imm(length, -CHUNK);
+        let above = self.builder.ins().iadd_imm_s(length, -CHUNK);
         self.builder.ins().jump(many, &[]);
         for (head, body, size, behind) in [(many, of_many, MANY, one), (one, of_one, CHUNK, last)] {
             self.builder.switch_to_block(head);
             let here = self.builder.use_var(at);
-            let there = self.builder.ins().iadd_imm(here, size);
+            let there = self.builder.ins().iadd_imm_s(here, size);
             // What is left behind them is at most a chunk, or the next loop's.
             let fits = match size {
                 CHUNK => self.builder.ins().icmp(IntCC::UnsignedLessThan, here, above),
@@ -102,7 +102,7 @@ impl Function<'_, '_> {
         let byte = self.load(source, 1);
         let target = Pointer { base: self.builder.ins().iadd(to, here), offset: 0 };
         self.store(target, 1, byte);
-        let there = self.builder.ins().iadd_imm(here, 1);
+        let there = self.builder.ins().iadd_imm_s(here, 1);
         self.builder.def_var(at, there);
         self.builder.ins().jump(head, &[]);
         self.builder.switch_to_block(end);
@@ -114,12 +114,12 @@ impl Function<'_, '_> {
     }
 
     fn load_chunk(&mut self, from: Value, at: i32) -> Value {
-        let flags = MemFlags::new().with_notrap();
+        let flags = MemFlagsData::new().with_notrap();
         self.builder.ins().load(types::I8X16, flags, from, at)
     }
 
     fn store_chunk(&mut self, to: Value, at: i32, chunk: Value) {
-        let flags = MemFlags::new().with_notrap();
+        let flags = MemFlagsData::new().with_notrap();
         self.builder.ins().store(flags, chunk, to, at);
     }
 }

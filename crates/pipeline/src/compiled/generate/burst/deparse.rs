@@ -98,7 +98,7 @@ impl Function<'_, '_> {
         // A value that lives through the whole loop is fetched from the stack for each use: this one is for all of them.
         let sent = self.builder.use_var(looped.sent);
         let size = size_of::<Sent>();
-        let next = self.builder.ins().iadd_imm(sent, size as i64);
+        let next = self.builder.ins().iadd_imm_s(sent, size as i64);
         for (field, value) in [
             (offset_of!(Sent, packet), packet),
             (offset_of!(Sent, start), start),
@@ -114,7 +114,7 @@ impl Function<'_, '_> {
     /// Where blocks said that the packet goes; control goes on unless that is nowhere.
     fn destination(&mut self, looped: Loop<'_>) -> Value {
         let to = self.context_field(context_offset::DESTINATION);
-        let leaves = self.builder.ins().icmp_imm(IntCC::NotEqual, to, NOWHERE.cast_signed());
+        let leaves = self.builder.ins().icmp_imm_s(IntCC::NotEqual, to, NOWHERE.cast_signed());
         let goes_on = self.builder.create_block();
         self.builder.ins().brif(leaves, goes_on, &[], looped.next, &[]);
         self.builder.switch_to_block(goes_on);
@@ -163,10 +163,10 @@ impl Function<'_, '_> {
             let distance = self.builder.ins().bxor(at.base, expected);
             let distance = self.builder.ins().select(valid, distance, zero);
             differs = self.builder.ins().bor(differs, distance);
-            let mut behind = self.builder.ins().iadd_imm(expected, i64::from(*bytes));
+            let mut behind = self.builder.ins().iadd_imm_s(expected, i64::from(*bytes));
             if *tail > 0 {
                 let width = self.tail_width(*header);
-                let tail = self.builder.ins().ushr_imm(width, 3);
+                let tail = self.builder.ins().ushr_imm_u(width, 3);
                 behind = self.builder.ins().iadd(behind, tail);
             }
             expected = self.builder.ins().select(valid, behind, expected);

@@ -67,7 +67,7 @@ impl Function<'_, '_> {
         let said = &psa.at_egress;
         let drops = self.value_in(said, Of::Drop);
         let again =
-            self.builder.ins().icmp_imm(IntCC::Equal, port, PSA_PORT_RECIRCULATE.cast_signed());
+            self.builder.ins().icmp_imm_s(IntCC::Equal, port, PSA_PORT_RECIRCULATE.cast_signed());
         let again = self.builder.ins().uextend(cranelift_codegen::ir::types::I64, again);
         self.hand_over_if_more(looped, plan, (again, drops, said), ASKED_IN_EGRESS);
         self.set_in(of_deparser, Of::EgressPort, port);

@@ -261,7 +261,7 @@ impl<'m> Function<'_, 'm> {
             let is_there = match known {
                 Known::At(at) => {
                     let [at, source] = [output, input]
-                        .map(|from| self.builder.ins().iadd_imm(from, i64::from(at)));
+                        .map(|from| self.builder.ins().iadd_imm_s(from, i64::from(at)));
                     self.point_to(flag, at, source);
                     self.number(1)
                 }
