@@ -1,8 +1,11 @@
 //! How long it takes from P4 source to machine code.
 //!
-//!     cargo bench -p pipeline --bench loading [-- LINES [REPETITIONS]]
+//!     cargo bench -p pipeline --bench loading [-- [states] NUMBER [REPETITIONS]]
 //!
-//! A program of v1model is made up with so many lines (5,000): a stack of protocols that a parser tells apart, and features,
+//! The number is that of the program's lines (5,000 unless given), or of its parser's states. Behind `states` the program is a
+//! parser alone, whose states extract a header one after the other: the largest function that a short source can ask for.
+//!
+//! A program of v1model is made up with so many lines: a stack of protocols that a parser tells apart, and features,
 //! each with a table of exact, longest-prefix and ternary keys, three actions and a condition under which it is applied,
 //! one in four with a direct counter, half of them in ingress. The declarations that it includes are not among the lines.
 //! Each repetition goes the whole way: source to intermediate form, that to a switch, that to machine code, functions side by
@@ -29,10 +32,14 @@ fn main() {
 
 fn run() -> Result<(), String> {
     let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse::<usize>().ok());
-    let lines = numbers.next().unwrap_or(5_000);
+    let number = numbers.next().unwrap_or(5_000);
     let repetitions = numbers.next().unwrap_or(9).max(1);
-    let features = (1..).find(|features| program(*features).lines().count() >= lines);
-    let text = program(features.unwrap_or(1));
+    let text = if std::env::args().any(|word| word == "states") {
+        chain_of_states(number)
+    } else {
+        let features = (1..).find(|features| program(*features).lines().count() >= number);
+        program(features.unwrap_or(1))
+    };
     println!("{} lines, {} bytes, {repetitions} repetitions", text.lines().count(), text.len());
     // As the tool does: programs nest.
     with_large_stack(|| measured(&text, repetitions)).map_err(|error| error.to_string())?
@@ -80,6 +87,39 @@ fn compile(text: &str) -> Result<Program, String> {
         p4lang::compile_text("made.p4", text, &Options::default(), &MemoryFiles::default());
     let said = compiled.messages(p4lang::diagnostic::Style::Plain);
     compiled.program.ok_or(said)
+}
+
+/// Returns a program whose parser has a chain of `states` states.
+fn chain_of_states(states: usize) -> String {
+    let mut text = "#include <core.p4>\n#include <v1model.p4>\n
+header byte_t { bit<8> value; }
+struct headers_t { byte_t byte; }
+struct metadata_t { bit<8> sum; }
+parser MadeParser(packet_in packet, out headers_t h, inout metadata_t m, inout standard_metadata_t standard) {
+    state start { transition state_0; }\n"
+        .to_owned();
+    for state in 0..states {
+        line(&mut text, format_args!("    state state_{state} {{ packet.extract(h.byte);"));
+        line(&mut text, format_args!("        m.sum = m.sum + h.byte.value;"));
+        line(&mut text, format_args!("        transition select(h.byte.value) {{"));
+        line(
+            &mut text,
+            format_args!("            {}: state_{};", state % 200, (state + 1) % states),
+        );
+        text.push_str("            default: accept;\n        }\n    }\n");
+    }
+    text.push_str(
+        "}
+control MadeVerify(inout headers_t h, inout metadata_t m) { apply { } }
+control Ingress(inout headers_t h, inout metadata_t m, inout standard_metadata_t standard) {
+    apply { standard.egress_spec = 2; }
+}
+control Egress(inout headers_t h, inout metadata_t m, inout standard_metadata_t standard) { apply { } }
+control MadeUpdate(inout headers_t h, inout metadata_t m) { apply { } }
+control MadeDeparser(packet_out packet, in headers_t h) { apply { packet.emit(h.byte); } }
+V1Switch(MadeParser(), MadeVerify(), Ingress(), Egress(), MadeUpdate(), MadeDeparser()) main;\n",
+    );
+    text
 }
 
 /// IPv4 behind Ethernet, with three of the protocols behind it.

@@ -9,7 +9,6 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter probe -p p4runtime -n 1 -r 40k",
         "tests/paths.rs runs such a file",
     ),
-    ("README.md", "planimeter probe -p p4runtime -n 1 -r 40k", "tests/paths.rs runs such a file"),
     (
         "docs/rfc8456.md",
         "planimeter controller -a paths --listen",
@@ -38,7 +37,6 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     ),
     ("docs/reproduce.md", "planimeter reproduce device", "minutes"),
     ("docs/reproduce.md", "planimeter reproduce all", "minutes"),
-    ("README.md", "planimeter reproduce tables-equations,controller", "minutes"),
     (
         "docs/tables.md",
         "planimeter tables programs/entry_update",
@@ -70,7 +68,6 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     // On interfaces: conformance/tests/switch_hosts.rs and mininet.rs run switches, and a switch ends when it is told to.
     ("", "planimeter switch", "conformance/tests/switch_hosts.rs, crates/softswitch/tests"),
     ("docs/switch.md", "planimeter controller --device", "conformance/tests/switch_hosts.rs"),
-    ("README.md", "planimeter controller --device", "conformance/tests/switch_hosts.rs"),
     (
         "",
         "planimeter device measure examples/device/open-vswitch",
@@ -107,18 +104,8 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter",
         "ONOS is in no package registry; documentation.rs checks the configurations",
     ),
-    (
-        "README.md",
-        "planimeter probe -p p4runtime -n 50 -r 50 --onos-rest",
-        "ONOS is in no package registry",
-    ),
     ("examples/README.md", "planimeter probe", "with the controllers of conformance/tests"),
     ("examples/README.md", "planimeter controller", "with the probes of conformance/tests"),
-    (
-        "README.md",
-        "planimeter probe -p p4runtime -n 50 -r 50 --list-file",
-        "its controller is the reader's; docs/tutorial/controller.md has one",
-    ),
 ];
 
 /// What stands before the commands of a page.
@@ -130,24 +117,17 @@ pub(crate) struct Page {
 
 pub(crate) fn page_plan(page: &str) -> Page {
     let before = match page {
-        "README.md" => CONTROLLER_AND_CAMPAIGN,
         "docs/bench.md" => CAPTURE,
         "docs/stf.md" => SCRIPTS,
         "docs/compile.md" => PROGRAMS,
         "docs/compare.md" => RUNS,
-        "docs/peers.md" => "planimeter controller > controller.log & sleep 1\n",
+        "README.md" | "docs/peers.md" => "planimeter controller > controller.log & sleep 1\n",
         "docs/device.md" | "docs/device-measure.md" => DELAYS,
         "examples/mininet/README.md" => "mkdir build\ncp examples/mininet/pod/forward.p4 .\n",
         _ => "",
     };
     Page { before }
 }
-
-const CONTROLLER_AND_CAMPAIGN: &str = "
-printf 'device.kind = \"memory\"\\n[functions]\\nmatches = [\"port\", \"five-tuple\"]\\nactions = [\"output\", \"set-nw-src\"]\\n[campaign]\\nrepetitions = 3\\npackets = 40\\nwarm-up = 10\\nseed = 1\\n' > short.toml
-planimeter device measure short.toml -o runs/device > /dev/null || exit 1
-planimeter controller > controller.log & sleep 1
-";
 
 const CAPTURE: &str = "
 planimeter stf -q --pcap-out captures programs/router.p4 || exit 1
