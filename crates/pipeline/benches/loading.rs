@@ -94,13 +94,12 @@ fn chain_of_states(states: usize) -> String {
     let mut text = "#include <core.p4>\n#include <v1model.p4>\n
 header byte_t { bit<8> value; }
 struct headers_t { byte_t byte; }
-struct metadata_t { bit<8> sum; }
+struct metadata_t { }
 parser MadeParser(packet_in packet, out headers_t h, inout metadata_t m, inout standard_metadata_t standard) {
     state start { transition state_0; }\n"
         .to_owned();
     for state in 0..states {
         line(&mut text, format_args!("    state state_{state} {{ packet.extract(h.byte);"));
-        line(&mut text, format_args!("        m.sum = m.sum + h.byte.value;"));
         line(&mut text, format_args!("        transition select(h.byte.value) {{"));
         line(
             &mut text,
@@ -111,13 +110,13 @@ parser MadeParser(packet_in packet, out headers_t h, inout metadata_t m, inout s
     text.push_str(
         "}
 control MadeVerify(inout headers_t h, inout metadata_t m) { apply { } }
-control Ingress(inout headers_t h, inout metadata_t m, inout standard_metadata_t standard) {
+control MadeIngress(inout headers_t h, inout metadata_t m, inout standard_metadata_t standard) {
     apply { standard.egress_spec = 2; }
 }
-control Egress(inout headers_t h, inout metadata_t m, inout standard_metadata_t standard) { apply { } }
+control MadeEgress(inout headers_t h, inout metadata_t m, inout standard_metadata_t standard) { apply { } }
 control MadeUpdate(inout headers_t h, inout metadata_t m) { apply { } }
 control MadeDeparser(packet_out packet, in headers_t h) { apply { packet.emit(h.byte); } }
-V1Switch(MadeParser(), MadeVerify(), Ingress(), Egress(), MadeUpdate(), MadeDeparser()) main;\n",
+V1Switch(MadeParser(), MadeVerify(), MadeIngress(), MadeEgress(), MadeUpdate(), MadeDeparser()) main;\n",
     );
     text
 }

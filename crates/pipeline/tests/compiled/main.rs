@@ -17,6 +17,7 @@ mod field_lists;
 mod generated;
 mod growth;
 mod heads;
+mod large;
 mod members;
 mod meters;
 mod named_arguments;

@@ -2,7 +2,7 @@
 //! as many threads as there are cores. Pages are written by one thread, in the order in which the functions were made, so that
 //! the code is the same whatever their number.
 
-use super::stack;
+use super::{Effort, isa, stack};
 use crate::error::CompileError;
 use crate::sync::lock;
 use cranelift_codegen::Context;
@@ -14,6 +14,11 @@ use std::thread;
 
 /// Most threads: the largest function alone takes about a quarter of the time.
 const MAXIMUM_THREADS: usize = 4;
+
+/// The number of Cranelift instructions up to which a function is optimised. Beyond it, optimisation and backtracking
+/// register allocation take time that grows faster than the function, and a push must load in a time that grows with
+/// the program.
+const LARGE: usize = 50_000;
 
 /// Functions that are made, and not yet code.
 #[derive(Default)]
@@ -48,7 +53,7 @@ impl Made {
     }
 
     fn compile(&mut self, module: &JITModule) -> Result<(), CompileError> {
-        let isa = module.isa();
+        let (full, little) = (module.isa(), isa(Effort::Little)?);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.min(MAXIMUM_THREADS).min(self.functions.len());
         let mut functions: Vec<&mut Context> =
@@ -59,6 +64,8 @@ impl Made {
         let next = || lock(&functions).pop();
         let work = || {
             while let Some(context) = next() {
+                let is_large = context.func.dfg.num_insts() > LARGE;
+                let isa = if is_large { &*little } else { full };
                 let compiled = context.compile(isa, &mut ControlPlane::default());
                 compiled.map_err(|error| CompileError::generator(ModuleError::from(error)))?;
             }
