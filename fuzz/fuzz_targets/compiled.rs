@@ -18,6 +18,10 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use pipeline::{Output, RunError, Switch};
 use planimeter_fuzz::{random::Random, switch, text};
 
+#[cfg(feature = "guard")]
+#[global_allocator]
+static ALLOCATOR: planimeter_fuzz::guard::Guarding = planimeter_fuzz::guard::Guarding;
+
 /// Entries and packets of a generated program.
 const INPUTS: usize = 24;
 
