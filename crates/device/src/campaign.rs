@@ -1,19 +1,21 @@
-//! A campaign: everything that was measured on one device, as it lies in a run directory.
+//! A campaign: all measurements of one device, as a run directory stores them.
 //!
 //! ```text
 //! runs/20261122T090000Z-device/
-//!   campaign.json     what was to be measured, on what, with which clock: written before the first packet
-//!   journal.jsonl     a line for each block of packets and each offered rate that was tried, in order of time
+//!   campaign.json     the plan, the device and the clock; written before the first packet
+//!   journal.jsonl     one line per block and per offered rate, in order of time
 //!   delays.bin        the (packet, delay) pairs of the blocks, back to back
 //! ```
 //!
-//! A *function* is something that a device does for a packet beyond its baseline: matching on a five-tuple, setting a
-//! field. A *cell* is a set of functions under one setting (packet length, rules in the table, further conditions); the
-//! cell without functions is the baseline f0. A *block* is a run of packets through one cell; cells are measured in
-//! several blocks that are spread over the campaign, so that a drift of the machine does not end in one cell.
+//! A *function* is something that a device does for a packet beyond its baseline, such as matching
+//! on a five-tuple or setting a field. A *cell* is a set of functions under one setting (packet
+//! length, rules in the table, further conditions); the cell without functions is the baseline f0.
+//! A *block* is a run of packets through one cell. Each cell is measured in several blocks that are
+//! spread over the campaign, so that a drift of the machine affects all cells alike.
 //!
-//! A block is in the campaign when its line is in the journal: its delays are written before the line is. What an
-//! interruption leaves behind the last line is cut off when the campaign is [resumed](Writer::resume).
+//! A block belongs to the campaign once its line is in the journal; its delays are written before
+//! that line. [`Writer::resume`] truncates whatever an interrupted run left after the last complete
+//! line.
 
 mod description;
 mod journal;
@@ -26,30 +28,31 @@ pub use description::{
 pub use journal::{Block, Counts, Disturbances, Machine, Note, Picoseconds, RateTrial, Sample};
 pub use store::{BlockPlan, ReadError, WriteError, Writer};
 
-/// A campaign in memory.
+/// A campaign in memory, with all its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
-    /// What was to be measured, and how.
+    /// The device, the cells and the clock: the content of `campaign.json`.
     pub description: Description,
-    /// What was measured, in order of time.
+    /// The measured blocks, in order of time.
     pub blocks: Vec<MeasuredBlock>,
-    /// Offered rates that were tried, in order of time.
+    /// The offered rates that were tried, in order of time.
     pub rates: Vec<RateTrial>,
-    /// What happened beside: clock steps, drifts, interruptions.
+    /// Remarks on clock steps, drifts and interruptions.
     pub notes: Vec<Note>,
 }
 
 /// A block and its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredBlock {
-    /// When it was, what was sent and received.
+    /// The time and the packet counts of the block.
     pub block: Block,
-    /// Its (packet, delay) pairs, in order of arrival.
+    /// The (packet, delay) pairs of the block, in order of arrival.
     pub samples: Vec<Sample>,
 }
 
 impl Campaign {
-    /// How much the machine disturbed it; `None` where nothing was disturbed, or nobody looked.
+    /// Returns how often the machine disturbed the campaign, or `None` if no block was disturbed or
+    /// the speed of the machine was not observed.
     #[must_use]
     pub fn disturbances(&self) -> Option<Disturbances> {
         let seen = self.blocks.iter().filter_map(|measured| measured.block.machine);
@@ -61,12 +64,12 @@ impl Campaign {
         (sum.again > 0 || sum.kept > 0).then_some(sum)
     }
 
-    /// The blocks of a cell, in order of time.
+    /// Returns the blocks of a cell, in order of time.
     pub fn blocks_of(&self, cell: CellId) -> impl Iterator<Item = &MeasuredBlock> {
         self.blocks.iter().filter(move |measured| measured.block.cell == cell)
     }
 
-    /// The delays of a cell: the set M_i of equation 5.
+    /// Returns all delays of a cell: the set M_i of equation 5.
     #[must_use]
     pub fn delays(&self, cell: CellId) -> Vec<Picoseconds> {
         self.blocks_of(cell)
@@ -75,14 +78,15 @@ impl Campaign {
             .collect()
     }
 
-    /// What was sent and received in all blocks of a cell.
+    /// Returns the packet counts of a cell, summed over its blocks.
     #[must_use]
     pub fn counts(&self, cell: CellId) -> Counts {
         self.blocks_of(cell).fold(Counts::default(), |sum, measured| sum + measured.block.counts)
     }
 
-    /// R_min of a cell in bit/s: the last of the rising offered rates below the first at which a packet was lost. `None`
-    /// where none was tried, or where the lowest already lost packets.
+    /// Returns the loss-free rate R_min of a cell in bit/s: the highest loss-free rate below the
+    /// lowest rate at which a packet was lost. Returns `None` if no rate was tried, or if even the
+    /// lowest rate lost packets.
     #[must_use]
     pub fn loss_free_rate(&self, cell: CellId) -> Option<u64> {
         let of_cell = || self.rates.iter().filter(|trial| trial.cell == cell);

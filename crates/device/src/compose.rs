@@ -1,16 +1,20 @@
-//! Several functions at once: predicted delays, bounds on percentiles, service curves.
+//! Predictions for several functions at once: delays, bounds on percentiles, service curves.
 //!
-//! What may be added up, and what the sum then means, depends on how the device works. There are three readings:
+//! Which figures may be added, and what the sum then means, depends on how the device works. There
+//! are three models:
 //!
-//! * **Pipelined** (equation 3): each function is a server, and a packet passes one after the other. Service curves are
-//!   convolved: the rate is the least, latencies add. Deterministic, if each curve holds.
-//! * **Run to completion**: one processor does all functions for a packet before it takes the next. Costs add in the rate
-//!   as well: R = L / (c_0 + sum of c_i).
-//! * **Union bound**: nothing is known but the distributions. If D = D_0 + sum of X_i with X_i what function i adds, a
-//!   packet is beyond a sum of bounds only if it is beyond one of them, so shares of violations add. X_i is not measured
-//!   alone: it exceeds d - m only if D_0 + X_i exceeds d or D_0 is below m.
+//! * **Pipelined** (equation 3): each function is a server, and a packet passes the servers one
+//!   after the other. Service curves are convolved: the rate is the least of the rates, and
+//!   latencies add. The result is deterministic if each curve holds.
+//! * **Run to completion**: one processor performs all functions for a packet before it takes the
+//!   next packet. Costs also add in the rate: R = L / (c_0 + sum of c_i).
+//! * **Union bound**: only the distributions are known. Let D = D_0 + sum of X_i, where X_i is the
+//!   cost of function i. A packet exceeds a sum of bounds only if it exceeds one of the bounds, so
+//!   the probabilities of violations add. X_i is not measured alone: it exceeds d - m only if D_0 +
+//!   X_i exceeds d or D_0 is below m.
 //!
-//! The delays of levels (equations 9 and 10) are the same in the first two.
+//! The delays of levels (equations 9 and 10) are the same for the pipelined and the
+//! run-to-completion device.
 
 mod curves;
 
@@ -21,53 +25,54 @@ use crate::shift::Verdict;
 
 pub use curves::{CurveError, Curves, MaximumService, MinimumService, Semantics};
 
-/// What a device does with a packet that needs all of some functions.
+/// The predicted behaviour of a device for packets that need a given list of functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composition {
-    /// The functions beyond the baseline, one after the other; a function may be there several times.
+    /// The functions beyond the baseline, in order; a function may occur several times.
     pub functions: Vec<FunctionName>,
-    /// Under which setting.
+    /// The setting of the prediction.
     pub setting: Setting,
-    /// Predicted delays, level by level.
+    /// The predicted delays, one for each level.
     pub levels: Vec<Predicted>,
-    /// Bounds on percentiles that hold whatever the costs depend on.
+    /// Bounds on percentiles that hold even if costs vary from packet to packet.
     pub union: Vec<UnionBound>,
-    /// Functions whose cost is no constant.
+    /// The functions whose cost is not constant, sorted and without duplicates.
     pub refused: Vec<FunctionName>,
 }
 
 /// A predicted delay (equation 9).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicted {
-    /// The level.
+    /// The level of the delay.
     pub level: Level,
-    /// T_0 plus the differences.
+    /// The predicted delay: T_0 plus the differences.
     pub value: Picoseconds,
-    /// Lower end of its interval.
+    /// The lower end of the confidence interval.
     pub low: Option<Picoseconds>,
-    /// Upper end of its interval.
+    /// The upper end of the confidence interval.
     pub high: Option<Picoseconds>,
-    /// For a level that bounds from above, the bound: negative differences are left out, which are no service curve; a
-    /// percentile is the upper end of its interval; a maximum is the largest delay of all cells that were added, each
-    /// brought to the baseline by its cost. For other levels the value.
+    /// The safe bound, for a level that bounds from above. Negative differences are left out,
+    /// because they do not yield a service curve. For a percentile, the bound is the upper end of
+    /// its interval. For a maximum, it is derived from the largest delay of all added cells, after
+    /// each has been reduced by its median cost. For other levels, this is the predicted value.
     pub safe: Picoseconds,
-    /// Share of packets that may exceed the bound, with the confidence of [`Guarantee::Confidence`]; `None` where nothing
-    /// says so.
+    /// The share of packets that may exceed the bound, with the confidence of
+    /// [`Guarantee::Confidence`]; `None` if it is unknown.
     pub beyond: Option<f64>,
-    /// Functions whose difference is negative here.
+    /// The functions whose difference is negative at this level.
     pub negative: Vec<FunctionName>,
-    /// What stands behind it.
+    /// The strength of the prediction.
     pub guarantee: Guarantee,
 }
 
-/// What stands behind a figure.
+/// The strength of a claim about a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Guarantee {
-    /// It holds for every packet, under assumptions that are named beside it.
+    /// The figure holds for every packet, under assumptions that are stated next to it.
     Deterministic,
-    /// Its interval holds with this confidence, for packets and conditions like those measured.
+    /// The interval holds with this confidence, for packets and conditions like those measured.
     Confidence(f64),
-    /// It is what was seen; nothing bounds what was not.
+    /// The figure was observed; nothing bounds what was not observed.
     Empirical,
 }
 
@@ -87,41 +92,41 @@ impl std::fmt::Display for Guarantee {
     }
 }
 
-/// A delay that few packets exceed, whatever the costs depend on.
+/// A delay that few packets exceed, even if costs vary from packet to packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnionBound {
-    /// Share of packets beyond, at most.
+    /// The largest share of packets that may exceed the delay.
     pub beyond: f64,
-    /// The delay; `None` where there are too few samples.
+    /// The delay; `None` if there are too few samples.
     pub delay: Option<Picoseconds>,
-    /// Confidence of all percentiles in it together.
+    /// The joint confidence of all percentiles that contribute to the bound.
     pub confidence: f64,
 }
 
-/// Shares for which union bounds are given.
+/// The shares for which union bounds are computed.
 const SHARES: [f64; 4] = [1e-1, 1e-2, 1e-3, 1e-4];
 
-/// Why functions cannot be composed.
+/// The reason why functions cannot be composed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComposeError {
-    /// The model does not have it.
+    /// The model has no measurement of a function.
     #[error("the model has no measurement of '{name}' under {setting}; it has {known}")]
     Unknown {
-        /// What was asked for.
+        /// The requested function.
         name: FunctionName,
-        /// The setting.
+        /// The setting of the request.
         setting: String,
-        /// What there is.
+        /// The functions that the model has under this setting.
         known: String,
     },
 }
 
 impl Model {
-    /// Predicts a packet that needs these functions; those of the baseline add nothing.
+    /// Predicts a packet that needs these functions. Functions of the baseline add nothing.
     ///
     /// # Errors
-    /// [`ComposeError`] if a function was not measured.
+    /// Returns [`ComposeError`] if a function was not measured under this setting.
     pub fn compose(
         &self,
         under: &SettingModel,
@@ -162,7 +167,7 @@ impl Model {
         names.join(", ")
     }
 
-    /// Equation 9 at one level.
+    /// Evaluates equation 9 at one level.
     fn predict(
         &self,
         under: &SettingModel,
@@ -171,7 +176,8 @@ impl Model {
     ) -> Option<Predicted> {
         let f0 = under.f0.profile.level(level)?;
         let (mut value, mut safe) = (f0.value.0, f0.value.0);
-        // The sum telescopes to the sum of all T_i less so many T_0, so no interval is counted twice.
+        // The sum telescopes to the sum of all T_i minus (n - 1) T_0, so no interval is counted
+        // twice.
         let zero = |end: Option<Picoseconds>| {
             if functions.is_empty() { end } else { Some(Picoseconds(0)) }
         };
@@ -199,7 +205,7 @@ impl Model {
             high = plus(high, f0.low.map(negated), 0);
         }
         let known = matches!(self.guarantee(functions, level), Guarantee::Confidence(_));
-        // With too few packets there is no interval.
+        // Too few packets yield no interval.
         let known = known && low.is_some() && high.is_some();
         let guarantee = if known { self.guarantee(functions, level) } else { Guarantee::Empirical };
         let mut beyond = None;
@@ -228,8 +234,9 @@ impl Model {
         })
     }
 
-    /// If costs are constants, every cell shows the baseline's distribution, shifted: the largest delay of all of them, and
-    /// what share of packets may exceed it. `None` where costs are none, or unknown.
+    /// Returns the largest delay of all cells, and the share of packets that may exceed it. If
+    /// costs are constant, each cell has the distribution of the baseline, shifted by its cost, so
+    /// the maxima of all cells are comparable. Returns `None` if a cost is not constant or unknown.
     fn largest(&self, under: &SettingModel, functions: &[&FunctionModel]) -> Option<(i64, f64)> {
         let of = |profile: &crate::profile::Profile, level| profile.level(level).copied();
         let f0 = &under.f0.profile;
@@ -256,8 +263,9 @@ impl Model {
         (packets > 0).then_some((largest + costs, share))
     }
 
-    /// Extremes are what was seen; so is a sum where costs are no constants. Otherwise intervals hold together with what
-    /// each of them leaves (Bonferroni).
+    /// Returns the guarantee of a sum of levels. An extreme is empirical, and so is a sum of costs
+    /// that are not constant. Otherwise all intervals hold jointly with a confidence that decreases
+    /// with their number (Bonferroni).
     fn guarantee(&self, functions: &[&FunctionModel], level: Level) -> Guarantee {
         let extreme = matches!(level, Level::Minimum | Level::Maximum);
         let published = matches!(self.source, Source::Published { .. });
@@ -280,7 +288,8 @@ impl Model {
         functions: &[&FunctionModel],
         beyond: f64,
     ) -> UnionBound {
-        // One percentile of the baseline, and two for each function; a cell that was measured needs one.
+        // The bound needs one percentile of the baseline and two for each function; the percentile
+        // of a measured cell suffices for a single function.
         let parts = if functions.len() < 2 { 1 } else { 2 * functions.len() + 1 };
         let share = beyond / parts as f64;
         let profile = &under.f0.profile;

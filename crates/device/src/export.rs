@@ -1,4 +1,5 @@
-//! Servers for `planimeter bound`, in its network format.
+//! Servers in the network format of `planimeter bound`, made from compositions, controllers and
+//! traces.
 
 use calculus::Rational;
 
@@ -9,18 +10,18 @@ use crate::trace::{AtRate, Trace};
 /// A server of a network file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// Its name in the network.
+    /// The name of the server in the network.
     pub name: String,
-    /// What it is and what stands behind it: a comment of the file.
+    /// Comments for the file: what the server models, and how strong its curve is.
     pub remarks: Vec<String>,
-    /// R in bit/µs; `None` for a burst-delay curve.
+    /// The rate R in bit/µs; `None` for a burst-delay curve.
     pub rate: Option<Rational>,
-    /// T in µs.
+    /// The latency T in µs.
     pub latency: Rational,
 }
 
 impl Server {
-    /// A device that does some functions for each packet.
+    /// Creates the server of a device that performs the functions of a composition for each packet.
     #[must_use]
     pub fn of_device(
         name: &str,
@@ -56,8 +57,9 @@ impl Server {
         }
     }
 
-    /// A controller for packets that take the slow path: it answers so many packet-ins a second without loss, the slowest
-    /// after `slowest_ns`. Packets are counted with the length that they have in the data plane.
+    /// Creates the server of a controller that handles packets on the slow path. The controller
+    /// answers `packets_per_second` packet-ins without loss, the slowest after `slowest_ns`
+    /// nanoseconds. Packets count with `packet_bytes`, their length in the data plane.
     #[must_use]
     pub fn of_controller(
         name: &str,
@@ -70,7 +72,7 @@ impl Server {
         let packets = i64::try_from(packets_per_second.max(1)).unwrap_or(i64::MAX);
         let rate = &Rational::from(bits) * &Rational::ratio(packets, 1_000_000);
         let slowest = Rational::ratio(i64::try_from(slowest_ns).unwrap_or(i64::MAX), 1000);
-        // The slowest answer has the packet in it: T = D_max - L/R.
+        // The slowest answer includes the service time of the packet: T = D_max - L/R.
         let latency = (&slowest - &(&Rational::from(bits) / &rate)).max(Rational::ZERO);
         let remarks = vec![
             what.to_owned(),
@@ -83,7 +85,7 @@ impl Server {
         Self { name: name.to_owned(), remarks, rate: Some(rate), latency }
     }
 
-    /// A node as a trace shows it: rate R and least latency T.
+    /// Creates the server of a traced node: rate R and least latency T.
     #[must_use]
     pub fn of_trace(name: &str, trace: &Trace, at: &AtRate, what: &str) -> Self {
         let bits = i64::try_from(at.rate.bits_per_second()).unwrap_or(i64::MAX);
@@ -103,7 +105,7 @@ impl Server {
         }
     }
 
-    /// The `[[server]]` of a network in TOML.
+    /// Formats the `[[server]]` table of a network in TOML.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
@@ -120,7 +122,7 @@ impl Server {
             )),
             None => out.push_str(&format!("service = {{ burst-delay = \"{latency} us\" }}\n")),
         }
-        // A packet leaves as a whole; what it takes to be there as a whole is not in T.
+        // A packet leaves as a whole; T does not include the time until it is complete.
         if self.rate.is_some() {
             out.push_str("packetizer = true\n");
         }
@@ -128,5 +130,5 @@ impl Server {
     }
 }
 
-/// What stands before the servers of a file of their own.
+/// The head of a file that consists of exported servers.
 pub const HEAD: &str = "time-unit = \"us\"\ndata-unit = \"B\"\n\n";

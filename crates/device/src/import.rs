@@ -1,7 +1,7 @@
-//! Measurements of others: delays as CSV, histograms, pairs of captures.
+//! Imports measurements of other tools: delays as CSV, histograms, pairs of captures.
 //!
-//! Everything is read into [`Sample`]s and [`Counts`]. What went wrong on the way is counted, not averaged away: packets
-//! that were lost, came out of order or twice, that belong to none that was sent, and times at which a clock jumped.
+//! Every format is converted to [`Sample`]s and [`Counts`]. Irregularities are counted, not
+//! averaged away: packets that were lost, reordered, duplicated or never sent, and clock jumps.
 
 mod captures;
 mod text;
@@ -11,26 +11,27 @@ use crate::campaign::{Counts, Picoseconds, Sample};
 pub use captures::{Captured, Identity, match_captures};
 pub use text::{TextError, delays, histogram};
 
-/// What a file says of one cell.
+/// The content of one imported file: the measurements of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// (packet, delay) pairs, in order of arrival.
+    /// The (packet, delay) pairs, in order of arrival.
     pub samples: Vec<Sample>,
-    /// What was sent and received.
+    /// The packet counts.
     pub counts: Counts,
-    /// Whether packets can be told apart, so that losses, duplicates and order are known.
+    /// Whether packets have numbers, so that losses, duplicates and reordering are visible.
     pub numbered: bool,
-    /// Nanoseconds from the first packet to the last, if times are known.
+    /// The time from the first packet to the last in nanoseconds; 0 if unknown.
     pub duration_ns: u64,
-    /// What a reader must know: sentences.
+    /// Remarks for the reader, as sentences.
     pub remarks: Vec<String>,
 }
 
-/// Samples that are compared with those behind them.
+/// The number of samples in a window of the search for clock steps.
 const WINDOW: usize = 64;
 
-/// Finds clock steps: all of a window of delays is on one side of all of the next one, ten times farther than either is
-/// wide. Queues fill and empty within windows; a clock that is set does not.
+/// Counts clock steps. A step lies between two adjacent windows if their ranges of delays are
+/// disjoint and the gap is more than ten times as wide as either range. A queue fills and empties
+/// within a window, so it does not look like a step.
 fn clock_steps(samples: &[Sample]) -> u64 {
     let windows = samples.chunks_exact(WINDOW).filter_map(|window| {
         let delays = || window.iter().map(|sample| sample.delay.0);
@@ -43,7 +44,8 @@ fn clock_steps(samples: &[Sample]) -> u64 {
         let wide = high_a.saturating_sub(*low_a).max(high_b.saturating_sub(*low_b));
         gap > wide.max(1).saturating_mul(10)
     };
-    // A step inside a window makes that window wide; its neighbours on both sides are apart all the same.
+    // A step inside a window widens that window, but the windows on both sides of it are still far
+    // apart.
     let adjacent = windows.windows(2).filter(apart).count();
     let skipping = windows.windows(3).filter(|three| {
         let [a, b, c] = three else { return false };

@@ -1,4 +1,4 @@
-//! Levels: which of a set of delays speaks for all of them.
+//! Levels: the statistics that summarise a set of delays, such as the median or a percentile.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,21 +21,21 @@ pub enum Level {
     Maximum,
 }
 
-/// A percentile, in billionths of all packets.
+/// A percentile, stored as a number of billionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Percentile(u32);
 
 const ALL: u32 = 1_000_000_000;
 
 impl Percentile {
-    /// Of a share of packets that is above 0 and below 1.
+    /// Converts a share of packets, which must be above 0 and below 1.
     #[must_use]
     pub fn of_share(share: f64) -> Option<Self> {
         let parts = (share * f64::from(ALL)).round();
         (parts > 0.0 && parts < f64::from(ALL)).then_some(Self(parts as u32))
     }
 
-    /// The share of packets that have at most this delay.
+    /// Returns the share of packets that have at most this delay.
     #[must_use]
     pub fn share(self) -> f64 {
         f64::from(self.0) / f64::from(ALL)
@@ -43,7 +43,7 @@ impl Percentile {
 }
 
 impl Level {
-    /// The levels of the paper, the mean, and two percentiles.
+    /// Returns the default levels: those of the paper, the mean, and two percentiles.
     #[must_use]
     pub fn usual() -> Vec<Self> {
         let percentile = |parts| Self::Percentile(Percentile(parts));
@@ -57,7 +57,7 @@ impl Level {
         ]
     }
 
-    /// Whether it is used as a bound from above: too little is unsafe then.
+    /// Whether the level serves as an upper bound, so that a value that is too small is unsafe.
     #[must_use]
     pub fn is_upper(self) -> bool {
         match self {
@@ -67,7 +67,8 @@ impl Level {
         }
     }
 
-    /// The share of packets that have at most this delay, where the level is a quantile.
+    /// Returns the share of packets that have at most this delay; `None` for the mean, which is not
+    /// a quantile.
     #[must_use]
     pub fn share(self) -> Option<f64> {
         match self {
@@ -80,7 +81,7 @@ impl Level {
     }
 }
 
-/// `minimum`, `median`, `mean`, `p99.9`, `maximum`.
+/// Formats the level as `minimum`, `median`, `mean`, `p99.9` or `maximum`.
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,7 +100,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// A text that is no level.
+/// The error for a text that names no level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no level: minimum, median, mean, maximum, or a percentile such as p99.9")]
 pub struct ParseLevelError {

@@ -1,14 +1,17 @@
-//! Measured device models: what a device's basic functions cost, and what that says about programs made of them.
+//! Measured device models: the cost of each basic function of a device, and the predictions that
+//! follow for whole programs.
 //!
-//! A device is measured with its baseline function alone and with each further function added to it (a
-//! [`Campaign`]). Differences to the baseline are what the functions cost (a [`Model`]); a device that does several of
-//! them is predicted by putting the costs together ([`Model::compose`]), and verified against what it was measured to
-//! take. The method is that of Helm et al., "Application of Network Calculus Models on Programmable Device Behavior"
-//! (ITC 33, 2021); equation numbers in this crate are the paper's.
+//! A [`Campaign`] measures a device with its baseline function alone, and then with each further
+//! function added to the baseline. The cost of a function is the difference to the baseline (a
+//! [`Model`]). For a device that performs several functions, [`Model::compose`] adds the costs, and
+//! [`verify`] compares the predictions with measured delays. The method is that of Helm et al.,
+//! "Application of Network Calculus Models on Programmable Device Behavior" (ITC 33, 2021);
+//! equation numbers in this crate are those of that paper.
 //!
-//! Where the paper takes a sample for the truth, this crate says how far it can: percentiles have intervals, a maximum
-//! says what share of packets may exceed it, the hypothesis behind adding differences is [tested](Shift), and each
-//! result says whether it is [deterministic, of some confidence, or empirical](compose::Guarantee).
+//! The paper treats its samples as the truth; this crate quantifies their uncertainty. Percentiles
+//! have confidence intervals. A maximum comes with the share of packets that may exceed it. The
+//! hypothesis that justifies adding differences is [tested](Shift). Each result states whether it
+//! is [deterministic, holds with some confidence, or is empirical](compose::Guarantee).
 
 pub mod campaign;
 pub mod compose;

@@ -1,12 +1,15 @@
-//! Measures a device: drives it through the functions of a [`Plan`], and keeps (packet, delay) pairs.
+//! Measures a device: runs it through the cells of a [`Plan`] and records (packet, delay) pairs.
 //!
-//! What can be decided without a clock is decided without one: which [cells](PlannedCell) there are, in which
-//! [order](schedule) they are visited, which [packets](Traffic) are sent and how they must come out, how what was sent and
-//! what came out [go together](Ledger), which rate is [offered next](RateSearch), whether the machine
-//! [drifted](drift). [`conduct`] puts these together over a [`Bench`]; [`measure`] gives it benches of this machine.
+//! Everything that can be decided without a clock is computed by pure code: the
+//! [cells](PlannedCell), the [order](schedule) of visits, the [packets](Traffic) that are sent and
+//! the form in which they must come out, the [matching](PacketTracker) of sent and received
+//! packets, the [next rate](RateSearch) to offer, and whether the machine [drifted](drift).
+//! [`conduct`] combines these parts over a [`Bench`]; [`measure`] runs it with benches on this
+//! machine.
 //!
-//! Delays are differences of stamps of one clock at the two edges of the device, and are kept as they are: nothing is
-//! subtracted, since what the clock shows without a device is part of every cell and falls out of differences.
+//! A delay is the difference of two timestamps of one clock, taken at the two edges of the device.
+//! Delays are stored unchanged: the error of the clock is part of every cell and cancels in
+//! differences.
 
 mod conduct;
 pub mod drift;
@@ -28,7 +31,7 @@ pub use conduct::{
 };
 pub use edge::{Job, MeasureError, Measured, clock_line, measure};
 pub use function::{ActionKind, MatchKind};
-pub use matching::{Ledger, Outcome};
+pub use matching::{Outcome, PacketTracker};
 pub use part::Part;
 pub use plan::{
     DeviceKind, Plan, PlanError, PlannedCell, ProgramPath, RateCells, RatePlan, Timestamps,

@@ -1,4 +1,4 @@
-//! A model: what each function of a device costs, at every level, under each setting that was measured.
+//! Models: the cost of each function of a device, at every level, under each measured setting.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,45 +9,45 @@ use crate::level::Level;
 use crate::profile::{Profile, Settings, Sorted, Tails};
 use crate::shift::Shift;
 
-/// What `model.json` calls its form.
+/// The value of `schema` in `model.json`.
 pub const SCHEMA: &str = "planimeter.device-model/1";
 
 /// A model of a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// [`SCHEMA`].
+    /// The schema identifier, [`SCHEMA`].
     pub schema: String,
-    /// The device.
+    /// The modelled device.
     pub device: Device,
-    /// Where its figures come from.
+    /// The origin of the figures.
     pub source: Source,
-    /// What delays were measured with.
+    /// The clock that timestamped packets.
     pub clock: Clock,
-    /// Confidence of each interval by itself.
+    /// The confidence of each single interval.
     pub confidence: f64,
-    /// Line rate in bit/s, R_max, if it is known.
+    /// The line rate R_max in bit/s; `None` if unknown.
     pub line_rate: Option<u64>,
-    /// Functions of the baseline: they cost nothing beyond it.
+    /// The functions of the baseline, which cost nothing beyond it.
     pub baseline: Vec<Function>,
-    /// What was measured, by setting.
+    /// The measurements, one entry per setting.
     pub settings: Vec<SettingModel>,
 }
 
-/// Where a model's figures come from.
+/// The origin of a model's figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Source {
-    /// A campaign.
+    /// A measured campaign.
     Campaign {
-        /// When it began, RFC 3339.
+        /// The start time of the campaign, in RFC 3339.
         created: String,
     },
-    /// A publication: values that were read from its text, without samples behind them.
+    /// A publication: values read from its text, without samples.
     Published {
-        /// Which one.
+        /// The citation of the publication.
         citation: String,
-        /// How values were read, and how exactly.
+        /// The method by which the values were read, and its precision.
         remark: String,
     },
 }
@@ -58,78 +58,78 @@ pub enum Source {
 pub struct SettingModel {
     /// The setting.
     pub setting: Setting,
-    /// f0: M_0.
+    /// The baseline f0, with its delays M_0.
     pub f0: Measurement,
-    /// f_1, f_2, ...: M_1, M_2, ...
+    /// The functions f_1, f_2, ..., with their delays M_1, M_2, ...
     pub functions: Vec<FunctionModel>,
 }
 
-/// A function: what was measured with it added to the baseline.
+/// A function, and the measurement of the baseline with this function added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionModel {
     /// The function.
     pub function: Function,
-    /// Of the baseline with it.
+    /// The measurement of the cell that has only this function.
     pub measurement: Measurement,
-    /// Whether its cost is the same for every packet; `None` without samples.
+    /// The test of whether the cost is constant; `None` without samples.
     pub shift: Option<Shift>,
 }
 
-/// What was measured of one cell.
+/// The measurement of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// Delays.
+    /// The summary of the delays.
     pub profile: Profile,
-    /// R_min in bit/s, if rates were tried.
+    /// The loss-free rate R_min in bit/s; `None` if no rates were tried.
     pub loss_free_rate: Option<u64>,
 }
 
-/// A cost (equation 7).
+/// The cost of a function at one level (equation 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delta {
-    /// At which level.
+    /// The level.
     pub level: Level,
-    /// T_i - T_0.
+    /// The cost T_i - T_0.
     pub value: Picoseconds,
-    /// The least that both intervals admit.
+    /// The least cost that both intervals admit.
     pub low: Option<Picoseconds>,
-    /// The most that both intervals admit.
+    /// The largest cost that both intervals admit.
     pub high: Option<Picoseconds>,
 }
 
-/// Why a campaign makes no model.
+/// The reason why a campaign does not yield a model, or a model is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// There is nothing to compare functions with.
+    /// The baseline of a setting has no delays, so there is nothing to compare functions with.
     #[error("the baseline ({setting}) has no delays; measure it, or go on with the campaign")]
     NoBaseline {
-        /// Of which setting.
+        /// The setting of the baseline.
         setting: String,
     },
-    /// Another form.
+    /// The schema is not the one that this version reads.
     #[error("schema is '{found}'; this version reads '{SCHEMA}'")]
     Schema {
-        /// What it says.
+        /// The schema that the file names.
         found: String,
     },
-    /// No level was measured.
+    /// A profile lacks a level of the model.
     #[error("{what} has no delay at level {level}; derive the model again with that level")]
     NoLevel {
-        /// Baseline or function.
+        /// The baseline or function that lacks the level.
         what: String,
-        /// The level.
+        /// The missing level.
         level: Level,
     },
 }
 
 impl Model {
-    /// Derives a model from the cells with at most one function (the paper's training set).
+    /// Derives a model from the cells with at most one function (the training set of the paper).
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns a [`ModelError`] if a baseline has no delays.
     pub fn derive(campaign: &Campaign, settings: &Settings) -> Result<Self, ModelError> {
         let description = &campaign.description;
         let mut models: Vec<SettingModel> = Vec::new();
@@ -169,7 +169,7 @@ impl Model {
     /// Checks a model that was read from a file.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns a [`ModelError`] if the schema is unknown or a profile lacks a level.
     pub fn check(&self) -> Result<(), ModelError> {
         if self.schema != SCHEMA {
             return Err(ModelError::Schema { found: self.schema.clone() });
@@ -189,7 +189,7 @@ impl Model {
         Ok(())
     }
 
-    /// The levels that it has.
+    /// Returns the levels of the model.
     #[must_use]
     pub fn levels(&self) -> Vec<Level> {
         let first = self.settings.first();
@@ -209,20 +209,20 @@ impl Measurement {
     fn of(campaign: &Campaign, id: CellId, sorted: &Sorted, settings: &Settings) -> Self {
         let blocks = u32::try_from(campaign.blocks_of(id).count()).unwrap_or(u32::MAX);
         Self {
-            profile: sorted.profile(settings, blocks, campaign.counts(id), Tails::Kept),
+            profile: sorted.profile(settings, blocks, campaign.counts(id), Tails::Included),
             loss_free_rate: campaign.loss_free_rate(id),
         }
     }
 }
 
 impl SettingModel {
-    /// A function of this setting.
+    /// Returns the function with this name under this setting.
     #[must_use]
     pub fn function(&self, name: &FunctionName) -> Option<&FunctionModel> {
         self.functions.iter().find(|function| function.function.name == *name)
     }
 
-    /// What a function costs at each level (equation 7). It may be negative.
+    /// Returns the cost of a function at each level (equation 7). A cost may be negative.
     #[must_use]
     pub fn deltas(&self, function: &FunctionModel) -> Vec<Delta> {
         let minus = |a: Option<Picoseconds>, b: Option<Picoseconds>| {

@@ -1,9 +1,11 @@
-//! What a cell's delays say: levels with their confidence, and the tail.
+//! Profiles: summaries of the delays of a cell, as levels with confidence intervals and as tails.
 //!
-//! Percentiles have the interval between two order statistics, which holds for any distribution, and which is widened by
-//! the clock's tick on both sides: a reading of d ticks may be anything between d - 1 and d + 1. Packets of one block
-//! resemble each other more than those of two, so intervals count *effective* samples: as many independent ones as would
-//! let the blocks differ as much as they do (the design effect of a cluster sample; Kish, Survey Sampling, 1965).
+//! The interval of a percentile lies between two order statistics, so it holds for any
+//! distribution. It is widened by the tick of the clock on both sides, because a reading of d ticks
+//! may be any delay between d - 1 and d + 1. Packets of one block resemble each other more than
+//! packets of different blocks. Intervals therefore use the number of *effective* samples: the
+//! number of independent samples that would let the blocks differ as much as they do (the design
+//! effect of a cluster sample; Kish, Survey Sampling, 1965).
 
 use serde::{Deserialize, Serialize};
 use statistics::{Confidence, Ordered, Ranks, standard_deviation, student_t};
@@ -11,62 +13,64 @@ use statistics::{Confidence, Ordered, Ranks, standard_deviation, student_t};
 use crate::campaign::{Campaign, CellId, Counts, Picoseconds};
 use crate::level::Level;
 
-/// The delays of a cell, summed up.
+/// A summary of the delays of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Packets whose delay is known; none for figures that were published without them.
+    /// The number of packets with a known delay; 0 for published figures without samples.
     pub samples: u64,
-    /// Independent packets that would say as much.
+    /// The number of independent packets that would be equally informative.
     pub effective_samples: u64,
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u32,
-    /// What was sent and received.
+    /// The packet counts of the cell.
     pub counts: Counts,
-    /// Levels, as asked for.
+    /// The estimates of the requested levels.
     pub levels: Vec<Estimate>,
-    /// Delays that few packets exceed, from few to fewest.
+    /// The upper tail: delays that at most a share of packets exceeds, from large shares to small.
     pub tail: Vec<TailPoint>,
-    /// Delays that few packets are below, from few to fewest.
+    /// The lower tail: delays that at most a share of packets is below, from large shares to small.
     pub head: Vec<TailPoint>,
-    /// Share of packets that may exceed the largest delay seen, at the model's confidence.
+    /// The share of packets that may exceed the largest observed delay, at the confidence of the
+    /// model.
     pub beyond_maximum: Option<f64>,
 }
 
-/// The delay of a level.
+/// The estimated delay of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
-    /// The level.
+    /// The estimated level.
     pub level: Level,
-    /// Its delay in this sample.
+    /// The delay of the level in the sample.
     pub value: Picoseconds,
-    /// Lower end of its confidence interval, quantisation included; `None` where there is none: below a minimum, or with
-    /// too few samples.
+    /// The lower end of the confidence interval, quantisation included. `None` for a minimum, and
+    /// if there are too few samples.
     pub low: Option<Picoseconds>,
-    /// Upper end, likewise. A maximum has none: a longer delay may come.
+    /// The upper end of the confidence interval, quantisation included. `None` for a maximum,
+    /// because a longer delay may come, and if there are too few samples.
     pub high: Option<Picoseconds>,
 }
 
-/// A delay that few packets exceed, or are below.
+/// A point of a tail: a delay and the share of packets beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TailPoint {
-    /// Share of packets that are beyond it, at most.
+    /// The largest share of packets beyond the delay.
     pub beyond: f64,
     /// The delay: the outer end of the interval of this percentile, quantisation included.
     pub delay: Picoseconds,
 }
 
-/// How delays are summed up.
+/// The settings by which delays are summarised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Which levels.
+    /// The levels to estimate.
     pub levels: Vec<Level>,
-    /// Confidence of each interval.
+    /// The confidence of each interval.
     pub confidence: Confidence,
-    /// By how much a function's cost may vary over the distribution, as a share of the baseline's median, and still count
-    /// as a constant.
+    /// The largest variation of a function's cost over the distribution, as a share of the
+    /// baseline's median, at which the cost still counts as constant.
     pub tolerance: f64,
 }
 
@@ -76,10 +80,11 @@ impl Default for Settings {
     }
 }
 
-/// Ten days in picoseconds: differences and sums of a few delays do not overflow. What is longer was no delay.
+/// Ten days in picoseconds. Delays are clamped to this range, so that differences and sums of a few
+/// delays do not overflow.
 const LONGEST: i64 = 864_000_000_000_000_000;
 
-/// The delays of a cell in order, with how many independent ones they are worth.
+/// The sorted delays of a cell, and the number of effective samples among them.
 #[derive(Debug, Clone)]
 pub(crate) struct Sorted {
     pub(crate) delays: Ordered<i64>,
@@ -89,7 +94,7 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
-    /// `None` for a cell without delays.
+    /// Returns `None` for a cell without delays.
     pub(crate) fn of(campaign: &Campaign, cell: CellId) -> Option<Self> {
         let blocks: Vec<Vec<i64>> = campaign
             .blocks_of(cell)
@@ -111,7 +116,7 @@ impl Sorted {
         Some(Self { delays, effective, tick: tick.0, block_means })
     }
 
-    /// The delay at a share, 0 the least and 1 the largest.
+    /// Returns the delay at a share: the least delay at 0, the largest at 1.
     pub(crate) fn at(&self, share: f64) -> i64 {
         self.delays.at(share).unwrap_or_default()
     }
@@ -144,7 +149,7 @@ impl Sorted {
         }
     }
 
-    /// The interval of a percentile, with the clock's tick.
+    /// Returns the interval of a percentile, widened by the tick of the clock.
     fn interval(&self, share: f64, confidence: Confidence) -> [Option<i64>; 2] {
         let ranks = Ranks::of(self.effective, share, confidence);
         let of_rank = |rank: u64| self.at(rank as f64 / self.effective as f64);
@@ -154,7 +159,8 @@ impl Sorted {
         ]
     }
 
-    /// From the means of blocks, which are independent of each other; with one block from its samples.
+    /// Returns half the width of the interval of the mean. The means of the blocks are independent
+    /// samples of it; a single block is judged by its own samples.
     fn half_width_of_mean(&self, confidence: Confidence) -> Option<f64> {
         let numbers: Vec<f64>;
         let values = if self.block_means.len() > 1 {
@@ -175,8 +181,8 @@ impl Sorted {
         tails: Tails,
     ) -> Profile {
         let tail = |at: &dyn Fn(f64) -> Option<i64>| match tails {
-            Tails::Kept => points(at),
-            Tails::Left => Vec::new(),
+            Tails::Included => points(at),
+            Tails::Omitted => Vec::new(),
         };
         let risk = 1.0 - settings.confidence.level();
         Profile {
@@ -191,33 +197,35 @@ impl Sorted {
                 .collect(),
             tail: tail(&|share| self.interval(1.0 - share, settings.confidence)[1]),
             head: tail(&|share| self.interval(share, settings.confidence)[0]),
-            // The largest of n is below the percentile q with probability q^n.
+            // The largest of n samples lies below the percentile q with probability q^n.
             beyond_maximum: Some(1.0 - risk.powf(1.0 / self.effective as f64)),
         }
     }
 }
 
-/// Whether the tails of a distribution are summed up too.
+/// Whether a profile includes the tails of the distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tails {
-    Kept,
-    Left,
+    Included,
+    Omitted,
 }
 
-/// Ten points per decade, as far as the samples reach.
+/// Returns ten points per decade, as far as the samples reach.
 fn points(at: &dyn Fn(f64) -> Option<i64>) -> Vec<TailPoint> {
     let beyond = (3..=80).map(|step| 10f64.powf(-f64::from(step) / 10.0));
     beyond.map_while(|beyond| Some(TailPoint { beyond, delay: Picoseconds(at(beyond)?) })).collect()
 }
 
-/// By how much more the share of packets above the median varies between blocks than it would if packets were independent.
-/// One where that cannot be told.
+/// Returns the design effect: the variance, between blocks, of the share of packets above the
+/// median, divided by the variance that independent packets would have. Returns 1 if the effect is
+/// unknown or smaller.
 fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
     let filled: Vec<&Vec<i64>> = blocks.iter().filter(|block| !block.is_empty()).collect();
     if filled.len() < 3 {
         return 1.0;
     }
-    // Ties with the median count half, so that a coarse clock does not look like a difference.
+    // A tie with the median counts half, so that a coarse clock does not look like a difference
+    // between blocks.
     let above = |block: &Vec<i64>| {
         let score = |delay: &i64| match delay.cmp(&median) {
             std::cmp::Ordering::Less => 0.0,
@@ -233,7 +241,7 @@ fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
         filled.iter().flat_map(|block| block.iter()).filter(|delay| **delay == median).count()
             as f64
             / n;
-    // Variance of one packet's score, with a quarter less for each tie.
+    // The variance of the score of one packet; ties reduce it by a quarter of their share.
     let single = share * (1.0 - share) - equal / 4.0;
     if single <= 0.0 {
         return 1.0;
@@ -249,19 +257,21 @@ fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
 }
 
 impl Profile {
-    /// The estimate of a level, if it was asked for.
+    /// Returns the estimate of a level, if it was requested.
     #[must_use]
     pub fn level(&self, level: Level) -> Option<&Estimate> {
         self.levels.iter().find(|estimate| estimate.level == level)
     }
 
-    /// A delay that at most this share of packets exceeds, at the model's confidence; `None` with too few samples.
+    /// Returns a delay that at most this share of packets exceeds, at the confidence of the model;
+    /// `None` if there are too few samples.
     #[must_use]
     pub fn delay_beyond(&self, share: f64) -> Option<Picoseconds> {
         self.tail.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)
     }
 
-    /// A delay that at most this share of packets is below, likewise.
+    /// Returns a delay that at most this share of packets is below, at the confidence of the model;
+    /// `None` if there are too few samples.
     #[must_use]
     pub fn delay_below(&self, share: f64) -> Option<Picoseconds> {
         self.head.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)

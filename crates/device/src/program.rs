@@ -1,26 +1,29 @@
-//! A P4 program in basic functions: its execution paths, taken apart.
+//! Splits a P4 program into basic functions, path by path, and predicts each path with a model.
 //!
-//! A path is what one packet may meet: states of the parser, a hit or a miss and an action of each table, sides of each
-//! condition, headers that the deparser emits. It is taken apart into *parts*:
+//! A path is the sequence of things that happen to one packet: parser states, a hit or a miss and
+//! an action for each table, one side of each condition, and the headers that the deparser emits. A
+//! path is split into *parts*:
 //!
 //! | part | stands for |
 //! | --- | --- |
-//! | `extract 112` | a header of so many bits, taken from the packet |
-//! | `select 16` | a transition that looks at so many bits |
-//! | `lookahead 8`, `advance`, `verify` | what else a parser does |
-//! | `table exact 32, lpm 16` | a table each time it is applied, by kind and width of its keys |
+//! | `extract 112` | a header of 112 bits, extracted from the packet |
+//! | `select 16` | a transition that selects on 16 bits |
+//! | `lookahead 8`, `advance`, `verify` | other parser statements |
+//! | `table exact 32, lpm 16` | one application of a table, by kind and width of its keys |
 //! | `branch` | a condition |
-//! | `assign 48` | a value of so many bits that is written |
-//! | `compute subtract 8` | arithmetic on values of so many bits |
-//! | `set valid`, `set invalid`, `push`, `pop` | what is done to headers |
-//! | `extern hash` | a call of the architecture |
-//! | `emit 112` | a header of so many bits that is put out |
+//! | `assign 48` | an assignment of a value of 48 bits |
+//! | `compute subtract 8` | arithmetic on values of 8 bits |
+//! | `set valid`, `set invalid`, `push`, `pop` | changes of header validity and header stacks |
+//! | `extern hash` | a call of an extern of the architecture |
+//! | `emit 112` | a header of 112 bits that the deparser emits |
 //!
-//! A model whose functions say what they [consist of](crate::campaign::Function::consists_of) covers parts with them, the
-//! largest function first; the baseline's parts are free. What remains has no measurement and is listed.
+//! A model whose functions declare what they [consist of](crate::campaign::Function::consists_of)
+//! covers these parts with its functions, the largest function first; the parts of the baseline are
+//! free. Parts that remain have no measurement and are listed.
 //!
-//! Conditions on the validity of a header decide themselves where the parser did, if the program has one header of that
-//! type; other conditions go both ways. There may be paths that no packet takes, so the worst is never too good.
+//! A condition on the validity of a header is decided by the parser's path if the program has only
+//! one header of that type. Every other condition is followed both ways. The list may therefore
+//! contain paths that no packet takes, so the worst path is never underestimated.
 
 mod walk;
 mod ways;
@@ -34,100 +37,105 @@ use crate::campaign::FunctionName;
 use crate::compose::{ComposeError, Composition};
 use crate::model::{Model, SettingModel};
 
-/// What a packet meets, by part: how often.
+/// The number of occurrences of each part on a path.
 pub type Parts = BTreeMap<String, u32>;
 
-/// A way through a program.
+/// A path through a program; it stands for all paths with equal parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// What decided it: states, tables with the action that ran, conditions. One of those with the same parts.
+    /// The decisions of one of the paths: states, tables with the action that ran, conditions.
     pub decisions: Vec<String>,
-    /// What it takes.
+    /// The parts of the path.
     pub parts: Parts,
-    /// Ways with the same parts.
+    /// The number of paths with these parts.
     pub ways: u64,
 }
 
-/// Why a program has no list of paths.
+/// The reason why the paths of a program cannot be listed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// There are too many.
+    /// The program has too many different paths.
     #[error(
         "the program has more than {most} paths that differ, in {place}; predict parts of it, or a program with fewer tables"
     )]
     TooMany {
-        /// How many were looked at.
+        /// The number of paths after which the walk stopped.
         most: usize,
-        /// Where they became too many.
+        /// The place in the program where the limit was exceeded.
         place: String,
     },
-    /// There is none: every parser loops for ever.
+    /// The program has no complete path, because every parser loops forever.
     #[error("no packet comes to the end of the program: its parsers loop for ever")]
     None,
 }
 
-/// What can be said of all ways through a program where a list of them is too long.
+/// Statistics of all paths through a program whose list would be too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// How many there are.
+    /// The number of paths.
     pub ways: BigUint,
-    /// The one with most parts.
+    /// The path with the most parts.
     pub longest: Path,
-    /// Every decision in the order of the program, and how many ways pass it.
+    /// Every decision in program order, and the number of paths through it.
     pub passes: Vec<Passes>,
-    /// Whether conditions on the validity of headers were decided where they can be. Else they go both ways, and all headers
-    /// are put out: there are less ways, and the longest is shorter.
+    /// Whether conditions on header validity were decided by the parser's path. If not, both sides
+    /// were followed and all headers emitted, so `ways` and the length of `longest` are upper
+    /// limits.
     pub follows_validity: bool,
-    /// How many times a way, or several that are equal, was moved on by a statement: the work that this took.
+    /// The work of the walk: how often a statement advanced a path, or a group of equal paths.
     pub steps: u64,
 }
 
-/// A decision, and how many ways pass it; one that passes it twice counts twice.
+/// A decision and the number of paths through it. A path that takes the decision twice counts
+/// twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passes {
-    /// A state, a table with the action that ran, or a side of a condition.
+    /// A parser state, a table with the action that ran, or a side of a condition.
     pub decision: String,
-    /// How many ways.
+    /// The number of paths.
     pub ways: BigUint,
 }
 
-/// A path and what a model says to it.
+/// A path and its prediction by a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathPrediction {
-    /// The path.
+    /// The predicted path.
     pub path: Path,
-    /// Functions of the model that cover parts of it.
+    /// The functions of the model that cover parts of the path.
     pub functions: Vec<FunctionName>,
-    /// Parts that no function covers.
+    /// The parts that no function covers.
     pub unmeasured: Parts,
-    /// Parts that functions stand for and the path has not: what they cost is counted all the same.
+    /// The parts that the chosen functions include but the path does not; their cost is part of the
+    /// prediction.
     pub beyond: Parts,
-    /// Delays of what is covered: of the whole path if nothing is unmeasured.
+    /// The delays of the covered parts. They are the delays of the whole path if `unmeasured` is
+    /// empty.
     pub composition: Composition,
 }
 
-/// The paths of a program, those with the same parts as one.
+/// Returns the paths of a program. Paths with equal parts are merged into one.
 ///
 /// # Errors
-/// See [`PathError`].
+/// Returns a [`PathError`] if there are too many paths, or none.
 pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
     walk::program(program)
 }
 
-/// What can be said of all paths of a program, however many there are: nothing is listed.
+/// Returns statistics of all paths of a program, however many there are.
 ///
 /// # Errors
-/// See [`PathError`].
+/// Returns a [`PathError`] if no packet reaches the end of the program, or if too many states
+/// differ.
 pub fn overview(program: &Program) -> Result<Overview, PathError> {
     walk::overview(program)
 }
 
 impl Model {
-    /// Predicts every path of a program, the slowest at the last level first.
+    /// Predicts every path of a program. The path that is slowest at the last level comes first.
     ///
     /// # Errors
-    /// [`ComposeError`] if the model contradicts itself.
+    /// Returns [`ComposeError`] if the model contradicts itself.
     pub fn predict_paths(
         &self,
         under: &SettingModel,
@@ -156,8 +164,10 @@ impl Model {
         Ok(predictions)
     }
 
-    /// Covers parts with functions: those of which the path has all parts first, the largest of them before others; then
-    /// those that stand for more, the fewest parts beyond the path's. Says what is left, and what is too much.
+    /// Covers parts with functions and returns the functions, the parts that are left, and the
+    /// parts that the functions have in excess. Functions of which the path has all parts come
+    /// first, larger ones before smaller ones. Then follow functions with excess parts, those with
+    /// the fewest first.
     fn cover(&self, under: &SettingModel, parts: &Parts) -> (Vec<FunctionName>, Parts, Parts) {
         let mut left = parts.clone();
         for part in self.baseline.iter().flat_map(|function| &function.consists_of) {
@@ -200,7 +210,7 @@ impl Model {
     }
 }
 
-/// What of `parts` is not there.
+/// Returns the members of `parts` that `left` lacks.
 fn missing(left: &Parts, parts: &Parts) -> Parts {
     let lacks = parts.iter().map(|(part, count)| {
         (part.clone(), count.saturating_sub(left.get(part).copied().unwrap_or(0)))
@@ -208,7 +218,7 @@ fn missing(left: &Parts, parts: &Parts) -> Parts {
     lacks.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Takes parts away if all of them are there.
+/// Removes `parts` from `left` if all of them are there; returns whether they were.
 fn take(left: &mut Parts, parts: &Parts) -> bool {
     let there = !parts.is_empty()
         && parts.iter().all(|(part, count)| left.get(part).is_some_and(|has| has >= count));

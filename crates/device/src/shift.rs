@@ -1,49 +1,53 @@
-//! Does a function cost the same for every packet? The test behind adding differences of levels.
+//! The test of whether a function costs the same for every packet, which justifies adding
+//! differences of levels.
 //!
-//! Adding T_i - T_0 to another level (equations 7, 9, 10) assumes that M_i is M_0 shifted by a constant. The shift at
-//! share p is the difference of the two percentiles, and all of them together have a simultaneous confidence band: the
-//! distribution functions are within sqrt(ln(2/a) / 2n) of those of the samples (Dvoretzky, Kiefer, Wolfowitz, with
-//! Massart's constant; the band of differences is Doksum's, 1974). A constant that fits into the band everywhere is not
-//! refuted. Where none does, half of what is missing is by how much the cost varies at least.
+//! Adding T_i - T_0 to another level (equations 7, 9, 10) assumes that the distribution M_i is M_0
+//! shifted by a constant. The shift at share p is the difference of the two percentiles. All shifts
+//! together have a simultaneous confidence band, because each true distribution function lies
+//! within sqrt(ln(2/a) / 2n) of that of its sample (Dvoretzky, Kiefer and Wolfowitz, with Massart's
+//! constant; Doksum's band of differences, 1974). A constant that lies within the band at every
+//! share is not refuted. If no constant does, the cost varies by at least half of the gap between
+//! the highest lower limit and the lowest upper limit.
 
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::Picoseconds;
 use crate::profile::{Settings, Sorted};
 
-/// The shift between two distributions, and whether it may be constant.
+/// The shift between two distributions, and the verdict on whether it is constant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
-    /// At the median.
+    /// The shift at the median.
     pub median: Picoseconds,
-    /// The least from the 5th to the 95th percentile.
+    /// The least shift between the 5th and the 95th percentile.
     pub least: Picoseconds,
-    /// The largest from the 5th to the 95th percentile.
+    /// The largest shift between the 5th and the 95th percentile.
     pub largest: Picoseconds,
-    /// By how much it varies around a constant at least, for the sample to be what it is; zero where a constant fits.
+    /// The least variation around a constant that is consistent with the samples; zero if a
+    /// constant fits.
     pub deviation: Picoseconds,
-    /// What counts as a constant all the same.
+    /// The largest variation at which the cost still counts as constant.
     pub tolerated: Picoseconds,
-    /// Half the height of the band: a variation below it cannot be seen.
+    /// Half the height of the confidence band: the test cannot see a smaller variation.
     pub resolution: Picoseconds,
-    /// What follows.
+    /// The verdict of the test.
     pub verdict: Verdict,
 }
 
-/// Whether deltas may be added.
+/// Whether cost differences may be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// A constant fits.
+    /// A constant cost fits the samples.
     Constant,
-    /// None fits, but one that varies by no more than is tolerated.
+    /// No constant fits, but the variation is within the tolerance.
     Tolerated,
-    /// The cost depends on the packet: differences of levels say nothing about other cells.
+    /// The cost depends on the packet, so differences of levels say nothing about other cells.
     Refused,
 }
 
-/// Shares at which percentiles are compared.
+/// The number of intervals between the shares at which percentiles are compared.
 const POINTS: u32 = 400;
 
 impl Shift {
@@ -52,7 +56,7 @@ impl Shift {
         let risk = (1.0 - settings.confidence.level()) / 2.0;
         let margin = |sample: &Sorted| ((2.0 / risk).ln() / (2.0 * sample.effective as f64)).sqrt();
         let (of_baseline, of_measured) = (margin(baseline), margin(measured));
-        // A difference of two readings may be wrong by two ticks, whoever took them.
+        // A difference of two readings may be wrong by two ticks, whichever clock took them.
         let quantisation = 2 * baseline.tick.max(measured.tick);
         let (mut floor, mut ceiling) = (i64::MIN, i64::MAX);
         let (mut least, mut largest) = (i64::MAX, i64::MIN);

@@ -1,26 +1,29 @@
-//! Service curves straight from what went in and what came out: the convolution D ≥ A ⊗ β inverted for one trace.
+//! Service curves from a trace of arrivals and departures: the smallest latency for which D ≥ A ⊗ β
+//! holds.
 //!
-//! A FIFO node serves packets of lengths l_n that arrive at a_n and are gone at d_n with the rate-latency curve
-//! β(t) = R (t - T)⁺, behind a packetizer, exactly if d_n ≤ f_n + T for all n, with f_n = max(a_n, f_(n-1)) + l_n / R and
-//! f_0 = -∞ (guaranteed-rate node; Le Boudec and Thiran, Network Calculus, theorem 2.1.3). So the least T for a rate is
-//! max (d_n - f_n), and the largest T of which R (t - T)⁺ is a maximum service curve of the trace is min (d_n - f_n): packets
-//! that wait for each other are not counted twice, as they are where T is the largest delay. For one packet at a time it
-//! is T = D_max - L / R.
+//! A FIFO node serves packets of lengths l_n that arrive at a_n and depart at d_n. It offers the
+//! rate-latency curve β(t) = R (t - T)⁺, followed by a packetizer, exactly if d_n ≤ f_n + T for all
+//! n, with f_n = max(a_n, f_(n-1)) + l_n / R and f_0 = -∞ (guaranteed-rate node; Le Boudec and
+//! Thiran, Network Calculus, theorem 2.1.3). The least T for a rate is therefore max (d_n - f_n).
+//! The largest T for which R (t - T)⁺ is a maximum service curve of the trace is min (d_n - f_n).
+//! This method does not count queueing delay twice, unlike a T that is the largest delay. For one
+//! packet at a time, T = D_max - L / R.
 //!
-//! A trace says what was, not what will be: curves from it are empirical.
+//! A trace describes the past only, so its curves are empirical.
 
 use crate::campaign::{Picoseconds, Sample};
 
-/// A packet before a device.
+/// A packet seen before a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
-    /// Nanoseconds since any fixed time.
+    /// The timestamp in nanoseconds since any fixed time.
     pub timestamp: u64,
-    /// Its length on the wire with frame check sequence, without preamble and gap.
+    /// The length on the wire in bytes, with frame check sequence, without preamble and inter-frame
+    /// gap.
     pub bytes: u32,
 }
 
-/// Packets in the order in which they arrived, those that came out.
+/// The packets that came out of a device, in order of arrival at its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     packets: Vec<Passed>,
@@ -28,38 +31,38 @@ pub struct Trace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Passed {
-    /// Picoseconds since the first packet.
+    /// The arrival time in picoseconds since the first packet.
     arrived: i128,
     delay: i128,
     bits: i128,
 }
 
-/// Bits per second, at least one.
+/// A rate in bits per second, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
-/// The curves of a trace at a rate.
+/// The curves of a trace at one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtRate {
-    /// R, in bit/s.
+    /// The rate R.
     pub rate: Rate,
-    /// The least T with which R (t - T)⁺ is a minimum service curve, not below zero, rounded up.
+    /// The least T for which R (t - T)⁺ is a minimum service curve, at least zero, rounded up.
     pub latency: Picoseconds,
-    /// The largest T with which R (t - T)⁺ is a maximum service curve, rounded down; `None` where the device served faster
-    /// than this rate, so that no T does.
+    /// The largest T for which R (t - T)⁺ is a maximum service curve, rounded down; `None` if the
+    /// device was faster than this rate, so that no such T exists.
     pub least_latency: Option<Picoseconds>,
-    /// The least b with which b + R t is an arrival curve of what came in, in bits, rounded up.
+    /// The least b for which b + R t is an arrival curve of the input, in bits, rounded up.
     pub burst: u64,
 }
 
 impl Rate {
-    /// `None` for zero.
+    /// Returns `None` for zero.
     #[must_use]
     pub fn new(bits_per_second: u64) -> Option<Self> {
         (bits_per_second > 0).then_some(Self(bits_per_second))
     }
 
-    /// In bit/s.
+    /// Returns the rate in bit/s.
     #[must_use]
     pub fn bits_per_second(self) -> u64 {
         self.0
@@ -67,7 +70,7 @@ impl Rate {
 }
 
 impl AtRate {
-    /// No packet of the trace took longer: b / R + T.
+    /// Returns the delay bound b / R + T, which no packet of the trace exceeds.
     #[must_use]
     pub fn delay_bound(&self) -> Picoseconds {
         let queued = ceiling(i128::from(self.burst) * SECOND, i128::from(self.rate.0));
@@ -75,11 +78,12 @@ impl AtRate {
     }
 }
 
-/// In picoseconds.
+/// One second in picoseconds.
 const SECOND: i128 = 1_000_000_000_000;
 
 impl Trace {
-    /// Of packets before a device and the delays of those that passed it, numbered by their places; `None` if none did.
+    /// Creates a trace from the packets before a device and the delays of those that came out. A
+    /// sample names its packet by its index in `before`. Returns `None` if no packet came out.
     #[must_use]
     pub fn new(before: &[Arrived], passed: &[Sample]) -> Option<Self> {
         let mut passed: Vec<&Sample> = passed.iter().collect();
@@ -94,30 +98,31 @@ impl Trace {
             })
         };
         let mut packets: Vec<Passed> = passed.iter().filter_map(packet).collect();
-        // Where a clock was set back, places are not times.
+        // If a clock was set back, the order of the packets is not the order of their times.
         packets.sort_by_key(|packet| packet.arrived);
         (!packets.is_empty()).then_some(Self { packets })
     }
 
-    /// Packets.
+    /// Returns the number of packets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Never: a trace has packets.
+    /// Returns false, since a trace has at least one packet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// The longest delay.
+    /// Returns the longest delay.
     #[must_use]
     pub fn longest(&self) -> Picoseconds {
         narrow(self.packets.iter().map(|packet| packet.delay).max().unwrap_or_default())
     }
 
-    /// What came in on the average, in bit/s, from the first packet to the last; `None` where they came at once.
+    /// Returns the mean input rate from the first packet to the last; `None` if all packets came at
+    /// once.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {
         let [first, .., last] = &self.packets[..] else { return None };
@@ -126,11 +131,11 @@ impl Trace {
         Rate::new(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// The curves at a rate.
+    /// Computes the curves at a rate.
     #[must_use]
     pub fn at(&self, rate: Rate) -> AtRate {
         let r = i128::from(rate.0);
-        // Times are multiplied by the rate, so that everything is whole.
+        // Times are multiplied by the rate, so that all values are integers.
         let mut finish: Option<i128> = None;
         let mut late: Option<(i128, i128)> = None;
         // b = max over m ≤ n of (l_m + ... + l_n) - R (a_n - a_m).
@@ -156,7 +161,7 @@ impl Trace {
     }
 }
 
-/// For what is not negative.
+/// Divides two integers and rounds up; the dividend must not be negative.
 fn ceiling(dividend: i128, divisor: i128) -> i128 {
     (dividend + divisor - 1).div_euclid(divisor)
 }

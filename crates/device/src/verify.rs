@@ -1,10 +1,11 @@
-//! Verification: what a model predicts against what the device was measured to take.
+//! Verification: compares the predictions of a model with the measured delays.
 //!
-//! The model is derived from cells with at most one function (training: the first row and the first column of the
-//! table); the cells with several are what it is held against (testing). Beside the paper's absolute relative error
-//! (equation 8) stand figures that it cannot replace: signed errors, since a delay that is predicted too short breaks a
-//! promise; the share of packets beyond a bound; the skill against a model that knows no functions; and whether
-//! repetitions differ by less than functions do.
+//! The model is derived from the cells with at most one function (the training set: the first row
+//! and the first column of the table) and tested against the cells with several functions. The
+//! paper's absolute relative error (equation 8) is complemented by four figures. The signed error
+//! shows delays that were predicted too short, which break a promise. The share of packets beyond a
+//! bound shows violations. The skill compares the model with one that ignores functions. The noise
+//! shows whether repetitions differ by less than functions do.
 
 mod drift;
 mod noise;
@@ -20,122 +21,129 @@ use crate::profile::{Estimate, Profile, Settings, Sorted, Tails};
 pub use drift::Drift;
 pub use noise::Noise;
 
-/// What came out, under one setting.
+/// The result of a verification under one setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verification {
     /// The setting.
     pub setting: Setting,
-    /// Cells: those that the model was derived from, and those that it predicts.
+    /// All cells with delays, both training and test cells.
     pub cells: Vec<VerifiedCell>,
-    /// Figures, level by level.
+    /// The errors and other figures, one entry per level.
     pub levels: Vec<VerifiedLevel>,
-    /// Whether the device was the same all the time; `None` with too few blocks.
+    /// The change of the device during the campaign; `None` if there are too few blocks.
     pub drift: Option<Drift>,
-    /// Which measurement would help most next.
+    /// The measurement that would improve the predictions most.
     pub next: Option<Suggestion>,
 }
 
-/// A cell and what was predicted for it.
+/// A cell with its measurement and its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedCell {
-    /// The cell.
+    /// The id of the cell.
     pub cell: CellId,
-    /// Its functions.
+    /// The functions of the cell.
     pub functions: Vec<FunctionName>,
-    /// Whether the model was derived from it.
+    /// Whether the model was derived from this cell.
     pub training: bool,
-    /// What was measured.
+    /// The measured delays.
     pub profile: Profile,
-    /// What was predicted.
+    /// The predicted delays.
     pub prediction: Composition,
-    /// Errors in the order of the model's levels.
+    /// The errors, in the order of the model's levels.
     pub errors: Vec<CellError>,
 }
 
-/// A predicted and a measured delay.
+/// A predicted and a measured delay at one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellError {
     /// The level.
     pub level: Level,
-    /// Predicted (equation 9).
+    /// The predicted delay (equation 9).
     pub predicted: Picoseconds,
-    /// Measured.
+    /// The measured delay.
     pub measured: Estimate,
-    /// (predicted - measured) / measured: below zero where the prediction is too short.
+    /// The relative error (predicted - measured) / measured; negative if the prediction is too
+    /// short.
     pub relative: f64,
-    /// Whether the intervals of prediction and measurement have nothing in common; `None` where one has no end.
+    /// Whether the intervals of prediction and measurement are disjoint; `None` if an end is
+    /// unknown.
     pub refuted: Option<bool>,
-    /// Packets of the cell that took longer than the bound, for levels that bound from above.
+    /// The number of packets that took longer than the bound, for levels that bound from above.
     pub beyond: Option<u64>,
 }
 
-/// Figures of a level over all test cells.
+/// The figures of one level over all test cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedLevel {
     /// The level.
     pub level: Level,
-    /// Mean of the absolute relative errors (equation 8).
+    /// The mean of the absolute relative errors (equation 8).
     pub mean_absolute: f64,
-    /// The largest of them.
+    /// The largest absolute relative error.
     pub worst_absolute: f64,
-    /// Mean of the signed relative errors.
+    /// The mean of the signed relative errors.
     pub mean_signed: f64,
-    /// The most by which a prediction is too short, as a share; zero if none is.
+    /// The largest amount by which a prediction is too short, as a share; zero if none is.
     pub worst_under: f64,
-    /// Test cells that the intervals refute, of those that have intervals.
+    /// The number of test cells whose prediction is refuted, and the number of test cells with
+    /// intervals.
     pub refuted: (usize, usize),
-    /// One less the ratio of squared errors to those of a model that predicts the mean of the training cells for
-    /// everything: one is perfect, zero no better than that model. `None` if that model has no error.
+    /// The skill: one minus the ratio of squared errors to those of a model that always predicts
+    /// the mean of the training cells. One is perfect; zero is no better than that model. `None` if
+    /// that model has no error.
     pub skill: Option<f64>,
-    /// Packets beyond the bound.
+    /// The packets beyond the bound; `None` for levels that do not bound from above.
     pub violations: Option<Violations>,
-    /// How far repetitions differ, and functions.
+    /// The differences between repetitions and between functions; `None` if there are too few
+    /// blocks or cells.
     pub noise: Option<Noise>,
 }
 
-/// Packets of all test cells that took longer than the bound of their cell.
+/// The packets of all test cells that took longer than the bound of their cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Violations {
-    /// How many.
+    /// The number of packets beyond the bound.
     pub beyond: u64,
-    /// Of how many.
+    /// The total number of packets.
     pub packets: u64,
-    /// The share that the predictions admit: the largest of the cells'; `None` where one admits any.
+    /// The largest share of violations that a prediction of a test cell admits; `None` if a
+    /// prediction states none.
     pub admitted: Option<f64>,
-    /// 95 % interval of the share (Clopper and Pearson), over as many independent packets as blocks show.
+    /// The 95 % interval of the share of violations (Clopper and Pearson), for the number of
+    /// effective samples.
     pub interval: Interval,
 }
 
-/// What to measure next.
+/// A suggestion for the next measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The cell.
+    /// The functions of the cell to measure.
     pub functions: Vec<FunctionName>,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
 }
 
-/// Why there is nothing to verify.
+/// The reason why a campaign cannot be verified.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// No model.
+    /// No model can be derived.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A function is missing.
+    /// A function of a cell is missing in the model.
     #[error(transparent)]
     Compose(#[from] ComposeError),
-    /// All cells are training.
+    /// The campaign has training cells only.
     #[error(
         "no cell has more than one function and delays: there is nothing to hold the model against"
     )]
     NothingToTest,
 }
 
-/// Derives a model from the training cells of a campaign and holds it against the others.
+/// Derives a model from the training cells of a campaign and tests it against the other cells.
 ///
 /// # Errors
-/// See [`VerifyError`].
+/// Returns a [`VerifyError`] if no model can be derived, or no test cell has delays.
 pub fn verify(
     campaign: &Campaign,
     settings: &Settings,
@@ -163,7 +171,7 @@ fn of_setting(
         let measurable = functions.iter().all(|name| under.function(name).is_some());
         let Some(sorted) = Sorted::of(campaign, id).filter(|_| measurable) else { continue };
         let blocks = u32::try_from(campaign.blocks_of(id).count()).unwrap_or(u32::MAX);
-        let profile = sorted.profile(settings, blocks, campaign.counts(id), Tails::Left);
+        let profile = sorted.profile(settings, blocks, campaign.counts(id), Tails::Omitted);
         let prediction = model.compose(under, functions)?;
         let errors = prediction.levels.iter().filter_map(|predicted| {
             let measured = profile.level(predicted.level)?;
@@ -209,7 +217,7 @@ struct Ends {
     high: Option<Picoseconds>,
 }
 
-/// Whether two intervals are apart; `None` where an end is missing.
+/// Whether two intervals are disjoint; `None` if a needed end is unknown.
 fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }
@@ -261,7 +269,8 @@ fn skill(training: &[Picoseconds], tested: &[(&VerifiedCell, &CellError)]) -> Op
 fn violations(level: Level, tested: &[(&VerifiedCell, &CellError)]) -> Option<Violations> {
     let beyond: u64 = tested.iter().filter_map(|(_, error)| error.beyond).sum();
     let packets: u64 = tested.iter().map(|(cell, _)| cell.profile.samples).sum();
-    // Packets of a block go together: as many independent ones as all blocks are worth, with the same share.
+    // Packets of one block are not independent, so the interval uses the number of effective
+    // samples with the observed share of violations.
     let effective: u64 = tested.iter().map(|(cell, _)| cell.profile.effective_samples).sum();
     let effective_beyond = (beyond as f64 * effective as f64 / packets as f64).ceil() as u64;
     let interval = proportion(effective_beyond.min(effective), effective, Confidence::P95)?;
@@ -273,7 +282,8 @@ fn violations(level: Level, tested: &[(&VerifiedCell, &CellError)]) -> Option<Vi
     Some(Violations { beyond, packets, admitted, interval })
 }
 
-/// A cell that refutes its prediction comes first; otherwise the cell whose interval is widest for what depends on it.
+/// Suggests the test cell with the largest refuted error, or else the training cell whose
+/// uncertainty contributes most to the predictions.
 fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion> {
     let median = |cell: &VerifiedCell| {
         cell.errors.iter().find(|error| error.level == Level::Median).copied()
@@ -322,7 +332,7 @@ fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion
 }
 
 impl VerifiedLevel {
-    /// Whether anything stands behind predictions at this level.
+    /// Returns the guarantee of the predictions at this level; `None` if no test cell has one.
     #[must_use]
     pub fn guarantee(cells: &[VerifiedCell], level: Level) -> Option<Guarantee> {
         let tested = cells.iter().filter(|cell| !cell.training);

@@ -1,4 +1,4 @@
-//! The models of the paper, as shipped: its predictions and curves.
+//! Tests of the paper's models as shipped: predictions and service curves.
 
 use calculus::{Curve, Rational};
 use device::campaign::{FunctionName, Picoseconds};
@@ -26,7 +26,8 @@ fn delay(composition: &Composition, level: Level) -> Picoseconds {
 #[test]
 fn the_zodiac_fx_predicts_what_equation_9_says() {
     let model = model("zodiac-fx");
-    // Section IV-A: f0 = 51.058 µs; five-tuple about 3 µs, network headers about 9 µs.
+    // Section IV-A gives f0 = 51.058 µs, about 3 µs for the five-tuple and about 9 µs for network
+    // headers.
     assert_eq!(
         delay(&compose(&model, &["port", "output"]), Level::Maximum),
         Picoseconds(51_058_000)
@@ -34,7 +35,7 @@ fn the_zodiac_fx_predicts_what_equation_9_says() {
     let composition = compose(&model, &["five-tuple", "set-nw-src"]);
     assert_eq!(delay(&composition, Level::Maximum), Picoseconds(63_058_000));
     assert_eq!(delay(&composition, Level::Minimum), Picoseconds(57_058_000));
-    // Nothing was sampled, so nothing has an interval.
+    // The model has no samples, so no prediction has an interval.
     assert!(composition.levels.iter().all(|predicted| predicted.guarantee == Guarantee::Empirical));
     assert!(
         composition
@@ -57,10 +58,10 @@ fn the_zodiac_fx_has_the_curves_of_equations_1_to_4() {
     let microseconds = |text: &str| text.parse::<Rational>().expect("a number");
     let burst_delay = at_maximum(None);
     assert_eq!(burst_delay.curve, Curve::burst_delay(microseconds("63.058")).expect("a curve"));
-    // 512 bits at 50 Mbit/s take 10.24 µs, which are in the measured delay already.
+    // 512 bits at 50 Mbit/s take 10.24 µs, which the measured delay already includes.
     let pipelined = at_maximum(Some(Semantics::Pipelined));
     assert_eq!(pipelined.curve, Curve::rate_latency(50, microseconds("52.818")).expect("a curve"));
-    // One rate was measured for all functions, so they cost nothing in the rate.
+    // One rate was measured for all functions, so no function reduces the rate.
     assert_eq!(at_maximum(Some(Semantics::RunToCompletion)).curve, pipelined.curve);
     let maximum = curves.maximum.expect("a line rate");
     assert_eq!(maximum.curve, Curve::rate_latency(100, microseconds("51.938")).expect("a curve"));
@@ -71,7 +72,8 @@ fn on_the_netfpga_nothing_makes_a_difference_that_its_clock_could_see() {
     let model = model("netfpga-sume");
     let worst = delay(&compose(&model, &["all", "set-tp-src"]), Level::Maximum);
     let best = delay(&compose(&model, &[]), Level::Minimum);
-    // Section IV-B: all deviations together are below 0.05 µs beyond the spread of the baseline.
+    // According to section IV-B, all deviations together stay within 0.05 µs beyond the spread of
+    // the baseline.
     assert!(worst.0 - best.0 <= 75_000, "{worst} - {best}");
     assert_eq!(model.clock.tick, Picoseconds(12_500));
 }
@@ -98,7 +100,7 @@ fn an_exported_server_reads_back_as_its_curve() {
         let network = calculus::network::format::read(&text, calculus::network::Format::Toml)
             .expect("a network");
         let id = network.flows().next().expect("a flow").1.path[0];
-        // Networks are in seconds.
+        // Networks are in seconds, the exported service is in microseconds.
         let in_seconds = service.curve.stretched(&Rational::ratio(1, 1_000_000)).expect("a curve");
         assert_eq!(network.server(id).service, in_seconds, "{text}");
     }

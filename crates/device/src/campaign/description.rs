@@ -1,4 +1,5 @@
-//! What is to be measured: functions, cells, the device, the clock.
+//! The head of a campaign: its functions, its cells, the device and the clock. The measuring code
+//! writes it before the first packet; the model and the reports read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,82 +8,84 @@ use serde::{Deserialize, Serialize};
 
 use super::Picoseconds;
 
-/// What `campaign.json` calls its form.
+/// The value of `schema` in `campaign.json`.
 pub const SCHEMA: &str = "planimeter.device-campaign/1";
 
 /// The head of a campaign, `campaign.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// [`SCHEMA`].
+    /// The schema identifier, [`SCHEMA`].
     pub schema: String,
-    /// When it began, RFC 3339.
+    /// The start time of the campaign, in RFC 3339.
     pub created: String,
-    /// Where the figures come from.
+    /// Whether the figures were measured, imported or generated.
     pub origin: Origin,
-    /// What was measured.
+    /// The device under test.
     pub device: Device,
-    /// Functions that the baseline f0 has: predictions may name them, they add nothing.
+    /// The functions of the baseline f0. Predictions may name them; they cost nothing beyond the
+    /// baseline.
     pub baseline: Vec<Function>,
-    /// Functions beyond the baseline, f_1, f_2, ...
+    /// The functions beyond the baseline: f_1, f_2, ...
     pub functions: Vec<Function>,
-    /// What is measured; the id of a cell is its place here.
+    /// The cells to measure. The id of a cell is its index in this list.
     pub cells: Vec<Cell>,
-    /// Line rate in bit/s, R_max; `None` where it is not known.
+    /// The line rate R_max in bit/s; `None` if unknown.
     pub line_rate: Option<u64>,
-    /// What delays are measured with.
+    /// The clock that timestamps packets.
     pub clock: Clock,
-    /// Seed of the order of blocks.
+    /// The seed of the random order of blocks.
     pub seed: u64,
-    /// Facts about the machine that measured: kernel, processor, isolation, versions of tools.
+    /// Facts about the measuring machine: kernel, processor, isolation, versions of tools.
     #[serde(default)]
     pub host: BTreeMap<String, String>,
 }
 
-/// Where a campaign's figures come from.
+/// The origin of a campaign's figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Origin {
     /// Measured by Planimeter.
     Measured,
-    /// Read from files of other tools.
+    /// Read from files that other tools wrote.
     Imported {
         /// The files.
         files: Vec<String>,
     },
-    /// Made from a known truth, to test the method.
+    /// Generated from a known distribution, to test the method.
     Synthetic {
         /// The truth.
         truth: String,
     },
 }
 
-/// The device.
+/// The device under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// A name for people.
+    /// The name of the device for people.
     pub name: String,
-    /// What configures it: `openflow`, `p4runtime`, `memory`, `manual`, `import`.
+    /// The driver that configures the device: `openflow`, `p4runtime`, `memory`, `manual` or
+    /// `import`.
     pub driver: String,
-    /// Version, ports, options.
+    /// Further facts: version, ports, options.
     #[serde(default)]
     pub details: BTreeMap<String, String>,
 }
 
-/// The name of a function, as the command line has it: `five-tuple`, `set-nw-src`.
+/// The name of a function, as the command line spells it: `five-tuple`, `set-nw-src`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FunctionName(String);
 
 impl FunctionName {
-    /// A name.
+    /// Wraps a name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -95,46 +98,47 @@ impl fmt::Display for FunctionName {
     }
 }
 
-/// A basic function.
+/// A basic function of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Function {
-    /// Its name, unique in the campaign.
+    /// The name, unique in the campaign.
     pub name: FunctionName,
-    /// What kind of function it is; a heat map has one dimension on each axis.
+    /// The kind of function. A heat map has one dimension on each axis.
     pub dimension: Dimension,
-    /// What exactly the device does.
+    /// A description for people of what the device does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The parts of a P4 program that it consists of, as `planimeter device predict --program` names them: `table exact 32`,
-    /// `extract 112`, `assign 48`. A program is taken apart into such parts, and a function that consists of them says
+    /// The parts of a P4 program that this function consists of, as `planimeter device predict
+    /// --program` names them: `table exact 32`, `extract 112`, `assign 48`. To predict a program,
+    /// it is split into such parts, and the functions that consist of these parts supply the costs.
     /// what they cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consists_of: Vec<String>,
 }
 
-/// Kinds of basic functions.
+/// The kinds of basic functions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Dimension {
-    /// What packets are matched on.
+    /// The fields on which packets are matched.
     Match,
-    /// What is done with a packet.
+    /// The action applied to a packet.
     Action,
-    /// A state of a parser, by what it extracts.
+    /// A parser state, by the bits that it extracts.
     Parser,
-    /// A key of a table, by kind and width.
+    /// A table key, by kind and width.
     Key,
     /// A primitive of an action.
     Primitive,
-    /// What a deparser emits.
+    /// A header that a deparser emits.
     Deparser,
-    /// Anything else.
+    /// Any other kind.
     Other(String),
 }
 
 impl Dimension {
-    /// The name in files.
+    /// Returns the name of the dimension in files.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -175,64 +179,66 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// The place of a cell in [`Description::cells`].
+/// The index of a cell in [`Description::cells`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CellId(pub u32);
 
-/// What is measured together.
+/// A set of functions that is measured together under one setting.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Functions beyond the baseline, in order of execution; none is the baseline itself.
+    /// The functions beyond the baseline, in order of execution. The baseline cell has none.
     pub functions: Vec<FunctionName>,
-    /// Under what.
+    /// The conditions of the measurement.
     pub setting: Setting,
 }
 
-/// Under what a cell is measured. Only cells of one setting are compared.
+/// The conditions under which a cell is measured. Only cells with equal settings are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// Packet length in bytes as rates count it: an Ethernet frame with its frame check sequence.
+    /// The packet length in bytes, as rates count it: an Ethernet frame with its frame check
+    /// sequence.
     pub packet_bytes: u32,
-    /// Rules in the table.
+    /// The number of rules in the table.
     pub rules: u32,
-    /// Anything else that is varied: load, headers.
+    /// Any other varied condition, by name: load, headers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
 }
 
-/// What delays are measured with.
+/// The clock of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
-    /// Who takes the time.
+    /// The component that reads the clock.
     pub source: ClockSource,
-    /// Its resolution: delays are multiples of it, a reading of d may be anything in (d - tick, d + tick).
+    /// The resolution: delays are multiples of the tick, and a true delay of a reading d lies in (d
+    /// - tick, d + tick).
     pub tick: Picoseconds,
-    /// What it showed for a path without a device, if that was measured.
+    /// Delays of a path without a device, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ClockReference>,
 }
 
-/// Who takes the time.
+/// The component that timestamps packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
     /// The network interface.
     Hardware,
-    /// The kernel, at its edge to the interface.
+    /// The kernel, where it hands frames to the driver.
     Kernel,
     /// The measuring program.
     Program,
     /// The processor's cycle counter.
     CycleCounter,
-    /// Not said by the files that were read.
+    /// Unknown: the imported files do not name the clock.
     Unknown,
 }
 
-/// Whose clock it is, in words.
+/// Formats the source as words for people, such as "the card's clock".
 impl fmt::Display for ClockSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -245,70 +251,70 @@ impl fmt::Display for ClockSource {
     }
 }
 
-/// Delays of a path without a device: the error of the clock.
+/// The delays measured on a path without a device: the error of the clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockReference {
-    /// The path: a loop-back, a wire, a pair of virtual interfaces.
+    /// The path: a loop-back, a wire or a pair of virtual interfaces.
     pub path: String,
-    /// Packets.
+    /// The number of packets.
     pub samples: u64,
-    /// Least delay.
+    /// The least delay.
     pub minimum: Picoseconds,
-    /// Median delay.
+    /// The median delay.
     pub median: Picoseconds,
-    /// 99th percentile.
+    /// The 99th percentile of the delay.
     pub percentile_99: Picoseconds,
-    /// Largest delay.
+    /// The largest delay.
     pub maximum: Picoseconds,
 }
 
-/// Why a description is none.
+/// The reason why a description is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DescriptionError {
-    /// Another form.
+    /// The schema is not the one that this version reads.
     #[error("schema is '{found}'; this version reads '{SCHEMA}'")]
     Schema {
-        /// What it says.
+        /// The schema that the file names.
         found: String,
     },
-    /// A name stands for two functions.
+    /// Two functions have the same name.
     #[error("function '{name}' is there twice; names must differ, those of the baseline too")]
     TwoFunctions {
-        /// The name.
+        /// The duplicate name.
         name: FunctionName,
     },
-    /// A cell names no function.
+    /// A cell names an undeclared function.
     #[error("cell {cell} names function '{name}', which is not among the functions")]
     UnknownFunction {
-        /// The cell's place.
+        /// The index of the cell.
         cell: u32,
-        /// The name.
+        /// The unknown name.
         name: FunctionName,
     },
-    /// A cell has a function twice, or is there twice.
+    /// A cell lists a function twice, or repeats an earlier cell.
     #[error("cell {cell} is a copy: each set of functions is measured once for each setting")]
     TwoCells {
-        /// The place of the second.
+        /// The index of the offending cell.
         cell: u32,
     },
-    /// There is nothing to compare a cell with.
+    /// The setting of a cell has no baseline cell.
     #[error("cell {cell} has no baseline: a cell without functions of the same setting is missing")]
     NoBaseline {
-        /// The cell's place.
+        /// The index of the cell.
         cell: u32,
     },
-    /// A packet of no length, or a clock that runs backwards.
+    /// A packet length or line rate is zero, or the clock tick is negative.
     #[error("{what} must be positive")]
     NotPositive {
-        /// Which figure.
+        /// The offending figure.
         what: &'static str,
     },
 }
 
 impl Description {
-    /// Checks it.
+    /// Checks that the description is consistent.
     ///
     /// # Errors
     /// See [`DescriptionError`].
@@ -347,13 +353,13 @@ impl Description {
         Ok(())
     }
 
-    /// A function beyond the baseline.
+    /// Returns the function beyond the baseline with this name.
     #[must_use]
     pub fn function(&self, name: &FunctionName) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == *name)
     }
 
-    /// The cell without functions of a setting.
+    /// Returns the baseline cell of a setting: the cell without functions.
     #[must_use]
     pub fn baseline_of(&self, setting: &Setting) -> Option<CellId> {
         self.ids().find(|id| {
@@ -362,15 +368,15 @@ impl Description {
         })
     }
 
-    /// The places of all cells.
+    /// Returns the ids of all cells.
     pub fn ids(&self) -> impl Iterator<Item = CellId> + use<> {
         (0..u32::try_from(self.cells.len()).unwrap_or(u32::MAX)).map(CellId)
     }
 
-    /// A cell of this campaign.
+    /// Returns the cell with this id.
     ///
     /// # Panics
-    /// If the id is another campaign's.
+    /// Panics if the campaign has no cell with this id.
     #[must_use]
     pub fn cell(&self, id: CellId) -> &Cell {
         &self.cells[id.0 as usize]
@@ -387,7 +393,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// `64 B, 1 rule, load 90 %`.
+/// Formats a setting, such as `64 B, 1 rule, load 90 %`.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rules = if self.rules == 1 { "rule" } else { "rules" };

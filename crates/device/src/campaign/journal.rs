@@ -1,11 +1,13 @@
-//! What was measured, line by line.
+//! The records of a campaign's journal, and the binary form of its samples. The parent module and
+//! `store` read and write them.
 
 use std::fmt;
 use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
 
-/// A time span in picoseconds. Delays may be negative where two clocks disagree; such are reported.
+/// A time span in picoseconds. A delay may be negative if two clocks disagree; reports mention such
+/// delays.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -13,14 +15,14 @@ use serde::{Deserialize, Serialize};
 pub struct Picoseconds(pub i64);
 
 impl Picoseconds {
-    /// From nanoseconds; saturates beyond 106 days.
+    /// Converts from nanoseconds; saturates beyond 106 days.
     #[must_use]
     pub fn from_nanoseconds(nanoseconds: i64) -> Self {
         Self(nanoseconds.saturating_mul(1000))
     }
 }
 
-/// With the unit that suits: `51.058 µs`.
+/// Formats the time in a suitable unit, such as `51.058 µs`.
 impl fmt::Display for Picoseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (size, unit) = match self.0.unsigned_abs() {
@@ -36,76 +38,79 @@ impl fmt::Display for Picoseconds {
     }
 }
 
-/// A packet and its delay: an element of M_i (equation 5).
+/// A packet and its delay: an element of the set M_i of equation 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// The packet's number in its block.
+    /// The number of the packet within its block.
     pub packet: u32,
-    /// From its first timestamp to its second.
+    /// The time between the two timestamps of the packet.
     pub delay: Picoseconds,
 }
 
-/// A run of packets through one cell.
+/// A run of packets through one cell, as the journal records it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
-    /// The cell.
+    /// The measured cell.
     pub cell: super::CellId,
-    /// Which repetition of the cell this is, from 0.
+    /// The repetition of the cell, from 0.
     pub repetition: u32,
-    /// Nanoseconds from the start of the campaign to its first packet.
+    /// The time from the start of the campaign to the first packet, in nanoseconds.
     pub started_ns: u64,
-    /// Nanoseconds from its first packet to its last.
+    /// The time from the first packet to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// Offered load in packets per second; `None` where one packet waited for the other.
+    /// The offered load in packets per second; `None` if each packet waited for the arrival of the
+    /// previous one.
     pub packets_per_second: Option<f64>,
-    /// What was sent and received.
+    /// The packet counts of the block.
     pub counts: Counts,
-    /// How the machine was meanwhile; `None` where nobody looked.
+    /// The speed of the machine around the block; `None` if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// (packet, delay) pairs.
+    /// The number of samples.
     pub samples: u32,
-    /// Where they begin in `delays.bin`.
+    /// The offset of the samples in `delays.bin`, in bytes.
     pub offset: u64,
-    /// Their CRC-32.
+    /// The CRC-32 of the samples.
     pub checksum: u32,
 }
 
-/// How the machine that measured, and whose processor the device uses, was around a block.
+/// The speed, around one block, of the machine that measures and whose processor the device uses.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// By how much longer than at best fixed work took right before or right behind the block, as a share.
+    /// The slowdown of a fixed workload right before or right after the block, whichever is larger,
+    /// as a share of its best time.
     pub slower: f64,
-    /// How often the block was measured before and given up since the machine was slower.
+    /// The number of earlier attempts at this block that were discarded because the machine was
+    /// slow.
     pub again: u32,
 }
 
 impl Machine {
-    /// By how much longer than at best fixed work may take before a block counts as disturbed: more than it varies by
-    /// itself, less than what a neighbour costs.
+    /// The slowdown above which a block counts as disturbed. The value is larger than the usual
+    /// variation of the workload and smaller than the slowdown that a busy neighbour causes.
     pub const TOLERANCE: f64 = 0.15;
 
-    /// Whether the machine was slower than it may be.
+    /// Whether the slowdown exceeded [`TOLERANCE`](Self::TOLERANCE).
     #[must_use]
     pub fn disturbed(self) -> bool {
         self.slower > Self::TOLERANCE
     }
 }
 
-/// How much the machine disturbed a campaign.
+/// The number of blocks of a campaign that a slow machine disturbed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Disturbances {
-    /// Blocks that were measured and given up since the machine was slower than it may be.
+    /// Blocks that were discarded and measured again.
     pub again: u64,
-    /// Blocks that were kept although it was.
+    /// Disturbed blocks that were kept.
     pub kept: u64,
-    /// Blocks around which it was looked at.
+    /// Blocks around which the speed of the machine was observed.
     pub blocks: u64,
 }
 
-/// As a sentence without its stop.
+/// Formats the counts as a sentence without a full stop.
 impl fmt::Display for Disturbances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { again, kept, blocks } = self;
@@ -119,27 +124,27 @@ impl fmt::Display for Disturbances {
     }
 }
 
-/// What was sent and what became of it. Warm-up packets do not count.
+/// Packet counts of a block or a cell. Warm-up packets are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Counts {
     /// Packets sent.
     pub sent: u64,
-    /// Packets received, each once.
+    /// Packets received, without duplicates.
     pub received: u64,
-    /// Packets sent that did not arrive while they were waited for.
+    /// Packets sent that did not arrive within the waiting time.
     pub lost: u64,
-    /// Packets that arrived behind one that was sent after them.
+    /// Packets that arrived after a packet that was sent later.
     pub reordered: u64,
-    /// Further copies of packets that had arrived.
+    /// Additional copies of packets that had already arrived.
     pub duplicated: u64,
-    /// Arrivals that belong to no packet sent.
+    /// Arrivals that match no sent packet.
     pub unmatched: u64,
-    /// Times at which a clock jumped.
+    /// The number of clock jumps.
     pub clock_steps: u64,
 }
 
-/// What a person is told of a file that was read.
+/// Formats the counts for people.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sent, received, lost, reordered, duplicated, unmatched, clock_steps } = self;
@@ -167,13 +172,14 @@ impl Add for Counts {
     }
 }
 
-/// An offered rate that was tried.
+/// A trial of one offered rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateTrial {
-    /// The cell.
+    /// The cell under load.
     pub cell: super::CellId,
-    /// Offered, in bit/s of frames with frame check sequence, without preamble and gap.
+    /// The offered rate in bit/s of frames with frame check sequence, without preamble and
+    /// inter-frame gap.
     pub bits_per_second: u64,
     /// Packets sent.
     pub sent: u64,
@@ -181,13 +187,13 @@ pub struct RateTrial {
     pub lost: u64,
 }
 
-/// Something that happened beside.
+/// A remark on an event during the campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// Nanoseconds from the start of the campaign.
+    /// The time since the start of the campaign, in nanoseconds.
     pub at_ns: u64,
-    /// A sentence.
+    /// The remark, as a sentence.
     pub text: String,
 }
 
@@ -200,8 +206,8 @@ pub(super) enum Entry {
     Note(Note),
 }
 
-/// Bytes of a sample in `delays.bin`: the packet's number, 4 bytes, and its delay in picoseconds, 8 bytes, both
-/// little-endian.
+/// The size of a sample in `delays.bin`: the packet number (4 bytes) and the delay in picoseconds
+/// (8 bytes), both little-endian.
 pub(super) const SAMPLE_BYTES: usize = 12;
 
 pub(super) fn encode(samples: &[Sample]) -> Vec<u8> {

@@ -1,4 +1,5 @@
-//! A campaign's files: written block by block, read as a whole.
+//! Reads and writes the files of a campaign. The writer appends block by block; the reader loads
+//! the campaign as a whole.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +16,7 @@ const DESCRIPTION: &str = "campaign.json";
 const JOURNAL: &str = "journal.jsonl";
 const DELAYS: &str = "delays.bin";
 
-/// Why a campaign cannot be written.
+/// The reason why a campaign cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -27,37 +28,37 @@ pub enum WriteError {
         /// The cause.
         source: io::Error,
     },
-    /// There is a campaign already.
+    /// The directory already has a campaign.
     #[error("{} has a campaign; resume it, or name another directory", path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
     },
-    /// What is to be measured is wrong.
+    /// The description is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// A block is of no cell, or has more samples than a block may.
+    /// A block names an unknown cell, or has more samples than a block can hold.
     #[error("a block of cell {} with {samples} samples cannot be kept: there are {cells} cells", cell.0)]
     Block {
-        /// The cell.
+        /// The cell of the block.
         cell: CellId,
-        /// Samples.
+        /// The number of samples in the block.
         samples: usize,
-        /// Cells of the campaign.
+        /// The number of cells in the campaign.
         cells: usize,
     },
 }
 
-/// Why a campaign cannot be read.
+/// The reason why a campaign cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// There is none.
+    /// The directory has no campaign.
     #[error("{} {found}; name a run directory that `planimeter device measure` or `device import` left", directory.display())]
     None {
-        /// Where it was looked for.
+        /// The path that was searched.
         directory: PathBuf,
-        /// What is there instead.
+        /// The kind of object at that path.
         found: Found,
     },
     /// A file cannot be read.
@@ -68,17 +69,17 @@ pub enum ReadError {
         /// The cause.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// A line of a file has unexpected content.
     #[error("{}, line {line}: {cause}", path.display())]
     Json {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error message.
         cause: String,
     },
-    /// The description contradicts itself.
+    /// The description is invalid.
     #[error("{}: {source}", path.display())]
     Description {
         /// The file.
@@ -86,27 +87,27 @@ pub enum ReadError {
         /// The cause.
         source: DescriptionError,
     },
-    /// Delays are not those that the journal speaks of.
+    /// The delays do not match the journal.
     #[error("{}: {what}; the file was changed or cut since it was measured", path.display())]
     Delays {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The mismatch, in words.
         what: String,
     },
 }
 
-/// What is where a campaign was looked for.
+/// The kind of object at a path that has no campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
-    /// Neither file nor directory.
+    /// Neither a file nor a directory.
     Nothing,
     /// A file.
     File,
-    /// A directory with the result of something else.
+    /// A directory with a result of another verb.
     OtherResult,
-    /// A directory.
+    /// A directory without a result.
     Directory,
 }
 
@@ -132,26 +133,27 @@ impl fmt::Display for Found {
     }
 }
 
-/// A block that is handed in: [`Block`] without what the writer adds.
+/// A block to be written: [`Block`] without the fields that the writer computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockPlan {
-    /// The cell.
+    /// The measured cell.
     pub cell: CellId,
-    /// Which repetition of the cell this is, from 0.
+    /// The repetition of the cell, from 0.
     pub repetition: u32,
-    /// Nanoseconds from the start of the campaign to its first packet.
+    /// The time from the start of the campaign to the first packet, in nanoseconds.
     pub started_ns: u64,
-    /// Nanoseconds from its first packet to its last.
+    /// The time from the first packet to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// Offered load in packets per second; `None` where one packet waited for the other.
+    /// The offered load in packets per second; `None` if each packet waited for the arrival of the
+    /// previous one.
     pub packets_per_second: Option<f64>,
-    /// What was sent and received.
+    /// The packet counts of the block.
     pub counts: Counts,
-    /// How the machine was meanwhile; `None` where nobody looked.
+    /// The speed of the machine around the block; `None` if it was not observed.
     pub machine: Option<Machine>,
 }
 
-/// Appends to a campaign's files.
+/// A writer that appends to the files of a campaign.
 #[derive(Debug)]
 pub struct Writer {
     directory: PathBuf,
@@ -162,10 +164,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a campaign in a directory that exists and has none.
+    /// Creates a campaign in an existing directory that has none.
     ///
     /// # Errors
-    /// See [`WriteError`].
+    /// Returns a [`WriteError`] if the description is invalid, a campaign exists, or a file cannot
+    /// be written.
     pub fn create(directory: &Path, description: &Description) -> Result<Self, WriteError> {
         description.check()?;
         let path = directory.join(DESCRIPTION);
@@ -176,16 +179,18 @@ impl Writer {
         let mut text =
             serde_json::to_string_pretty(description).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        // The description is there as a whole or not at all.
+        // Renaming makes the description appear as a whole or not at all.
         let partial = directory.join("campaign.json.partial");
         fs::write(&partial, text).and_then(|()| fs::rename(&partial, &path)).map_err(failed)?;
         Self::open(directory, description.cells.len(), 0, 0)
     }
 
-    /// Goes on with a campaign that was interrupted: what is behind the last whole line of the journal is cut off.
+    /// Opens an interrupted campaign for appending; truncates whatever follows the last complete
+    /// line of the journal.
     ///
     /// # Errors
-    /// The outer error is [`ReadError`], for a campaign that cannot be read; the inner one [`WriteError`].
+    /// The outer error is a [`ReadError`] if the campaign cannot be read, the inner one a
+    /// [`WriteError`] if it cannot be written.
     pub fn resume(directory: &Path) -> Result<Result<(Self, Campaign), WriteError>, ReadError> {
         let (campaign, whole) = read(directory)?;
         let end = campaign.blocks.iter().map(|measured| end_of(&measured.block)).max().unwrap_or(0);
@@ -220,10 +225,11 @@ impl Writer {
         })
     }
 
-    /// Appends a block: its delays, then its line.
+    /// Appends a block: first its delays, then its line in the journal.
     ///
     /// # Errors
-    /// See [`WriteError`].
+    /// Returns a [`WriteError`] if the cell is unknown, the samples are too many, or a file cannot
+    /// be written.
     pub fn block(&mut self, plan: &BlockPlan, samples: &[Sample]) -> Result<Block, WriteError> {
         let count =
             u32::try_from(samples.len()).ok().filter(|_| (plan.cell.0 as usize) < self.cells);
@@ -254,10 +260,10 @@ impl Writer {
         Ok(block)
     }
 
-    /// Appends an offered rate that was tried.
+    /// Appends a trial of an offered rate.
     ///
     /// # Errors
-    /// See [`WriteError`].
+    /// Returns a [`WriteError`] if the journal cannot be written.
     pub fn rate(&mut self, trial: &RateTrial) -> Result<(), WriteError> {
         self.line(&Entry::Rate(trial.clone()))
     }
@@ -265,7 +271,7 @@ impl Writer {
     /// Appends a note.
     ///
     /// # Errors
-    /// See [`WriteError`].
+    /// Returns a [`WriteError`] if the journal cannot be written.
     pub fn note(&mut self, note: &Note) -> Result<(), WriteError> {
         self.line(&Entry::Note(note.clone()))
     }
@@ -279,16 +285,16 @@ impl Writer {
 }
 
 impl Campaign {
-    /// Reads a campaign; a last line that was cut off by an interruption is left out.
+    /// Reads a campaign. An incomplete last line, which an interruption leaves, is ignored.
     ///
     /// # Errors
-    /// See [`ReadError`].
+    /// Returns a [`ReadError`] if a file is missing, unreadable or inconsistent.
     pub fn read(directory: &Path) -> Result<Self, ReadError> {
         read(directory).map(|(campaign, _)| campaign)
     }
 }
 
-/// The campaign, and how many bytes of its journal are whole lines.
+/// Returns the campaign and the number of bytes of its journal that are complete lines.
 fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
     let path = directory.join(DESCRIPTION);
     if !path.exists() {
@@ -342,7 +348,7 @@ fn read_description(path: &Path) -> Result<Description, ReadError> {
     Ok(description)
 }
 
-/// `delays.bin`, for reading.
+/// The file `delays.bin`, opened for reading.
 struct Delays {
     path: PathBuf,
     file: File,

@@ -1,4 +1,4 @@
-//! Service curves of a composition, exact: time in microseconds, data in bits.
+//! Service curves of a composition, in exact arithmetic. Time is in microseconds, data in bits.
 
 use calculus::{AlgebraError, Curve, Rational};
 
@@ -7,12 +7,12 @@ use crate::campaign::{FunctionName, Picoseconds};
 use crate::level::Level;
 use crate::model::{FunctionModel, Model, SettingModel};
 
-/// How a device works through its functions.
+/// The way in which a device works through the functions of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Semantics {
-    /// One packet in each function at a time: rates are independent, the least counts.
+    /// Each function holds one packet at a time. Rates are independent, and the least rate counts.
     Pipelined,
-    /// One packet at a time: what functions cost adds up.
+    /// The device holds one packet at a time. The costs of functions add up.
     RunToCompletion,
 }
 
@@ -25,66 +25,67 @@ impl std::fmt::Display for Semantics {
     }
 }
 
-/// Service curves of a composition.
+/// The service curves of a composition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    /// At each level that bounds from above, burst-delay curves (equation 1), and rate-latency curves (equation 2) under
-    /// each semantics where rates are known.
+    /// The minimum service curves at each level that bounds from above: a burst-delay curve
+    /// (equation 1) and, if rates are known, a rate-latency curve (equation 2) for each semantics.
     pub minimum: Vec<MinimumService>,
-    /// What the device serves at most (equation 4), where its line rate is known.
+    /// The maximum service curve (equation 4); `None` if the line rate is unknown.
     pub maximum: Option<MaximumService>,
-    /// What a reader must know.
+    /// Remarks for the reader of the curves, as sentences.
     pub remarks: Vec<String>,
 }
 
 /// A minimum service curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MinimumService {
-    /// The level of its latency.
+    /// The level of the latency.
     pub level: Level,
-    /// How functions were put together; `None` for a burst-delay curve, which has no rate.
+    /// The semantics under which the functions were combined; `None` for a burst-delay curve, which
+    /// has no rate.
     pub semantics: Option<Semantics>,
-    /// R in bit/µs; `None` for a burst-delay curve.
+    /// The rate R in bit/µs; `None` for a burst-delay curve.
     pub rate: Option<Rational>,
-    /// T in µs.
+    /// The latency T in µs.
     pub latency: Rational,
     /// The curve, in µs and bits.
     pub curve: Curve,
-    /// What stands behind it.
+    /// The strength of the curve.
     pub guarantee: Guarantee,
 }
 
 /// A maximum service curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MaximumService {
-    /// R_max in bit/µs.
+    /// The line rate R_max in bit/µs.
     pub rate: Rational,
-    /// T_min in µs.
+    /// The latency T_min in µs.
     pub latency: Rational,
     /// The curve, in µs and bits.
     pub curve: Curve,
 }
 
-/// Why there are no curves.
+/// The reason why there are no curves.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurveError {
-    /// A function is unknown.
+    /// A function is unknown to the model.
     #[error(transparent)]
     Compose(#[from] ComposeError),
-    /// A curve cannot be made of the figures.
+    /// The figures do not form a curve.
     #[error("the figures make no curve: {0}")]
     Curve(#[from] calculus::CurveError),
-    /// Curves cannot be convolved.
+    /// The curves cannot be convolved.
     #[error("curves cannot be convolved: {0}")]
     Algebra(#[from] AlgebraError),
 }
 
 impl Model {
-    /// The service curves of a composition.
+    /// Returns the service curves of a composition.
     ///
     /// # Errors
-    /// See [`CurveError`].
+    /// Returns a [`CurveError`] if the figures form no curve, or the curves cannot be convolved.
     pub fn curves(
         &self,
         under: &SettingModel,
@@ -120,8 +121,8 @@ impl Model {
         Ok(Curves { minimum, maximum: self.maximum_service(under, composition)?, remarks })
     }
 
-    /// R_min of the baseline and with each function, in bit/µs. A function whose rate was not tried is taken to have the
-    /// baseline's.
+    /// Returns the loss-free rate R_min of the baseline and of each function, in bit/µs. A function
+    /// without a measured rate gets the rate of the baseline.
     fn rates(
         &self,
         under: &SettingModel,
@@ -148,7 +149,7 @@ impl Model {
         Some(Rates { baseline: bits_per_microsecond(baseline), functions: rates })
     }
 
-    /// Equation 3, by convolution of the curves of all functions.
+    /// Computes equation 3 by convolving the curves of all functions.
     fn pipelined(
         &self,
         under: &SettingModel,
@@ -158,7 +159,8 @@ impl Model {
         rates: &Rates,
     ) -> Result<MinimumService, CurveError> {
         let packet = packet_bits(under);
-        // A server of rate R and latency T delays a packet by T + L/R: L/R must not be in T again.
+        // A server of rate R and latency T delays a packet by T + L/R, so L/R must be subtracted
+        // from the measured delay.
         let latency_of =
             |delay: Picoseconds, rate: &Rational| &microseconds(delay) - &(&packet / rate);
         let level = |function: &FunctionModel| {
@@ -210,14 +212,14 @@ impl Model {
     }
 }
 
-/// Loss-free rates in bits per microsecond.
+/// Loss-free rates, in bits per microsecond.
 struct Rates {
     baseline: Rational,
-    /// Of each function of the composition.
+    /// The rate of each function of the composition.
     functions: Vec<Rational>,
 }
 
-/// R = L / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0.
+/// Computes R = L / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0.
 fn run_to_completion(
     under: &SettingModel,
     predicted: &Predicted,
@@ -242,8 +244,8 @@ fn run_to_completion(
     })
 }
 
-/// A curve of maxima holds for every packet if those are true maxima and costs are constants; one of percentiles is
-/// as good as they are.
+/// Returns the guarantee of a curve. A curve of maxima holds for every packet if those are true
+/// maxima and costs are constant; a curve of percentiles inherits the guarantee of the percentiles.
 fn guarantee(predicted: &Predicted, composition: &Composition) -> Guarantee {
     match predicted.level {
         Level::Maximum if composition.refused.is_empty() => Guarantee::Deterministic,

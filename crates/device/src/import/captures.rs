@@ -1,4 +1,5 @@
-//! Captures before and behind a device, packets matched by what the device leaves alone.
+//! Pairs of captures taken before and after a device. Packets are matched by bytes that the device
+//! does not change.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,22 +9,22 @@ use crate::campaign::{Counts, Picoseconds, Sample};
 /// A captured packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
-    /// Nanoseconds since any fixed time.
+    /// The timestamp in nanoseconds since any fixed time.
     pub timestamp: u64,
-    /// Its bytes.
+    /// The bytes of the frame.
     pub data: &'a [u8],
 }
 
-/// What tells packets apart. Headers change on the way, so it is in the payload.
+/// The bytes that identify a packet. They are in the payload, because headers change on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
-    /// So many last bytes of the frame; headers may grow and shrink.
+    /// The last `n` bytes of the frame; headers may grow and shrink.
     Tail(usize),
-    /// An id at an offset.
+    /// An identifier at a fixed offset.
     At {
-        /// Bytes before it.
+        /// The offset from the start of the frame, in bytes.
         offset: usize,
-        /// Its bytes.
+        /// The length of the identifier, in bytes.
         length: usize,
     },
 }
@@ -37,10 +38,11 @@ impl Identity {
     }
 }
 
-/// A packet before the device: when, as which number.
+/// Packets that were seen before the device: timestamp and number of each.
 type Waiting = VecDeque<(u64, u32)>;
 
-/// Matches packets behind a device with those before it. Packets of one identity are matched in order.
+/// Matches packets after a device with packets before it. Packets with equal identities are matched
+/// in order.
 #[must_use]
 pub fn match_captures(
     before: &[Captured<'_>],
@@ -76,7 +78,7 @@ pub fn match_captures(
     }
     counts.received = samples.len() as u64;
     counts.lost = counts.sent - counts.received;
-    // A capture is written in order of time: one that goes back is a clock that was set.
+    // A capture is in order of time, so a timestamp that goes back means that the clock was set.
     let backwards = |packets: &[Captured<'_>]| {
         packets.windows(2).filter(|pair| pair[1].timestamp < pair[0].timestamp).count()
     };

@@ -1,3 +1,4 @@
+//! Tests of the import of delays, histograms and captures, and of the detection of clock steps.
 use super::*;
 
 fn of(samples: &[Sample]) -> Vec<(u32, i64)> {
@@ -53,7 +54,7 @@ fn histograms_of_moongen() {
     assert!(histogram("5,4294967295\n", 1.0).unwrap_err().to_string().contains("more than"));
 }
 
-/// Packets with an id in their last bytes, at given times.
+/// Returns packets with an id in their last bytes, at the given times.
 fn packets(ids_and_times: &[(u8, u64)], header: &[u8]) -> Vec<(Vec<u8>, u64)> {
     ids_and_times.iter().map(|(id, time)| ([header, &[*id; 4]].concat(), *time)).collect()
 }
@@ -65,7 +66,8 @@ fn captured(packets: &[(Vec<u8>, u64)]) -> Vec<Captured<'_>> {
 #[test]
 fn captures_are_matched_by_what_the_device_leaves_alone() {
     let before = packets(&[(1, 100), (2, 200), (3, 300), (4, 400)], &[0; 14]);
-    // The device pops a tag, loses a packet, swaps two, sends one twice; something else passes by.
+    // The device pops a tag, loses one packet, swaps two and duplicates one; a foreign packet
+    // passes by.
     let after = packets(&[(2, 250), (1, 260), (4, 450), (4, 451), (9, 500)], &[0; 10]);
     let imported = match_captures(&captured(&before), &captured(&after), Identity::Tail(4));
     assert_eq!(of(&imported.samples), [(1, 50_000), (0, 160_000), (3, 50_000)]);
@@ -86,14 +88,14 @@ fn captures_are_matched_by_what_the_device_leaves_alone() {
         Identity::At { offset: 14, length: 4 },
     );
     assert_eq!(at.counts.received, 4);
-    // Nothing there to tell them apart.
+    // The packets are too short to have an identity.
     let short = match_captures(&captured(&before), &captured(&before), Identity::Tail(40));
     assert_eq!((short.counts.lost, short.counts.unmatched), (4, 4));
     assert!(short.remarks[0].contains("too short"));
 }
 
 #[test]
-fn identities_that_repeat_are_told() {
+fn identities_that_repeat_are_reported() {
     let before = packets(&[(1, 100), (1, 200)], &[]);
     let after = packets(&[(1, 150), (1, 260)], &[]);
     let imported = match_captures(&captured(&before), &captured(&after), Identity::Tail(4));
@@ -111,7 +113,7 @@ fn clocks_that_jump_are_found_and_queues_are_not() {
     assert_eq!(count(&steady), 0);
     assert_eq!(count(&|packet| steady(packet) + if packet >= 500 { 1_000_000 } else { 0 }), 1);
     assert_eq!(count(&|packet| steady(packet) + if packet >= 512 { 1_000_000 } else { 0 }), 1);
-    // A queue that fills and empties.
+    // A queue that fills and empties is no step.
     assert_eq!(count(&|packet| steady(packet) + 200 * i64::from(500 - packet.abs_diff(500))), 0);
     let before: Vec<(Vec<u8>, u64)> = packets(&[(1, 100), (2, 90)], &[]);
     assert_eq!(match_captures(&captured(&before), &[], Identity::Tail(4)).counts.clock_steps, 1);

@@ -1,44 +1,46 @@
-//! Delays and histograms as text.
+//! Delays and histograms as text, one record per line.
 
 use super::{Imported, of_samples};
 use crate::campaign::{Counts, Picoseconds, Sample};
 
-/// Why a text is no list of delays.
+/// The reason why a text is not a list of delays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// A line is none.
+    /// A line has unexpected content.
     #[error("line {line}: '{text}' is no {what}")]
     Line {
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is there.
+        /// The content of the line.
         text: String,
-        /// What should be.
+        /// The expected content.
         what: &'static str,
     },
-    /// More packets than a block has room for.
+    /// The text has more packets than an import may have.
     #[error("line {line}: more than {most} packets; cut the file")]
     TooMany {
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// How many there may be.
+        /// The largest allowed number of packets.
         most: u32,
     },
-    /// There is no delay at all.
+    /// The text has no delay.
     #[error("there is no delay in it")]
     Empty,
 }
 
-/// Packets of one file, at most.
+/// The largest number of packets in one file.
 const MOST: u32 = 10_000_000;
 
-/// Reads delays, one a line, or `packet,delay`; a first line of words is a header, and a `#` begins a comment. `unit` is
-/// how many picoseconds a delay of one is. A packet number that is missing is a lost packet, one that comes again a
-/// duplicate; without numbers nothing can be said about either.
+/// Reads delays, either one per line or as `packet,delay`. A first line that begins with a letter
+/// is a header, and `#` begins a comment. `unit` is the length of one unit of delay in picoseconds.
+/// A missing packet number counts as a lost packet, a repeated one as a duplicate; without numbers,
+/// neither is visible.
 ///
 /// # Errors
-/// See [`TextError`].
+/// Returns a [`TextError`] if a line is malformed, the file has too many packets, or it has no
+/// delay.
 pub fn delays(text: &str, unit: f64) -> Result<Imported, TextError> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut counts = Counts::default();
@@ -92,10 +94,12 @@ pub fn delays(text: &str, unit: f64) -> Result<Imported, TextError> {
     Ok(Imported { numbered, ..of_samples(samples, counts, 0, remarks) })
 }
 
-/// Reads a histogram, `delay,count` a line, as MoonGen's timestamping writes it.
+/// Reads a histogram with lines of `delay,count`, as MoonGen's timestamping writes it. `unit` is
+/// the length of one unit of delay in picoseconds.
 ///
 /// # Errors
-/// See [`TextError`].
+/// Returns a [`TextError`] if a line is malformed, the file has too many packets, or it has no
+/// delay.
 pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
     let mut samples = Vec::new();
     for (line, fields) in lines(text) {
@@ -116,11 +120,12 @@ pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
     let counts = Counts { sent: received, received, ..Counts::default() };
     let remark =
         "a histogram has no order: losses, drift and clock steps cannot be seen".to_owned();
-    // Sorted delays would look like steps.
+    // The samples are sorted by delay, so the search for clock steps is skipped.
     Ok(Imported { samples, counts, numbered: false, duration_ns: 0, remarks: vec![remark] })
 }
 
-/// The fields of each line that has any; a first line that begins with a letter is a header.
+/// Returns the line number and the fields of each line that is not blank; a first line that begins
+/// with a letter is a header.
 fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let content = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let filled = (1..).zip(content).filter(|(_, line)| !line.is_empty());
@@ -133,6 +138,6 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
 
 fn picoseconds(text: &str, unit: f64) -> Option<Picoseconds> {
     let value = (text.parse::<f64>().ok()? * unit).round();
-    // Beyond, doubles are no whole numbers.
+    // Beyond this limit, a double does not represent every integer.
     (value.abs() < 9e15).then_some(Picoseconds(value as i64))
 }

@@ -1,7 +1,9 @@
-//! A campaign from its first block to its last, without knowing how packets travel.
+//! The conductor: runs a campaign from its first block to its last, independently of how packets
+//! travel.
 //!
-//! The conductor visits cells in their order, has each configured and measured, and keeps every block before it goes on.
-//! What sends packets and takes the time is a [`Bench`]; tests have benches whose truth is known.
+//! The conductor visits the cells in the order of the schedule. It configures and measures each
+//! cell, and writes every block to disk before it continues. A [`Bench`] sends packets and takes
+//! timestamps; the tests use synthetic benches with known delays.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -17,144 +19,150 @@ use super::task::Task;
 use crate::Campaign;
 use crate::campaign::{BlockPlan, CellId, Counts, Machine, Note, RateTrial, WriteError, Writer};
 
-/// What a bench is asked to do: one run of packets of the task that it was configured for.
+/// An order to a bench: one run of packets of the configured task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunOrder {
-    /// Its number, by which its packets are told from those of other runs.
+    /// The number of the run, which distinguishes its packets from those of other runs.
     pub run: u32,
-    /// Packets that do not count, at first.
+    /// The number of warm-up packets, which come first and are not counted.
     pub warm_up: u32,
-    /// Packets that count.
+    /// The number of counted packets.
     pub packets: u32,
-    /// Offered load; `None` if one packet waits for the other.
+    /// The offered load in packets per second; `None` if each packet waits for the arrival of the
+    /// previous one.
     pub packets_per_second: Option<f64>,
 }
 
-/// What became of it.
+/// The result of a run of packets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
-    /// Counts and delays.
+    /// The packet counts and delays.
     pub outcome: Outcome,
-    /// From the first packet that counts to the last.
+    /// The time from the first counted packet to the last.
     pub duration: Duration,
-    /// What was really offered, in packets per second; `None` where packets waited for each other.
+    /// The load that was actually offered, in packets per second; `None` if packets waited for each
+    /// other.
     pub offered: Option<f64>,
-    /// What happened beside.
+    /// Remarks on unusual events during the run.
     pub notes: Vec<String>,
 }
 
-/// Configures a device and sends packets through it.
+/// A test bench: configures a device and sends packets through it.
 pub trait Bench {
-    /// Makes the device do what a cell needs, and sees that it does.
+    /// Makes the device perform the task of a cell, and checks that it does.
     ///
     /// # Errors
-    /// If it does not.
+    /// Returns a [`BenchError`] if the device cannot be configured, or behaves differently
+    /// afterwards.
     fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
 
-    /// Sends a run of packets through it.
+    /// Sends a run of packets through the device.
     ///
     /// # Errors
-    /// If the wires or the device fail; a lost packet is no error.
+    /// Returns a [`BenchError`] if the wires or the device fail. A lost packet is no error.
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError>;
 
-    /// What fixed work takes at present on the processors that the device and the bench use; `None` where the device has
-    /// processors of its own.
+    /// Times a fixed workload on the processors that the device and the bench use; returns `None`
+    /// if the device has processors of its own.
     fn yardstick(&mut self) -> Option<Duration> {
         None
     }
 }
 
-/// Why a bench could not do what it was asked to.
+/// The reason why a bench could not carry out an order.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// The device refuses, or does not answer.
+    /// The device refuses the configuration, or does not answer.
     #[error("{device}: {problem}")]
     Device {
-        /// Which device.
+        /// The device.
         device: String,
-        /// What it says, or does not.
+        /// The refusal, or the missing answer.
         problem: String,
     },
-    /// It does something else than it was told.
+    /// The device behaves differently from its configuration.
     #[error("the device does not do what it was told: {problem}")]
     Wrong {
-        /// What came out.
+        /// The observed behaviour.
         problem: String,
     },
     /// An interface cannot be used.
     #[error(transparent)]
     Open(#[from] packetio::OpenError),
-    /// There is no network to measure in.
+    /// The network of the campaign cannot be set up.
     #[error(transparent)]
     Namespace(#[from] packetio::namespace::NamespaceError),
-    /// A program that is needed is not there, or failed.
+    /// A required program is missing or failed.
     #[error("{program}: {problem}")]
     Program {
-        /// The program.
+        /// The name of the program.
         program: String,
-        /// What happened.
+        /// The failure.
         problem: String,
     },
-    /// The system refuses something.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted operation.
         what: String,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Is told how far a campaign is, and may end it.
+/// An observer of a campaign's progress, which may also stop the campaign.
 pub trait Watch {
-    /// Before each visit and each offered rate. What was measured is kept if it breaks.
+    /// Reports the next visit or offered rate. The campaign stops if this returns `Break`; finished
+    /// blocks are kept.
     fn step(&mut self, step: &Step) -> ControlFlow<()>;
 }
 
-/// How far a campaign is.
+/// The progress of a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Steps that are done.
+    /// The number of finished steps.
     pub done: u64,
-    /// Steps that are known of; searches for rates take as many as they take.
+    /// The number of planned steps. A search for a rate counts as one step, however many rates it
+    /// tries.
     pub of: u64,
-    /// What comes.
+    /// A description of the next step.
     pub what: String,
 }
 
-/// Why a campaign ended before its end. What was measured until then is kept.
+/// The reason why a campaign stopped early. Finished blocks are kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConductError {
     /// The bench failed.
     #[error("cell {cell}: {source}")]
     Bench {
-        /// Where.
+        /// The cell that was measured.
         cell: String,
-        /// Why.
+        /// The cause.
         source: BenchError,
     },
-    /// A block cannot be kept.
+    /// A block cannot be written.
     #[error(transparent)]
     Keep(#[from] WriteError),
 }
 
-/// How a campaign ended.
+/// The way in which a campaign ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Everything was measured.
+    /// The campaign is complete.
     Complete,
-    /// It was asked to end.
+    /// The observer stopped the campaign.
     Interrupted,
 }
 
-/// Measures what a campaign does not have yet.
+/// Measures all blocks and rates that a campaign lacks.
 ///
-/// `now` says nanoseconds since the campaign's start. `before` is what was measured already, by an interrupted run.
+/// `before` holds the results of earlier, interrupted runs. `now` returns the nanoseconds since the
+/// start of the campaign.
 ///
 /// # Errors
-/// See [`ConductError`].
+/// Returns a [`ConductError`] if the bench fails or a block cannot be written.
 pub fn conduct(
     plan: &Plan,
     seed: u64,
@@ -179,13 +187,13 @@ pub fn conduct(
         bench,
         now,
         watch,
-        // Packets of a run that was interrupted must not be taken for those of this one.
+        // Packets of an interrupted run must not be mistaken for packets of this run.
         run: (before.blocks.len() + before.rates.len()) as u32 * 2,
         steadiness: Steadiness::new(u32::try_from(visits.len()).unwrap_or(u32::MAX)),
         done: measured.len() as u64,
         of: (measured.len() + visits.len() + searches.len()) as u64,
     };
-    conductor.look_at_the_machine();
+    conductor.establish_best_time();
     for visit in visits {
         if conductor.visit(visit)?.is_break() {
             return Ok(Ending::Interrupted);
@@ -203,7 +211,8 @@ fn visit(block: &crate::campaign::Block) -> Visit {
     Visit { repetition: block.repetition, cell: block.cell }
 }
 
-/// Cells whose rate is to be searched. A search that was interrupted begins again.
+/// Returns the cells whose loss-free rate is still to be searched. An interrupted search starts
+/// again.
 fn rate_cells(plan: &Plan, before: &Campaign) -> Vec<(CellId, RatePlan)> {
     let Some(rates) = plan.rates else { return Vec::new() };
     let cells = (0..).map(CellId).zip(plan.campaign_cells());
@@ -242,7 +251,7 @@ impl Conductor<'_> {
         let mut tries = 0;
         let mut again = 0;
         let (started_ns, record, machine) = loop {
-            let before = self.await_the_machine();
+            let before = self.await_fast_machine();
             let order = RunOrder {
                 run: self.next_run(),
                 warm_up: self.plan.warm_up,
@@ -254,14 +263,14 @@ impl Conductor<'_> {
             match check(&record.outcome) {
                 Ok(()) => {
                     let machine = before
-                        .zip(self.slower())
+                        .zip(self.slowdown())
                         .map(|(before, behind)| Machine { slower: before.max(behind), again });
-                    if !(machine.is_some_and(Machine::disturbed) && self.steadiness.again()) {
+                    if !(machine.is_some_and(Machine::disturbed) && self.steadiness.may_repeat()) {
                         break (started_ns, record, machine);
                     }
                     again += 1;
                 }
-                // It did what it should a moment ago: it may have got no processor.
+                // The device worked a moment ago, so it may have been descheduled: try again.
                 Err(Fault::Silent(problem)) if tries < TRIES => {
                     tries += 1;
                     self.note(format!("{what}: {problem}; again"))?;
@@ -291,30 +300,31 @@ impl Conductor<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Learns what fixed work takes at best.
-    fn look_at_the_machine(&mut self) {
+    /// Records the initial speed of the machine.
+    fn establish_best_time(&mut self) {
         for _ in 0..Steadiness::AT_START {
             let Some(reading) = self.yardstick() else { return };
             self.steadiness.keep(reading);
         }
     }
 
-    /// Waits until the machine is as fast as it can be, or patience ends; by how much it is slower then.
-    fn await_the_machine(&mut self) -> Option<f64> {
+    /// Waits until the machine is fast, or until the patience of the campaign is exhausted. Returns
+    /// the final slowdown as a share of the best time.
+    fn await_fast_machine(&mut self) -> Option<f64> {
         let first = self.yardstick()?;
         self.steadiness.keep(first);
         let mut slower = self.steadiness.slowness(first);
         for _ in 0..Steadiness::WAITS {
-            if slower <= Machine::TOLERANCE || !self.steadiness.wait() {
+            if slower <= Machine::TOLERANCE || !self.steadiness.may_wait() {
                 break;
             }
-            slower = self.slower()?;
+            slower = self.slowdown()?;
         }
         Some(slower)
     }
 
-    /// By how much longer than at best fixed work takes now.
-    fn slower(&mut self) -> Option<f64> {
+    /// Returns the current slowdown of the fixed workload, as a share of its best time.
+    fn slowdown(&mut self) -> Option<f64> {
         let reading = self.yardstick()?;
         Some(self.steadiness.slowness(reading))
     }
@@ -388,18 +398,18 @@ impl Conductor<'_> {
     }
 }
 
-/// How often a block is tried again of which no packet came out.
+/// The number of retries of a block that received no packets.
 const TRIES: u32 = 3;
 
-/// What a run shows that no measurement is.
+/// A reason to reject a run.
 enum Fault {
     /// No packet came out.
     Silent(String),
-    /// Packets came out otherwise than they should.
+    /// Packets came out with unexpected content.
     Altered(String),
 }
 
-/// A cell of which nothing comes out as it should is not measured but misconfigured.
+/// Rejects a run with altered packets or with none: its device is misconfigured.
 fn check(outcome: &Outcome) -> Result<(), Fault> {
     let Counts { sent, received, .. } = outcome.counts;
     if outcome.altered > 0 {
@@ -433,8 +443,9 @@ fn irregularities(outcome: &Outcome) -> Option<String> {
     (!said.is_empty()).then(|| format!("of {sent} packets {}", said.join(", ")))
 }
 
-/// Whether the machine was the same throughout, by the baseline of each setting; and how much medians vary between
-/// repetitions, over all cells: what is smaller means nothing.
+/// Returns remarks on the stability of the machine: a drift of the baseline's median for each
+/// setting, and the variation of medians between repetitions over all cells. Differences smaller
+/// than this variation are meaningless.
 #[must_use]
 pub fn stability(campaign: &Campaign) -> Vec<String> {
     let mut said = Vec::new();
@@ -479,7 +490,7 @@ pub fn stability(campaign: &Campaign) -> Vec<String> {
     said
 }
 
-/// Probability of a false alarm.
+/// The significance level of the drift test: the probability of a false alarm.
 const DRIFT: f64 = 0.01;
 
 use crate::campaign::Setting;

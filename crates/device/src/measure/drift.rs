@@ -1,20 +1,22 @@
-//! Whether the machine was the same at the end as at the beginning, and what its noise is.
+//! Trend and variation of a figure over the repetitions of a campaign.
 
 /// A trend over repetitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    /// Probability of a trend as strong if there is none: two-sided Mann-Kendall test, normal approximation with
-    /// continuity correction.
+    /// The probability of a trend at least this strong without a drift: two-sided Mann-Kendall
+    /// test, normal approximation with continuity correction.
     pub p_value: f64,
-    /// Change from the first repetition to the last by the Theil-Sen slope, as a share of the median.
+    /// The change from the first repetition to the last by the Theil-Sen slope, as a share of the
+    /// median.
     pub change: f64,
 }
 
-/// Looks for a trend in a figure that should be the same in every repetition. `None` below eight repetitions, where the
-/// test says nothing, and where the median is zero.
+/// Tests for a trend in a figure that should not change between repetitions. Returns `None` for
+/// fewer than eight repetitions, for which the approximation does not hold, and for a median of
+/// zero.
 ///
-/// H. B. Mann, "Nonparametric Tests Against Trend", Econometrica 13 (1945); P. K. Sen, "Estimates of the Regression
-/// Coefficient Based on Kendall's Tau", JASA 63 (1968).
+/// H. B. Mann, "Nonparametric Tests Against Trend", Econometrica 13 (1945); P. K. Sen, "Estimates
+/// of the Regression Coefficient Based on Kendall's Tau", JASA 63 (1968).
 #[must_use]
 pub fn trend(figures: &[f64]) -> Option<Trend> {
     let count = figures.len();
@@ -52,8 +54,8 @@ pub fn trend(figures: &[f64]) -> Option<Trend> {
     Some(Trend { p_value, change })
 }
 
-/// How much a figure varies between repetitions: half the distance that holds the middle half of them, over the median.
-/// `None` below four repetitions.
+/// Returns the variation of a figure between repetitions: half its interquartile range, divided by
+/// the median. Returns `None` for fewer than four repetitions and for a median of zero.
 #[must_use]
 pub fn variation(figures: &[f64]) -> Option<f64> {
     if figures.len() < 4 {
@@ -67,7 +69,7 @@ pub fn variation(figures: &[f64]) -> Option<f64> {
     (middle != 0.0).then(|| half / middle)
 }
 
-/// The median; the mean of the middle two of an even number.
+/// Sorts the figures and returns their median; for an even number, the mean of the middle two.
 pub(super) fn median(figures: &mut [f64]) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let upper = *figures.get(figures.len() / 2)?;
@@ -103,7 +105,7 @@ mod tests {
                 trend(&noise).is_some_and(|trend| trend.p_value < 0.01)
             })
             .count();
-        // 1 % of 1000, and three standard deviations.
+        // The limit is 1 % of 1000, plus three standard deviations.
         assert!(alarms <= 20, "{alarms} of 1000");
     }
 

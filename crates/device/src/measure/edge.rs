@@ -1,5 +1,5 @@
-//! The edge: threads, sockets, clocks, processes. What a campaign is made of is in the modules above; here it meets the
-//! machine.
+//! Runs a campaign on this machine: sets up threads, sockets, clocks and processes, and passes them
+//! to the [conductor](super::conduct()).
 
 mod machine;
 mod manual;
@@ -37,68 +37,69 @@ use software_switch::SoftwareSwitch;
 use wire::{Path as WirePath, WireBench};
 use yardstick::Yardstick;
 
-/// A campaign that is to be measured.
+/// An order to measure a campaign.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'j> {
-    /// What.
+    /// The plan of the campaign.
     pub plan: &'j Plan,
-    /// Where it lies, or is to; the directory is there.
+    /// The run directory, which must exist.
     pub directory: &'j Path,
-    /// Go on with the campaign that is there.
+    /// Whether to resume the campaign in the directory.
     pub resume: bool,
-    /// The program that has `switch` as a verb.
+    /// The executable that has the verb `switch`.
     pub program: &'j Path,
 }
 
-/// What was measured.
+/// A measured campaign.
 #[derive(Debug)]
 pub struct Measured {
-    /// All of it, with what earlier runs measured.
+    /// All results, including those of earlier runs.
     pub campaign: Campaign,
-    /// How it ended.
+    /// The way in which the campaign ended.
     pub ending: Ending,
-    /// What is to be said about the machine: drift, noise.
+    /// Remarks on the drift and the noise of the machine.
     pub stability: Vec<String>,
 }
 
-/// Why a campaign was not measured, or not to its end. What was measured is kept.
+/// The reason why a campaign was not measured completely. Finished blocks are kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
     /// The bench cannot be set up.
     #[error(transparent)]
     Bench(#[from] BenchError),
-    /// Something failed on the way.
+    /// The bench failed, or a block could not be written.
     #[error("{source}; what was measured until then is kept, and --resume goes on from there")]
     Conduct {
-        /// What.
+        /// The cause.
         source: ConductError,
     },
     /// The files cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The campaign that is there cannot be read.
+    /// The existing campaign cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The campaign that is there is another one.
+    /// The existing campaign has a different plan.
     #[error("the plan differs from that of the campaign in {}: {what}", directory.display())]
     OtherPlan {
-        /// Where it is.
+        /// The directory of the existing campaign.
         directory: std::path::PathBuf,
-        /// In what they differ.
+        /// The difference.
         what: String,
     },
-    /// A thread ended by a fault of ours.
+    /// The measuring thread panicked.
     #[error("the measuring thread failed")]
     Thread,
 }
 
-/// Measures a campaign, from the clock to the last rate.
+/// Measures a campaign or resumes one.
 ///
 /// # Errors
-/// See [`MeasureError`].
+/// Returns a [`MeasureError`] if the bench cannot be set up or fails, or if files cannot be read or
+/// written.
 pub fn measure(job: &Job<'_>, watch: &mut (dyn Watch + Send)) -> Result<Measured, MeasureError> {
-    // On a thread of its own: it goes into a network namespace and stays on a core.
+    // The thread enters a network namespace and is pinned to a core, so it must be a separate one.
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("measure".to_owned()).stack_size(8 << 20);
         let spawned = thread.spawn_scoped(scope, || on_thread(job, watch));
@@ -142,9 +143,12 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
     };
     let (mut writer, before) = if job.resume {
         let (writer, before) = Writer::resume(directory)??;
-        same(&before.description, &description, plan.seed.is_some()).map_err(|what| {
-            MeasureError::OtherPlan { directory: directory.to_owned(), what: what.to_owned() }
-        })?;
+        check_resumable(&before.description, &description, plan.seed.is_some()).map_err(
+            |what| MeasureError::OtherPlan {
+                directory: directory.to_owned(),
+                what: what.to_owned(),
+            },
+        )?;
         (writer, before)
     } else {
         let writer = Writer::create(directory, &description)?;
@@ -176,8 +180,13 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
     Ok(Measured { campaign, ending, stability: said })
 }
 
-/// Whether a campaign can be gone on with.
-fn same(before: &Description, now: &Description, seeded: bool) -> Result<(), &'static str> {
+/// Checks that a campaign can be resumed under the present description; returns the difference if
+/// it cannot.
+fn check_resumable(
+    before: &Description,
+    now: &Description,
+    seeded: bool,
+) -> Result<(), &'static str> {
     if before.device.driver != now.device.driver || before.device.name != now.device.name {
         return Err("another device");
     }
@@ -193,9 +202,9 @@ fn same(before: &Description, now: &Description, seeded: bool) -> Result<(), &'s
     Ok(())
 }
 
-/// A bench and what is known of it.
+/// A bench that is ready for a campaign, and facts about it.
 struct Ready {
-    /// Before what it needs: dropped first.
+    /// The bench comes before `_namespace`, so that it is dropped first.
     bench: Box<dyn Bench>,
     clock: Clock,
     line_rate: Option<u64>,
@@ -204,6 +213,8 @@ struct Ready {
     _namespace: Option<packetio::namespace::Namespace>,
 }
 
+/// Sets up the bench of a campaign. The steps form one function because their order matters: the
+/// thread moves between cores, and the clock is measured before the device exists.
 fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let plan = job.plan;
     let secret: u64 = rand::rng().random();
@@ -227,7 +238,7 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
             (Wires { generator: generator.clone(), device: [const { String::new() }; 2] }, None)
         }
         None => {
-            let (wires, namespace) = Wires::lay()?;
+            let (wires, namespace) = Wires::create()?;
             (wires, Some(namespace))
         }
     };
@@ -235,7 +246,8 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let open = |send: &str, receive: &str| {
         WirePath::open(send, receive, plan.wire.timestamps, plan.wait, secret)
     };
-    // The device's core first: what is started stays where it was started.
+    // Processes inherit the core of the thread that starts them, so this thread first moves to the
+    // device's core.
     machine::stay_on(device)?;
     if namespace.is_some() {
         host.insert("core of the device".to_owned(), device.to_string());
@@ -254,7 +266,8 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
             Started::Device(Box::new(Manual { ports: plan.ports }))
         }
     };
-    // The clock's own error, before there is a device: over the first wire, or the loop-back.
+    // The error of the clock itself, measured over the first wire before it has a device, or over
+    // the loop-back.
     machine::stay_on(generator)?;
     let (reference, tick, fastest) = {
         let (what, mut path) = match &namespace {
@@ -308,11 +321,12 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
 
 enum Started {
     Device(Box<dyn wire::Device>),
-    /// When the clock was measured over its wire.
+    /// The device is started after the clock has been measured over its wire.
     Later,
 }
 
-/// R_max where the plan has none: of a virtual wire what the generator can put on it, of a card what its driver says.
+/// Returns the line rate R_max if the plan has none: for a virtual wire, the highest rate of the
+/// generator; for a network card, the speed that its driver reports.
 fn line_rate(
     fastest: Option<f64>,
     plan: &Plan,
@@ -331,7 +345,7 @@ fn line_rate(
     Some(megabits * 1_000_000)
 }
 
-/// The reference as a sentence for people.
+/// Returns a sentence for people about the clock and its reference measurement.
 #[must_use]
 pub fn clock_line(clock: &Clock) -> String {
     let source = clock.source;

@@ -1,4 +1,5 @@
-//! The functions of Table I: what packets are matched on, and what is done with them.
+//! The functions of Table I of the paper: the fields on which packets are matched, and the actions
+//! on packets.
 
 use crate::campaign::{Dimension, Function, FunctionName};
 
@@ -11,10 +12,10 @@ macro_rules! functions {
         }
 
         impl $kind {
-            /// All, in the order of Table I.
+            /// All functions of this kind, in the order of Table I.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The name in Table I, as plans and campaigns have it.
+            /// The name in Table I, as plans and campaigns spell it.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -22,7 +23,7 @@ macro_rules! functions {
                 }
             }
 
-            /// What it is in a campaign.
+            /// Returns the description of the function for a campaign.
             #[must_use]
             pub fn function(self) -> Function {
                 let says = match self {
@@ -54,7 +55,7 @@ macro_rules! functions {
 }
 
 functions! {
-    /// What a rule compares.
+    /// The fields that a rule compares.
     MatchKind, Match {
         Port = "port": " The port that the packet came in by: the baseline.",
         TpDst = "tp-dst": " The UDP destination port.",
@@ -66,7 +67,7 @@ functions! {
 }
 
 functions! {
-    /// What a rule does before the packet leaves.
+    /// The action of a rule before the packet leaves.
     ActionKind, Action {
         Output = "output": " Sends it out of a port: the baseline.",
         SetDlSrc = "set-dl-src": " Sets the Ethernet source.",
@@ -79,7 +80,7 @@ functions! {
 }
 
 impl MatchKind {
-    /// Whether it is the baseline's.
+    /// Whether this match belongs to the baseline.
     #[must_use]
     pub fn is_baseline(self) -> bool {
         self == Self::Port
@@ -87,7 +88,7 @@ impl MatchKind {
 }
 
 impl ActionKind {
-    /// Whether it is the baseline's.
+    /// Whether this action belongs to the baseline.
     #[must_use]
     pub fn is_baseline(self) -> bool {
         self == Self::Output

@@ -1,25 +1,25 @@
-//! What was sent and what came out, brought together: each packet is accounted for by its id.
+//! Matches the packets that were sent with those that came out, by their ids.
 
 use std::collections::BTreeMap;
 
 use super::traffic::PacketId;
 use crate::campaign::{Counts, Picoseconds, Sample};
 
-/// The books of one run of packets.
+/// The state of all packets of one run.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct PacketTracker {
     run: u32,
-    /// Numbers below this are warm-up: they count nowhere.
+    /// The first counted number; packets below are warm-up.
     warm_up: u32,
     packets: BTreeMap<u32, Packet>,
-    /// Packets that left and have not arrived.
+    /// The number of packets that have been sent and have not arrived.
     outstanding: usize,
-    /// The greatest number that arrived.
+    /// The greatest packet number that has arrived.
     latest: Option<u32>,
     counts: Counts,
     altered: u64,
     late: u64,
-    /// Numbers in order of arrival.
+    /// The numbers of the counted packets in order of arrival.
     arrivals: Vec<u32>,
 }
 
@@ -29,21 +29,22 @@ struct Packet {
     arrived: Option<i64>,
 }
 
-/// What became of a run of packets.
+/// The result of matching the packets of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Sent, received, lost and so on; warm-up packets are left out.
+    /// The packet counts, without warm-up packets.
     pub counts: Counts,
-    /// Packets that came out otherwise than the action should leave them; they have no sample.
+    /// The number of packets that came out with unexpected content. They have no sample.
     pub altered: u64,
-    /// Packets of earlier runs that arrived in this one: given up, and counted as lost there.
+    /// The number of arrivals that belong to earlier runs, where these packets were counted as
+    /// lost.
     pub late: u64,
-    /// (packet, delay) in order of arrival.
+    /// The (packet, delay) pairs in order of arrival.
     pub samples: Vec<Sample>,
 }
 
-impl Ledger {
-    /// Books of a run whose first packets are warm-up.
+impl PacketTracker {
+    /// Creates the state of a run that begins with `warm_up` uncounted packets.
     #[must_use]
     pub fn new(run: u32, warm_up: u32) -> Self {
         Self {
@@ -59,7 +60,7 @@ impl Ledger {
         }
     }
 
-    /// A packet left; the stamp is in picoseconds.
+    /// Records the departure of a packet, at a timestamp in picoseconds.
     pub fn sent(&mut self, id: PacketId, at: Picoseconds) {
         if id.run != self.run {
             return;
@@ -71,7 +72,7 @@ impl Ledger {
         }
     }
 
-    /// A packet came out as it should.
+    /// Records the arrival of a packet with the expected content, at a timestamp in picoseconds.
     pub fn arrived(&mut self, id: PacketId, at: Picoseconds) {
         if id.run != self.run {
             self.late += 1;
@@ -94,20 +95,21 @@ impl Ledger {
         self.latest = self.latest.max(Some(id.number));
     }
 
-    /// A packet came out, but not as it should.
+    /// Records the arrival of a packet with unexpected content.
     pub fn altered(&mut self, id: PacketId) {
         if id.run == self.run && id.number >= self.warm_up {
             self.altered += 1;
         }
     }
 
-    /// How many packets have left and not arrived.
+    /// Returns the number of packets that have been sent and have not arrived.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding
     }
 
-    /// Closes the books. What has not arrived is lost; an arrival that was never seen to leave is unmatched.
+    /// Ends the run and returns its result. Packets that have not arrived are lost; an arrival
+    /// without a departure is unmatched.
     #[must_use]
     pub fn close(self, clock_steps: u64) -> Outcome {
         let mut counts = Counts { clock_steps, unmatched: self.late, ..self.counts };
@@ -140,21 +142,21 @@ mod tests {
 
     #[test]
     fn losses_copies_and_disorder_are_counted_and_not_averaged() {
-        let mut ledger = Ledger::new(RUN, 2);
+        let mut tracker = PacketTracker::new(RUN, 2);
         for number in 0..8 {
-            ledger.sent(id(number), Picoseconds(i64::from(number) * 1000));
+            tracker.sent(id(number), Picoseconds(i64::from(number) * 1000));
         }
-        // Of the warm-up one is lost and one doubled, which is nobody's business.
-        ledger.arrived(id(1), Picoseconds(1_500));
-        ledger.arrived(id(1), Picoseconds(1_600));
+        // Warm-up packet 0 is lost and warm-up packet 1 duplicated; neither counts.
+        tracker.arrived(id(1), Picoseconds(1_500));
+        tracker.arrived(id(1), Picoseconds(1_600));
         for (number, delay) in [(2, 10), (4, 30), (3, 2_000), (4, 99), (6, 50)] {
-            ledger.arrived(id(number), Picoseconds(i64::from(number) * 1000 + delay));
+            tracker.arrived(id(number), Picoseconds(i64::from(number) * 1000 + delay));
         }
-        ledger.arrived(PacketId { run: RUN - 1, number: 3 }, Picoseconds(7_000));
-        ledger.arrived(id(9), Picoseconds(9_500));
-        ledger.altered(id(7));
-        assert_eq!(ledger.outstanding(), 3, "0, 5 and 7");
-        let outcome = ledger.close(1);
+        tracker.arrived(PacketId { run: RUN - 1, number: 3 }, Picoseconds(7_000));
+        tracker.arrived(id(9), Picoseconds(9_500));
+        tracker.altered(id(7));
+        assert_eq!(tracker.outstanding(), 3, "0, 5 and 7");
+        let outcome = tracker.close(1);
         let expected = Counts {
             sent: 6,
             received: 4,
@@ -172,9 +174,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_steps_back_gives_negative_delays_that_are_kept() {
-        let mut ledger = Ledger::new(RUN, 0);
-        ledger.sent(id(0), Picoseconds(5_000));
-        ledger.arrived(id(0), Picoseconds(4_000));
-        assert_eq!(ledger.close(1).samples, [Sample { packet: 0, delay: Picoseconds(-1_000) }]);
+        let mut tracker = PacketTracker::new(RUN, 0);
+        tracker.sent(id(0), Picoseconds(5_000));
+        tracker.arrived(id(0), Picoseconds(4_000));
+        assert_eq!(tracker.close(1).samples, [Sample { packet: 0, delay: Picoseconds(-1_000) }]);
     }
 }

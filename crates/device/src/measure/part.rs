@@ -1,10 +1,12 @@
-//! The functions of a P4 device: a part of a program, once more.
+//! Parts: the functions of a P4 device, each of which adds one piece of a program to the baseline
+//! program.
 //!
-//! A program that is to be predicted is taken apart into [parts](crate::program); each that a generated program can have
-//! is measured as a function of its own. The baseline parses Ethernet, sends the packet out of a port, and writes the
-//! header back; a function adds one part, or the fewest with which the part means something, and says which. Whatever is
-//! computed ends in the packet, so that no device can leave it out, and what must come out is what the reference
-//! interpreter makes of the packet.
+//! To predict a program, it is split into [parts](crate::program). Each part that a generated
+//! program can have is measured as a function of its own. The baseline parses Ethernet, sends the
+//! packet out of a port, and emits the header. A function adds one part, or the smallest group of
+//! parts in which that part is useful, and lists all parts of the group. Every computed value ends
+//! up in the packet, so that no device can optimise the computation away. The expected output is
+//! that of the reference interpreter.
 
 mod source;
 
@@ -14,37 +16,38 @@ use crate::campaign::{Dimension, Function, FunctionName};
 
 pub(super) use source::source;
 
-/// Bits of addresses and type of an Ethernet header: what keys and conditions can look at.
+/// The number of bits in the addresses and the type of an Ethernet header, which keys and
+/// conditions can read.
 const FIELDS: u32 = 112;
-/// The widest field that can be written.
+/// The width in bits of the widest field that an assignment can write.
 const WRITABLE: u32 = 48;
 
-/// What a generated program has beside the baseline.
+/// A part that a generated program has beyond the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// A header of so many bits, extracted and put out.
+    /// A header of this many bits, extracted and emitted.
     Header(u32),
-    /// A transition of the parser that looks at so many bits.
+    /// A parser transition that selects on this many bits.
     Select(u32),
-    /// The same, at bits that are not extracted.
+    /// A parser transition that selects on this many bits of a lookahead, which are not extracted.
     Lookahead(u32),
-    /// A condition that the parser demands.
+    /// A `verify` statement of the parser.
     Verify,
     /// A table that is applied, with the kinds and widths of its keys.
     Table(Vec<(KeyKind, u32)>),
-    /// A value of so many bits that is written.
+    /// An assignment of this many bits.
     Assign(u32),
-    /// Arithmetic on values of so many bits, and the result written.
+    /// Arithmetic on values of this many bits, with an assignment of the result.
     Compute(Operator, u32),
     /// A condition on the validity of a header.
     Branch,
-    /// A condition that compares values of so many bits; 0 for an error.
+    /// A condition that compares values of this many bits; 0 for a comparison of errors.
     Compare(u32),
-    /// A header made valid that was.
+    /// A `setValid` of a header that is already valid.
     SetValid,
-    /// A header made invalid that was.
+    /// A `setInvalid` of a valid header.
     SetInvalid,
-    /// A call of v1model.
+    /// A call of a v1model extern.
     Call(Call),
 }
 
@@ -59,7 +62,7 @@ macro_rules! named {
         impl $kind {
             const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// How parts name it.
+            /// Returns the spelling in the names of parts.
             fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),*
@@ -74,7 +77,7 @@ macro_rules! named {
 }
 
 named! {
-    /// How a key matches.
+    /// The match kind of a key.
     KeyKind {
         Exact = "exact",
         Lpm = "lpm",
@@ -85,7 +88,7 @@ named! {
 }
 
 named! {
-    /// What is computed of two values.
+    /// A binary operator.
     Operator {
         Add = "add",
         Subtract = "subtract",
@@ -101,7 +104,7 @@ named! {
 }
 
 named! {
-    /// A call that v1model has.
+    /// An extern of v1model that a generated program can call.
     Call {
         Count = "counter.count",
         ReadRegister = "register.read",
@@ -114,7 +117,7 @@ named! {
 }
 
 impl Operator {
-    /// How P4 spells it.
+    /// Returns the P4 operator.
     fn p4(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -132,7 +135,7 @@ impl Operator {
 }
 
 impl Part {
-    /// The function that has a part of a program; `None` if none can be generated.
+    /// Returns the function that measures a part of a program; `None` if none can be generated.
     pub(super) fn of(part: &str) -> Option<Self> {
         let (kind, rest) = part.split_once(' ').unwrap_or((part, ""));
         let bits = |most: u32| rest.parse().ok().filter(|bits| (1..=most).contains(bits));
@@ -156,14 +159,14 @@ impl Part {
                         .map(|operator| Self::Compute(operator, bits)),
                 }
             }
-            // PSA and PNA spell a counter in capitals.
+            // PSA and PNA capitalise the extern `Counter`.
             "extern" => Call::named(if rest == "Counter.count" { "counter.count" } else { rest })
                 .map(Self::Call),
             _ => None,
         }
     }
 
-    /// The parts of a program that it stands for.
+    /// Returns the names of the program parts that this function covers.
     pub(super) fn consists_of(&self) -> Vec<String> {
         match self {
             Self::Header(bits) => vec![format!("extract {bits}"), format!("emit {bits}")],
@@ -183,7 +186,7 @@ impl Part {
         }
     }
 
-    /// What it is in a campaign.
+    /// Returns the description of the function for a campaign.
     pub(super) fn function(&self) -> Function {
         let dimension = match self {
             Self::Header(_) | Self::Select(_) | Self::Lookahead(_) | Self::Verify => {
@@ -200,7 +203,7 @@ impl Part {
         }
     }
 
-    /// Bytes of the packet that it needs behind the Ethernet header.
+    /// Returns the number of bytes that this part needs in the packet after the Ethernet header.
     fn bytes(&self) -> usize {
         match self {
             Self::Header(bits) => *bits as usize / 8,
@@ -209,7 +212,7 @@ impl Part {
     }
 }
 
-/// What the baseline consists of.
+/// Returns the description of the baseline, with its parts.
 pub(super) fn baseline() -> Function {
     Function {
         name: FunctionName::new("forward"),
@@ -221,7 +224,7 @@ pub(super) fn baseline() -> Function {
     }
 }
 
-/// Bytes of the headers of a packet of these parts.
+/// Returns the length in bytes of all headers of a packet for these parts.
 pub(super) fn header_bytes(parts: &[Part]) -> usize {
     14 + parts.iter().map(Part::bytes).sum::<usize>()
 }
@@ -233,7 +236,7 @@ fn keys(text: &str) -> Option<Vec<(KeyKind, u32)>> {
         Some((KeyKind::named(kind)?, bits))
     };
     let keys: Option<Vec<_>> = text.split(", ").filter(|key| !key.is_empty()).map(key).collect();
-    // Two longest prefixes are no table.
+    // A table has at most one key of kind `lpm`.
     keys.filter(|keys| keys.iter().filter(|(kind, _)| *kind == KeyKind::Lpm).count() <= 1)
 }
 

@@ -1,4 +1,4 @@
-//! What is to be measured: a TOML file, checked.
+//! Plans: reads the TOML file that describes a campaign, and checks it.
 
 mod cells;
 
@@ -13,7 +13,7 @@ use super::task::Task;
 use super::traffic::Subject;
 use crate::campaign::{Cell, Function, Setting};
 
-/// A plan as its file has it; `docs/device-measure.md` says what each setting means.
+/// A plan as its file spells it; `docs/device-measure.md` documents each setting.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PlanFile {
@@ -53,14 +53,15 @@ struct FunctionsFile {
     tests: Option<u32>,
 }
 
-/// Which cells a plan has.
+/// The combinations of matches and actions that become cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Combinations {
-    /// Each match with each action.
+    /// Every match with every action.
     #[default]
     All,
-    /// Each match with the action `output`, each action with the match `port`: what a model is made of.
+    /// Each match with the action `output`, and each action with the match `port`: the cells from
+    /// which a model is derived.
     Training,
 }
 
@@ -152,156 +153,161 @@ impl Default for CampaignFile {
     }
 }
 
-/// For which cells the loss-free rate is searched.
+/// The cells for which the loss-free rate is searched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateCells {
-    /// For the baseline of each setting.
+    /// Only the baseline of each setting.
     #[default]
     Baseline,
-    /// For all.
+    /// All cells.
     All,
 }
 
-/// Whose clock is used.
+/// The clock that timestamps packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timestamps {
-    /// The kernel's, at its edge to the driver.
+    /// The clock of the kernel; the kernel timestamps frames where it hands them to the driver.
     #[default]
     Kernel,
-    /// The card's; `send` and `receive` are then taps that receive copies of what goes in and comes out.
+    /// The clock of the network card. The interfaces `send` and `receive` are then taps that
+    /// receive copies of the packets that enter and leave the device.
     Hardware,
 }
 
-/// What is measured and how it is told what to do.
+/// The kind of device, and the protocol that configures it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// Open vSwitch with the userspace datapath, started for the campaign, over OpenFlow.
+    /// Open vSwitch with the userspace datapath, started for the campaign and configured over
+    /// OpenFlow.
     OpenVSwitch {
-        /// The version that is offered.
+        /// The offered protocol version.
         version: openflow::Version,
     },
-    /// An OpenFlow switch that dials this address.
+    /// An OpenFlow switch that connects to a given address.
     OpenFlow {
-        /// The version that is offered.
+        /// The offered protocol version.
         version: openflow::Version,
-        /// Where it is listened.
+        /// The address on which the campaign listens.
         listen: std::net::SocketAddr,
     },
-    /// Our own software switch, started for the campaign, over P4Runtime.
+    /// The software switch of this project, started for the campaign and configured over P4Runtime.
     SoftwareSwitch {
-        /// How programs run.
+        /// The execution of programs.
         path: ProgramPath,
     },
-    /// A P4 switch at this address.
+    /// A P4 switch that listens on a given address.
     P4Runtime {
-        /// `host:port`.
+        /// The address, as `host:port`.
         address: String,
-        /// Its id.
+        /// The device id.
         device_id: u64,
     },
-    /// The pipeline in memory.
+    /// The pipeline library, called in memory without a network.
     Memory {
-        /// How programs run.
+        /// The execution of programs.
         path: ProgramPath,
     },
-    /// A person configures it.
+    /// A device that a person configures.
     Manual,
 }
 
-/// How a program runs.
+/// The way in which a program is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramPath {
-    /// The reference interpreter.
+    /// The reference interpreter executes it.
     Interpreter,
-    /// Machine code.
+    /// The compiler translates it to machine code.
     Compiled,
 }
 
-/// A cell that is measured: what the device does, and under which load.
+/// A cell to measure: the task of the device and its load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCell {
-    /// What the device does with which packets.
+    /// The task of the device.
     pub task: Task,
-    /// Offered load in packets per second; `None` if one packet waits for the other.
+    /// The offered load in packets per second; `None` if each packet waits for the arrival of the
+    /// previous one.
     pub packets_per_second: Option<f64>,
 }
 
-/// The search for rates.
+/// The parameters of the search for loss-free rates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePlan {
-    /// Where it begins, in packets per second.
+    /// The first offered rate, in packets per second.
     pub from: f64,
-    /// How near the last rate without loss may be to the first with it, as a share.
+    /// The largest distance between the last rate without loss and the first rate with loss, as a
+    /// share.
     pub precision: f64,
-    /// How long each rate is offered.
+    /// The time for which each rate is offered.
     pub duration: Duration,
-    /// For which cells.
+    /// The cells whose rate is searched.
     pub cells: RateCells,
 }
 
 /// The wires to a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WirePlan {
-    /// Interfaces that the traffic leaves by and comes back to; `None` if pairs are made for the campaign.
+    /// The interfaces by which the traffic leaves and returns; `None` if virtual pairs are created
+    /// for the campaign.
     pub interfaces: Option<[String; 2]>,
-    /// Whose clock.
+    /// The clock that timestamps packets.
     pub timestamps: Timestamps,
-    /// R_max in bit/s, if it is known.
+    /// The line rate R_max in bit/s; `None` if the plan does not state it.
     pub line_rate: Option<u64>,
-    /// Cores of the generator and of a device that is started here.
+    /// The cores of the generator and of a device that is started on this machine.
     pub cores: Option<[usize; 2]>,
     /// Whether idle cores are kept from sleeping.
     pub keep_awake: bool,
 }
 
-/// What is to be measured.
+/// A checked plan of a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// On what.
+    /// The kind of device.
     pub device: DeviceKind,
-    /// A name for people.
+    /// The name of the device for people.
     pub name: String,
-    /// Port numbers that packets come in by and leave by, as the device has them.
+    /// The numbers of the ports by which packets enter and leave, as the device counts them.
     pub ports: [u32; 2],
-    /// What is measured.
+    /// The cells to measure.
     pub cells: Vec<PlannedCell>,
-    /// How often.
+    /// The number of blocks per cell.
     pub repetitions: u32,
-    /// Packets of a block that count.
+    /// The number of counted packets in a block.
     pub packets: u32,
-    /// Packets before them that do not.
+    /// The number of warm-up packets before the counted ones.
     pub warm_up: u32,
-    /// Blocks during which this machine was slower than at best are measured again.
+    /// Whether blocks are measured again if this machine was slow meanwhile.
     pub steady_machine: bool,
-    /// Of the order of blocks; drawn if the file has none.
+    /// The seed of the order of blocks; drawn at random if the file has none.
     pub seed: Option<u64>,
-    /// How long packets are waited for.
+    /// The time for which packets are awaited.
     pub wait: Duration,
-    /// The wires.
+    /// The wires to the device.
     pub wire: WirePlan,
-    /// The search for rates.
+    /// The search for loss-free rates, if the plan asks for one.
     pub rates: Option<RatePlan>,
-    /// Parts of the program of the plan that no generated program can have.
+    /// The parts of the plan's program that no generated program can have.
     pub not_measured: Vec<String>,
-    /// The loads differ between cells: they are a condition of each.
+    /// Whether cells differ in their load, so that the load is a condition of each cell.
     several_loads: bool,
 }
 
-/// Why a plan cannot be used.
+/// The reason why a plan cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// It is not TOML, or has settings that are not known.
+    /// The file is not TOML, or has unknown settings.
     #[error("{0}")]
     Syntax(String),
-    /// A setting has a value that it cannot have.
+    /// A setting has an invalid value.
     #[error("{setting}: {problem}")]
     Value {
-        /// The setting, with its table.
+        /// The setting, with the name of its table.
         setting: &'static str,
-        /// What is wrong, and what can be.
+        /// The problem, and the allowed values.
         problem: String,
     },
 }
@@ -311,10 +317,10 @@ fn wrong(setting: &'static str, problem: impl Into<String>) -> PlanError {
 }
 
 impl Plan {
-    /// Reads and checks a plan; `read_program` compiles the program that a plan names.
+    /// Reads and checks a plan. `read_program` compiles the program that a plan names.
     ///
     /// # Errors
-    /// See [`PlanError`].
+    /// Returns a [`PlanError`] if the file is malformed or a setting is invalid.
     pub fn from_toml(
         text: &str,
         read_program: &mut dyn FnMut(&str) -> Result<ir::Program, String>,
@@ -379,7 +385,7 @@ impl Plan {
         })
     }
 
-    /// Functions of the baseline.
+    /// Returns the functions of the baseline.
     #[must_use]
     pub fn baseline(&self) -> Vec<Function> {
         match self.cells.first().map(|cell| &cell.task) {
@@ -388,7 +394,8 @@ impl Plan {
         }
     }
 
-    /// Functions beyond it, each once, in the order of Table I; those of programs as they are measured alone.
+    /// Returns the functions beyond the baseline, each once: matches and actions in the order of
+    /// Table I, or the parts that are measured alone.
     #[must_use]
     pub fn functions(&self) -> Vec<Function> {
         let rules = || self.cells.iter().filter_map(|cell| cell.task.rule());
@@ -411,7 +418,7 @@ impl Plan {
             .collect()
     }
 
-    /// The cells as a campaign has them, in the same order.
+    /// Returns the cells in the form of a campaign, in the order of `self.cells`.
     #[must_use]
     pub fn campaign_cells(&self) -> Vec<Cell> {
         self.cells.iter().map(|cell| self.campaign_cell(cell)).collect()
@@ -441,7 +448,7 @@ impl Plan {
 }
 
 impl ProgramPath {
-    /// Its name in plans, and for `planimeter switch`.
+    /// Returns the name in plans, which is also the value of `--path` of `planimeter switch`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -452,7 +459,7 @@ impl ProgramPath {
 }
 
 impl DeviceKind {
-    /// Its name in plans.
+    /// Returns the name in plans.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -465,7 +472,7 @@ impl DeviceKind {
         }
     }
 
-    /// The protocol that configures it, as campaigns say it.
+    /// Returns the name of the configuration protocol, as campaigns record it.
     #[must_use]
     pub fn driver(&self) -> &'static str {
         match self {
@@ -476,7 +483,8 @@ impl DeviceKind {
         }
     }
 
-    /// Whether it runs P4 programs, so that packets may have headers of the header sweep.
+    /// Whether the device runs P4 programs, so that packets may have the headers of the header
+    /// sweep.
     fn is_programmable(&self) -> bool {
         matches!(self, Self::SoftwareSwitch { .. } | Self::P4Runtime { .. } | Self::Memory { .. })
     }

@@ -1,8 +1,9 @@
-//! The P4 program of a cell: what an OpenFlow switch does with one table, in v1model.
+//! Generates the v1model program of a cell: the behaviour of an OpenFlow switch with one table.
 //!
-//! All programs parse alike (Ethernet, a VLAN tag if there is one, headers of the header sweep, IPv4, UDP) and write back
-//! all headers, so that a match adds its keys and an action what it does: those are the functions that are measured. The
-//! checksum of IPv4 is updated in programs whose action changes what it covers, as part of that action.
+//! All programs parse and emit the same headers: Ethernet, a VLAN tag if there is one, the headers
+//! of the header sweep, IPv4 and UDP. A match therefore adds only its keys, and an action only its
+//! statements, and these are the functions that are measured. If an action changes bytes that the
+//! IPv4 checksum covers, the update of the checksum is part of the action.
 
 use std::fmt::Write;
 
@@ -10,18 +11,18 @@ use super::function::{ActionKind, MatchKind};
 use super::rule::Rule;
 use super::traffic::{IPV4_TYPE, SHIM_TYPE, Subject, VLAN_TYPE, value};
 
-/// The table.
+/// The name of the table.
 pub(super) const TABLE: &str = "rules";
-/// The action of its entries.
+/// The name of the action in the table's entries.
 pub(super) const ACTION: &str = "act";
 const PORT_BITS: u32 = 9;
 
-/// What an entry compares with a field.
+/// A key of a table entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) value: u128,
     pub(super) bits: u32,
-    /// `None` if all bits count.
+    /// The mask; `None` for an exact match.
     pub(super) mask: Option<u128>,
 }
 
@@ -32,7 +33,7 @@ pub(super) struct Argument {
     pub(super) bits: u32,
 }
 
-/// The keys of a rule's entry, in the order of the program's table.
+/// Returns the keys of a rule's entry, in the order of the program's table.
 pub(super) fn keys(matched: MatchKind, rule: &Rule) -> Vec<Key> {
     fields(matched)
         .iter()
@@ -56,7 +57,7 @@ pub(super) fn keys(matched: MatchKind, rule: &Rule) -> Vec<Key> {
         .collect()
 }
 
-/// The arguments of an entry's action: the port to leave by, and the value to set.
+/// Returns the arguments of an entry's action: the output port, and the value to set.
 pub(super) fn arguments(action: ActionKind, out_port: u32) -> Vec<Argument> {
     let value = match action {
         ActionKind::Output | ActionKind::StripVlan => None,
@@ -115,7 +116,7 @@ fn key(field: Field) -> &'static str {
     }
 }
 
-/// The program of a cell.
+/// Returns the program of a cell as P4 text.
 pub(super) fn source(subject: Subject) -> String {
     let mut text = HEAD.to_owned();
     // Writing to a string cannot fail.
@@ -197,7 +198,8 @@ control D(packet_out b, in headers h) {{ apply {{ b.emit(h.ethernet); b.emit(h.v
     )
 }
 
-/// What an action has beside the port, and does beside leaving by it.
+/// Returns the parameters of an action after the port, and its statements after the assignment of
+/// the port.
 fn statement(action: ActionKind) -> (&'static str, &'static str) {
     match action {
         ActionKind::Output => ("", ""),

@@ -1,6 +1,8 @@
-//! The search for R_min: the last of a rising series of offered rates without a lost frame (section III-G.2 of the paper).
+//! The search for R_min: the last of a rising series of offered rates without a lost frame (section
+//! III-G.2 of the paper).
 
-/// Rises by doubling until a frame is lost, then again from the last rate without loss, in steps of the precision.
+/// A search in two series. The first doubles the rate until a frame is lost. The second starts from
+/// the last rate without loss and rises in steps of the precision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateSearch {
     next: f64,
@@ -11,49 +13,49 @@ pub struct RateSearch {
     end: Option<SearchEnd>,
 }
 
-/// How a search ended.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchEnd {
-    /// The last rate of the series without loss; the next one lost frames.
+    /// The last rate of the series without loss. The next rate lost frames.
     Found {
-        /// In the unit of the rates.
+        /// The rate, in the unit of the offered rates.
         rate: f64,
     },
-    /// The lowest rate already lost frames.
+    /// Even the lowest rate lost frames.
     AlwaysLoses,
-    /// The generator, not the device, was at its limit: R_min is at least this.
+    /// The generator reached its limit before the device did, so R_min is at least this rate.
     GeneratorLimit {
-        /// What it offered last without loss.
+        /// The highest rate that was offered without loss.
         rate: f64,
     },
 }
 
-/// What became of an offered rate.
+/// The result of offering one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offered {
-    /// What was really offered, in the unit of the rates.
+    /// The rate that was actually offered.
     pub rate: f64,
     /// Whether a frame was lost.
     pub lost: bool,
 }
 
 impl RateSearch {
-    /// A series that begins at `from`; `precision` is the share by which the last rate without loss may lie below the
-    /// first with it.
+    /// Creates a search that begins at the rate `from`. `precision` is the largest distance between
+    /// the last rate without loss and the first rate with loss, as a share.
     #[must_use]
     pub fn new(from: f64, precision: f64) -> Self {
         Self { next: from, precision, good: None, bad: None, fine: false, end: None }
     }
 
-    /// The rate to offer next; `None` at the end.
+    /// Returns the rate to offer next, or `None` once the search has ended.
     #[must_use]
     pub fn next_rate(&self) -> Option<f64> {
         self.end.is_none().then_some(self.next)
     }
 
-    /// Takes in what became of the rate.
+    /// Records the result of offering the rate of [`next_rate`](Self::next_rate).
     pub fn record(&mut self, offered: Offered) {
-        /// Below this share of what was asked for, the generator is the limit.
+        /// The generator is the limit if it offers less than this share of the requested rate.
         const REACHED: f64 = 0.95;
         if offered.lost {
             self.bad = Some(self.next);
@@ -67,7 +69,7 @@ impl RateSearch {
         self.end = match (self.good, self.bad) {
             (None, Some(_)) => Some(SearchEnd::AlwaysLoses),
             (Some(good), Some(bad)) if self.fine || bad <= good * (1.0 + self.precision) => {
-                // In the fine series the first loss ends it.
+                // The first loss ends the fine series.
                 (offered.lost || bad <= good * (1.0 + self.precision))
                     .then_some(SearchEnd::Found { rate: good })
             }
@@ -86,7 +88,7 @@ impl RateSearch {
         };
     }
 
-    /// How it ended, once it has.
+    /// Returns the result, once the search has ended.
     #[must_use]
     pub fn end(&self) -> Option<SearchEnd> {
         self.end
@@ -115,7 +117,7 @@ mod tests {
             let (end, offered) = search(1_000.0, 0.05, device, 1e9);
             let SearchEnd::Found { rate } = end else { panic!("{end:?}") };
             assert!(rate <= device && device < rate * 1.05 * 1.000_001, "{device}: {rate}");
-            // Rising, but for the one time that it goes back.
+            // The series falls only once, at the start of the fine series.
             let falls = offered.windows(2).filter(|pair| pair[1] <= pair[0]).count();
             assert!(falls <= 1, "{offered:?}");
         }

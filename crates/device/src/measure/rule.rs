@@ -1,9 +1,10 @@
-//! The rules of a cell, as every protocol writes them: one that the packets match, and others that they do not.
+//! The rules of a cell, independent of the protocol: one rule that the packets match, and others
+//! that they do not.
 
 use super::function::MatchKind;
 use super::traffic::{Subject, value};
 
-/// The values that a rule compares; what its match does not name does not count.
+/// The values that a rule compares. Fields that its match kind does not name are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) in_port: u32,
@@ -13,7 +14,7 @@ pub(super) struct Rule {
     pub(super) tp_dst: u16,
 }
 
-/// The rules of a cell: first the one for its packets, which come in by `port`.
+/// Returns the rules of a cell. The first rule matches the cell's packets, which enter by `port`.
 pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     (0..subject.rules).map(move |other| {
         let own = Rule {
@@ -23,10 +24,10 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
             nw_dst: u32::from_be_bytes(value::NW_DST),
             tp_dst: value::TP_DST,
         };
-        // One value differs, so that no two rules are for the same packets.
+        // One value differs, so that no two rules match the same packets.
         match subject.matched {
             MatchKind::Port => {
-                // Behind the ports that there are.
+                // The ports of other rules lie above those of the device.
                 Rule { in_port: if other == 0 { port } else { LAST_PORT + other }, ..own }
             }
             MatchKind::TpDst => Rule { tp_dst: own.tp_dst + other as u16, ..own },
@@ -40,7 +41,7 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     })
 }
 
-/// The greatest port that a device under test has.
+/// The greatest port number of a device under test.
 pub(super) const LAST_PORT: u32 = 2;
 
 #[cfg(test)]

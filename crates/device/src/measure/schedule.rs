@@ -1,8 +1,8 @@
-//! In which order cells are measured.
+//! The order in which cells are measured.
 //!
-//! A repetition visits every cell once, in an order that is drawn anew for each: what drifts or disturbs meets all cells
-//! alike, and differences between cells are not differences between times of day (randomised complete blocks; R. A.
-//! Fisher, "The Design of Experiments", 1935, chapter 4).
+//! Each repetition visits every cell once, in a new random order. A drift or a disturbance then
+//! affects all cells alike, and differences between cells are not differences between times of day
+//! (randomised complete blocks; R. A. Fisher, "The Design of Experiments", 1935, chapter 4).
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -13,13 +13,13 @@ use crate::campaign::CellId;
 /// One visit of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Visit {
-    /// Which repetition, from 0.
+    /// The repetition, from 0.
     pub repetition: u32,
-    /// The cell.
+    /// The visited cell.
     pub cell: CellId,
 }
 
-/// All visits in order. The same seed gives the same order.
+/// Returns all visits in order. Equal seeds yield equal orders.
 #[must_use]
 pub fn schedule(cells: u32, repetitions: u32, seed: u64) -> Vec<Visit> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -1,57 +1,62 @@
-//! Was the machine itself as fast as it can be while a block was measured?
+//! Detects whether the machine was slow while a block was measured.
 //!
-//! A processor that others share becomes slower by half and more, for tenths of a second: a neighbour works on the other
-//! thread of its core, or the host lowers its clock. Delays that are taken meanwhile tell of the neighbour. Fixed work,
-//! timed right before a block and right behind it, shows that without a look at the block's delays, so that to measure
-//! such blocks again favours no result.
+//! A shared processor slows down by half or more for tenths of a second, when a neighbour uses the
+//! other hardware thread of its core or the host lowers its clock. Delays measured in such a period
+//! describe the neighbour. A fixed workload, timed right before and right after the block, reveals
+//! the slowdown independently of the block's delays, so that repeating such blocks does not bias
+//! the result.
 
 use std::time::Duration;
 
-/// What fixed work takes at best, and how much patience is left for a machine that is slower than that.
+/// The best time of the fixed workload, and the remaining repetitions and waits.
 #[derive(Debug)]
 pub(super) struct Steadiness {
-    /// One reading for each block and those of the start, in order of size.
+    /// The readings of the start and one reading per block, sorted.
     readings: Vec<Duration>,
-    /// Blocks that may still be measured again.
+    /// The number of blocks that may still be measured again.
     repeats: u32,
-    /// Readings that may still be taken only to wait.
+    /// The number of readings that may still be spent on waiting.
     waits: u32,
 }
 
 impl Steadiness {
-    /// Readings at the start, from which the best is known.
+    /// The number of readings at the start, which establish the best time.
     pub(super) const AT_START: u32 = 100;
-    /// Readings before one block, at most, to wait for the machine.
+    /// The largest number of readings spent on waiting before one block.
     pub(super) const WAITS: u32 = 300;
 
-    /// For a campaign with so many blocks still to come. It takes no more than about twice as long as without.
+    /// Creates the state for a campaign with `blocks` blocks to come. Repetitions and waits at most
+    /// double the duration of the campaign, approximately.
     pub(super) fn new(blocks: u32) -> Self {
         Self { readings: Vec::new(), repeats: blocks, waits: blocks.saturating_mul(60) }
     }
 
-    /// Keeps a reading. Readings that only wait are not kept: a slow machine would make itself the rule.
+    /// Records a reading. Readings taken while waiting must not be recorded: a slow machine would
+    /// become the reference.
     pub(super) fn keep(&mut self, reading: Duration) {
         let place = self.readings.partition_point(|kept| *kept < reading);
         self.readings.insert(place, reading);
     }
 
-    /// By how much longer than at best the work took, as a share; zero without a reading to compare with.
+    /// Returns the slowdown relative to the best time, as a share; zero if no reading has been
+    /// recorded.
     pub(super) fn slowness(&self, reading: Duration) -> f64 {
-        // Not the least: a processor may be faster for a moment than it is ever again.
+        // The best time is the first decile, not the least reading: a processor may be
+        // exceptionally fast for a moment.
         let best = self.readings.get(self.readings.len() / 10);
         let best = best.map_or(0.0, Duration::as_secs_f64);
         if best > 0.0 { (reading.as_secs_f64() / best - 1.0).max(0.0) } else { 0.0 }
     }
 
-    /// Whether a block may be measured again. Counts it.
-    pub(super) fn again(&mut self) -> bool {
+    /// Whether a block may be measured again; counts the repetition.
+    pub(super) fn may_repeat(&mut self) -> bool {
         let left = self.repeats > 0;
         self.repeats = self.repeats.saturating_sub(1);
         left
     }
 
-    /// Whether the machine may be waited for by one more reading. Counts it.
-    pub(super) fn wait(&mut self) -> bool {
+    /// Whether one more reading may be spent on waiting; counts the reading.
+    pub(super) fn may_wait(&mut self) -> bool {
         let left = self.waits > 0;
         self.waits = self.waits.saturating_sub(1);
         left
@@ -77,7 +82,7 @@ mod tests {
     #[test]
     fn patience_ends() {
         let mut steadiness = Steadiness::new(2);
-        assert_eq!([(); 3].map(|()| steadiness.again()), [true, true, false]);
-        assert_eq!((0..200).filter(|_| steadiness.wait()).count(), 120);
+        assert_eq!([(); 3].map(|()| steadiness.may_repeat()), [true, true, false]);
+        assert_eq!((0..200).filter(|_| steadiness.may_wait()).count(), 120);
     }
 }

@@ -1,32 +1,33 @@
-//! What a device is to do with which packets: one rule of a table, or a program of some parts.
+//! The task of a device in one cell: to apply the rules of a table, or to run a program of given
+//! parts.
 
 use std::sync::Arc;
 
 use super::part::{self, Part};
 use super::traffic::Subject;
 
-/// A cell as the devices see it.
+/// The content of a cell, as devices are configured with it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Task {
-    /// What one rule does, which any switch can be told.
+    /// A table of rules, of which one matches the packets; any switch can hold such a table.
     Rule(Subject),
-    /// What a program does, beside forwarding.
+    /// A P4 program that does more than forward.
     Program(PartsSubject),
 }
 
-/// A program of some parts.
+/// A generated program of given parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PartsSubject {
-    /// What it has beside the baseline.
+    /// The parts beyond the baseline.
     pub parts: Arc<[Part]>,
-    /// Length of a packet in bytes, with frame check sequence.
+    /// The length of a packet in bytes, with frame check sequence.
     pub packet_bytes: u32,
-    /// Entries of each table.
+    /// The number of entries in each table.
     pub rules: u32,
 }
 
 impl Task {
-    /// Length of a packet in bytes, with frame check sequence.
+    /// Returns the length of a packet in bytes, with frame check sequence.
     #[must_use]
     pub fn packet_bytes(&self) -> u32 {
         match self {
@@ -35,7 +36,7 @@ impl Task {
         }
     }
 
-    /// The rule, for devices that run no programs.
+    /// Returns the rule, or `None` for a program.
     pub(super) fn rule(&self) -> Option<Subject> {
         match self {
             Self::Rule(subject) => Some(*subject),
@@ -51,7 +52,8 @@ impl From<Subject> for Task {
 }
 
 impl PartsSubject {
-    /// The least length that packets can have, with frame check sequence.
+    /// Returns the least packet length that holds all headers and the identifier, in bytes with
+    /// frame check sequence.
     #[must_use]
     pub fn least_bytes(&self) -> u32 {
         super::traffic::least_bytes(part::header_bytes(&self.parts))

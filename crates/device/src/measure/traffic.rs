@@ -1,28 +1,29 @@
-//! The packets of a cell: as they are sent, and as they must come out.
+//! The packets of a cell: their content when sent, and their expected content when they come out.
 //!
-//! All packets of a cell are UDP over IPv4 over Ethernet, of one flow, which the rule of the cell matches. Each carries,
-//! behind the UDP header, which run it belongs to, its number in it, and a check word that only this campaign knows: what
-//! comes out is matched to what was sent by that alone. The UDP checksum is absent (zero, RFC 768), so that no device has
-//! one to update; that of the IPv4 header is there, and is checked.
+//! All packets of a cell belong to one flow of UDP over IPv4 over Ethernet, which the rule of the
+//! cell matches. After the UDP header, each packet carries the number of its run, its own number
+//! within that run, and a check word that depends on the campaign's secret. Received packets are
+//! matched to sent ones by these values alone. The UDP checksum is absent (zero, RFC 768), so that
+//! no device has to update it; the IPv4 header checksum is present and checked.
 
 use super::function::{ActionKind, MatchKind};
 
-/// Bytes of run, number and check word.
+/// The length of run, number and check word, in bytes.
 const ID: usize = 12;
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
 const IPV4: usize = 20;
 const UDP: usize = 8;
-/// Bytes of a header of the header sweep: the next EtherType and two bytes of its own.
+/// The length of a header of the header sweep: the next EtherType and two bytes of its own.
 const SHIM: usize = 4;
-/// Bytes of the frame check sequence, which lengths count and memory does not have.
+/// The length of the frame check sequence, which packet lengths include but frames in memory lack.
 const CHECK_SEQUENCE: u32 = 4;
-/// EtherType of the headers of the header sweep (IEEE 802, local experimental).
+/// The EtherType of the headers of the header sweep (IEEE 802, local experimental).
 pub(super) const SHIM_TYPE: u16 = 0x88b5;
 pub(super) const IPV4_TYPE: u16 = 0x0800;
 pub(super) const VLAN_TYPE: u16 = 0x8100;
 
-/// The fields of the flow, and what actions make of them.
+/// The field values of the flow, and the values that actions set.
 pub(super) mod value {
     pub(crate) const DL_SRC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
     pub(crate) const DL_DST: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
@@ -36,29 +37,29 @@ pub(super) mod value {
     pub(crate) const VLAN: u16 = 5;
     pub(crate) const SET_DL_SRC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x07];
     pub(crate) const SET_NW_SRC: [u8; 4] = [10, 0, 7, 7];
-    /// The DSCP in the upper six bits.
+    /// The type of service, with the DSCP in the upper six bits.
     pub(crate) const SET_NW_TOS: u8 = 0x20;
     pub(crate) const SET_TP_SRC: u16 = 7000;
     pub(crate) const SET_VLAN: u16 = 7;
 }
 
-/// A cell as the devices see it.
+/// The task of a device that applies a table of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// What the rule compares.
+    /// The fields that the rules compare.
     pub matched: MatchKind,
-    /// What it does.
+    /// The action of the rules.
     pub action: ActionKind,
-    /// Length of a packet in bytes, with frame check sequence.
+    /// The length of a packet in bytes, with frame check sequence.
     pub packet_bytes: u32,
-    /// Rules in the table.
+    /// The number of rules in the table.
     pub rules: u32,
-    /// Headers between Ethernet and IPv4, for devices that run programs.
+    /// The number of headers between Ethernet and IPv4, for devices that run programs.
     pub headers: u32,
 }
 
 impl Subject {
-    /// What every device does: 64 B in by a port, out by another, with one rule.
+    /// The baseline: one rule that forwards packets of 64 bytes from one port to another.
     pub(super) const BASELINE: Self = Self {
         matched: MatchKind::Port,
         action: ActionKind::Output,
@@ -67,7 +68,8 @@ impl Subject {
         headers: 0,
     };
 
-    /// The least length that packets can have, with frame check sequence.
+    /// Returns the least packet length that holds all headers and the identifier, in bytes with
+    /// frame check sequence.
     #[must_use]
     pub fn least_bytes(self) -> u32 {
         least_bytes(ETHERNET + self.tag() + self.shims() + IPV4 + UDP)
@@ -82,12 +84,13 @@ impl Subject {
     }
 }
 
-/// The least length that a packet with so many bytes of headers can have, with frame check sequence.
+/// Returns the least length of a packet with `headers` bytes of headers, with frame check sequence.
 pub(super) fn least_bytes(headers: usize) -> u32 {
     ((headers + ID) as u32 + CHECK_SEQUENCE).max(64)
 }
 
-/// A frame of a protocol that no device knows, for generated programs; its length counts the frame check sequence.
+/// Returns a frame of an unknown protocol, for generated programs. `packet_bytes` includes the
+/// frame check sequence.
 pub(super) fn opaque_frame(headers: usize, packet_bytes: u32) -> Vec<u8> {
     let mut frame = [&value::DL_DST[..], &value::DL_SRC, &SHIM_TYPE.to_be_bytes()].concat();
     frame.resize(headers, 0);
@@ -95,16 +98,16 @@ pub(super) fn opaque_frame(headers: usize, packet_bytes: u32) -> Vec<u8> {
     frame
 }
 
-/// Which packet it is.
+/// The identity of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PacketId {
-    /// The run of packets.
+    /// The number of the run.
     pub run: u32,
-    /// Its number in it, from 0.
+    /// The number of the packet within its run, from 0.
     pub number: u32,
 }
 
-/// Makes the packets of one cell and reads what comes out.
+/// A generator and checker of the packets of one cell.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     secret: u64,
@@ -114,19 +117,19 @@ pub struct Traffic {
     expected_id: usize,
 }
 
-/// What a frame that came out is.
+/// The classification of a received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// A packet of this campaign, as the action should leave it.
+    /// A packet of this campaign with the expected content.
     Packet(PacketId),
-    /// A packet of this campaign on which the action was not done, or something else was.
+    /// A packet of this campaign with unexpected content; for example, the action was not applied.
     Altered(PacketId),
-    /// Somebody else's.
+    /// A frame of other traffic.
     Foreign,
 }
 
 impl Traffic {
-    /// Packets of a cell; `secret` is the campaign's.
+    /// Creates the packets of a cell; `secret` is a random number of the campaign.
     #[must_use]
     pub fn new(subject: Subject, secret: u64) -> Self {
         let length = subject.packet_bytes.max(subject.least_bytes()) - CHECK_SEQUENCE;
@@ -144,18 +147,19 @@ impl Traffic {
         }
     }
 
-    /// Packets like `sent` that must come out like `expected`, with the id behind so many bytes of headers.
+    /// Creates packets like `sent` that must come out like `expected`. The id follows `headers`
+    /// bytes of headers.
     pub(super) fn of_frames(sent: Vec<u8>, expected: Vec<u8>, headers: usize, secret: u64) -> Self {
         Self { secret, sent, sent_id: headers, expected, expected_id: headers }
     }
 
-    /// A packet without an id.
+    /// Returns a packet with an empty id.
     #[must_use]
     pub fn template(&self) -> &[u8] {
         &self.sent
     }
 
-    /// Makes `frame` the packet with this id.
+    /// Overwrites `frame` with the packet of this id.
     pub fn write(&self, id: PacketId, frame: &mut Vec<u8>) {
         frame.clear();
         frame.extend_from_slice(&self.sent);
@@ -164,17 +168,17 @@ impl Traffic {
         }
     }
 
-    /// The id of a packet on its way in.
+    /// Returns the id of a packet that is on its way to the device.
     #[must_use]
     pub fn read_sent(&self, frame: &[u8]) -> Option<PacketId> {
         self.id_at(frame, self.sent_id)
     }
 
-    /// What a frame that came out is. Short frames may have been padded on their way.
+    /// Classifies a frame that came out. Short frames may have been padded on their way.
     #[must_use]
     pub fn read(&self, frame: &[u8]) -> Arrival {
         let Some(id) = self.id_at(frame, self.expected_id) else {
-            // The id is elsewhere if the action was not done.
+            // If the action was not applied, the id is at its original offset.
             return match self.id_at(frame, self.sent_id) {
                 Some(id) => Arrival::Altered(id),
                 None => Arrival::Foreign,
@@ -197,7 +201,8 @@ impl Traffic {
     }
 
     fn word(&self, id: PacketId) -> [u8; ID] {
-        // SplitMix64's finaliser: other runs and campaigns, and chance, do not give this word.
+        // The finaliser of SplitMix64. Other runs, other campaigns and random bytes do not produce
+        // this word, except with negligible probability.
         let mut mixed = self.secret ^ (u64::from(id.run) << 32 | u64::from(id.number));
         for multiplier in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb_u64] {
             mixed = (mixed ^ (mixed >> 30)).wrapping_mul(multiplier);
@@ -210,7 +215,7 @@ impl Traffic {
     }
 }
 
-/// What actions change.
+/// The fields that actions change.
 #[derive(Debug, Clone, Copy)]
 struct Fields {
     vlan: Option<u16>,
@@ -282,7 +287,7 @@ impl Fields {
     }
 }
 
-/// RFC 1071, over an even number of bytes.
+/// Computes the checksum of RFC 1071 over an even number of bytes.
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let sum: u32 =
         bytes.chunks_exact(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
@@ -308,7 +313,7 @@ mod tests {
             traffic.write(id, &mut frame);
             assert_eq!(frame.len(), 60, "64 bytes with frame check sequence");
             assert_eq!(traffic.read_sent(&frame), Some(id), "{action}");
-            // As it left, it is right only where nothing was to be done.
+            // An unchanged packet is correct only for the action `output`.
             let expected = match action {
                 ActionKind::Output => Arrival::Packet(id),
                 _ => Arrival::Altered(id),
@@ -338,7 +343,7 @@ mod tests {
         assert_eq!(frame[12..16], [0x81, 0, 0, 5]);
         frame.drain(12..16);
         assert_eq!(traffic.read(&frame), Arrival::Packet(id));
-        // A card pads what became too short.
+        // A network card pads frames that became too short.
         frame.extend([0; 4]);
         assert_eq!(traffic.read(&frame), Arrival::Packet(id));
 

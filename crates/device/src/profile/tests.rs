@@ -1,3 +1,4 @@
+//! Tests of levels, intervals and effective samples on small known samples.
 use super::*;
 
 fn sorted(blocks: &[Vec<i64>], tick: i64) -> Sorted {
@@ -14,9 +15,9 @@ fn levels_of_a_known_sample() {
     let sorted = sorted(&[(1..=1000).collect()], 0);
     assert_eq!(estimate(&sorted, Level::Minimum), (1, None, Some(1)));
     assert_eq!(estimate(&sorted, Level::Maximum), (1000, Some(1000), None));
-    // The ranks of the binomial distribution with n = 1000, p = 1/2 at 95 %.
+    // These are the ranks of the binomial distribution with n = 1000, p = 1/2 at 95 %.
     assert_eq!(estimate(&sorted, Level::Median), (500, Some(469), Some(532)));
-    // 99.9 % of 1000 samples: no sample is surely above it.
+    // For the 99.9th percentile, 1000 samples are too few for an upper end.
     assert_eq!(estimate(&sorted, "p99.9".parse().unwrap()).2, None);
 }
 
@@ -26,9 +27,9 @@ fn a_maximum_says_what_it_is_worth() {
         &Settings::default(),
         1,
         Counts::default(),
-        Tails::Kept,
+        Tails::Included,
     );
-    // 1 - 0.01^(1/3000): with 99 % confidence at most 0.15 % of packets are slower.
+    // 1 - 0.01^(1/3000): with 99 % confidence, at most 0.15 % of packets are slower.
     let beyond = profile.beyond_maximum.unwrap();
     assert!((beyond - 1.533e-3).abs() < 1e-6, "{beyond}");
     assert_eq!(profile.level(Level::Maximum).unwrap().high, None);
@@ -51,13 +52,13 @@ fn the_tick_of_the_clock_is_in_every_interval() {
 fn blocks_that_differ_are_worth_fewer_samples() {
     let same: Vec<Vec<i64>> = (0..10).map(|_| (0..1000).collect()).collect();
     assert_eq!(sorted(&same, 0).effective, 10_000);
-    // Ten blocks that each have one value of their own: ten samples, not ten thousand.
+    // Ten blocks of one value each are worth ten samples, not ten thousand.
     let apart: Vec<Vec<i64>> = (0..10).map(|block| vec![block; 1000]).collect();
     let effective = sorted(&apart, 0).effective;
     assert!((8..=12).contains(&effective), "{effective}");
     let (_, low, high) = estimate(&sorted(&apart, 0), Level::Median);
     assert!(low <= Some(2) && high >= Some(7), "{low:?} {high:?}");
-    // A coarse clock is no difference between blocks.
+    // A coarse clock does not make blocks differ.
     let coarse: Vec<Vec<i64>> =
         (0..10).map(|_| (0..1000).map(|i| i64::from(i % 10 == 0)).collect()).collect();
     assert_eq!(sorted(&coarse, 0).effective, 10_000);

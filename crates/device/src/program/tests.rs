@@ -1,3 +1,4 @@
+//! Tests of the paths of programs, of overviews, and of predictions from parts.
 use p4lang::compile_text;
 use p4lang::preprocess::{DiskFiles, Options};
 
@@ -41,7 +42,7 @@ fn parts(parts: &[(&str, u32)]) -> Parts {
 }
 
 #[test]
-fn what_decides_a_way_is_named() {
+fn the_decisions_of_a_path_are_named() {
     let text = ROUTER.replace(
         "apply { if (h.ipv4.isValid()) { routes.apply(); } else { drop(); } }",
         "apply { if (h.ipv4.ttl == 0 || h.ipv4.b == 1) { drop(); }
@@ -67,7 +68,7 @@ fn what_decides_a_way_is_named() {
 fn a_router_has_three_paths() {
     let mut found: Vec<Parts> = routes().into_iter().map(|path| path.parts).collect();
     let mut expected = vec![
-        // Not IPv4: the condition decides itself.
+        // The packet is not IPv4: the parser's path decides the condition.
         parts(&[
             ("extract 112", 1),
             ("select 16", 1),
@@ -175,7 +176,8 @@ fn a_part_that_was_measured_with_others_only_is_counted_with_them() {
     assert_eq!(predictions[0].unmeasured, parts(&[("pop", 1)]));
 }
 
-/// A program of many tables with three actions each, of which the first of each table makes a header valid where `validates`.
+/// Returns a program of `count` tables with three actions each. If `validates`, the first action of
+/// each table makes a header valid.
 fn tables(count: usize, validates: bool) -> ir::Program {
     let headers: String = (0..count).map(|n| format!("header h{n}_t {{ bit<8> a; }} ")).collect();
     let fields: String = (0..count).map(|n| format!("h{n}_t h{n}; ")).collect();
@@ -208,7 +210,7 @@ fn tables(count: usize, validates: bool) -> ir::Program {
     compile_text("tables.p4", &text, &Options::default(), &DiskFiles).program.expect("it compiles")
 }
 
-/// Where a list is possible, the overview says the same of it.
+/// Compares the overview with the list for programs that have both.
 #[test]
 fn an_overview_agrees_with_the_list() {
     let of_files = ["router", "l2", "tunnel", "firewall"].map(|name| {
@@ -227,7 +229,8 @@ fn an_overview_agrees_with_the_list() {
         let length = |path: &Path| path.parts.values().sum::<u32>();
         assert_eq!(Some(length(&found.longest)), listed.iter().map(length).max());
         assert!(listed.iter().any(|path| path.parts == found.longest.parts));
-        // All ways begin in the first state; those of PSA pass a state of that name in the egress too.
+        // All paths begin in the first state; those of PSA also pass a state of that name in the
+        // egress parser.
         assert!(found.passes[0].ways >= found.ways);
         for path in listed.iter().filter(|path| path.ways == 1) {
             for decision in &path.decisions {
@@ -238,7 +241,7 @@ fn an_overview_agrees_with_the_list() {
     }
 }
 
-/// 30 tables have 10^18 ways and more. The work grows with the program, and not with its ways.
+/// Checks that the work grows with the size of the program, not with its 10^18 and more paths.
 #[test]
 fn an_overview_takes_work_in_proportion_to_the_program() {
     for validates in [false, true] {
@@ -247,7 +250,8 @@ fn an_overview_takes_work_in_proportion_to_the_program() {
             assert!(matches!(paths(&program), Err(PathError::TooMany { .. })));
             overview(&program).expect("an overview")
         });
-        // Which headers are valid has 2^30 combinations where actions say so: then that is not followed.
+        // If actions set validity, there are 2^30 combinations of valid headers, so the overview
+        // does not follow them.
         assert_eq!(few.follows_validity, !validates);
         assert!(few.ways > BigUint::from(10_u32).pow(18), "{}", few.ways);
         assert!(many.ways > &few.ways * &few.ways / 16_u32);

@@ -1,4 +1,5 @@
-//! All ways through a program, step by step; ways that have become the same go on as one.
+//! Walks through a program statement by statement and collects its paths. Ways that become equal
+//! are merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +12,17 @@ use ir::{
 use super::ways::{Ended, Record, Way, Ways, split};
 use super::{Overview, Path, PathError};
 
-/// Ways that differ, at most.
+/// The largest number of different ways.
 const MOST: usize = 4096;
-/// Times that a way enters one state of a parser, at most: a stack is taken header by header.
+/// The largest number of times that a way enters one parser state on a loop, for example to extract
+/// a header stack.
 const VISITS: u32 = 8;
 
-/// All ways with their parts.
+/// Returns all paths with their parts.
 pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
     let walker = Walker::new(program, Record::new(true));
     let ways = walker.package(&program.main, walker.record.start(true))?;
-    // A state at the end tells nothing any more.
+    // The final state no longer affects the future, so clearing it merges more ways.
     let ways = walker.record.map(ways, |way| {
         way.state.ended = Ended::No;
         way.state.valid = None;
@@ -28,8 +30,8 @@ pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
     Ok(walker.record.paths(ways))
 }
 
-/// What can be said of all ways without a list of them. Where even the sets of valid headers are too many, these are not
-/// followed, so that conditions on them go both ways.
+/// Returns statistics of all paths without listing them. If there are too many combinations of
+/// valid headers, validity is not followed, and conditions on it are taken both ways.
 pub(super) fn overview(program: &Program) -> Result<Overview, PathError> {
     let walk = |follows_validity: bool| {
         let walker = Walker::new(program, Record::new(false));
@@ -76,8 +78,8 @@ impl Walker<'_> {
         Ok(ways)
     }
 
-    /// A block of the architecture: `exit` ends it and not the program, and a packet that a parser rejects goes on, with
-    /// the error beside it (v1model, and PSA alike).
+    /// Runs a top-level block of the architecture. `exit` ends only this block. A packet that a
+    /// parser rejects continues with the error in its metadata (in v1model and in PSA).
     fn top(
         &self,
         ways: Ways,
@@ -92,7 +94,7 @@ impl Walker<'_> {
         let mut done = Ways::new();
         let mut under_way = BTreeMap::from([(parser.start, ways)]);
         while !under_way.is_empty() {
-            // Ways of one length that meet in a state go on together.
+            // Ways that reach a state after the same number of steps continue together.
             let mut next: BTreeMap<StateId, Ways> = BTreeMap::new();
             for (at, ways) in under_way {
                 let ways = self.entered(id, at, ways);
@@ -114,7 +116,8 @@ impl Walker<'_> {
         }))
     }
 
-    /// The ways that may enter a state: one that lies on a loop is entered a few times only.
+    /// Returns the ways that may enter a state. A state on a loop may be entered at most [`VISITS`]
+    /// times.
     fn entered(&self, parser: ParserId, state: StateId, mut ways: Ways) -> Ways {
         if self.is_on_a_loop(parser, state) {
             for way in &mut ways {
@@ -146,7 +149,8 @@ impl Walker<'_> {
         false
     }
 
-    /// Moves ways through one state: those that go on are returned by their next state, the others are done.
+    /// Moves ways through one state. Returns those that continue, by their next state, and adds the
+    /// others to `done`.
     fn state(
         &self,
         state: &ir::State,
@@ -201,6 +205,8 @@ impl Walker<'_> {
         Ok(ways)
     }
 
+    /// Moves ways through one statement. The function is long because each kind of statement has an
+    /// arm of its own.
     fn statement(&self, statement: &Statement, ways: Ways) -> Result<Ways, PathError> {
         let one =
             |ways: Ways, part: String| self.record.map(ways, |way| self.record.add(way, &part));
@@ -216,7 +222,7 @@ impl Walker<'_> {
             StatementKind::Switch { cases, default, subject } => {
                 let ways = one(self.expression(subject, ways), "branch".to_owned());
                 let of = |labels: &str| {
-                    // What ran is told by the labels.
+                    // The labels name the action that ran.
                     let decision = match self.program.types.get(subject.type_id) {
                         Type::ActionRun(_) => format!("switch: {labels}"),
                         _ => format!("switch {}: {labels}", self.excerpts.expression(subject)),
@@ -235,7 +241,8 @@ impl Walker<'_> {
                 all
             }
             StatementKind::For { before_condition, condition, update, body } => {
-                // How often it runs is not known without the packet: once, and its parts are there.
+                // The number of iterations depends on the packet. One iteration contributes the
+                // parts of the loop.
                 let ways = self.block(before_condition, ways)?;
                 let ways = one(self.expression(condition, ways), "branch".to_owned());
                 let mut all = ways.clone();
@@ -334,7 +341,7 @@ impl Walker<'_> {
             match self.decided(condition, &way) {
                 Some(true) => yes.push(way),
                 Some(false) => no.push(way),
-                // The packet decides.
+                // The packet decides the condition, so both sides are followed.
                 None => {
                     let text = self.excerpts.expression(condition);
                     let bare = match &condition.kind {
@@ -357,7 +364,7 @@ impl Walker<'_> {
         Ok(all)
     }
 
-    /// What the valid headers say to a condition.
+    /// Returns the value of a condition, as far as the valid headers determine it.
     fn decided(&self, condition: &Expression, way: &Way) -> Option<bool> {
         match &condition.kind {
             ExpressionKind::IsValid(place) => {
@@ -390,7 +397,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether no struct has two headers of a type, so that the type says which header is meant.
+    /// Whether the program has at most one header of a type, so that the type identifies the
+    /// header.
     fn is_single(&self, header: TypeId) -> bool {
         let fields = |composite: &ir::Composite| {
             composite.fields.iter().filter(|f| f.type_id == header).count()
@@ -424,7 +432,7 @@ impl Walker<'_> {
         Ok(all)
     }
 
-    /// Goes on behind the action, function or control that has returned.
+    /// Resumes the statements after an action, function or control that has returned.
     fn returned(&self, ways: Ways) -> Ways {
         self.record.map(ways, |way| {
             if way.state.ended == Ended::Returned {
@@ -433,7 +441,7 @@ impl Walker<'_> {
         })
     }
 
-    /// Arithmetic in an expression.
+    /// Adds the arithmetic of an expression to the ways.
     fn expression(&self, expression: &Expression, ways: Ways) -> Ways {
         let mut parts = Vec::new();
         self.operators(expression, &mut parts);
@@ -476,13 +484,13 @@ impl Walker<'_> {
         }
     }
 
-    /// Headers of a type that are valid, each put out once.
+    /// Adds the emission of the valid headers within a type, each once.
     fn emit(&self, type_id: TypeId, way: &mut Way, left: &mut Option<BTreeMap<TypeId, u32>>) {
         match self.program.types.get(type_id) {
             Type::Composite(_) => {
                 let Some(composite) = self.program.types.composite(type_id) else { return };
                 if composite.kind == CompositeKind::Header {
-                    // Where nothing is known of headers, all of them leave: the most that may.
+                    // If validity is not followed, all headers are emitted: the upper limit.
                     let leaves = match left {
                         None => true,
                         Some(left) => left.get_mut(&type_id).is_some_and(|count| {
@@ -516,7 +524,7 @@ fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
     if ways.len() > MOST { Err(PathError::TooMany { most: MOST, place: place() }) } else { Ok(()) }
 }
 
-/// Where a transition may lead, each once.
+/// Returns the targets of a transition, each once.
 fn targets(transition: &Transition) -> Vec<Target> {
     let mut targets = match transition {
         Transition::Direct(target) => vec![*target],

@@ -1,8 +1,9 @@
-//! Ways through a program, as far as they have come.
+//! The partial paths of a walk through a program, here called ways. The walker in `walk` advances
+//! them statement by statement.
 //!
-//! Ways that are equal have the same future and go on as one. In a list of all ways, equal means that parts and state are the
-//! same. In an overview of too many, the state is enough: the way with most parts stands for all of them, and which decisions led
-//! there is kept as a graph, in which ways are counted and not listed.
+//! Equal ways have equal futures and are merged. In a list of all paths, two ways are equal if
+//! their parts and states are. In an overview, equal states are enough: the way with the most parts
+//! represents the merged ways, and a graph of their decisions counts the ways without listing them.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -13,54 +14,54 @@ use num_bigint::BigUint;
 
 use super::{Overview, Parts, Passes, Path};
 
-/// The end up to which statements are skipped.
+/// The block or loop whose remaining statements a way skips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ended {
     No,
-    /// The action, function or control in which it is.
+    /// A way left the enclosing action, function or control with `return`.
     Returned,
-    /// The innermost loop.
+    /// A way left the innermost loop.
     Left,
-    /// The top-level control or parser.
+    /// A way left the top-level control or parser with `exit`.
     Exited,
-    /// The parser, with an error.
+    /// A way left the parser with an error.
     Rejected,
 }
 
-/// The part of a way that decides where it can go.
+/// The part of a way that decides where the way can go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct State {
-    /// Valid headers by type; nothing where that is not followed.
+    /// The number of valid headers of each type; `None` if validity is not followed.
     pub(super) valid: Option<BTreeMap<TypeId, u32>>,
     pub(super) ended: Ended,
-    /// The number of times that each parser state on a loop was entered.
+    /// The number of times that the way entered each parser state that lies on a loop.
     pub(super) visits: BTreeMap<(ParserId, StateId), u32>,
 }
 
-/// A way so far, or several that are equal.
+/// A partial path, or several merged ones.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
     pub(super) state: State,
-    /// The count of each part, by the part's number; the last is not zero.
+    /// The count of each part, indexed by the part's number; the last count is not zero.
     parts: Vec<u32>,
-    /// The way's place in the graph of decisions.
+    /// The latest node of the way in the graph of decisions.
     node: usize,
-    /// The number of ways that it stands for.
+    /// The number of ways that were merged into this one.
     ways: BigUint,
 }
 
 pub(super) type Ways = Vec<Way>;
 
-/// A place in the graph of decisions, behind those before it.
+/// A node in the graph of decisions.
 #[derive(Debug)]
 struct Node {
-    /// The node of the way with most parts comes first.
+    /// The predecessors. The node of the way with the most parts comes first.
     before: Vec<usize>,
     decision: Option<usize>,
     ways: BigUint,
 }
 
-/// Texts by number.
+/// Numbers texts in the order of their first use.
 #[derive(Debug, Default)]
 struct Names {
     numbers: HashMap<String, usize>,
@@ -79,15 +80,15 @@ impl Names {
     }
 }
 
-/// What all ways of a walk share.
+/// The data that all ways of one walk share.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// Whether ways with different parts are different ways.
+    /// Whether ways with different parts stay separate.
     lists: bool,
     parts: RefCell<Names>,
     decisions: RefCell<Names>,
     nodes: RefCell<Vec<Node>>,
-    /// Ways that were moved on by a statement.
+    /// The number of ways that statements have advanced so far.
     steps: RefCell<u64>,
 }
 
@@ -102,7 +103,7 @@ impl Record {
         }
     }
 
-    /// The only way before the first statement.
+    /// Returns the single way before the first statement.
     pub(super) fn start(&self, follows_validity: bool) -> Ways {
         let state = State {
             valid: follows_validity.then(BTreeMap::new),
@@ -134,20 +135,20 @@ impl Record {
         nodes.len() - 1
     }
 
-    /// Changes every way, and has those go on as one that became equal.
+    /// Changes every way, and merges the ways that became equal.
     pub(super) fn map(&self, mut ways: Ways, change: impl Fn(&mut Way)) -> Ways {
         *self.steps.borrow_mut() += ways.len() as u64;
         ways.iter_mut().for_each(change);
         self.united(ways)
     }
 
-    /// Adds further ways.
+    /// Adds further ways, and merges equal ones.
     pub(super) fn merge(&self, all: &mut Ways, more: Ways) {
         all.extend(more);
         *all = self.united(std::mem::take(all));
     }
 
-    /// Has equal ways go on as one.
+    /// Merges equal ways.
     pub(super) fn united(&self, mut ways: Ways) -> Ways {
         let order = |a: &Way, b: &Way| {
             let parts = || if self.lists { a.parts.cmp(&b.parts) } else { Ordering::Equal };
@@ -164,7 +165,7 @@ impl Record {
         united
     }
 
-    /// Has a way stand for another too.
+    /// Merges `other` into `way`.
     fn unite(&self, way: &mut Way, mut other: Way) {
         if other.length() > way.length() {
             std::mem::swap(way, &mut other);
@@ -173,7 +174,7 @@ impl Record {
         way.node = self.node(vec![way.node, other.node], None, way.ways.clone());
     }
 
-    /// Every way with its parts, in a walk that lists them.
+    /// Returns every way with its parts, for a walk that lists them.
     pub(super) fn paths(&self, ways: Ways) -> Vec<Path> {
         let path = |way: &Way| Path {
             decisions: self.decisions(way),
@@ -185,7 +186,7 @@ impl Record {
         paths
     }
 
-    /// What can be said of all ways.
+    /// Returns the statistics of all ways.
     pub(super) fn overview(&self, ways: Ways, follows_validity: bool) -> Option<Overview> {
         let longest = ways.iter().max_by_key(|way| way.length())?;
         let longest =
@@ -199,7 +200,8 @@ impl Record {
         })
     }
 
-    /// How many ways pass each decision: those that come to it, times those that go on from it.
+    /// Returns the number of ways through each decision: the number of ways that reach it, times
+    /// the number of continuations from it.
     fn passes(&self, ends: &Ways) -> Vec<Passes> {
         let nodes = self.nodes.borrow();
         let texts = &self.decisions.borrow().texts;
@@ -208,7 +210,7 @@ impl Record {
             onward[end.node] += 1_u32;
         }
         let mut passes = vec![BigUint::ZERO; texts.len()];
-        // A node stands behind all that are before it.
+        // Each node comes after its predecessors.
         for (number, node) in nodes.iter().enumerate().rev() {
             let from_here = std::mem::take(&mut onward[number]);
             for before in &node.before {
@@ -243,13 +245,13 @@ impl Record {
 }
 
 impl Way {
-    /// How many parts it has.
+    /// Returns the number of parts.
     fn length(&self) -> u64 {
         self.parts.iter().map(|count| u64::from(*count)).sum()
     }
 }
 
-/// Ways on which statements run, and those that are done.
+/// Separates the ways that still run statements from those that skip them.
 pub(super) fn split(ways: Ways) -> (Ways, Ways) {
     ways.into_iter().partition(|way| way.state.ended == Ended::No)
 }

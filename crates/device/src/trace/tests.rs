@@ -1,13 +1,13 @@
-//! Traces of nodes whose curves are known, and traces of none.
+//! Tests of traces of nodes with known curves, and of random traces.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// 125 bytes are 1000 bits: a microsecond at 1 Gbit/s.
+/// A rate at which 125 bytes, or 1000 bits, take one microsecond.
 const GIGABIT: Rate = Rate(1_000_000_000);
 
-/// A trace of (arrival in ns, bytes, delay in ps).
+/// Creates a trace of (arrival in ns, bytes, delay in ps).
 fn trace(packets: &[(u64, u32, i64)]) -> Trace {
     let before: Vec<Arrived> =
         packets.iter().map(|&(timestamp, bytes, _)| Arrived { timestamp, bytes }).collect();
@@ -16,7 +16,7 @@ fn trace(packets: &[(u64, u32, i64)]) -> Trace {
     Trace::new(&before, &passed).expect("it has packets")
 }
 
-/// What a node of rate R that adds T to each packet does, in whole nanoseconds at 1 Gbit/s.
+/// Simulates a node that serves at 1 Gbit/s and adds a constant latency, in whole nanoseconds.
 fn served(arrivals: &[(u64, u32)], latency_ns: u64) -> Vec<(u64, u32, i64)> {
     let mut free = 0;
     let serve = |&(at, bytes): &(u64, u32)| {
@@ -85,7 +85,7 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32, i64)>> {
 }
 
 proptest! {
-    /// A node of rate R and latency T has these curves, whatever comes in.
+    /// Checks that a node of rate R and latency T has these curves, for any input.
     #[test]
     fn the_curve_of_a_known_node_is_found(packets in packets(), latency in 0_u64..5_000) {
         let arrivals: Vec<(u64, u32)> =
@@ -95,15 +95,17 @@ proptest! {
         prop_assert_eq!((at.latency, at.least_latency), (expected, Some(expected)));
     }
 
-    /// By the definition: at each departure at least A ⊗ β has left, with the packet's own length as the packetizer's; and
-    /// with a latency that is a little less it has not.
+    /// Checks the definition of a service curve: A ⊗ β has left by each departure, with the
+    /// packetizer's allowance for the length of the packet. A latency that is one picosecond
+    /// shorter does not satisfy it.
     #[test]
     fn the_latency_is_the_least_that_serves(packets in packets(), megabits in 1_u64..20_000) {
         let trace = trace(&packets);
         let rate = Rate(megabits * 1_000_000);
         let at = trace.at(rate);
         let r = i128::from(rate.0);
-        // d_n ≤ T + max over m ≤ n of a_m + (l_m + ... + l_n) / R is d_n ≤ T + f_n, written out.
+        // The condition d_n ≤ T + f_n, with f_n written out as max over m ≤ n of a_m + (l_m + ... +
+        // l_n) / R.
         let holds = |latency: i128| {
             (0..trace.packets.len()).all(|n| {
                 let packet = &trace.packets[n];
@@ -116,11 +118,11 @@ proptest! {
         };
         prop_assert!(holds(i128::from(at.latency.0)));
         prop_assert!(at.latency.0 == 0 || !holds(i128::from(at.latency.0) - 1));
-        // The deviation of the two curves bounds what was seen.
+        // The horizontal deviation of the two curves bounds all observed delays.
         prop_assert!(trace.longest() <= at.delay_bound());
     }
 
-    /// Nothing left earlier than the maximum service curve allows.
+    /// Checks that no packet left earlier than the maximum service curve allows.
     #[test]
     fn no_packet_is_earlier_than_the_maximum_curve_allows(packets in packets(), megabits in 1_u64..20_000) {
         let trace = trace(&packets);

@@ -1,4 +1,4 @@
-//! Was the device the same all the time?
+//! The change of a device between the first and the second half of a campaign.
 
 use statistics::{Difference, Estimate, Ordered};
 
@@ -6,22 +6,24 @@ use super::VerifiedCell;
 use crate::campaign::{Campaign, Disturbances};
 use crate::level::Level;
 
-/// Blocks of the second half of a campaign against those of the first, each relative to the median of its cell.
+/// A comparison of the two halves of a campaign. Each block counts relative to the median of its
+/// cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// By how much the second half is slower, as a share.
+    /// The slowdown of the second half, as a share.
     pub change: f64,
-    /// Half the width of its 95 % interval (Welch); `None` where it cannot be told.
+    /// Half the width of the 95 % confidence interval of the change (Welch); `None` if unknown.
     pub interval: Option<f64>,
-    /// Whether the interval leaves out zero.
+    /// Whether the interval excludes zero.
     pub shown: bool,
-    /// Blocks that were compared.
+    /// The number of compared blocks.
     pub blocks: usize,
-    /// The share of packets that is slower than twice the median of its cell: bursts of something else.
+    /// The share of packets that took more than twice the median of their cell, as in bursts of
+    /// other activity.
     pub stalls: f64,
-    /// Times at which a clock jumped.
+    /// The number of clock jumps.
     pub clock_steps: u64,
-    /// What the machine disturbed; `None` where nothing.
+    /// The blocks that a slow machine disturbed; `None` if there were none.
     pub disturbances: Option<Disturbances>,
 }
 

@@ -1,4 +1,4 @@
-//! Do functions differ by more than repetitions do?
+//! The noise of a level: whether functions differ by more than repetitions do.
 
 use statistics::{Ordered, standard_deviation};
 
@@ -6,20 +6,22 @@ use super::VerifiedCell;
 use crate::campaign::{Campaign, Picoseconds};
 use crate::level::Level;
 
-/// How far apart repetitions and functions are at a level.
+/// The differences between repetitions and between functions at one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// By how much the level of a cell is uncertain, in the median cell: the standard deviation between its blocks, over
-    /// the root of their number. An extreme is that of one block: the standard deviation itself.
+    /// The uncertainty of the level in the median cell: the standard deviation between its blocks,
+    /// divided by the square root of their number. For an extreme, it is the standard deviation
+    /// itself.
     pub between_blocks: Picoseconds,
-    /// Standard deviation of the level between the training cells.
+    /// The standard deviation of the level between the training cells.
     pub between_functions: Picoseconds,
-    /// Whether that is less than the cells differ by: otherwise the level says nothing about functions.
+    /// Whether the uncertainty is smaller than the difference between cells. Otherwise the level
+    /// says nothing about functions.
     pub says_something: bool,
 }
 
 impl Noise {
-    /// `None` with fewer than three blocks for each cell, or fewer than two training cells.
+    /// Returns `None` if no cell has three blocks, or if there are fewer than two training cells.
     pub(super) fn of(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<Self> {
         let training: Vec<&VerifiedCell> = cells.iter().filter(|cell| cell.training).collect();
         let values =

@@ -1,4 +1,4 @@
-//! Devices whose truth is known.
+//! Synthetic devices with known delays.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,11 @@ pub(crate) const MATCHES: [&str; 5] = ["tp-dst", "dl-dst", "masked-nw-dst", "fiv
 pub(crate) const ACTIONS: [&str; 6] =
     ["set-dl-src", "strip-vlan", "set-vlan-id", "set-nw-src", "set-nw-tos", "set-tp-src"];
 
-/// What a packet takes, in nanoseconds: its functions, the time since the start as a share of the campaign.
+/// A function from a cell's functions and the time, as a share of the campaign, to the delay of a
+/// packet in nanoseconds.
 pub(crate) type Truth = dyn Fn(&[&str], f64, &mut ChaCha8Rng) -> f64;
 
-/// A campaign of the paper's table on a device: cells in turns, so many blocks of each.
+/// A campaign of the paper's table on a synthetic device, with its cells visited in turns.
 pub(crate) struct Plan {
     pub(crate) blocks: u32,
     pub(crate) packets: u32,
@@ -30,12 +31,12 @@ impl Default for Plan {
     }
 }
 
-/// The baseline of all devices here: 50 µs, and up to 6 µs more.
+/// Draws a delay of the baseline of all devices: 45 µs, and up to 6 µs more.
 pub(crate) fn baseline(random: &mut ChaCha8Rng) -> f64 {
     45_000.0 + 6_000.0 * (random.random::<f64>() + random.random::<f64>()) / 2.0
 }
 
-/// What a function costs, in nanoseconds.
+/// Returns the cost of a function, in nanoseconds.
 pub(crate) fn cost(name: &str) -> f64 {
     match name {
         "tp-dst" | "dl-dst" | "masked-nw-dst" | "set-dl-src" => 2_000.0,
@@ -65,7 +66,7 @@ pub(crate) fn campaign(plan: &Plan, truth: &Truth) -> Campaign {
             let delay = |packet: u32, random: &mut ChaCha8Rng| {
                 let mut delay = truth(functions, position, random);
                 if plan.tick_ns > 0.0 {
-                    // Both readings are cut down to the tick; the first comes at any time.
+                    // Both readings are rounded down to the tick; the first falls at a random time.
                     let first = random.random::<f64>() * plan.tick_ns;
                     delay = ((first + delay) / plan.tick_ns).floor() * plan.tick_ns;
                 }
@@ -94,7 +95,7 @@ pub(crate) fn campaign(plan: &Plan, truth: &Truth) -> Campaign {
     Campaign { description, blocks, rates: Vec::new(), notes: Vec::new() }
 }
 
-/// Adds R_min to a cell.
+/// Adds trials to a cell from which its loss-free rate R_min follows.
 pub(crate) fn rate(campaign: &mut Campaign, cell: u32, bits_per_second: u64) {
     let trial =
         |bits_per_second, lost| RateTrial { cell: CellId(cell), bits_per_second, sent: 1000, lost };

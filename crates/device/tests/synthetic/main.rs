@@ -1,4 +1,5 @@
-//! Devices with known truth: recovered where the theory allows, refused or flagged where it does not.
+//! Tests on synthetic devices: the method recovers known costs where the theory allows, and refuses
+//! or flags them where it does not.
 
 mod device;
 
@@ -22,7 +23,7 @@ fn level(verification: &Verification, level: Level) -> &::device::verify::Verifi
     verification.levels.iter().find(|of_level| of_level.level == level).expect("the level")
 }
 
-/// The device that the paper assumes.
+/// The delay of the device that the paper assumes, with constant costs.
 fn shifts(functions: &[&str], _: f64, random: &mut rand::rngs::ChaCha8Rng) -> f64 {
     baseline(random) + functions.iter().map(|name| cost(name)).sum::<f64>()
 }
@@ -43,7 +44,7 @@ fn constant_costs_are_recovered() {
             function.function.name
         );
     }
-    // Twelve cells to learn from, thirty to test with, as in the paper.
+    // As in the paper, twelve cells train the model and thirty test it.
     assert_eq!(verification.cells.iter().filter(|cell| cell.training).count(), 12);
     assert_eq!(verification.cells.len(), 42);
     let training = verification.cells.iter().filter(|cell| cell.training);
@@ -59,7 +60,7 @@ fn constant_costs_are_recovered() {
     assert!((violations.admitted.unwrap() - 0.01).abs() < 1e-9);
     assert!(!verification.drift.unwrap().shown);
     assert_eq!(verification.drift.unwrap().stalls, 0.0);
-    // Nothing is refuted, so more packets help most where they serve every prediction.
+    // No prediction is refuted, so more packets help most in the cell that every prediction uses.
     assert_eq!(verification.next.unwrap().functions, []);
 }
 
@@ -67,9 +68,10 @@ fn constant_costs_are_recovered() {
 fn a_maximum_is_no_bound_and_says_so() {
     let (_, verification) = verified(&Plan::default(), &shifts);
     let maximum = level(&verification, Level::Maximum);
-    // 3000 packets do not reach the end of the distribution, and the sums of maxima are exceeded.
+    // 3000 packets do not reach the end of the distribution, so packets exceed the sums of maxima.
     assert!(maximum.worst_under > 0.0, "{maximum:?}");
-    // The bound admits as many packets beyond it as it was measured with, and fewer are.
+    // The bound admits as large a share of violations as the samples support; the observed share is
+    // smaller.
     let violations = maximum.violations.unwrap();
     assert!(violations.interval.high < violations.admitted.unwrap(), "{violations:?}");
     assert!(violations.admitted.unwrap() < 1e-3);
@@ -95,19 +97,19 @@ fn quantisation_is_part_of_every_interval() {
             .find(|delta| delta.level == Level::Median)
             .unwrap();
         assert!(delta.low.unwrap().0 <= truth && truth <= delta.high.unwrap().0, "{delta:?}");
-        // Differences below two ticks cannot be told from none.
+        // A difference below two ticks cannot be distinguished from zero.
         assert!(delta.high.unwrap().0 - delta.low.unwrap().0 >= 4 * 4_000_000, "{delta:?}");
     }
     assert_eq!(level(&verification, Level::Median).refuted.0, 0);
 }
 
-/// An action that is as cheap as another for half of the packets and dear for the rest.
+/// The delay of a device with functions that are cheap for most packets and expensive for the rest.
 fn bimodal(functions: &[&str], _: f64, random: &mut rand::rngs::ChaCha8Rng) -> f64 {
-    let dear = |name: &&str| match *name {
+    let expensive = |name: &&str| match *name {
         "set-nw-src" | "five-tuple" => 20_000.0 * f64::from(random.random::<f64>() < 0.4),
         name => cost(name),
     };
-    let more: f64 = functions.iter().map(dear).sum();
+    let more: f64 = functions.iter().map(expensive).sum();
     baseline(random) + more
 }
 
@@ -124,7 +126,8 @@ fn percentiles_of_costs_that_vary_do_not_add() {
         .iter()
         .find(|cell| cell.functions == names(&["five-tuple", "set-nw-src"]))
         .unwrap();
-    // Each of the two has the baseline's median; both together do not, as 64 % of packets meet one of them.
+    // Each of the two functions alone has the median of the baseline. Both together do not, because
+    // 64 % of packets are slowed by at least one.
     let median = cell.errors.iter().find(|error| error.level == Level::Median).unwrap();
     assert!(median.relative < -0.2, "{median:?}");
     assert_eq!(cell.prediction.refused, names(&["five-tuple", "set-nw-src"]));
@@ -134,7 +137,7 @@ fn percentiles_of_costs_that_vary_do_not_add() {
         (predicted.guarantee, predicted.low, predicted.high),
         (Guarantee::Empirical, None, None)
     );
-    // The union bound holds all the same.
+    // The union bound holds nevertheless.
     for bound in cell.prediction.union.iter().filter(|bound| bound.delay.is_some()) {
         let beyond = count_beyond(&bimodal, &["five-tuple", "set-nw-src"], bound.delay.unwrap());
         assert!(beyond <= bound.beyond, "{beyond} > {bound:?}");
@@ -158,7 +161,8 @@ fn count_beyond(truth: &Truth, functions: &[&str], bound: Picoseconds) -> f64 {
 
 #[test]
 fn functions_that_depend_on_each_other_are_found() {
-    // Both need the same cache line: the second finds it, except behind this one.
+    // Both functions need the same cache line, so the second usually finds it. One combination
+    // evicts it.
     let truth = |functions: &[&str], time: f64, random: &mut rand::rngs::ChaCha8Rng| {
         let clash = functions == ["all", "set-tp-src"];
         shifts(functions, time, random) + if clash { 7_000.0 } else { 0.0 }
@@ -193,12 +197,12 @@ fn drift_is_shown_and_does_not_end_in_one_cell() {
     let (_, verification) = verified(&Plan::default(), &truth);
     let drift = verification.drift.unwrap();
     assert!(drift.shown && (drift.change - 0.02).abs() < 0.005, "{drift:?}");
-    // Cells are interleaved: every cell has all of it.
+    // The cells are interleaved, so the drift affects all of them alike.
     assert!(level(&verification, Level::Median).worst_absolute < 0.01);
 }
 
 #[test]
-fn negative_differences_are_told_and_clipped() {
+fn negative_differences_are_reported_and_clipped() {
     let truth = |functions: &[&str], time: f64, random: &mut rand::rngs::ChaCha8Rng| {
         let saved = if functions.contains(&"strip-vlan") { 7_000.0 } else { 0.0 };
         shifts(functions, time, random) - saved
@@ -210,7 +214,7 @@ fn negative_differences_are_told_and_clipped() {
         composition.levels.iter().find(|predicted| predicted.level == Level::Maximum).unwrap();
     assert_eq!(maximum.negative, names(&["strip-vlan"]));
     assert!((2_900_000..3_500_000).contains(&(maximum.safe.0 - maximum.value.0)), "{maximum:?}");
-    // A curve from it is one: latencies of functions are not negative.
+    // The curve is valid nevertheless, because latencies of functions are clipped at zero.
     let curves = model.curves(under, &composition).unwrap();
     assert_eq!(
         curves.minimum[0].latency.to_f64(),
@@ -221,7 +225,8 @@ fn negative_differences_are_told_and_clipped() {
 #[test]
 fn rates_are_put_together_by_semantics_and_no_packet_counts_twice() {
     let mut campaign = campaign(&Plan::default(), &shifts);
-    // 64 B take 10.24 µs, 5.12 µs more with a function, 10.24 µs more with the other.
+    // A packet of 64 bytes takes 10.24 µs, 5.12 µs more with one function, and 10.24 µs more with
+    // the other.
     rate(&mut campaign, 0, 50_000_000);
     let place = |name: &str| {
         let cells = campaign.description.cells.iter();
@@ -240,18 +245,19 @@ fn rates_are_put_together_by_semantics_and_no_packet_counts_twice() {
         curves.clone().find(|curve| curve.semantics == Some(semantics)).unwrap()
     };
     let (pipelined, completed) = (of(Semantics::Pipelined), of(Semantics::RunToCompletion));
-    // The slowest stage, or all of them: 512 / (10.24 + 5.12 + 10.24) = 20.
+    // A pipeline is as fast as its slowest stage. Run to completion adds all times: 512 / (10.24 +
+    // 5.12 + 10.24) = 20.
     assert_eq!(pipelined.rate, Some(Rational::from(25)));
     assert!((completed.rate.as_ref().unwrap().to_f64() - 20.0).abs() < 1e-6);
     assert_eq!(pipelined.guarantee, Guarantee::Deterministic);
-    // A single packet of 512 bits is bounded by what was measured and predicted, not by more.
+    // The bound for a single packet of 512 bits is the predicted delay, no more.
     let packet =
         Curve::burst_delay(0).unwrap().minimum(&Curve::constant(512).with_origin(0)).unwrap();
     let delay = packet.horizontal_deviation(&completed.curve).unwrap().value;
     let maximum =
         composition.levels.iter().find(|predicted| predicted.level == Level::Maximum).unwrap();
     assert_eq!(delay.finite().unwrap(), &Rational::ratio(maximum.safe.0, 1_000_000));
-    // What convolution gives is equation 3, exactly.
+    // The convolution yields exactly equation 3.
     let direct =
         Curve::rate_latency(pipelined.rate.clone().unwrap(), pipelined.latency.clone()).unwrap();
     assert_eq!(pipelined.curve, direct);

@@ -1,3 +1,4 @@
+//! Tests of reading, writing and resuming campaigns, and of the checks on descriptions.
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -64,13 +65,13 @@ fn samples(delays: &[i64]) -> Vec<Sample> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_written_campaign_reads_back() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(directory.path(), &description()).unwrap();
     writer.block(&plan(0), &samples(&[1, -2, i64::MAX])).unwrap();
     writer.rate(&RateTrial { cell: CellId(1), bits_per_second: 50, sent: 10, lost: 0 }).unwrap();
     writer.rate(&RateTrial { cell: CellId(1), bits_per_second: 60, sent: 10, lost: 1 }).unwrap();
-    // Beyond the first loss nothing counts.
+    // A loss-free rate above the first loss does not count.
     writer.rate(&RateTrial { cell: CellId(1), bits_per_second: 70, sent: 10, lost: 0 }).unwrap();
     writer.block(&plan(3), &samples(&[4])).unwrap();
     writer.block(&plan(0), &samples(&[5])).unwrap();
@@ -92,7 +93,8 @@ fn an_interruption_costs_the_block_that_it_hit() {
     writer.block(&plan(0), &samples(&[1, 2])).unwrap();
     writer.block(&plan(1), &samples(&[3])).unwrap();
     drop(writer);
-    // Killed while it wrote the second line, with more delays behind.
+    // Simulates a process that was killed while it wrote the second line, with more delays in the
+    // other file.
     let journal = directory.path().join(JOURNAL);
     let text = fs::read(&journal).unwrap();
     fs::write(&journal, &text[..text.len() - 10]).unwrap();
@@ -140,7 +142,7 @@ fn descriptions_that_contradict_themselves_are_refused() {
         with(|d| d.cells[1].setting.rules = 2),
         DescriptionError::NoBaseline { cell: 1 }
     ));
-    // The order of execution does not make another cell.
+    // The order of execution does not distinguish cells.
     let copy = with(|d| {
         let mut cell = d.cells[3].clone();
         cell.functions.reverse();
@@ -162,7 +164,7 @@ fn a_campaign_is_not_written_over() {
 }
 
 #[test]
-fn where_no_campaign_is_it_is_said_what_is_there() {
+fn an_error_names_what_is_there_instead_of_a_campaign() {
     let folder = tempfile::tempdir().unwrap();
     let read = |path: &Path| Campaign::read(path).unwrap_err().to_string();
     let said = read(folder.path());

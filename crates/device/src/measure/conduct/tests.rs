@@ -1,4 +1,4 @@
-//! Campaigns on benches whose truth is known.
+//! Tests of campaigns on synthetic benches with known delays.
 
 use super::*;
 use crate::campaign::{
@@ -17,17 +17,17 @@ const PLAN: &str = "
     packets = 5
     warm-up = 2";
 
-/// f0 = 1000, tp-dst = 10, set-nw-src = 100, and a drift per run.
+/// A bench with f0 = 1000, tp-dst = 10, set-nw-src = 100, and a drift per run.
 #[derive(Default)]
 struct Synthetic {
     configured: Option<Task>,
     runs: u32,
     drift: i64,
-    /// Packets per second above which it loses.
+    /// The rate in packets per second above which the device loses packets.
     limit: f64,
     altered: u64,
     fails_at: Option<u32>,
-    /// Runs during which the machine takes twice as long for everything.
+    /// The runs during which the machine takes twice as long for everything.
     slow: Vec<Range<u32>>,
 }
 
@@ -77,7 +77,7 @@ impl Bench for Synthetic {
     }
 }
 
-/// Ends the campaign after some steps.
+/// An observer that stops the campaign after some steps.
 struct Stop(u64);
 
 impl Watch for Stop {
@@ -162,7 +162,7 @@ fn an_interrupted_campaign_goes_on_where_it_was_and_measures_nothing_twice() {
 }
 
 #[test]
-fn what_was_measured_before_a_failure_is_kept() {
+fn blocks_before_a_failure_are_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut bench = Synthetic { fails_at: Some(6), ..Synthetic::default() };
     let (ending, campaign) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
@@ -182,13 +182,14 @@ fn a_device_that_does_something_else_is_not_measured() {
 }
 
 #[test]
-fn a_drift_is_said_and_its_size_is_right() {
+fn a_drift_is_reported_with_its_size() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut bench = Synthetic { drift: 2, ..Synthetic::default() };
     let (_, drifting) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
     let said = stability(&drifting);
-    // 2 ps a run and four runs a repetition, from the first repetition to the eighth: 56 ps. The place in a repetition is
-    // drawn, which is worth up to 6 ps at each end.
+    // The drift is 2 ps per run. With four runs per repetition, it is 56 ps from the first
+    // repetition to the eighth. The random position within a repetition changes this by up to 6 ps
+    // at each end.
     let change = said[0].split('%').next().and_then(|text| text.rsplit_once('+'));
     let change: f64 = change.and_then(|(_, text)| text.trim().parse().ok()).expect("a percentage");
     assert!(said[0].starts_with("drift: the baseline's median (64 B, 1 rules)"), "{said:?}");
@@ -201,7 +202,7 @@ fn a_drift_is_said_and_its_size_is_right() {
 }
 
 #[test]
-fn what_a_slower_machine_measured_is_measured_again() {
+fn blocks_of_a_slow_machine_are_measured_again() {
     let directory = tempfile::tempdir().expect("a directory");
     let slow = vec![3..6, 20..21];
     let mut bench = Synthetic { slow: slow.clone(), ..Synthetic::default() };
@@ -209,7 +210,8 @@ fn what_a_slower_machine_measured_is_measured_again() {
     for (cell, delay) in [(0, 1000), (1, 1100), (2, 1010), (3, 1110)] {
         assert_eq!(steady.delays(CellId(cell)), vec![Picoseconds(delay); 40], "cell {cell}");
     }
-    // The three and the one, and of each the next: the machine was slow right before it.
+    // The three runs and the single run were slow. The run after each of the two periods is
+    // repeated too, because the machine was slow right before it.
     assert_eq!(bench.runs, 32 + 6);
     let said = stability(&steady);
     assert!(said[0].starts_with("machine: 6 blocks were measured again"), "{said:?}");
@@ -232,7 +234,8 @@ fn a_machine_that_stays_slower_is_waited_for_only_so_long() {
     let mut bench = Synthetic { slow, ..Synthetic::default() };
     let (ending, campaign) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
     assert!(matches!(ending, Ok(Ending::Complete)), "{ending:?}");
-    // The eighth run and those after it are slower, and each of the 32 blocks may be measured twice on the average.
+    // The eighth run and all later ones are slow, and each of the 32 blocks may be measured twice
+    // on average.
     assert_eq!((campaign.blocks.len(), bench.runs), (32, 64));
     let said = stability(&campaign);
     let said = said.iter().find(|text| text.starts_with("machine: ")).expect("it is said");

@@ -1,4 +1,4 @@
-//! What is done to the machine so that it disturbs less, and what is known of it.
+//! Prepares the machine for a measurement and collects facts about it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -10,8 +10,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::super::conduct::BenchError;
 
-/// Keeps idle cores polling instead of sleeping, while it lives: a core that sleeps takes microseconds, a virtual one tens
-/// of them, to notice a packet (Documentation/power/pm_qos_interface.rst).
+/// Keeps idle cores polling instead of sleeping until it is dropped. A sleeping core needs
+/// microseconds, a virtual one tens of microseconds, to notice a packet
+/// (Documentation/power/pm_qos_interface.rst).
 #[derive(Debug)]
 pub(super) struct Awake {
     _latency: File,
@@ -29,8 +30,8 @@ impl Awake {
     }
 }
 
-/// Cores for the generator and for a device that is started here: the last two that this program may use, if the plan
-/// names none.
+/// Returns the cores for the generator and for a device on this machine: those in the plan, or the
+/// last two that this process may use.
 pub(super) fn cores(asked: Option<[usize; 2]>) -> Result<[usize; 2], BenchError> {
     if let Some(cores) = asked {
         return Ok(cores);
@@ -44,7 +45,7 @@ pub(super) fn cores(asked: Option<[usize; 2]>) -> Result<[usize; 2], BenchError>
     Ok([generator, known.pop().unwrap_or(generator)])
 }
 
-/// Keeps the calling thread, and what it starts from now on, on a core.
+/// Pins the calling thread, and the threads and processes that it will start, to a core.
 pub(super) fn stay_on(core: usize) -> Result<(), BenchError> {
     let mut set = CpuSet::new();
     set.set(core);
@@ -54,7 +55,8 @@ pub(super) fn stay_on(core: usize) -> Result<(), BenchError> {
     })
 }
 
-/// How far the wall clock, which stamps packets, is ahead of the one that cannot be set. Changes where it is set.
+/// The offset of the wall clock, which timestamps packets, from the monotonic clock. A change
+/// reveals that the wall clock was set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClockOffset {
     nanoseconds: i128,
@@ -62,9 +64,9 @@ pub(super) struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Measured against `origin`, which comparisons share.
+    /// Measures the offset. Two offsets are comparable if their `origin` is the same.
     pub(super) fn read(origin: Instant) -> Self {
-        // The least of some readings is the one that was not interrupted between its two halves.
+        // The fastest of several readings was not interrupted between its two halves.
         let reading = || {
             let before = origin.elapsed().as_nanos();
             let wall =
@@ -77,16 +79,17 @@ impl ClockOffset {
         Self { nanoseconds: best.map_or(0, |(_, offset)| offset), origin }
     }
 
-    /// Whether the wall clock was set since.
+    /// Whether the wall clock has been set since this reading.
     pub(super) fn stepped(self) -> bool {
-        /// More than readings differ by themselves, less than delays of interest.
+        /// The threshold in nanoseconds, above the variation of readings and below the delays of
+        /// interest.
         const STEP: u128 = 5_000;
         let now = Self::read(self.origin);
         (now.nanoseconds - self.nanoseconds).unsigned_abs() > STEP
     }
 }
 
-/// Facts about the machine that a figure may depend on.
+/// Returns facts about the machine that may affect the figures.
 pub(super) fn facts() -> BTreeMap<String, String> {
     let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let mut facts = BTreeMap::new();

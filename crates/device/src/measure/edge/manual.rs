@@ -1,4 +1,4 @@
-//! A device that a person configures.
+//! A device that a person configures, following printed instructions.
 
 use std::io::{BufRead, Write};
 
@@ -7,7 +7,7 @@ use super::super::task::Task;
 use super::super::traffic::{Subject, value};
 use super::wire::{self, Device};
 
-/// Tells what to set and waits for Enter.
+/// A device whose configuration is printed for a person, who confirms it with Enter.
 pub(super) struct Manual {
     pub(super) ports: [u32; 2],
 }

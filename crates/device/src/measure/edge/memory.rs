@@ -1,4 +1,5 @@
-//! The pipeline in memory: a packet goes through a program between two readings of the processor's cycle counter.
+//! The pipeline library in memory: each packet is processed between two readings of the cycle
+//! counter.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use packetio::cycles::{self, CycleCounter};
 use pipeline::{EntryAction, FieldMatch, Output, Switch, TableEntry};
 
 use super::super::conduct::{Bench, BenchError, RunOrder, RunRecord};
-use super::super::matching::Ledger;
+use super::super::matching::PacketTracker;
 use super::super::plan::ProgramPath;
 use super::super::program;
 use super::super::rule::rules;
@@ -17,14 +18,14 @@ use super::programs;
 use super::yardstick::Yardstick;
 use crate::campaign::{ClockReference, Picoseconds};
 
-/// A program with its entries.
+/// A program with its entries, and the packets for it.
 struct Loaded {
     task: Task,
     traffic: Traffic,
     switch: Switch,
 }
 
-/// The pipeline and the counter.
+/// A bench that calls the pipeline library.
 pub(super) struct MemoryBench {
     path: ProgramPath,
     ports: [u32; 2],
@@ -42,7 +43,8 @@ impl MemoryBench {
         Ok(Self { path, ports, secret, counter, loaded: None, yardstick: Yardstick::default() })
     }
 
-    /// What the counter shows around nothing, and its resolution.
+    /// Measures the delay between two adjacent readings of the counter; returns its distribution
+    /// and the resolution of the counter.
     pub(super) fn reference(&self) -> (ClockReference, Picoseconds) {
         const READINGS: usize = 10_000;
         let reading = || {
@@ -64,7 +66,7 @@ impl MemoryBench {
         (reference, Picoseconds(self.counter.picoseconds(step.unwrap_or(1)).max(1)))
     }
 
-    /// Cycles per second.
+    /// Returns the frequency of the counter in cycles per second.
     pub(super) fn frequency(&self) -> f64 {
         self.counter.frequency()
     }
@@ -110,7 +112,7 @@ impl MemoryBench {
 }
 
 impl Loaded {
-    /// Runs the program on a packet; returns what came out and the cycles that it took.
+    /// Runs the program on a packet; returns the outputs and the elapsed cycles.
     fn process(&mut self, port: u32, packet: &[u8]) -> Result<(Vec<Output>, u64), BenchError> {
         let begin = cycles::begin();
         let outcome = self.switch.process(port, packet, Duration::ZERO);
@@ -131,7 +133,7 @@ impl Bench for MemoryBench {
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
         let [in_port, out_port] = self.ports;
         let Some(loaded) = &mut self.loaded else { return Err(failed("it is not configured")) };
-        let mut ledger = Ledger::new(order.run, order.warm_up);
+        let mut tracker = PacketTracker::new(order.run, order.warm_up);
         let mut frame = Vec::new();
         let mut begin = Instant::now();
         for number in 0..order.warm_up + order.packets {
@@ -141,19 +143,19 @@ impl Bench for MemoryBench {
             let id = PacketId { run: order.run, number };
             loaded.traffic.write(id, &mut frame);
             let (outputs, taken) = loaded.process(in_port, &frame)?;
-            ledger.sent(id, Picoseconds(0));
+            tracker.sent(id, Picoseconds(0));
             for output in outputs.iter().filter(|output| output.port == out_port) {
                 match loaded.traffic.read(&output.packet) {
                     Arrival::Packet(id) => {
-                        ledger.arrived(id, Picoseconds(self.counter.picoseconds(taken)));
+                        tracker.arrived(id, Picoseconds(self.counter.picoseconds(taken)));
                     }
-                    Arrival::Altered(id) => ledger.altered(id),
+                    Arrival::Altered(id) => tracker.altered(id),
                     Arrival::Foreign => {}
                 }
             }
         }
         let duration = begin.elapsed();
-        Ok(RunRecord { outcome: ledger.close(0), duration, offered: None, notes: Vec::new() })
+        Ok(RunRecord { outcome: tracker.close(0), duration, offered: None, notes: Vec::new() })
     }
 
     fn yardstick(&mut self) -> Option<Duration> {

@@ -1,11 +1,11 @@
-//! Wires for one campaign, in a network namespace of its own: what is measured meets no other traffic.
+//! The virtual wires of one campaign, in a separate network namespace without other traffic.
 
 use packetio::namespace::{Namespace, NamespaceError};
 
 /// The MTU of the wires, in bytes.
 const MTU: u32 = 1500;
 
-/// Interfaces of the generator, and of the device at their other ends.
+/// The interface names of the generator, and of the device at the other ends.
 #[derive(Debug, Clone)]
 pub(super) struct Wires {
     pub(super) generator: [String; 2],
@@ -13,9 +13,9 @@ pub(super) struct Wires {
 }
 
 impl Wires {
-    /// Two pairs of virtual interfaces in a namespace, which the calling thread is in from now on, and so is what it
-    /// starts.
-    pub(super) fn lay() -> Result<(Self, Namespace), NamespaceError> {
+    /// Creates two pairs of virtual interfaces in a new namespace. The calling thread enters this
+    /// namespace, so processes that it starts are in the namespace too.
+    pub(super) fn create() -> Result<(Self, Namespace), NamespaceError> {
         let namespace = Namespace::new()?;
         namespace.enter()?;
         let names = |end: &str| [0, 1].map(|number| format!("{end}{number}"));

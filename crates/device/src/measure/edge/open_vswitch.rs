@@ -1,4 +1,4 @@
-//! Open vSwitch with the userspace datapath, started for one campaign in a directory of its own.
+//! Open vSwitch with the userspace datapath, started for one campaign in a temporary directory.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
@@ -16,20 +16,21 @@ use super::wire::Device;
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What every packet finds in a cache, not one in a hundred of them: else the first packets of a block would be others
-/// than the last (`emc-insert-inv-prob` in ovs-vswitchd.conf.db(5)).
+/// Settings beyond the defaults. Every flow is inserted into the exact-match cache. By default only
+/// one in a hundred is, so the first packets of a block would take a different path from the last
+/// (`emc-insert-inv-prob` in ovs-vswitchd.conf.db(5)).
 const SETTINGS: [&str; 1] = ["other_config:emc-insert-inv-prob=1"];
 
-/// A running Open vSwitch and the session with it.
+/// A running Open vSwitch and its OpenFlow session.
 pub(super) struct OpenVSwitch {
     session: OpenFlowSwitch,
-    /// Ended first.
+    /// The daemons come before their directory, so that they end first.
     _daemons: [Daemon; 2],
     _directory: tempfile::TempDir,
     pub(super) version: String,
 }
 
-/// A process that ends with this.
+/// A process that is killed when this is dropped.
 struct Daemon(Child);
 
 impl Drop for Daemon {
@@ -40,7 +41,7 @@ impl Drop for Daemon {
 }
 
 impl OpenVSwitch {
-    /// Starts it with the two interfaces as ports 1 and 2.
+    /// Starts Open vSwitch with the two interfaces as its ports `ports`.
     pub(super) fn start(
         interfaces: &[String; 2],
         openflow: Version,
@@ -95,7 +96,7 @@ impl OpenVSwitch {
         Ok(Self { session, _daemons: [switch, server], _directory: directory, version })
     }
 
-    /// What it was told beyond its defaults.
+    /// Returns the settings beyond the defaults, as text.
     pub(super) fn settings() -> String {
         SETTINGS.join(" ")
     }
@@ -109,7 +110,7 @@ impl Device for OpenVSwitch {
 
 fn command(place: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
-    // Debian keeps the daemons where users do not look.
+    // Debian installs the daemons outside the usual PATH.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin")).env("OVS_RUNDIR", place);
     command.env("OVS_LOGDIR", place).env("OVS_DBDIR", place).current_dir(place);
@@ -121,7 +122,8 @@ fn daemon(place: &Path, program: &str, arguments: &[&str]) -> Result<Daemon, Ben
     let log = format!("--log-file={}", place.join(format!("{program}.log")).display());
     let mut command = command(place, program);
     command.args(arguments).args([log.as_str(), "-vconsole:off"]);
-    // Ctrl-C in a terminal is for the campaign, which ends the daemons behind its block.
+    // A Ctrl-C in the terminal must not reach the daemons: the campaign ends them after the current
+    // block.
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn().map(Daemon).map_err(|error| absent(program, &error))
 }

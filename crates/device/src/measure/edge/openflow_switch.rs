@@ -1,4 +1,4 @@
-//! The controller's side of an OpenFlow switch that is measured: one connection, flow entries, barriers.
+//! The controller's side of a measured OpenFlow switch: one connection, flow entries and barriers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -17,12 +17,12 @@ use super::super::task::Task;
 use super::super::traffic::{IPV4_TYPE, Subject, VLAN_TYPE, value};
 use super::wire::{self, Device};
 
-/// How long a switch may take to connect, or to answer.
+/// The longest time that a switch may take to connect or to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked for.
+/// The interval at which the sockets are polled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A switch that has dialled us.
+/// A switch that has connected to this controller.
 #[derive(Debug)]
 pub(super) struct OpenFlowSwitch {
     stream: TcpStream,
@@ -34,7 +34,7 @@ pub(super) struct OpenFlowSwitch {
 }
 
 impl OpenFlowSwitch {
-    /// Waits until a switch connects and the session is open.
+    /// Waits until a switch connects and the OpenFlow handshake is complete.
     pub(super) fn accept(
         listener: &TcpListener,
         version: Version,
@@ -68,7 +68,7 @@ impl OpenFlowSwitch {
             handshake,
             version,
             ports,
-            // Those of the handshake are small.
+            // The transaction ids of the handshake are smaller.
             next_xid: 1 << 16,
         };
         let mut out = Vec::new();
@@ -82,7 +82,7 @@ impl OpenFlowSwitch {
         self.stream.write_all(bytes).map_err(|error| failed(format!("writing to it: {error}")))
     }
 
-    /// Reads and answers until something happened.
+    /// Reads and answers messages until `happened` returns true for one of them.
     fn until(
         &mut self,
         what: &str,
@@ -136,7 +136,7 @@ impl OpenFlowSwitch {
         Xid(self.next_xid)
     }
 
-    /// Sends messages and waits until the switch has done what they ask.
+    /// Sends messages, followed by a barrier, and waits until the switch has processed them.
     fn carry_out(&mut self, mut bytes: Vec<u8>) -> Result<(), BenchError> {
         let xid = self.xid();
         let encoded = match self.version {
@@ -194,11 +194,11 @@ impl Device for OpenFlowSwitch {
     }
 }
 
-/// An error message is an answer to what we asked for.
+/// Returns an error if the frame is an error message of the switch.
 fn refusal(frame: &[u8]) -> Result<(), BenchError> {
     let Ok(header) = Header::new_checked(frame) else { return Ok(()) };
     match (header.message_type(), header.body()) {
-        // Type and code have the same place in both versions.
+        // Both versions have type and code at these offsets.
         (MessageType::ERROR, [a, b, c, d, ..]) => {
             let [kind, code] = [[*a, *b], [*c, *d]].map(u16::from_be_bytes);
             Err(failed(format!("it refuses a rule: error type {kind}, code {code}")))
@@ -232,8 +232,8 @@ fn match_1_0(matched: MatchKind, rule: &Rule) -> v1_0::Match {
     }
 }
 
-/// With what the specification demands that a match has for its fields and for the actions: an Ethernet type, a protocol,
-/// a tag (OpenFlow 1.3.5, sections 7.2.3.6 and 7.2.4).
+/// Builds a match with the prerequisites of its fields and of the actions: an Ethernet type, a
+/// protocol or a tag (OpenFlow 1.3.5, sections 7.2.3.6 and 7.2.4).
 fn match_1_3(subject: Subject, rule: &Rule) -> v1_3::Match {
     let Subject { matched, action, .. } = subject;
     let transport = matches!(matched, MatchKind::TpDst | MatchKind::FiveTuple | MatchKind::All)
@@ -315,7 +315,7 @@ fn mac(number: u64) -> MacAddress {
     MacAddress(address)
 }
 
-/// Listens for a switch.
+/// Listens for a connection of a switch.
 pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, BenchError> {
     TcpListener::bind(address).map_err(system(&format!("listening on {address}")))
 }

@@ -1,4 +1,4 @@
-//! The client's side of a P4 switch that is measured: a program for each cell, and its entries.
+//! The client's side of a measured P4Runtime switch: one program per cell, and its table entries.
 
 use std::time::{Duration, Instant};
 
@@ -18,20 +18,20 @@ use super::programs;
 use super::wire::Device;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Entries in one Write.
+/// The number of entries in one Write request.
 const BATCH: usize = 1000;
 
-/// A switch of which we are primary.
+/// A switch of which this client is the primary.
 pub(super) struct P4RuntimeSwitch {
     runtime: Runtime,
     client: Client,
-    /// We are primary while the stream is open.
+    /// The open stream, which keeps this client the primary.
     _stream: (StreamSender, StreamReceiver),
     ports: [u32; 2],
 }
 
 impl P4RuntimeSwitch {
-    /// Connects, if need be when it is there at last, and becomes primary.
+    /// Connects to a switch, with retries while it starts, and becomes its primary.
     pub(super) fn connect(
         address: &str,
         device_id: u64,
@@ -97,7 +97,7 @@ impl Device for P4RuntimeSwitch {
     }
 }
 
-/// What P4Info calls the table and its action.
+/// The P4Info ids of the table and its action.
 struct Ids {
     table: u32,
     action: u32,
@@ -147,7 +147,7 @@ impl Ids {
     }
 }
 
-/// The shortest bytes of a number (P4Runtime 1.4, section 9.1.1).
+/// Returns the shortest big-endian encoding of a number (P4Runtime 1.4, section 9.1.1).
 fn canonical(number: u128) -> Vec<u8> {
     let bytes = number.to_be_bytes();
     let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len() - 1);

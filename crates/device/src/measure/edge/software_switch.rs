@@ -1,4 +1,4 @@
-//! Our own software switch, started for one campaign as a process of its own: `planimeter switch`.
+//! The software switch of this project, started for one campaign as a process: `planimeter switch`.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
@@ -11,14 +11,15 @@ use super::super::task::Task;
 use super::p4runtime_switch::P4RuntimeSwitch;
 use super::wire::Device;
 
-/// A running switch and the session with it.
+/// A running switch and its P4Runtime session.
 pub(super) struct SoftwareSwitch {
     session: P4RuntimeSwitch,
     process: Child,
 }
 
 impl SoftwareSwitch {
-    /// Starts it with the two interfaces; `program` is planimeter's.
+    /// Starts the switch with the two interfaces. `program` is the path of the `planimeter`
+    /// executable.
     pub(super) fn start(
         program: &Path,
         path: ProgramPath,
@@ -29,7 +30,7 @@ impl SoftwareSwitch {
             program: format!("{} switch", program.display()),
             problem: error.to_string(),
         };
-        // Free a moment ago, and the namespace is ours alone.
+        // The port was free a moment ago, and no other program uses this namespace.
         let address = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
             .and_then(|listener| listener.local_addr())
             .map_err(|error| failed(&error))?;
@@ -41,7 +42,8 @@ impl SoftwareSwitch {
             command.args(["--interface", &format!("{port}@{interface}")]);
         }
         command.args(["--parent", &std::process::id().to_string()]);
-        // Ctrl-C in a terminal is for the campaign, which ends the switch behind its block.
+        // A Ctrl-C in the terminal must not reach the switch: the campaign ends it after the
+        // current block.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         let mut process = command.spawn().map_err(|error| failed(&error))?;
         match P4RuntimeSwitch::connect(&address.to_string(), 1, ports) {

@@ -1,8 +1,8 @@
-//! The load generator and the timestamper, on network interfaces.
+//! The load generator and the timestampers, on network interfaces.
 //!
-//! One thread, on a core of its own, sends packets when they are due and looks at what the two timestampers saw: the
-//! first sees packets leave towards the device, the second sees them come back. Delays are differences of stamps of one
-//! clock, so that what happens in this program is in none of them.
+//! One thread on its own core sends packets when they are due and polls two timestampers. The first
+//! sees packets leave towards the device, the second sees them return. Delays are differences of
+//! timestamps of one clock, so the processing time of this program is not part of them.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use super::super::conduct::{Bench, BenchError, RunOrder, RunRecord};
-use super::super::matching::Ledger;
+use super::super::matching::PacketTracker;
 use super::super::plan::Timestamps;
 use super::super::task::Task;
 use super::super::traffic::{Arrival, PacketId, Subject, Traffic};
@@ -21,46 +21,49 @@ use super::programs;
 use super::yardstick::Yardstick;
 use crate::campaign::{ClockReference, ClockSource, Picoseconds};
 
-/// Packets between two looks at the timestampers in a long run.
+/// The number of packets between two polls of the timestampers in a paced run.
 const LOOK: u32 = 512;
-/// Packets that have to come out right, one after the other, before a device counts as configured.
+/// The number of consecutive packets that must come out correctly before a device counts as
+/// configured.
 const RIGHT: u32 = 20;
-/// How long a device may take for that.
+/// The longest time that a device may take to apply its configuration.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long each of them is waited for: what was sent too early does not come.
+/// The time for which each packet is awaited while a device is being configured. A packet that
+/// arrives before the rules are in place is lost.
 const SHORT_WAIT: Duration = Duration::from_millis(20);
 
-/// What is configured, on whichever wire.
+/// A device that can be configured, independently of the wires to it.
 pub(super) trait Device {
-    /// Makes it do what a cell needs. It may take effect a little later.
+    /// Configures the device for a cell. The configuration may take effect a little later.
     fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
 }
 
-/// Why a device cannot have a program.
+/// Returns the error for a device that runs no P4 programs.
 pub(super) fn runs_no_programs(device: &str) -> BenchError {
     BenchError::Device { device: device.to_owned(), problem: "it runs no P4 programs".to_owned() }
 }
 
-/// The two ends of a path and what sees them.
+/// The sending port of a path, and the timestampers before and after the device.
 #[derive(Debug)]
 pub(super) struct Path {
     port: Port,
     before: Timestamper,
     behind: Timestamper,
-    /// The last stamps' clock.
+    /// The clock of the last timestamps.
     by: Option<StampedBy>,
-    /// The first stamp.
+    /// The first timestamp in nanoseconds; others are relative to it.
     epoch: Option<u64>,
     wait: Duration,
     secret: u64,
     random: ChaCha8Rng,
-    /// Runs that nobody keeps have numbers from the other end.
+    /// The number of the latest run that is not part of the campaign. These numbers count down, so
+    /// that they differ from those of the campaign.
     private_run: u32,
     frame: Vec<u8>,
 }
 
 impl Path {
-    /// From one interface to another.
+    /// Opens a path from one interface to another.
     pub(super) fn open(
         send: &str,
         receive: &str,
@@ -70,7 +73,7 @@ impl Path {
     ) -> Result<Self, BenchError> {
         let hardware = timestamps == Timestamps::Hardware;
         let port = packetio::af_packet::open(send, 1)?;
-        // Taps on the card receive copies of what goes in.
+        // Taps on the card receive copies of the packets that enter the device.
         let side = if hardware { Direction::Incoming } else { Direction::Outgoing };
         Ok(Self {
             port,
@@ -86,7 +89,7 @@ impl Path {
         })
     }
 
-    /// Whose clock the stamps are of; `None` before a packet passed.
+    /// Returns the clock of the timestamps; `None` before the first packet.
     pub(super) fn clock(&self) -> Option<ClockSource> {
         self.by.map(|by| match by {
             StampedBy::Hardware => ClockSource::Hardware,
@@ -94,7 +97,7 @@ impl Path {
         })
     }
 
-    /// Sends packets until the last ones came out right.
+    /// Sends single packets until [`RIGHT`] consecutive ones come out correctly.
     fn settle(&mut self, traffic: &Traffic) -> Result<(), BenchError> {
         let begin = Instant::now();
         let mut right = 0;
@@ -121,7 +124,7 @@ impl Path {
         Err(BenchError::Wrong { problem })
     }
 
-    /// Sends a run of packets and waits for the last ones as the plan says.
+    /// Sends a run of packets and waits for the last ones for the time in the plan.
     pub(super) fn send(
         &mut self,
         traffic: &Traffic,
@@ -136,7 +139,7 @@ impl Path {
         order: &RunOrder,
         wait: Duration,
     ) -> Result<RunRecord, BenchError> {
-        let mut ledger = Ledger::new(order.run, order.warm_up);
+        let mut tracker = PacketTracker::new(order.run, order.warm_up);
         let origin = Instant::now();
         let clock = ClockOffset::read(origin);
         let total = order.warm_up + order.packets;
@@ -148,24 +151,24 @@ impl Path {
                 while (origin.elapsed().as_nanos() as f64) < due {
                     std::hint::spin_loop();
                 }
-                // Even spacing could fall into step with something periodic.
+                // Even spacing could synchronise with a periodic event.
                 due += gap * self.random.random_range(0.5..1.5);
             }
             last = Instant::now();
             if number == order.warm_up {
                 first = last;
             }
-            let lost = ledger.outstanding();
+            let lost = tracker.outstanding();
             self.transmit(traffic, PacketId { run: order.run, number })?;
             if gap.is_none() {
-                self.await_arrivals(traffic, &mut ledger, lost, wait);
+                self.await_arrivals(traffic, &mut tracker, lost, wait);
             } else if number % LOOK == LOOK - 1 {
-                self.look(traffic, &mut ledger);
+                self.look(traffic, &mut tracker);
             }
         }
-        self.await_arrivals(traffic, &mut ledger, 0, wait);
-        // Copies and latecomers.
-        self.look(traffic, &mut ledger);
+        self.await_arrivals(traffic, &mut tracker, 0, wait);
+        // Collects duplicates and late packets.
+        self.look(traffic, &mut tracker);
         let duration = last - first;
         let steps = u64::from(clock.stepped());
         let intervals = f64::from(order.packets.saturating_sub(1));
@@ -185,7 +188,7 @@ impl Path {
         if self.by == Some(StampedBy::Socket) {
             notes.push("stamps are of the socket, not of the edge to the driver".to_owned());
         }
-        Ok(RunRecord { outcome: ledger.close(steps), duration, offered, notes })
+        Ok(RunRecord { outcome: tracker.close(steps), duration, offered, notes })
     }
 
     fn transmit(&mut self, traffic: &Traffic, id: PacketId) -> Result<(), BenchError> {
@@ -216,27 +219,27 @@ impl Path {
         Ok(())
     }
 
-    /// Waits until all that left has arrived, but for some that are given up, or for as long as it may.
+    /// Waits until at most `given_up` sent packets have not arrived, or until `wait` has passed.
     fn await_arrivals(
         &mut self,
         traffic: &Traffic,
-        ledger: &mut Ledger,
+        tracker: &mut PacketTracker,
         given_up: usize,
         wait: Duration,
     ) {
         let begin = Instant::now();
         loop {
-            self.look(traffic, ledger);
-            if ledger.outstanding() <= given_up || begin.elapsed() > wait {
+            self.look(traffic, tracker);
+            if tracker.outstanding() <= given_up || begin.elapsed() > wait {
                 return;
             }
             std::hint::spin_loop();
         }
     }
 
-    fn look(&mut self, traffic: &Traffic, ledger: &mut Ledger) {
+    fn look(&mut self, traffic: &Traffic, tracker: &mut PacketTracker) {
         let Self { before, behind, by, epoch, .. } = self;
-        // Picoseconds since 1970 do not fit; differences are what counts.
+        // Picoseconds since 1970 do not fit into 64 bits; only differences matter.
         let mut at = |stamped: &Stamped<'_>| {
             let epoch = *epoch.get_or_insert(stamped.nanoseconds);
             let since = i128::from(stamped.nanoseconds) - i128::from(epoch);
@@ -244,15 +247,15 @@ impl Path {
         };
         before.take(|stamped| {
             if let Some(id) = traffic.read_sent(stamped.frame) {
-                ledger.sent(id, at(&stamped));
+                tracker.sent(id, at(&stamped));
             }
         });
         behind.take(|stamped| match traffic.read(stamped.frame) {
             Arrival::Packet(id) => {
                 *by = Some(stamped.by);
-                ledger.arrived(id, at(&stamped));
+                tracker.arrived(id, at(&stamped));
             }
-            Arrival::Altered(id) => ledger.altered(id),
+            Arrival::Altered(id) => tracker.altered(id),
             Arrival::Foreign => {}
         });
     }
@@ -262,7 +265,8 @@ impl Path {
         self.private_run
     }
 
-    /// What the clock shows for this path, which has no device, and its resolution.
+    /// Measures the delays of this path without a device; returns their distribution and the
+    /// resolution of the clock.
     pub(super) fn reference(
         &mut self,
         what: &str,
@@ -301,7 +305,7 @@ impl Path {
         Ok((reference, Picoseconds(i64::try_from(tick).unwrap_or(1000).max(1000))))
     }
 
-    /// The most that the generator can offer here, in packets per second.
+    /// Returns the highest rate that the generator can offer on this path, in packets per second.
     pub(super) fn fastest(&mut self) -> Result<f64, BenchError> {
         let traffic = Traffic::new(Subject::BASELINE, self.secret);
         let order = RunOrder {
@@ -318,13 +322,13 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A device between two interfaces.
+/// A bench for a device between two interfaces.
 pub(super) struct WireBench {
     path: Path,
     device: Box<dyn Device>,
     ports: [u32; 2],
     configured: Option<(Task, Traffic)>,
-    /// Of a device on this machine.
+    /// The fixed workload, for a device on this machine.
     yardstick: Option<Yardstick>,
 }
 

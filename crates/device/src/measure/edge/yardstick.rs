@@ -1,4 +1,4 @@
-//! Fixed work, timed on each core that a measurement uses.
+//! A fixed workload, timed on each core that a measurement uses.
 
 use std::hint::black_box;
 use std::sync::mpsc;
@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use super::super::conduct::BenchError;
 use super::machine;
 
-/// Times fixed work on the caller's core and, if the device has one of its own, on that.
+/// A timer of the fixed workload on the caller's core and, if the device has its own core, on that
+/// core too.
 #[derive(Debug, Default)]
 pub(super) struct Yardstick {
     other: Option<Other>,
 }
 
-/// A thread that stays on the device's core.
+/// A thread that is pinned to the device's core.
 #[derive(Debug)]
 struct Other {
     ask: Option<mpsc::Sender<()>>,
@@ -23,14 +24,14 @@ struct Other {
 }
 
 impl Yardstick {
-    /// For a device on a core of its own.
+    /// Creates a yardstick for a device on its own core.
     pub(super) fn with_core(core: usize) -> Result<Self, BenchError> {
         let (ask, asked) = mpsc::channel();
         let (say, answer) = mpsc::channel();
         let work = move || {
-            // Where it cannot stay it tells of another core, which is no harm but no help.
+            // If pinning fails, the thread measures another core, which is useless but harmless.
             let _ = machine::stay_on(core);
-            while asked.recv().is_ok() && say.send(least()).is_ok() {}
+            while asked.recv().is_ok() && say.send(best_time()).is_ok() {}
         };
         let thread = std::thread::Builder::new().name("yardstick".to_owned()).spawn(work);
         let thread = thread.map_err(|source| BenchError::System {
@@ -40,13 +41,13 @@ impl Yardstick {
         Ok(Self { other: Some(Other { ask: Some(ask), answer, thread: Some(thread) }) })
     }
 
-    /// What the work takes at present, on the core where it takes longest.
+    /// Returns the present time of the workload on the slowest core.
     pub(super) fn read(&self) -> Duration {
         let asked = self
             .other
             .as_ref()
             .filter(|other| other.ask.as_ref().is_some_and(|ask| ask.send(()).is_ok()));
-        let here = least();
+        let here = best_time();
         let there = asked.and_then(|other| other.answer.recv().ok());
         here.max(there.unwrap_or_default())
     }
@@ -61,8 +62,9 @@ impl Drop for Other {
     }
 }
 
-/// The least of a few: an interrupt makes one longer, a slow processor all of them.
-fn least() -> Duration {
+/// Returns the least of four times. An interrupt prolongs one of them, a slow processor all of
+/// them.
+fn best_time() -> Duration {
     let once = |_| {
         let begin = Instant::now();
         black_box(work(black_box(0x9E37_79B9_7F4A_7C15)));
@@ -71,8 +73,8 @@ fn least() -> Duration {
     (0..4).map(once).min().unwrap_or_default()
 }
 
-/// Independent arithmetic, which a neighbour on the same core takes units from, and a sort, whose branches and memory it
-/// shares: about 20 µs.
+/// Runs about 20 µs of work: independent arithmetic, which competes with a neighbour on the same
+/// core for execution units, and a sort, which competes for branch prediction and memory.
 fn work(seed: u64) -> u64 {
     let mut lanes = [seed, seed ^ 1, seed ^ 2, seed ^ 3];
     let mut numbers = [0_u32; 256];

@@ -1,13 +1,15 @@
-//! The v1model program of some parts.
+//! Generates the v1model program of a list of parts.
 
 use std::fmt::Write;
 
 use super::super::traffic::{SHIM_TYPE, value};
 use super::{Call, KeyKind, Part};
 
-/// The program; packets leave by `out_port`, and each table has so many entries, of which one matches.
+/// Returns the program as P4 text. Packets leave by `out_port`. Each table has `rules` entries, of
+/// which one matches.
 ///
-/// Whatever the order of `parts`, tables and conditions come first: they know the packet as it came in.
+/// Tables and conditions come before all other statements, whatever the order of `parts`, so that
+/// they see the packet as it came in.
 pub(in super::super) fn source(parts: &[Part], out_port: u32, rules: u32) -> String {
     let mut program = Program::default();
     for (number, part) in parts.iter().enumerate() {
@@ -17,14 +19,14 @@ pub(in super::super) fn source(parts: &[Part], out_port: u32, rules: u32) -> Str
     program.text(out_port)
 }
 
-/// A program, block by block.
+/// A program under construction, one string per section.
 #[derive(Default)]
 struct Program {
     headers: String,
     members: String,
     extracts: String,
     states: String,
-    /// States so far: each goes on to the next.
+    /// The number of parser states so far; each state continues with the next.
     state: usize,
     locals: String,
     tables: String,
@@ -83,7 +85,8 @@ impl Program {
         Ok(())
     }
 
-    /// One more state of the parser, that looks at something and goes on whatever it is.
+    /// Adds a parser state that selects on `subject` and continues with the next state for every
+    /// value.
     fn state(&mut self, subject: &str) -> std::fmt::Result {
         let state = self.state;
         self.state += 1;
@@ -113,7 +116,7 @@ impl Program {
         )?;
         if !keys.is_empty() {
             writeln!(self.locals, "        const entries = {{")?;
-            // As many as the keys can tell apart.
+            // A narrow key limits the number of distinct entries.
             let narrowest = keys.iter().map(|(_, bits)| *bits).min().unwrap_or(0);
             let rules = u64::from(rules).min(1_u64.checked_shl(narrowest).unwrap_or(u64::MAX));
             for rule in 0..u128::from(rules) {
@@ -149,7 +152,7 @@ impl Program {
                 self.statements,
                 "        hash(h.ethernet.low, HashAlgorithm.crc16, 16w0, {{ h.ethernet.destination }}, 32w65536);"
             ),
-            // Before the port is set, which takes it back.
+            // Setting the port later cancels the drop.
             Call::MarkToDrop => writeln!(self.tables, "        mark_to_drop(s);"),
             Call::UpdateChecksum => {
                 self.updated.push_str(&checksum("update_checksum"));
@@ -191,7 +194,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     }
 }
 
-/// So many bits that the packet has.
+/// Returns an expression for this many bits of the packet.
 fn bits_of_packet(bits: u32) -> String {
     match bits {
         48 => "h.ethernet.destination".to_owned(),
@@ -205,7 +208,7 @@ fn bits_of_packet(bits: u32) -> String {
     }
 }
 
-/// What they are when the packet comes in.
+/// Returns the value of [`bits_of_packet`] for an incoming packet.
 fn value_in_packet(bits: u32) -> u128 {
     let number = |bytes: &[u8]| bytes.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
     let (destination, source) = (number(&value::DL_DST), number(&value::DL_SRC));
@@ -218,7 +221,7 @@ fn value_in_packet(bits: u32) -> u128 {
     all & ones(bits)
 }
 
-/// So many bits of the packet that can be written.
+/// Returns a field of this many bits to which an assignment can write.
 fn target(bits: u32) -> String {
     match bits {
         48 | 32 | 16 => bits_of_packet(bits),
@@ -226,7 +229,7 @@ fn target(bits: u32) -> String {
     }
 }
 
-/// So many bits that a [`target`] of that width can get: others than its own.
+/// Returns an expression of this many bits that differs from the [`target`] of that width.
 fn other_bits(bits: u32) -> String {
     match bits {
         48 => "h.ethernet.high ++ h.ethernet.low".to_owned(),
@@ -236,7 +239,7 @@ fn other_bits(bits: u32) -> String {
     }
 }
 
-/// The key of the entry with this number; that of number 0 matches, and of the others none.
+/// Returns the key of the entry with this number. Entry 0 matches the packets; the others do not.
 fn entry_key(kind: KeyKind, bits: u32, rule: u128) -> String {
     let all = ones(bits);
     let value = value_in_packet(bits).wrapping_add(rule) & all;
@@ -244,7 +247,7 @@ fn entry_key(kind: KeyKind, bits: u32, rule: u128) -> String {
         KeyKind::Exact | KeyKind::Optional => value.to_string(),
         KeyKind::Range => format!("{value} .. {value}"),
         KeyKind::Lpm | KeyKind::Ternary => {
-            // The last byte is left open where others than exact keys would not show.
+            // The last byte is wildcarded, so that the entry differs from an exact one.
             let mask = if rule == 0 && bits > 8 { all ^ ones(8) } else { all };
             format!("{} &&& {mask}", value & mask)
         }

@@ -1,3 +1,4 @@
+//! Tests that generated programs have the parts that they should, and that packets pass them.
 use std::time::Duration;
 
 use p4lang::compile_text;
@@ -104,7 +105,7 @@ fn packets_pass_whatever_the_parts_and_entries_match() {
     }
 }
 
-/// Tables without a key have no entry that could match.
+/// Returns the number of tables without keys, which have no entries.
 fn keyless(parts: &[Part]) -> usize {
     parts.iter().filter(|part| matches!(part, Part::Table(keys) if keys.is_empty())).count()
 }
@@ -126,7 +127,7 @@ impl pipeline::Trace for Lookups {
 }
 
 #[test]
-fn what_no_program_can_have_is_no_part() {
+fn parts_that_no_program_can_have_are_rejected() {
     for name in ["extern digest", "table selector 16", "assign 4000", "extract 7", "emit 0", "hop"]
     {
         assert_eq!(Part::of(name), None, "{name}");

@@ -1,4 +1,4 @@
-//! Which cells a plan has.
+//! Builds the cells of a plan from its functions and settings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::program::paths;
 
-/// The cells, and the parts of the plan's program that no generated program can have.
+/// Returns the cells, and the parts of the plan's program that no generated program can have.
 pub(super) fn cells(
     file: &PlanFile,
     device: &DeviceKind,
@@ -70,13 +70,14 @@ pub(super) fn cells(
     Ok((part_cells(file, device, &parts)?, not_measured))
 }
 
-/// The baseline, each part alone, and programs of several parts that are drawn, to verify the model with.
+/// Returns cells for the baseline, for each part alone, and for random sets of several parts, which
+/// verify the model.
 fn part_cells(
     file: &PlanFile,
     device: &DeviceKind,
     parts: &[Part],
 ) -> Result<Vec<PlannedCell>, PlanError> {
-    /// Programs that are drawn unless the plan says how many.
+    /// The default number of random programs.
     const TESTS: u32 = 10;
     let settings = checked_settings(file, device)?;
     if settings.headers != [0] {
@@ -88,7 +89,7 @@ fn part_cells(
     let most = parts.len().min(6);
     let wanted = if most < 2 { 0 } else { file.functions.tests.unwrap_or(TESTS) };
     let tests = sets.len();
-    // Some parts have few sets: as many draws as are worth it.
+    // A few parts have few distinct sets, so the number of draws is limited.
     for _ in 0..wanted.saturating_mul(20) {
         if sets.len() == tests + wanted as usize {
             break;
@@ -132,7 +133,7 @@ fn part_cells(
     Ok(cells)
 }
 
-/// Entries of a table that are written out in its program.
+/// The largest number of table entries that a generated program contains.
 const MOST_ENTRIES: u32 = 4096;
 
 fn checked_settings<'f>(
@@ -158,7 +159,7 @@ fn checked_settings<'f>(
     Ok(settings)
 }
 
-/// The cells of Table I.
+/// Returns the cells of Table I.
 fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>, PlanError> {
     let matches = kinds("functions.matches", &file.functions.matches, MatchKind::ALL)?;
     let actions = kinds("functions.actions", &file.functions.actions, ActionKind::ALL)?;

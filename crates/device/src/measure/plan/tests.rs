@@ -1,3 +1,4 @@
+//! Tests of the cells of plans, and of the errors for plans that cannot be used.
 use super::*;
 
 fn read(text: &str) -> Result<Plan, PlanError> {
@@ -36,7 +37,7 @@ fn sweeps_are_settings_of_their_own() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_with_what_can() {
+fn refusals_name_what_can_be_measured() {
     for (text, says) in [
         ("device.kind = 'zodiac'", "device.kind: \"zodiac\" is no kind of device: open-vswitch"),
         ("device.kind = 'openflow'", "device.listen: say where the switch dials"),
