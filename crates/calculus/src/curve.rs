@@ -40,16 +40,16 @@ pub struct Curve {
 /// The repetition of a curve: for all `t >= start`, `f(t + length) = f(t) + increment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Period {
-    /// From where on the curve repeats.
+    /// The time from which on the curve repeats.
     pub start: Rational,
-    /// After how much time it repeats; positive.
+    /// The time after which the curve repeats; positive.
     pub length: Rational,
-    /// By how much it rises each time.
+    /// The rise of the curve per period.
     pub increment: Rational,
 }
 
 impl Curve {
-    /// A curve that goes on for ever along the segment of its last piece.
+    /// Builds a curve that continues for ever along the segment of its last piece.
     ///
     /// # Errors
     /// [`CurveError`] if there is no piece, or the pieces do not ascend from time zero.
@@ -58,11 +58,11 @@ impl Curve {
         Ok(Self::canonical(pieces, Tail::Affine))
     }
 
-    /// A curve given on `[0, start + length)` that repeats from `period.start` on.
+    /// Builds a curve from its pieces on `[0, start + length)`; it repeats from `period.start` on.
     ///
     /// # Errors
-    /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period
-    /// has no length, or a piece starts behind its end.
+    /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period's
+    /// length is not positive, or a piece starts at or after the end of the period.
     pub fn pseudo_periodic(mut pieces: Vec<Piece>, period: Period) -> Result<Self, CurveError> {
         check_ascending(&pieces)?;
         if !period.length.is_positive() {
@@ -80,12 +80,13 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
-    /// The pieces that describe the curve: up to its affine tail, or to the end of the first period.
+    /// Returns the pieces that describe the curve: up to its affine tail, or to the end of the
+    /// first period.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// The repetition, or `None` for an ultimately affine curve.
+    /// Returns the repetition, or `None` for an ultimately affine curve.
     pub fn period(&self) -> Option<Period> {
         match &self.tail {
             Tail::Affine => None,
@@ -102,8 +103,8 @@ impl Curve {
         matches!(self.tail, Tail::Affine)
     }
 
-    /// The long-term growth: slope of the affine tail or increment over length of the period,
-    /// infinite if the curve is ultimately infinite.
+    /// Returns the long-term growth rate: the slope of the affine tail, or the period's increment
+    /// over its length; infinite if the curve is ultimately infinite.
     pub fn ultimate_rate(&self) -> Extended {
         match &self.tail {
             Tail::Affine => {
@@ -117,7 +118,7 @@ impl Curve {
         }
     }
 
-    /// The value at time `t`; zero before time zero, when nothing has happened yet.
+    /// Returns the value at time `t`; zero before time zero, when nothing has happened yet.
     pub fn value_at(&self, t: &Rational) -> Extended {
         if t.is_negative() {
             return Extended::ZERO;
@@ -126,7 +127,7 @@ impl Curve {
         piece.value_at(&(t - &back)).shifted(&rise)
     }
 
-    /// The limit from the right at time `t`; zero before time zero.
+    /// Returns the limit from the right at time `t`; zero before time zero.
     pub fn right_limit_at(&self, t: &Rational) -> Extended {
         if t.is_negative() {
             return Extended::ZERO;
@@ -135,7 +136,7 @@ impl Curve {
         piece.right_limit_at(&(t - &back)).shifted(&rise)
     }
 
-    /// The limit from the left at time `t`; zero up to time zero.
+    /// Returns the limit from the left at time `t`; zero up to time zero.
     pub fn left_limit_at(&self, t: &Rational) -> Extended {
         if !t.is_positive() {
             return Extended::ZERO;
@@ -144,7 +145,7 @@ impl Curve {
         if let Tail::Periodic { first, length, increment } = &self.tail {
             let start = &self.pieces[*first].start;
             if t > start {
-                // The period is taken as open on the left here: its end belongs to it.
+                // For a left limit the period is half-open on the left: its end belongs to it.
                 let periods = ((t - start) / length).ceil() - Rational::ONE;
                 at = t - &(&periods * length);
                 rise = &periods * increment;
@@ -154,7 +155,8 @@ impl Curve {
         self.pieces[index].segment_at(&at).shifted(&rise)
     }
 
-    /// The piece that `t` is on once the periods before it are taken off, their length and rise.
+    /// Returns the piece that describes the curve at time `t`, after whole periods have been
+    /// subtracted from `t`, with the total length and the total rise of these periods.
     fn locate(&self, t: &Rational) -> (&Piece, Rational, Rational) {
         let (mut back, mut rise) = (Rational::ZERO, Rational::ZERO);
         if let Tail::Periodic { first, length, increment } = &self.tail {
@@ -170,12 +172,12 @@ impl Curve {
         (&self.pieces[index], back, rise)
     }
 
-    /// The last piece; every curve has one.
+    /// Returns the last piece; every curve has one.
     pub(crate) fn last_piece(&self) -> &Piece {
         &self.pieces[self.pieces.len() - 1]
     }
 
-    /// Where the description ends: start of the affine tail or of the period.
+    /// Returns the start of the affine tail, or of the first period.
     pub(crate) fn tail_start(&self) -> &Rational {
         match &self.tail {
             Tail::Affine => &self.last_piece().start,

@@ -1,16 +1,17 @@
-//! What messages show of texts that somebody else wrote.
+//! Shortened quotations of foreign text for error messages.
 
 use std::borrow::Cow;
 
-/// Characters up to which a text is shown whole.
+/// The number of characters up to which a text is quoted in full.
 const WHOLE: usize = 160;
-/// Characters of a longer text that are shown.
+/// The number of characters that are quoted of a longer text.
 const BEGINNING: usize = 60;
 
-/// The text, or its beginning and its length: a message is for people, however long a number or a
-/// name in a file may be.
+/// Returns the text, or its beginning and its length, so that messages stay readable however long a
+/// number or a name in a file is.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
-    // A character has at most four bytes, so that short texts need not be counted.
+    // A character has at most four bytes, so that the characters of short texts need not be
+    // counted.
     if text.len() <= WHOLE || text.chars().nth(WHOLE).is_none() {
         return Cow::Borrowed(text);
     }

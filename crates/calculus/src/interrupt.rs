@@ -1,9 +1,9 @@
-//! Whether work is still wanted.
+//! Cooperative cancellation of long computations.
 //!
-//! An [`Interrupt`] is handed to work that takes long, which ends with an error soon after the
-//! interrupt is set or its time is over. Operations on curves have no argument for it: they look at
-//! the one of their thread, which [`Interrupt::watched_by`] sets, and so does all that analyses do in
-//! between.
+//! An [`Interrupt`] is passed to work that may take long; the work ends with an error soon after
+//! the interrupt is set or its deadline has passed. Operations on curves take no such argument:
+//! they check the interrupt of their thread, which [`Interrupt::watched_by`] sets, and so do the
+//! analyses between operations.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use std::time::Instant;
 use crate::AlgebraError;
 
 thread_local! {
-    /// The interrupt that operations on curves look at.
+    /// The interrupt that operations on curves check.
     static OF_THREAD: RefCell<Interrupt> = const { RefCell::new(Interrupt { kind: Kind::Never, end: None }) };
 }
 
-/// Says when to end. Clones are one interrupt.
+/// A condition under which running work must stop. Clones share the condition.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     kind: Kind,
-    /// When it is set in any case.
+    /// The deadline, at which the interrupt counts as set.
     end: Option<Instant>,
 }
 
@@ -37,34 +37,35 @@ enum Kind {
 }
 
 impl From<Arc<AtomicBool>> for Interrupt {
-    /// One that is set when the flag is.
+    /// Returns an interrupt that is set once `flag` is true.
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self { kind: Kind::Flag(flag), end: None }
     }
 }
 
 impl Interrupt {
-    /// Returns one that is set once it was looked at so often: a deadline in steps of work rather than
-    /// in time, for tests.
+    /// Returns an interrupt that is set after `allowed` checks. Tests use it as a deadline measured
+    /// in steps of work instead of time.
     #[must_use]
     pub fn after_looks(allowed: usize) -> Self {
         Self { kind: Kind::Looks { made: Arc::default(), allowed }, end: None }
     }
 
-    /// The same, set at a time at the latest.
+    /// Returns an interrupt with the same condition that is also set once `end` has passed.
     #[must_use]
     pub fn until(&self, end: Instant) -> Self {
         let end = self.end.map_or(end, |before| before.min(end));
         Self { kind: self.kind.clone(), end: Some(end) }
     }
 
-    /// The interrupt of this thread ([`Interrupt::watched_by`]).
+    /// Returns the interrupt of this thread, which [`Interrupt::watched_by`] sets.
     #[must_use]
     pub fn of_thread() -> Self {
         OF_THREAD.with(|of_thread| of_thread.borrow().clone())
     }
 
-    /// How often it was looked at, if it counts that ([`Interrupt::after_looks`]).
+    /// Returns how often the interrupt was checked, if it counts that (see
+    /// [`Interrupt::after_looks`]).
     #[must_use]
     pub fn looks(&self) -> Option<usize> {
         match &self.kind {
@@ -73,7 +74,8 @@ impl Interrupt {
         }
     }
 
-    /// Looks whether it is set.
+    /// Returns whether the interrupt is set. An interrupt of [`Interrupt::after_looks`] counts this
+    /// call.
     #[must_use]
     pub fn is_set(&self) -> bool {
         if self.end.is_some_and(|end| Instant::now() >= end) {
@@ -86,15 +88,15 @@ impl Interrupt {
         }
     }
 
-    /// Whether it may ever be set.
+    /// Whether the interrupt can ever be set.
     pub(crate) fn may_be_set(&self) -> bool {
         self.end.is_some() || !matches!(self.kind, Kind::Never)
     }
 
-    /// Does something on this thread whose operations on curves end with
-    /// [`AlgebraError::Interrupted`] once it is set.
+    /// Runs `work` on this thread; once this interrupt is set, operations on curves in it return
+    /// [`AlgebraError::Interrupted`].
     pub fn watched_by<R>(&self, work: impl FnOnce() -> R) -> R {
-        /// Puts the interrupt back that the thread had before, also when the work panics.
+        /// Restores the interrupt that the thread had before, also when the work panics.
         struct Restore(Interrupt);
         impl Drop for Restore {
             fn drop(&mut self) {
@@ -108,14 +110,16 @@ impl Interrupt {
     }
 }
 
-/// Looks whether the interrupt of this thread is set.
+/// Returns whether the interrupt of this thread is set.
 pub(crate) fn is_set() -> bool {
     OF_THREAD.with(|of_thread| of_thread.borrow().is_set())
 }
 
+/// Fails if the interrupt of this thread is set.
+///
 /// # Errors
 ///
-/// [`AlgebraError::Interrupted`] if the interrupt of this thread is set.
+/// [`AlgebraError::Interrupted`] if it is.
 pub(crate) fn check() -> Result<(), AlgebraError> {
     if is_set() { Err(AlgebraError::Interrupted) } else { Ok(()) }
 }
@@ -125,7 +129,7 @@ mod tests {
     use super::*;
     use crate::{Curve, Rational};
 
-    /// Two curves of many pieces of no common shape.
+    /// Returns a curve of many pieces; two different seeds yield curves without a common structure.
     fn long(seed: i64) -> Curve {
         let stairs = |period| Curve::staircase(1, Rational::ratio(period, 10)).expect("a curve");
         stairs(7 + seed).sum(&stairs(11 + seed)).expect("a sum")
@@ -141,7 +145,7 @@ mod tests {
         let half = Interrupt::after_looks(all / 2);
         assert_eq!(half.watched_by(|| a.convolution(&b)), Err(AlgebraError::Interrupted));
         assert_eq!(half.looks(), Some(all / 2 + 1), "it ends at once");
-        // The interrupt was that of the work alone.
+        // The interrupt applied only to the work passed to `watched_by`.
         assert_eq!(a.convolution(&b), Ok(whole));
     }
 

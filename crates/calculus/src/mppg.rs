@@ -1,9 +1,9 @@
-//! MPPG: the little language of min-plus programs.
+//! MPPG, a small language for min-plus programs.
 //!
-//! The RealTime-at-Work min-plus playground introduced it and Nancy-Playground gave it its name
-//! and a published grammar; theses and papers print their computations in it. A program is one
-//! statement per line: an assignment `f := ratency(4, 3)`, an expression whose value is an output,
-//! a plot, or an assertion.
+//! The min-plus playground of RealTime-at-Work introduced the language; Nancy-Playground gave it
+//! its name and published a grammar. Theses and papers print their computations in it. A program
+//! has one statement per line: an assignment such as `f := ratency(4, 3)`, an expression whose
+//! value is an output, a plot, or an assertion.
 //!
 //! ```
 //! use calculus::mppg::{self, Output};
@@ -25,22 +25,23 @@
 //! * Functions: `ratency(rate, latency)`, `bucket(rate, burst)`, `affine(slope, value)`,
 //!   `step(time, height)`, `stair(time, length, height)`, `delay(time)`, `zero`, `epsilon`,
 //!   `uaf(segments)`, `upp(segments, period(segments), increment, length)`. A segment is a spot
-//!   `[(x, y)]` or `[(x, y) slope (x, y)[` with either bracket open or closed; the slope may be left
-//!   out.
-//! * On functions: `+`, `-`, `/\` (minimum), `\/` (maximum), `*` or `*_` (min-plus convolution),
-//!   `*^` (max-plus), `/` or `/_` (min-plus deconvolution), `/^` (max-plus), `comp`, `star` or
-//!   `subaddclosure`, `superaddclosure`, `inv` or `low_inv`, `up_inv`, `upclosure`, `nnupclosure`,
-//!   `lowclosure`, `nnlowclosure`, `left-ext`, `right-ext`, `hShift`, `vShift`, `floor`, `ceil`; a
-//!   number scales (`*`, `/`) or stands for a constant function (`+`, `-`, `/\`, `\/`, `comp`).
-//! * Numbers: exact, written `3`, `-2/3`, `0.67`, `+inf`; `f(t)`, `f(t+)`, `f(t-)` (or `t~+`,
-//!   `t~-`), `hDev`, `vDev`, `zDev`, `maxBacklogPeriod`, and `+ - * / div mod /\ \/ floor ceil abs
-//!   pow gcd lcm`.
-//! * Products bind tighter than sums, minima and maxima; all group from the left, so that
-//!   `f / 1/2` is `(f / 1) / 2` (as in Nancy-Playground, unlike the original).
-//! * `plot(f, g, xlim=[0, 10], main="title")` and `plotTikz` are handed out, not drawn;
-//!   `assert(a <= b)` knows `=`, `!=`, `<=`, `>=`, `<`, `>`, where a function is `<` another if it is
-//!   nowhere above and somewhere below it; `printExpression(f)`
-//!   gives what was assigned. Comments start with `//`, `%`, `#`, or, on a line of their own, `>`.
+//!   `[(x, y)]` or `[(x, y) slope (x, y)[` with either bracket open or closed; the slope may be
+//!   left out.
+//! * Operations on functions: `+`, `-`, `/\` (minimum), `\/` (maximum), `*` or `*_` (min-plus
+//!   convolution), `*^` (max-plus convolution), `/` or `/_` (min-plus deconvolution), `/^`
+//!   (max-plus deconvolution), `comp`, `star` or `subaddclosure`, `superaddclosure`, `inv` or
+//!   `low_inv`, `up_inv`, `upclosure`, `nnupclosure`, `lowclosure`, `nnlowclosure`, `left-ext`,
+//!   `right-ext`, `hShift`, `vShift`, `floor`, `ceil`. A number scales a function (`*`, `/`) or
+//!   stands for a constant function (`+`, `-`, `/\`, `\/`, `comp`).
+//! * Numbers are exact and written `3`, `-2/3`, `0.67`, `+inf`. Operations that yield numbers are
+//!   `f(t)`, `f(t+)`, `f(t-)` (or `t~+`, `t~-`), `hDev`, `vDev`, `zDev`, `maxBacklogPeriod`, and `+
+//!   - * / div mod /\ \/ floor ceil abs pow gcd lcm`.
+//! * Products bind tighter than sums, minima and maxima; all operators are left-associative, so
+//!   that `f / 1/2` is `(f / 1) / 2` (as in Nancy-Playground, unlike the original).
+//! * `plot(f, g, xlim=[0, 10], main="title")` and `plotTikz` return the functions without drawing
+//!   them. `assert(a <= b)` accepts `=`, `!=`, `<=`, `>=`, `<`, `>`; a function is `<` another if
+//!   it is nowhere above and somewhere below it. `printExpression(f)` returns the expression that
+//!   was assigned. Comments start with `//`, `%`, `#`, or, on a line of their own, `>`.
 
 mod evaluate;
 mod functions;
@@ -57,7 +58,7 @@ pub use segments::to_mppg;
 use crate::curve::{Curve, Extended};
 use std::fmt;
 
-/// What is wrong with a program, and where.
+/// An error in a program, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct MppgError {
@@ -65,7 +66,7 @@ pub struct MppgError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The description of the error.
     pub message: String,
 }
 
@@ -78,51 +79,51 @@ pub enum Value {
     Number(Extended),
 }
 
-/// What a statement gives.
+/// The output of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
-    /// A variable has a new value.
+    /// The assignment of a value to a variable.
     Assignment {
-        /// Its name.
+        /// The name of the variable.
         name: String,
-        /// Its value.
+        /// The value that was assigned.
         value: Value,
     },
     /// The value of an expression that was not assigned.
     Value(Value),
-    /// Whether what was asserted is so.
+    /// The result of an assertion.
     Assertion {
-        /// Whether it is so.
+        /// Whether the assertion holds.
         holds: bool,
         /// The assertion as written.
         text: String,
     },
     /// Functions to be drawn.
     Plot {
-        /// Whether TikZ code was asked for.
+        /// Whether TikZ code was requested.
         tikz: bool,
-        /// Names and functions.
+        /// The names and the functions to be drawn.
         functions: Vec<(String, Curve)>,
-        /// Options such as `xlim`, with their values as written and strings joined.
+        /// Options such as `xlim`, with their values as written; joined strings are concatenated.
         options: Vec<(String, String)>,
     },
     /// A text to be printed.
     Text(String),
 }
 
-/// Runs a program. A line that begins with an operator such as `/\\` or `*` goes on with the
-/// statement of the line before.
+/// Runs a program. A line that begins with an operator such as `/\\` or `*` continues the statement
+/// of the line before.
 ///
 /// # Errors
-/// The first error, with its line and column; what came before has no effect.
+/// The first error, with its line and column. No output is returned then.
 pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     let mut session = Session::new();
     let mut outputs = Vec::new();
     let mut lines = program.lines().enumerate().peekable();
     while let Some((index, line)) = lines.next() {
         let (mut statement, mut last, mut length) = (String::new(), line, 0);
-        // Where in the statement each further line begins, in characters.
+        // For each further line, the offset in characters at which it begins in the statement.
         let mut joints = Vec::new();
         while let Some((next, more)) = lines.next_if(|(_, more)| continues(more)) {
             let before = lexer::without_comment(last);
@@ -146,7 +147,7 @@ pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     Ok(outputs)
 }
 
-/// Whether a line begins with an operator that no statement begins with.
+/// Whether a line begins with an operator with which no statement begins.
 fn continues(line: &str) -> bool {
     let line = line.trim_start();
     let is_operator =
@@ -154,7 +155,7 @@ fn continues(line: &str) -> bool {
     is_operator && !line.starts_with("//")
 }
 
-/// A function as `uaf` or `upp`, a number exactly.
+/// Formats a function as `uaf` or `upp`, and a number exactly.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -164,7 +165,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// What the playgrounds print: the name on assignment, `true` or `assertion failed`.
+/// Formats an output as the playgrounds print it: the name on assignment, `true` or `assertion
+/// failed`.
 impl fmt::Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

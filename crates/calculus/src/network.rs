@@ -1,8 +1,9 @@
-//! Networks of servers and flows, and exact bounds for delay and backlog.
+//! Networks of servers and flows, and exact bounds on delay and backlog.
 //!
-//! A [`NetworkBuilder`] or [`format::read`] makes a checked [`Network`]; an [`Analyser`] bounds its
-//! flows by an [`Analysis`] under conventions that [`Settings`] spells out; [`simulate`] looks for a
-//! run of the network that comes close, and [`Assessed`] holds both against each other.
+//! A [`NetworkBuilder`] or [`format::read`] builds a checked [`Network`]. An [`Analyser`] bounds
+//! the flows of the network by an [`Analysis`], under conventions that [`Settings`] spells out.
+//! [`simulate`] searches for a run of the network that comes close to the bound, and [`Assessed`]
+//! compares both.
 //!
 //! ```
 //! use calculus::network::{
@@ -32,11 +33,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! How it works: [`Analyser`] asks for the arrivals of cross traffic, which depend on what servers
-//! left over for it, which depends on the arrivals of others; that recursion (`arrival`) is shared
-//! by all analyses, remembered (`cache`) and run on all cores. Operations on curves go through
-//! closed forms for the usual shapes (`simple`, `affine`) to the algebra of this crate for all
-//! others (`operations`).
+//! How it works: [`Analyser`] needs arrival curves of cross traffic, which depend on the residual
+//! service of earlier servers, which depends on further arrival curves. All analyses share this
+//! recursion (`arrival`); its results are cached (`cache`), and flows are analysed on all cores.
+//! Operations on curves use closed forms for the usual shapes (`simple`, `affine`) and the algebra
+//! of this crate for all others (`operations`).
 
 mod affine;
 pub mod analysis;

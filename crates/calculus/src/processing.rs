@@ -1,70 +1,73 @@
 //! Greedy processing components: a stream of events that a resource processes as fast as it can.
 //!
-//! Real-time calculus (Chakraborty, Künzli and Thiele, "A general framework for analysing system properties in platform-based
-//! embedded system designs", DATE 2003; Wandeler, "Modular performance analysis and interface-based design for embedded
-//! real-time systems", ETH Zurich, 2006, section 2.3) bounds from above and from below, within any span of time, what a stream
-//! asks for and what a resource offers. A component turns both into the stream behind it and the resource that is left over,
-//! which feed the components after it: those that get the stream next, and those that are less urgent.
+//! Real-time calculus (Chakraborty, Künzli and Thiele, "A general framework for analysing system
+//! properties in platform-based embedded system designs", DATE 2003; Wandeler, "Modular performance
+//! analysis and interface-based design for embedded real-time systems", ETH Zurich, 2006, section
+//! 2.3) bounds from above and from below, within any span of time, what a stream demands and what a
+//! resource offers. A component computes the output stream, which feeds the next component on the
+//! stream's path, and the remaining resource, which less urgent streams use.
 //!
 //! ```
 //! use calculus::processing::{Bounds, process};
 //! use calculus::{Curve, Extended, Rational};
 //!
-//! // Two tasks on one processor, the first more urgent: 2 ms of work every 5 ms, 3 ms of work every 10 ms, up to 4 ms late.
+//! // Two tasks on one processor, the first more urgent: 2 ms of work every 5 ms,
+//! // and 3 ms of work every 10 ms with up to 4 ms of jitter.
 //! let processor = Bounds::exactly(Curve::line(0, 1));
 //! let urgent = Bounds::events(2, 5, 0, 0)?;
 //! let other = Bounds::events(3, 10, 4, 0)?;
 //! let first = process(&urgent, &processor)?;
 //! assert_eq!(first.delay, Extended::from(Rational::from(2)));
 //! let second = process(&other, &first.remaining)?;
-//! // Its work and one execution of the urgent task.
+//! // Its own work and one execution of the urgent task.
 //! assert_eq!(second.delay, Extended::from(Rational::from(5)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use crate::{AlgebraError, Curve, CurveError, Extended, Rational};
 
-/// What comes, or is offered, within any span of time: data, or units of work.
+/// An upper and a lower curve for what arrives, or is offered, within any span of time: data, or
+/// units of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     most: Curve,
     least: Curve,
 }
 
-/// Why these are no bounds.
+/// The reason why two curves are not [`Bounds`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundsError {
     /// The lower curve is above the upper one somewhere.
     #[error("the lower curve is above the upper one somewhere; exchange them, or lower it")]
     Crossed,
-    /// A parameter makes no curve.
+    /// A parameter is invalid for the curve to be built.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// A comparison is beyond what the algebra does.
+    /// The algebra cannot compute the comparison of the curves.
     #[error(transparent)]
     Algebra(#[from] AlgebraError),
 }
 
-/// What is behind a component.
+/// The result of a greedy processing component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processed {
-    /// The stream, in units of work.
+    /// The output stream, in units of work.
     pub output: Bounds,
-    /// What the resource offers to those that are less urgent.
+    /// The service that remains for less urgent streams.
     pub remaining: Bounds,
-    /// Time from the arrival of work to its end, at most.
+    /// An upper bound on the time from the arrival of work to its completion.
     pub delay: Extended,
-    /// Work that waits, at most.
+    /// An upper bound on the work that waits.
     pub backlog: Extended,
 }
 
 impl Bounds {
-    /// From the most and the least.
+    /// Builds bounds from the upper curve `most` and the lower curve `least`.
     ///
     /// # Errors
     ///
-    /// [`BoundsError::Crossed`] if the least is not below the most at all times.
+    /// [`BoundsError::Crossed`] if `least` exceeds `most` at some time.
     pub fn new(most: Curve, least: Curve) -> Result<Self, BoundsError> {
         match least.is_at_most(&most)? {
             true => Ok(Self { most, least }),
@@ -72,13 +75,15 @@ impl Bounds {
         }
     }
 
-    /// The same from above and from below, such as a processor or a link that is always there.
+    /// Builds bounds whose upper and lower curve are equal, such as those of a processor or a link
+    /// that is always available.
     #[must_use]
     pub fn exactly(curve: Curve) -> Self {
         Self { most: curve.clone(), least: curve }
     }
 
-    /// Events that bring `work` each, with period, jitter and least distance ([`Curve::events`]).
+    /// Builds the bounds of a stream of events that bring `work` each, with period, jitter and
+    /// minimum distance (see [`Curve::events`]).
     ///
     /// # Errors
     ///
@@ -96,24 +101,26 @@ impl Bounds {
         })
     }
 
-    /// At most so much.
+    /// Returns the upper curve.
     #[must_use]
     pub fn most(&self) -> &Curve {
         &self.most
     }
 
-    /// At least so much.
+    /// Returns the lower curve.
     #[must_use]
     pub fn least(&self) -> &Curve {
         &self.least
     }
 
-    /// Of a stream behind a component, whole events instead of units of work, of which each takes `work`: of partly done ones
-    /// at most one ends in a span without all of its work in it, and none begins and ends without.
+    /// Converts bounds in units of work to bounds in whole events of `work` units each, for the
+    /// output stream of a component. The upper curve is rounded up, because at most one event can
+    /// end within a span without all of its work lying in the span. The lower curve is rounded
+    /// down.
     ///
     /// # Errors
     ///
-    /// If a curve is beyond what the algebra does.
+    /// If the algebra cannot compute a curve.
     pub fn in_events(&self, work: &Rational) -> Result<Self, AlgebraError> {
         let share = Rational::ONE.checked_div(work).unwrap_or(Rational::ZERO);
         Ok(Self {
@@ -123,12 +130,12 @@ impl Bounds {
     }
 }
 
-/// Processes a stream on a resource, in the order of arrival, whenever there is work.
+/// Processes a stream on a resource: greedily, in order of arrival.
 ///
 /// # Errors
 ///
-/// [`AlgebraError`] if the curves are beyond what the algebra does, such as periods without a common multiple of
-/// reasonable size.
+/// [`AlgebraError`] if the algebra cannot compute a curve, for example if the least common multiple
+/// of the periods is too large.
 pub fn process(stream: &Bounds, resource: &Bounds) -> Result<Processed, AlgebraError> {
     let (arrives, offers) = (stream, resource);
     // Wandeler, equations 2.24 to 2.27.

@@ -1,9 +1,9 @@
 //! Exact rational numbers.
 //!
-//! Nearly all numbers of a network calculus problem fit a pair of machine words, so a
-//! [`Rational`] is a reduced pair of `i64` for as long as its value fits, with 128-bit
-//! intermediates, and falls back to arbitrary precision when it does not. A value has one
-//! representation only (words whenever they suffice), hence equality and hashing are structural.
+//! Nearly all numbers of a network calculus problem fit a pair of machine words. A [`Rational`] is
+//! a reduced pair of `i64` as long as its value fits, computed with 128-bit intermediates, and uses
+//! arbitrary precision otherwise. Each value has exactly one representation (words whenever they
+//! suffice), so equality and hashing are structural.
 
 mod arithmetic;
 mod big;
@@ -38,9 +38,9 @@ pub struct Rational(Repr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
-    /// Reduced, denominator positive.
+    /// A reduced fraction with a positive denominator.
     Words { numerator: i64, denominator: i64 },
-    /// Reduced, and numerator or denominator does not fit a word.
+    /// A reduced fraction whose numerator or denominator does not fit a word.
     Big(Box<BigRational>),
 }
 
@@ -50,7 +50,7 @@ impl Rational {
     /// One.
     pub const ONE: Self = Self(Repr::Words { numerator: 1, denominator: 1 });
 
-    /// The quotient `numerator / denominator`, or `None` if the denominator is zero.
+    /// Returns the quotient `numerator / denominator`, or `None` if the denominator is zero.
     pub fn new(numerator: i64, denominator: i64) -> Option<Self> {
         if denominator == 0 {
             return None;
@@ -59,10 +59,11 @@ impl Rational {
         Some(Self::from_wide(i128::from(numerator) * sign, i128::from(denominator).unsigned_abs()))
     }
 
-    /// The quotient `numerator / denominator`.
+    /// Returns the quotient `numerator / denominator`. It is meant for constants; use
+    /// [`Rational::new`] for input.
     ///
     /// # Panics
-    /// If the denominator is zero: meant for constants. Use [`Rational::new`] for input.
+    /// If the denominator is zero.
     pub fn ratio(numerator: i64, denominator: i64) -> Self {
         Self::new(numerator, denominator).expect("the denominator of a constant is not zero")
     }
@@ -96,12 +97,12 @@ impl Rational {
         }
     }
 
-    /// Whether the value is held in machine words (and not in arbitrary precision).
+    /// Whether the value is stored in machine words rather than in arbitrary precision.
     pub fn is_machine_word(&self) -> bool {
         matches!(self.0, Repr::Words { .. })
     }
 
-    /// The reduced numerator and denominator in decimal, the denominator positive.
+    /// Returns the reduced numerator and denominator in decimal, the denominator positive.
     pub fn to_parts(&self) -> (String, String) {
         match &self.0 {
             Repr::Words { numerator, denominator } => {
@@ -111,7 +112,7 @@ impl Rational {
         }
     }
 
-    /// How many bits numerator and denominator take together.
+    /// Returns the number of bits of numerator and denominator together.
     pub(crate) fn bits(&self) -> u64 {
         match &self.0 {
             Repr::Words { .. } => 128,
@@ -119,14 +120,15 @@ impl Rational {
         }
     }
 
-    /// Reduces; falls back to arbitrary precision if the result does not fit a pair of words.
+    /// Reduces a fraction; falls back to arbitrary precision if the result does not fit a pair of
+    /// words.
     fn from_wide(numerator: i128, denominator: u128) -> Self {
         let divisor = gcd_wide(numerator.unsigned_abs(), denominator);
         if divisor == 1 {
             return Self::from_reduced(numerator, denominator);
         }
         let magnitude = numerator.unsigned_abs() / divisor;
-        // A magnitude of 2^127 is only possible unreduced: the divisor is at least 2 here.
+        // A magnitude of 2^127 cannot occur here: the divisor is at least 2.
         let magnitude = i128::try_from(magnitude).unwrap_or(i128::MAX);
         let reduced = if numerator < 0 { -magnitude } else { magnitude };
         Self::from_reduced(reduced, denominator / divisor)
@@ -142,7 +144,7 @@ impl Rational {
         }
     }
 
-    /// Takes a reduced big rational back to words where it fits.
+    /// Stores a reduced big rational in words if it fits.
     fn from_big(value: BigRational) -> Self {
         match (value.numer().to_i64(), value.denom().to_i64()) {
             (Some(numerator), Some(denominator)) => Self(Repr::Words { numerator, denominator }),
@@ -150,7 +152,7 @@ impl Rational {
         }
     }
 
-    /// In arbitrary precision, borrowed where it is that already.
+    /// Returns the value in arbitrary precision, borrowed if it is stored so.
     fn as_big(&self) -> Cow<'_, BigRational> {
         match &self.0 {
             Repr::Words { .. } => Cow::Owned(self.to_big()),
@@ -198,7 +200,7 @@ impl PartialOrd for Rational {
     }
 }
 
-/// Greatest common divisor, at least 1 unless both are zero.
+/// Returns the greatest common divisor, which is at least 1 unless both arguments are zero.
 fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         if let (Ok(small_a), Ok(small_b)) = (u64::try_from(a), u64::try_from(b)) {
@@ -209,7 +211,7 @@ fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// Binary greatest common divisor: no divisions.
+/// Returns the greatest common divisor by the binary algorithm, without divisions.
 fn gcd_word(mut a: u64, mut b: u64) -> u64 {
     if a == 0 {
         return b;

@@ -41,7 +41,7 @@ impl Alarm {
         Self { more: more.into(), ..self }
     }
 
-    /// A run that was stopped before all was measured.
+    /// Returns a run that was stopped before all was measured.
     pub(crate) fn interrupted(more: impl Into<String>) -> Self {
         Self::new(Kind::Partial, "PARTIAL", "This run is partial: it was interrupted.").with(more)
     }
@@ -68,7 +68,8 @@ pub(crate) fn missing(provenance: &Provenance) -> Option<Alarm> {
     Some(Alarm::new(Kind::Missing, "PARTIAL", text))
 }
 
-/// The alarms as paragraphs of a terminal, worst first. Ends with a newline if there are any.
+/// Returns the alarms as paragraphs of a terminal, worst first. Ends with a newline if there are
+/// any.
 pub(crate) fn text(alarms: &[Alarm], layout: Layout) -> String {
     let mut out = String::new();
     for alarm in worst_first(alarms) {

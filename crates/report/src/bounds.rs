@@ -230,7 +230,7 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
     notes
 }
 
-/// The first few of some names in a sentence.
+/// Returns the first few of some names in a sentence.
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let first: Vec<String> = names.take(NAMED).collect();
@@ -240,7 +240,7 @@ fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
-/// A value in a unit.
+/// Returns a value in a unit.
 fn scaled(value: &Extended, unit: &Unit) -> Extended {
     match value {
         Extended::Finite(value) => Extended::Finite(in_unit(value, unit)),

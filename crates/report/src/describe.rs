@@ -10,7 +10,7 @@ pub(crate) use crate::notes::notes;
 use probe::metrics::Metric;
 use statistics::Unit;
 
-/// The name of a protocol as people write it.
+/// Returns the name of a protocol as people write it.
 pub(crate) fn protocol(name: &str) -> String {
     match name {
         "openflow10" => "OpenFlow 1.0".to_owned(),
@@ -29,7 +29,7 @@ pub(crate) fn load(point: &Point) -> String {
     }
 }
 
-/// The point in a few words: `OpenFlow 1.3, 50 switches, 100/s each`.
+/// Returns the point in a few words: `OpenFlow 1.3, 50 switches, 100/s each`.
 pub(crate) fn point(point: &Point) -> String {
     format!("{}, {}", protocol(&point.protocol), switches(point))
 }
@@ -39,7 +39,7 @@ pub(crate) fn switches(point: &Point) -> String {
     format!("{}, {}", plural(u64::from(point.switches), "switch", "switches"), load(point))
 }
 
-/// A point among others of its result, without the protocol if that is the same for all.
+/// Returns a point among others of its result, without the protocol if that is the same for all.
 pub(crate) fn place(point: &Point, among: &[Point]) -> String {
     match among.iter().all(|other| other.protocol == point.protocol) {
         true => switches(point),
@@ -59,8 +59,8 @@ pub(crate) const RANK_COLUMNS: [(&str, bool); 8] = [
     ("limit", false),
 ];
 
-/// The ranks that shared the switches of a point, of the last trial in which they did, and which that
-/// was. The clock is the bound of its offset against that of rank 0 before traffic.
+/// Returns the ranks that shared the switches of a point, of the last trial in which they did, and
+/// which that was. The clock is the bound of its offset against that of rank 0 before traffic.
 pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     let trial = point.trials.iter().rev().find(|trial| !trial.ranks.is_empty())?;
     let row = |rank: &RankOutcome| {
@@ -85,8 +85,8 @@ pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     Some((trial.repetition, trial.ranks.iter().map(row).collect()))
 }
 
-/// The run in a sentence without its end: `OpenFlow 1.3, open loop, 1 to 50 switches, 10/s to 100/s
-/// each`.
+/// Returns the run in a sentence without its end: `OpenFlow 1.3, open loop, 1 to 50 switches, 10/s
+/// to 100/s each`.
 pub(crate) fn run(result: &RunResult) -> String {
     let points = &result.points;
     if points.is_empty() {
@@ -156,7 +156,7 @@ pub(crate) fn effort(result: &RunResult) -> String {
     }
 }
 
-/// A mode in words.
+/// Returns a mode in words.
 pub(crate) fn mode(name: &str) -> String {
     match name {
         "open" => "open loop".to_owned(),
@@ -174,7 +174,8 @@ pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, Strin
     }
 }
 
-/// The worst news of a run: conditions that do not hold, that it is not whole, why nothing was answered.
+/// Returns the worst news of a run: conditions that do not hold, that it is not whole, why nothing
+/// was answered.
 pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
     let several = result.points.len() > 1;
     let broken = result.thresholds.iter().filter(|threshold| !threshold.held).map(|threshold| {
@@ -275,7 +276,7 @@ pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
 }
-/// The value that a threshold was held against, in the unit of its metric.
+/// Returns the value that a threshold was held against, in the unit of its metric.
 pub(crate) fn threshold_value(condition: &str, value: Option<f64>) -> String {
     let Some(value) = value else { return "no value".to_owned() };
     let name = condition

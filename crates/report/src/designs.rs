@@ -37,7 +37,7 @@ pub struct Run<'a> {
     pub provenance: &'a Provenance,
 }
 
-/// The worst news of a run.
+/// Returns the worst news of a run.
 fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     let findings = run.findings;
     let mut alarms = alarm::broken(run.broken);
@@ -87,7 +87,7 @@ pub(crate) fn method(case: &Case) -> &'static str {
     }
 }
 
-/// A design as the paper writes it: storage/synchronisation.
+/// Returns a design as the paper writes it: storage/synchronisation.
 pub(crate) fn design(case: &Case) -> String {
     format!("{}/{}", case.design.storage, sharing(case))
 }
@@ -106,7 +106,7 @@ pub(crate) fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
 }
 
-/// The same by the wall clock, whatever clock fits the design.
+/// Returns the same by the wall clock, whatever clock fits the design.
 pub(crate) fn wall_rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates_by_wall())
 }
@@ -132,13 +132,13 @@ pub(crate) fn misses(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.misses())
 }
 
-/// A percentile of all samples together, or a dash where there are too few.
+/// Returns a percentile of all samples together, or a dash where there are too few.
 pub(crate) fn percentile(nanoseconds: Option<u32>) -> String {
     let seconds = nanoseconds.map(|time| f64::from(time) / 1e9);
     seconds.map_or_else(|| "–".to_owned(), |time| figure(time, Unit::Seconds))
 }
 
-/// A percentile with its interval over turns, or a dash.
+/// Returns a percentile with its interval over turns, or a dash.
 pub(crate) fn stated(percentile: Option<&Estimate>) -> String {
     percentile.map_or_else(|| "–".to_owned(), |found| estimate(found, Unit::Seconds))
 }
@@ -148,7 +148,7 @@ pub(crate) fn lost(one: &Measured) -> String {
     one.lost.map_or_else(|| "–".to_owned(), |lost| figure(lost as f64, Unit::Count))
 }
 
-/// The combinations that are not offered, those with one reason together.
+/// Returns the combinations that are not offered, those with one reason together.
 pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
     let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
     for combination in &findings.not_offered {

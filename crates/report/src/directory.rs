@@ -118,7 +118,7 @@ impl RunDirectory {
         Self::create_for(given, "probe")
     }
 
-    /// The same for another verb: the directory given, or `runs/<UTC time>-<verb>`.
+    /// Returns the same for another verb: the directory given, or `runs/<UTC time>-<verb>`.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -139,7 +139,7 @@ impl RunDirectory {
         })
     }
 
-    /// The same with files for papers.
+    /// Returns the same with files for papers.
     #[must_use]
     pub fn for_papers(self, papers: Papers) -> Self {
         let mut own = self;

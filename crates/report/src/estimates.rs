@@ -69,7 +69,7 @@ impl Statistic {
 }
 
 impl Kind {
-    /// The latency of a trial.
+    /// Returns the latency of a trial.
     pub(crate) fn of(self, trial: &Trial) -> &Latency {
         match self {
             Self::FromDue => &trial.rtt_from_due,
@@ -114,7 +114,7 @@ impl Kind {
         samples > 0.0 && missing > beyond * (missing + samples)
     }
 
-    /// A statistic in seconds, over the trials of a point that have enough samples for it.
+    /// Returns a statistic in seconds, over the trials of a point that have enough samples for it.
     pub(crate) fn estimate(self, point: &Point, statistic: Statistic) -> Option<Estimate> {
         let with_samples =
             usable(point).map(|t| self.of(t)).filter(|l| statistic.is_stated(l.samples));
@@ -123,7 +123,7 @@ impl Kind {
     }
 }
 
-/// The latencies of a point that have samples, with the name of each.
+/// Returns the latencies of a point that have samples, with the name of each.
 pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     let kinds = [
         (Kind::FromDue, "RTT from due"),
@@ -207,7 +207,7 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
     rows.filter(|(place, row)| *place < ALWAYS || row.1 > 0).map(|(_, row)| row).collect()
 }
 
-/// The mark of a statistic of the round-trip time from due, if it needs one.
+/// Returns the mark of a statistic of the round-trip time from due, if it needs one.
 pub(crate) fn mark(point: &Point, name: &str) -> &'static str {
     let statistic = STATISTICS.into_iter().find(|statistic| statistic.name == name);
     match statistic.is_some_and(|statistic| Kind::FromDue.is_unbounded(point, statistic)) {
@@ -216,7 +216,7 @@ pub(crate) fn mark(point: &Point, name: &str) -> &'static str {
     }
 }
 
-/// A metric of the summary.
+/// Returns a metric of the summary.
 pub(crate) fn metric<'a>(point: &'a Point, name: &str) -> Option<&'a Estimate> {
     point.summary.get(name)
 }

@@ -16,7 +16,7 @@ pub(crate) struct Scaling {
     pub(crate) suffix: &'static str,
 }
 
-/// The unit fit for figures as large as `magnitude`.
+/// Returns the unit fit for figures as large as `magnitude`.
 pub(crate) fn scaling(unit: Unit, magnitude: f64) -> Scaling {
     let steps: &[(f64, &'static str)] = match unit {
         Unit::Count => &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")],
@@ -54,7 +54,7 @@ fn decimals(value: f64, significant: i32, most: i32) -> usize {
     (significant - before).clamp(0, most) as usize
 }
 
-/// A number and its unit, with a thin distance between: `4.98 k/s`.
+/// Returns a number and its unit, with a thin distance between: `4.98 k/s`.
 fn join(number: &str, suffix: &str) -> String {
     match suffix {
         "" => number.to_owned(),
@@ -87,8 +87,8 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     join(&format!("{scaled:.digits$}"), scale.suffix)
 }
 
-/// A figure that was asked for rather than measured, without digits that say nothing: `100/s`,
-/// `2.5 k/s`.
+/// Returns a figure that was asked for rather than measured, without digits that say nothing:
+/// `100/s`, `2.5 k/s`.
 pub(crate) fn setting(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -98,7 +98,7 @@ pub(crate) fn setting(value: f64, unit: Unit) -> String {
     join(trim_zeros(&number), scale.suffix)
 }
 
-/// A number without zeros at the end of its fraction.
+/// Returns a number without zeros at the end of its fraction.
 pub(crate) fn trim_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
@@ -108,9 +108,9 @@ pub(crate) fn optional(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value, unit))
 }
 
-/// A mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`, or `3.3 (0-8.8) ms` where
-/// the interval is cut to what is possible. With one repetition there is no interval, and none is
-/// shown.
+/// Returns a mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`, or `3.3
+/// (0-8.8) ms` where the interval is cut to what is possible. With one repetition there is no
+/// interval, and none is shown.
 pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     let Some((ci, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
         return figure(estimate.mean, unit);
@@ -128,8 +128,8 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     join(&format!("{mean} ± {ci}"), suffix)
 }
 
-/// A mean whose interval is cut to what is possible, in a common unit: `3.3 (0-8.8) ms`. It takes
-/// as many digits as half of the interval before needs.
+/// Returns a mean whose interval is cut to what is possible, in a common unit: `3.3 (0-8.8) ms`. It
+/// takes as many digits as half of the interval before needs.
 pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> String {
     let scale = scaling(unit, if mean == 0.0 { half } else { mean });
     let (text, _, suffix) = mean_and_interval(mean, half, unit);
@@ -141,7 +141,8 @@ pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> Stri
     join(&format!("{text} ({}-{})", end(low), end(high)), suffix)
 }
 
-/// A figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`, `20.1 (18.2-27.0) s`.
+/// Returns a figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`,
+/// `20.1 (18.2-27.0) s`.
 pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit) -> String {
     let Some((low, high)) = interval else { return figure(value, unit) };
     let even = ((high - value) - (value - low)).abs() <= 1e-6 * (high - low).abs();
@@ -175,7 +176,7 @@ pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, Stri
     (format!("{mean:.digits$}"), format!("{ci:.digits$}"), scale.suffix)
 }
 
-/// A whole number with its thousands apart: `1,234,567`.
+/// Returns a whole number with its thousands apart: `1,234,567`.
 pub(crate) fn whole(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -188,7 +189,7 @@ pub(crate) fn whole(value: u64) -> String {
     text
 }
 
-/// A length of time for people: `850 ms`, `42 s`, `6 min 12 s`, `2 h 5 min`.
+/// Returns a length of time for people: `850 ms`, `42 s`, `6 min 12 s`, `2 h 5 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "–".to_owned();
@@ -230,7 +231,7 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// The command line as it would be typed into a shell.
+/// Returns the command line as it would be typed into a shell.
 pub(crate) fn command_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quoted = words.iter().map(|word| {

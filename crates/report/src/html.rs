@@ -23,13 +23,13 @@ use tables::Links;
 /// Points whose course is shown; a sweep of more leaves the rest to the CSV files.
 const POINTS_IN_DETAIL: usize = 60;
 
-/// The whole document. `configuration` is the configuration as resolved, in TOML.
+/// Returns the whole document. `configuration` is the configuration as resolved, in TOML.
 #[must_use]
 pub fn document(result: &RunResult, configuration: &str) -> String {
     page(result, configuration).html()
 }
 
-/// The page.
+/// Returns the page.
 #[must_use]
 pub fn page(result: &RunResult, configuration: &str) -> Page {
     let load = Load::of(&result.configuration);

@@ -18,7 +18,7 @@ use statistics::Estimate;
 /// The JSON Schema (draft 2020-12) of `result.json`.
 pub const SCHEMA: &str = include_str!("../schemas/probe-result.v1.schema.json");
 
-/// A mean over repetitions in the results of all verbs: `null` without values.
+/// Returns a mean over repetitions in the results of all verbs: `null` without values.
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     estimate.map_or(Value::Null, |estimate| {
         json!({
@@ -31,7 +31,8 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     })
 }
 
-/// The text of a `result.json` with these fields, which are an object, and with where they come from.
+/// Returns the text of a `result.json` with these fields, which are an object, and with where they
+/// come from.
 pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     let of_run = serde_json::to_value(provenance).unwrap_or_default();
     let mut all = own;
@@ -70,8 +71,8 @@ pub enum ReadError {
     },
 }
 
-/// The result as written to `result.json`: indented, with plain lists on one line, so that a long
-/// series is one line and not a thousand.
+/// Returns the result as written to `result.json`: indented, with plain lists on one line, so that
+/// a long series is one line and not a thousand.
 ///
 /// # Errors
 /// A value that JSON cannot hold, which for a [`RunResult`] does not happen.

@@ -57,7 +57,8 @@ pub fn unoptimised(what: &str) -> Option<String> {
     ))
 }
 
-/// A value with its unit and three significant digits, as all forms write it: `4.98 k/s`, `873 µs`.
+/// Returns a value with its unit and three significant digits, as all forms write it: `4.98 k/s`,
+/// `873 µs`.
 #[must_use]
 pub fn quantity(value: f64, unit: plot::Unit) -> String {
     format::figure(value, unit)

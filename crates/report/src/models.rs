@@ -64,7 +64,8 @@ pub struct Threshold {
     pub held: bool,
 }
 
-/// A share in percent, with its sign where asked for, and with as many digits as say something.
+/// Returns a share in percent, with its sign where asked for, and with as many digits as say
+/// something.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = match percent.abs() {
@@ -80,7 +81,7 @@ fn percent(share: f64) -> String {
     text
 }
 
-/// A share as it is stated: `one in 10,000` is hard to read as a percentage.
+/// Returns a share as it is stated: `one in 10,000` is hard to read as a percentage.
 fn share(share: f64) -> String {
     let percent = 100.0 * share;
     if percent == 0.0 {
@@ -90,7 +91,7 @@ fn share(share: f64) -> String {
     format!("{} %", crate::format::trim_zeros(&format!("{percent:.digits$}")))
 }
 
-/// A standard deviation, in as many digits as one says something with.
+/// Returns a standard deviation, in as many digits as one says something with.
 fn spread(deviation: Picoseconds) -> String {
     figure(deviation.0 as f64 / 1e12, Unit::Seconds)
 }
@@ -163,7 +164,7 @@ impl Axes {
         })
     }
 
-    /// The cell at a place, the first row and column being the baseline's.
+    /// Returns the cell at a place, the first row and column being the baseline's.
     fn cell<'v>(
         &self,
         verification: &'v Verification,

@@ -114,7 +114,7 @@ fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
     }
 }
 
-/// The words around the numbers of a text, and the numbers.
+/// Returns the words around the numbers of a text, and the numbers.
 fn parts(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut words, mut numbers) = (vec![String::new()], Vec::new());
     let mut rest = text;

@@ -139,7 +139,8 @@ impl Note {
     }
 }
 
-/// The program that left a result, with its version and its build as far as the result names them.
+/// Returns the program that left a result, with its version and its build as far as the result
+/// names them.
 pub(crate) fn program(provenance: &Provenance) -> String {
     let version = printable(&provenance.planimeter_version);
     match &provenance.build {
@@ -149,7 +150,8 @@ pub(crate) fn program(provenance: &Provenance) -> String {
 }
 
 impl Page {
-    /// A page without content. The kicker, in small print above the title, says what kind of report it is.
+    /// Returns a page without content. The kicker, in small print above the title, says what kind
+    /// of report it is.
     pub fn new(kicker: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             kicker: kicker.into(),
@@ -162,8 +164,8 @@ impl Page {
         }
     }
 
-    /// The page of one run, of which it tells the version, the time and, below its lead, the command. The kind of report
-    /// is in the plural: `P4 programs`.
+    /// Returns the page of one run, of which it tells the version, the time and, below its lead,
+    /// the command. The kind of report is in the plural: `P4 programs`.
     pub fn of_run(provenance: &Provenance, kind: &str, title: impl Into<String>) -> Self {
         let mut page = Self::new(format!("{} · {kind}", program(provenance)), title);
         page.began(provenance);
@@ -203,7 +205,7 @@ impl Page {
         self.sections.push(Section { id: id.into(), title: title.into(), blocks });
     }
 
-    /// The document.
+    /// Returns the document.
     #[must_use]
     pub fn html(&self) -> String {
         self.render().html
@@ -211,7 +213,7 @@ impl Page {
 }
 
 impl Block {
-    /// A card with one paragraph.
+    /// Returns a card with one paragraph.
     pub fn card(tone: Tone, text: impl Into<Text>) -> Self {
         Self::Card(tone, vec![text.into()])
     }
@@ -230,7 +232,7 @@ impl Block {
         )
     }
 
-    /// The files beside the report and what they hold.
+    /// Returns the files beside the report and what they hold.
     pub fn files<'a, V: Into<Text>>(files: impl IntoIterator<Item = (&'a str, V)>) -> Self {
         Self::facts(files.into_iter().map(|(name, content)| (Text::code(name), content)))
     }

@@ -66,7 +66,8 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// A plot without lines. The description says what is to be seen, for those who cannot see it.
+    /// Returns a plot without lines. The description says what is to be seen, for those who cannot
+    /// see it.
     pub fn new(title: impl Into<String>, description: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -89,8 +90,8 @@ impl Plot {
         Self { lines, ..Self::new(title, description, x, y) }
     }
 
-    /// The same with lines that can be told apart: those of one name have one colour, the style and, where it is not
-    /// the same for all, the name says whose values they are.
+    /// Returns the same with lines that can be told apart: those of one name have one colour, the
+    /// style and, where it is not the same for all, the name says whose values they are.
     #[must_use]
     pub(crate) fn told_apart(mut self) -> Self {
         let mut hues: BTreeMap<String, usize> = BTreeMap::new();
@@ -134,14 +135,14 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line of measured values whose legend is its name.
+    /// Returns a line of measured values whose legend is its name.
     pub fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
         let name = name.into();
         Self { legend: name.clone(), name, points, style, origin: Origin::Measured, aside: 0.0 }
     }
 
-    /// The same with points that no line joins, beside those of others that stand at the same places: as the one of so
-    /// many, from 0.
+    /// Returns the same with points that no line joins, beside those of others that stand at the
+    /// same places: as the one of so many, from 0.
     #[must_use]
     pub(crate) fn beside(mut self, number: usize, of: usize) -> Self {
         /// How far apart lines are, in pixels.
@@ -178,13 +179,13 @@ pub struct Point {
 }
 
 impl Point {
-    /// A bare point.
+    /// Returns a bare point.
     #[must_use]
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, ..Self::default() }
     }
 
-    /// A value, which a pointer over the marker reads.
+    /// Returns a value, which a pointer over the marker reads.
     #[must_use]
     pub fn of_value(x: f64, value: Value) -> Self {
         Self { x, y: value.value, spread: value.spread, tip: Some(value.words()) }
@@ -228,31 +229,31 @@ pub struct Style {
 }
 
 impl Style {
-    /// A plain line in the colour with that number.
+    /// Returns a plain line in the colour with that number.
     #[must_use]
     pub fn series(number: usize) -> Self {
         Self { hue: Hue::Series(number), dashed: false, marker: Marker::None, faint: false }
     }
 
-    /// The same with filled markers.
+    /// Returns the same with filled markers.
     #[must_use]
     pub fn filled(self) -> Self {
         Self { marker: Marker::Filled, ..self }
     }
 
-    /// The same dashed, with hollow markers.
+    /// Returns the same dashed, with hollow markers.
     #[must_use]
     pub fn hollow(self) -> Self {
         Self { marker: Marker::Hollow, dashed: true, ..self }
     }
 
-    /// The same as dots that no line joins.
+    /// Returns the same as dots that no line joins.
     #[must_use]
     pub fn dots(self) -> Self {
         Self { marker: Marker::Dot, ..self }
     }
 
-    /// The same, thin and translucent.
+    /// Returns the same, thin and translucent.
     #[must_use]
     pub fn faint(self) -> Self {
         Self { faint: true, ..self }
@@ -269,7 +270,7 @@ impl Style {
         Self { hue: Hue::Muted, dashed: false, marker: Marker::None, faint: false }
     }
 
-    /// A dashed guide in the colour of the axes.
+    /// Returns a dashed guide in the colour of the axes.
     #[must_use]
     pub fn guide() -> Self {
         Self { hue: Hue::Muted, dashed: true, marker: Marker::None, faint: false }

@@ -54,7 +54,7 @@ pub fn is_result(text: &str) -> bool {
         .is_ok_and(|head| head.schema == probe::rfc8456::outcome::SCHEMA)
 }
 
-/// A row for each trial; values in the unit of the row.
+/// Returns a row for each trial; values in the unit of the row.
 #[must_use]
 pub fn to_csv(result: &BenchmarkResult) -> String {
     let mut out = String::from("section,test,variant,trial,value,unit,remark\n");
@@ -76,7 +76,7 @@ pub fn to_csv(result: &BenchmarkResult) -> String {
     out
 }
 
-/// A cell of CSV that may hold anything (RFC 4180, section 2).
+/// Returns a cell of CSV that may hold anything (RFC 4180, section 2).
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
 }
@@ -89,7 +89,7 @@ fn name(outcome: &TestOutcome) -> String {
     }
 }
 
-/// The mean with its interval, or a dash.
+/// Returns the mean with its interval, or a dash.
 fn value(outcome: &TestOutcome) -> String {
     let found = outcome.value.as_ref();
     found.map_or_else(|| "–".to_owned(), |value| estimate(value, outcome.unit))
@@ -113,7 +113,7 @@ fn remarks(outcome: &TestOutcome) -> Vec<String> {
     crate::describe::distinct(outcome.trials.iter().filter_map(|trial| trial.remark.clone()))
 }
 
-/// The parameters that the document wants reported, by name.
+/// Returns the parameters that the document wants reported, by name.
 fn parameters(result: &BenchmarkResult) -> Vec<(&'static str, String)> {
     let parameters = &result.parameters;
     let mut rows = vec![

@@ -7,7 +7,8 @@ use crate::format::printable;
 use crate::page::{Block, Note, Page, Text};
 use crate::terminal::{Layout, Paint};
 
-/// A paragraph for each process, below what is missing. Nothing for a process alone; else it ends with a newline.
+/// Returns a paragraph for each process, below what is missing. Nothing for a process alone; else
+/// it ends with a newline.
 #[must_use]
 pub fn text(provenance: &Provenance, layout: Layout) -> String {
     if provenance.shares.is_empty() {

@@ -18,8 +18,8 @@ use crate::{describe, verdict};
 pub(crate) use grid::{Cell, Column, Grid, Paint, wrap};
 pub use layout::Layout;
 
-/// The result as text that fits the terminal: one row per point of a sweep, all details of a
-/// single point. Ends with a newline.
+/// Returns the result as text that fits the terminal: one row per point of a sweep, all details of
+/// a single point. Ends with a newline.
 #[must_use]
 pub fn table(result: &RunResult, layout: Layout) -> String {
     let mut out = head(result, layout);

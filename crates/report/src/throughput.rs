@@ -42,7 +42,7 @@ pub struct Run<'a> {
     pub provenance: &'a Provenance,
 }
 
-/// The worst news of a run.
+/// Returns the worst news of a run.
 fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     let mut alarms = alarm::broken(run.broken);
     if run.points.iter().any(|point| point.findings.interrupted) {
@@ -104,7 +104,7 @@ fn latency(case: &Case) -> Option<&Times> {
     case.latency.as_ref().map(|latency| &latency.times)
 }
 
-/// A percentile with its interval over repetitions, or a dash.
+/// Returns a percentile with its interval over repetitions, or a dash.
 fn percentile(times: Option<&Times>, share: f64) -> String {
     let found = times.and_then(|times| times.percentile(share));
     found.map_or_else(|| "–".to_owned(), |found| estimate(&found, Unit::Seconds))

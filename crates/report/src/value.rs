@@ -48,7 +48,7 @@ impl Spread {
         }
     }
 
-    /// The ends of the confidence interval of a mean, where there is one.
+    /// Returns the ends of the confidence interval of a mean, where there is one.
     #[must_use]
     pub fn ends(self, mean: f64) -> Option<(f64, f64)> {
         match self {
@@ -58,7 +58,7 @@ impl Spread {
         }
     }
 
-    /// The confidence interval of a mean over repetitions, cut to what is possible.
+    /// Returns the confidence interval of a mean over repetitions, cut to what is possible.
     #[must_use]
     pub fn of(estimate: &Estimate, unit: Unit) -> Self {
         let Some((half, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
@@ -80,13 +80,13 @@ impl From<Option<f64>> for Spread {
 }
 
 impl Value {
-    /// A value alone.
+    /// Returns a value alone.
     #[must_use]
     pub fn new(value: f64, unit: Unit) -> Self {
         Self { value, unit, spread: Spread::None }
     }
 
-    /// A mean over repetitions.
+    /// Returns a mean over repetitions.
     #[must_use]
     pub fn estimate(estimate: &Estimate, unit: Unit) -> Self {
         Self { value: estimate.mean, unit, spread: Spread::of(estimate, unit) }

@@ -30,7 +30,7 @@ pub(crate) struct PointVerdict {
     trials: usize,
 }
 
-/// The verdict of a point.
+/// Returns the verdict of a point.
 pub(crate) fn of_point(point: &Point) -> PointVerdict {
     let sides = point.trials.iter().map(|trial| match trial.completion {
         // Nothing can be said of a trial that measured nothing.
@@ -47,7 +47,7 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
     }
 }
 
-/// The side that accounts for the most in all trials together, if that is worth a verdict.
+/// Returns the side that accounts for the most in all trials together, if that is worth a verdict.
 fn side_of(accounts: &[Account]) -> Option<Saturated> {
     let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
     let sides = [
@@ -71,7 +71,7 @@ impl PointVerdict {
         Self { side, times, trials: sides.len() }
     }
 
-    /// The side, with the number of trials if they disagree: `controller 3/5`.
+    /// Returns the side, with the number of trials if they disagree: `controller 3/5`.
     pub(crate) fn short(self) -> String {
         if self.times == self.trials {
             word(self.side).to_owned()
@@ -117,7 +117,7 @@ pub(crate) struct RunVerdict {
     pub(crate) further: Vec<String>,
 }
 
-/// The verdict of a run; none if there is no point.
+/// Returns the verdict of a run; none if there is no point.
 pub(crate) fn of_run(result: &RunResult) -> Option<RunVerdict> {
     match result.points.as_slice() {
         [] => None,
@@ -164,7 +164,7 @@ fn of_points(points: &[Point]) -> RunVerdict {
     RunVerdict { side: worst.unwrap_or(Saturated::Unknown), sentence, further: sentences }
 }
 
-/// The points by name, as many as one reads.
+/// Returns the points by name, as many as one reads.
 fn places(points: &[&Point], among: &[Point]) -> String {
     const NAMED: usize = 4;
     let named = points.iter().take(NAMED);
@@ -187,7 +187,7 @@ fn reasons(point: &Point, side: Saturated) -> Vec<String> {
     notes::merged(reasons.iter().map(String::as_str))
 }
 
-/// A side in a word.
+/// Returns a side in a word.
 pub(crate) fn word(side: Saturated) -> &'static str {
     match side {
         Saturated::Neither => "neither",

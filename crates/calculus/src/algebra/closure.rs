@@ -1,13 +1,14 @@
 //! Sub-additive and super-additive closure.
 //!
-//! The closure of `f` is the infimum over `n >= 0` of its `n`-fold convolutions with itself; the
-//! 0-fold one is zero at zero. Its long-term rate is the least value of `f(t) / t`. If that is
-//! taken at some time `t*`, no finite number of convolutions shows it for ever, but the closure of
-//! the one point (or segment) at `t*` has a closed form: [`seed`]. Convolving `f` with it first
-//! leaves a curve whose repeated squares become stationary: more than a bounded number of parts on
-//! a grid of times contain some that add up to a multiple of `t*`, and those are no better than
-//! the seed. A square that equals its root is sub-additive, so stopping is exact (compare Bouillard
-//! and Thierry, section 4.6, who combine the closures of all points and segments in place of this).
+//! The sub-additive closure of `f` is the infimum over `n >= 0` of its `n`-fold convolutions with
+//! itself, where the 0-fold convolution is zero at zero and plus infinity after it. The long-term
+//! rate of the closure is the least value of `f(t) / t`. If the curve takes this ratio at a finite
+//! time `t*`, no finite number of convolutions yields the closure at all times, but the closure of
+//! the single point (or segment) at `t*` has a closed form, see [`seed`]. `f` is first convolved
+//! with that seed. The repeated squares of the result become stationary, because among sufficiently
+//! many summands on a grid of times some add up to a multiple of `t*`, and the seed is at most as
+//! large as these. A function that equals its square is sub-additive, so stopping there is exact.
+//! (Bouillard and Thierry, section 4.6, combine the closures of all points and segments instead.)
 
 use super::ultimate::{both, one, repeating};
 use super::{AlgebraError, sweep};
@@ -16,23 +17,24 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::interrupt;
 use crate::rational::Rational;
 
-/// Each square doubles the number of parts; grids finer than this are refused.
+/// The largest number of squarings. Each one doubles the number of summands; a curve whose
+/// breakpoints need more have too fine a grid and are refused.
 const MOST_SQUARES: usize = 40;
 
 impl Curve {
-    /// The sub-additive closure: the greatest sub-additive curve below that is zero at zero (or
-    /// minus infinity, if the curve is negative there).
+    /// Returns the sub-additive closure: the greatest curve at most `self` that is sub-additive and
+    /// zero at zero (or minus infinity at zero, if `self` is negative there).
     ///
     /// # Errors
-    /// As for [`Curve::convolution`]; [`AlgebraError::NotPseudoPeriodic`] if the closure does not
-    /// become stationary.
+    /// Those of [`Curve::convolution`], and [`AlgebraError::NotPseudoPeriodic`] if the repeated
+    /// squares do not become stationary.
     pub fn sub_additive_closure(&self) -> Result<Self, AlgebraError> {
         let f = self.minimum_with_origin();
         if f.pieces[0].at < Extended::ZERO {
             return self.closure_of_negative_origin();
         }
         if f.pieces[0].after < Extended::ZERO {
-            // Ever smaller parts add up to any time at any negative cost.
+            // Ever smaller summands add up to any time at an arbitrarily negative value.
             let piece = Piece::new(
                 Rational::ZERO,
                 Extended::ZERO,
@@ -62,7 +64,8 @@ impl Curve {
         })
     }
 
-    /// The super-additive closure: the smallest super-additive curve above that is zero at zero.
+    /// Returns the super-additive closure: the smallest curve at least `self` that is
+    /// super-additive and zero at zero.
     ///
     /// # Errors
     /// As for [`Curve::sub_additive_closure`].
@@ -70,13 +73,13 @@ impl Curve {
         Ok(self.negated().sub_additive_closure()?.negated())
     }
 
-    /// The curve, zero at zero unless it is negative there.
+    /// Returns the curve with its value at zero lowered to zero; a negative value stays.
     fn minimum_with_origin(&self) -> Self {
         if self.pieces[0].at > Extended::ZERO { self.with_origin(0) } else { self.clone() }
     }
 
-    /// With a negative value at zero, repeated for free, all that can be reached at all costs
-    /// minus infinity.
+    /// Returns the closure of a curve that is negative at zero: minus infinity at every time that
+    /// sums of finite values reach, because the negative value can be added any number of times.
     fn closure_of_negative_origin(&self) -> Result<Self, AlgebraError> {
         let reached = self.with_origin(0).sub_additive_closure()?;
         let pieces = reached
@@ -99,32 +102,32 @@ impl Curve {
     }
 }
 
-/// Where a curve takes or approaches its least ratio of value to time: a point, or an end of an
-/// open segment.
+/// The place at which a curve takes or approaches its least ratio of value to time.
 enum Cheapest {
     Point {
         time: Rational,
         value: Rational,
     },
-    /// The open segment between two times, with its line; the ratio is least at the start.
+    /// The start of the open segment between two times, with its line.
     SegmentStart {
         from: Rational,
         to: Rational,
         value: Rational,
         slope: Rational,
     },
-    /// The same with the ratio least at the end, where the value is given.
+    /// The end of the open segment between two times; `value` is the limit at the end.
     SegmentEnd {
         from: Rational,
         to: Rational,
         value: Rational,
         slope: Rational,
     },
-    /// From zero on along the first segment: the closure is that line.
+    /// Every time of a first segment that starts at value zero; the closure of that segment is its
+    /// line.
     Line {
         slope: Rational,
     },
-    /// Minus infinity at some time, or on the segment behind it.
+    /// A time at which the curve is minus infinity, or the open segment after that time.
     Unbounded {
         time: Rational,
         is_point: bool,
@@ -132,8 +135,8 @@ enum Cheapest {
     },
 }
 
-/// The place of the least ratio at a finite time; `None` if it is only approached for ever larger
-/// times, or the curve is infinite throughout.
+/// Returns the place of the least ratio of value to time; `None` if the ratio is only approached
+/// for ever larger times, or the curve is infinite throughout.
 fn least_ratio(f: &Curve) -> Result<Option<Cheapest>, AlgebraError> {
     let of = one(f, both(f, f).0.length);
     let end = of.end();
@@ -191,7 +194,8 @@ fn least_ratio(f: &Curve) -> Result<Option<Cheapest>, AlgebraError> {
     Ok(attained.then_some(place))
 }
 
-/// The closure of the function that is only that point or segment, infinite elsewhere.
+/// Returns the closure of the function that equals the curve at `place` (a point or a segment) and
+/// is plus infinity elsewhere.
 fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
     let impossible = Extended::PositiveInfinity;
     match place {
@@ -200,14 +204,16 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
             let origin = Piece::new(Rational::ZERO, Extended::ZERO, impossible, Rational::ZERO);
             repeating(vec![origin], &Rational::ZERO, time.clone(), value.clone())
         }
-        // The `n`-fold convolution is the segment `n` times as long, from `n` times the value: from
-        // the `n` on at which the multiples overlap, the largest that starts before `t` is best.
+        // The `n`-fold convolution is a segment `n` times as long that starts at `n` times the time
+        // and value. From the `n` on at which these multiples overlap, the best multiple is the
+        // last one that starts before `t`.
         Cheapest::SegmentStart { from, to, value, slope } => {
             let length = to - from;
             let overlap = (from / &length).floor() + Rational::ONE;
             multiples(from, &length, value, slope, &overlap, from, value)
         }
-        // The same from the other end: the smallest multiple that ends behind `t` is best.
+        // As for the start of a segment, but the best multiple is the first one that ends after
+        // `t`.
         Cheapest::SegmentEnd { from, to, value, slope } => {
             let length = to - from;
             let overlap = (from / &length).floor() + Rational::ONE;
@@ -231,8 +237,9 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
     }
 }
 
-/// The lower envelope of zero at zero and the multiples of an open segment (start, length, limit
-/// at the start, slope), on the window in which it begins to repeat.
+/// Returns the lower envelope of the point (0, 0) and all multiples of an open segment. `value` is
+/// the limit at the segment's start. The envelope is computed up to the end of its first period,
+/// which has length `period` and rise `increment`.
 fn multiples(
     start: &Rational,
     length: &Rational,
@@ -270,7 +277,8 @@ fn multiples(
     repeating(pieces, &repeats_from, period.clone(), increment.clone())
 }
 
-/// As [`multiples`], for a segment of minus infinity.
+/// Returns the lower envelope of the point (0, 0) and all multiples of an open segment on which the
+/// function is minus infinity.
 fn unbounded_multiples(
     [start, length]: [&Rational; 2],
     overlap: &Rational,
@@ -294,7 +302,7 @@ fn unbounded_multiples(
         };
         let mut function = segment(to);
         if count == *overlap {
-            // From here on the multiples overlap: no end.
+            // From this multiple on all multiples overlap, so the segment does not end.
             function.truncate(1);
         }
         functions.push(function);

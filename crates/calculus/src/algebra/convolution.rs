@@ -1,20 +1,22 @@
 //! Min-plus and max-plus convolution.
 //!
-//! The convolution of two ultimately pseudo-periodic curves is computed on one finite window whose
-//! length is proven to show a whole period of the result:
+//! The convolution of two ultimately pseudo-periodic curves is computed on one finite window that
+//! provably contains a whole period of the result. Let `f` repeat from `T_f` on with period `d_f`,
+//! and `g` likewise:
 //!
-//! * equal rates: with `d` the common period, the result repeats from `T_f + T_g + d` on, because
-//!   of two summands that make up more than `T_f + T_g + 2 d` one lies a period behind its start
-//!   (Bouillard and Thierry, proposition 7);
-//! * different rates: the slower curve `f` wins. Splits that give it less than `T_f + d_f` cost at
-//!   least `a + m + r_g t`, while giving it all but `v` costs at most `M + b + r_f t`; from their
-//!   crossing on the result repeats with the period of `f`, without any common multiple.
+//! * Equal rates: with `d` the common period, the result repeats from `T_f + T_g + d` on, because
+//!   for `t` beyond `T_f + T_g + 2 d` one of the two summands lies at least one period after the
+//!   start of its repetition (Bouillard and Thierry, proposition 7).
+//! * Different rates: the slower curve `f` determines the result. A split that gives `f` less than
+//!   `T_f + d_f` costs at least some constant plus `r_g t`, while a split that gives `f` all but a
+//!   fixed time costs at most another constant plus `r_f t`. From the crossing of these two lines
+//!   on, the result repeats with the period of `f`; no common multiple is needed.
 //!
-//! For large windows of sub-additive curves that are zero at zero, a split at `s` only counts if
-//! `f(s) < g(s)` and `g(t - s) < f(t - s)`, because otherwise one of the curves alone is as good:
-//! the convolution is the minimum of `f`, of `g`, and of what is left of them (Zippo and Stea,
-//! "Computationally efficient worst-case analysis of flow-controlled networks with network
-//! calculus", 2023).
+//! For sub-additive curves that are zero at zero, large windows need fewer splits: a split at `s`
+//! only counts if `f(s) < g(s)` and `g(t - s) < f(t - s)`, because otherwise one curve alone is at
+//! least as good. The convolution is then the minimum of `f`, of `g`, and of the convolution of `f`
+//! and `g` restricted to these parts (Zippo and Stea, "Computationally efficient worst-case
+//! analysis of flow-controlled networks with network calculus", 2023).
 
 use super::ultimate::{Ultimate, both, repeating, spread};
 use super::{AlgebraError, runs, sweep};
@@ -25,16 +27,17 @@ use crate::rational::Rational;
 const OPERATION: &str = "convolution";
 
 impl Curve {
-    /// The min-plus convolution: the infimum over `0 <= s <= t` of `self(s) + other(t - s)`.
+    /// Returns the min-plus convolution: the infimum over `0 <= s <= t` of `self(s) + other(t -
+    /// s)`.
     ///
-    /// Plus infinity absorbs: what one curve forbids the other cannot allow.
+    /// Plus infinity absorbs every summand, minus infinity included.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] for results that are too
-    /// large, [`AlgebraError::NotPseudoPeriodic`] for curves that are infinite again and again
-    /// and whose result never settles.
+    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is too
+    /// large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and the
+    /// result never becomes periodic.
     pub fn convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
-        if let Some(result) = simple(self, other) {
+        if let Some(result) = closed_form(self, other) {
             return result;
         }
         self.general_convolution(other)
@@ -79,7 +82,7 @@ impl Curve {
             },
             (Extended::NegativeInfinity, _) => all_minus_infinity(&f, other),
             (_, Extended::NegativeInfinity) => all_minus_infinity(&g, self),
-            // One of them ends in plus infinity: only its beginning counts.
+            // One of the curves is ultimately plus infinite: only its beginning contributes.
             (Extended::PositiveInfinity, _) => {
                 (&f.start + &g.start, g.length.clone(), g.increment())
             }
@@ -92,7 +95,8 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// The max-plus convolution: the supremum over `0 <= s <= t` of `self(s) + other(t - s)`.
+    /// Returns the max-plus convolution: the supremum over `0 <= s <= t` of `self(s) + other(t -
+    /// s)`.
     ///
     /// # Errors
     /// As for [`Curve::convolution`].
@@ -101,19 +105,19 @@ impl Curve {
     }
 }
 
-/// From as many pairs of runs on it is worth a look whether the curves are sub-additive.
+/// The number of pairs of runs from which on it pays to test the curves for sub-additivity.
 const MANY_PAIRS: usize = 1 << 12;
 
-/// The convolution on `[0, end)`.
+/// Returns the convolution on `[0, end)`.
 fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
     let (pieces_f, pieces_g) = (f.pieces_until(end)?, g.pieces_until(end)?);
     let mut runs_f = runs::cut(&pieces_f, end);
     let mut runs_g = runs::cut(&pieces_g, end);
     let pairs = runs_f.len().saturating_mul(runs_g.len());
     let mut alone = None;
-    // A curve with itself is how sub-additivity is found out.
+    // `is_sub_additive` itself convolves a curve with itself; it must not recurse here.
     let is_worth_it = pairs > MANY_PAIRS && f != g;
-    if is_worth_it && is_sub_additive_at_once(f, pairs) && is_sub_additive_at_once(g, pairs) {
+    if is_worth_it && is_cheaply_sub_additive(f, pairs) && is_cheaply_sub_additive(g, pairs) {
         let fewer_f = runs::cut(&sweep::where_below(&pieces_f, &pieces_g), end);
         let fewer_g = runs::cut(&sweep::where_below(&pieces_g, &pieces_f), end);
         if fewer_f.len().saturating_mul(fewer_g.len()) < pairs / 2 {
@@ -125,7 +129,7 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
     if let Some(alone) = alone {
         pieces = sweep::minimum(&pieces, &alone);
     }
-    // What no split reaches is plus infinite.
+    // A time that no split reaches has the value plus infinity.
     if pieces.first().is_none_or(|first| !first.start.is_zero()) {
         let unreached =
             Piece::continuous(Rational::ZERO, Extended::PositiveInfinity, Rational::ZERO);
@@ -134,15 +138,16 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
     Ok(pieces)
 }
 
-/// Whether the curve is zero at zero and sub-additive, if that is quick to tell beside `pairs`.
-fn is_sub_additive_at_once(f: &Curve, pairs: usize) -> bool {
-    // Its convolution with itself takes a window of some three times its description.
+/// Whether the curve is zero at zero and sub-additive; `false` also if the test would be expensive
+/// compared with `pairs`.
+fn is_cheaply_sub_additive(f: &Curve, pairs: usize) -> bool {
+    // The convolution of the curve with itself takes a window of about three times its description.
     let quick = f.pieces.len().saturating_mul(f.pieces.len()).saturating_mul(16) < pairs;
     quick && f.pieces[0].at == Extended::ZERO && f.is_sub_additive() == Ok(true)
 }
 
-/// The shapes with a closed form.
-fn simple(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
+/// Returns the convolution if the shapes of the curves have a closed form.
+fn closed_form(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
     if !(f.is_ultimately_affine() && g.is_ultimately_affine()) {
         return None;
     }
@@ -150,11 +155,12 @@ fn simple(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
         return Some(Ok(convex(f, g)));
     }
     if let (Some(at_f), Some(at_g)) = (concave_origin(f), concave_origin(g)) {
-        // With both zero at zero the convolution is the minimum; offsets just add up.
+        // The convolution of concave curves that are zero at zero is their minimum; values at zero
+        // add up.
         let lower = f.raised(&-&at_f).minimum(&g.raised(&-&at_g));
         return Some(lower.map(|lower| lower.raised(&(at_f + at_g))));
     }
-    // A latency on either side is a shift of the result.
+    // The latency of either curve delays the result.
     let (latency_f, latency_g) = (latency(f), latency(g));
     let latency = match (&latency_f, &latency_g) {
         (Some(a), Some(b)) if a.is_positive() || b.is_positive() => a + b,
@@ -165,12 +171,13 @@ fn simple(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
     Some(result.map(|result| result.delayed(&latency)))
 }
 
-/// The value at zero of a concave curve whose jump there is upwards.
+/// Returns the value at zero of a concave curve whose jump there is upwards.
 fn concave_origin(f: &Curve) -> Option<Rational> {
     if f.is_concave() { f.pieces[0].at.finite().cloned() } else { None }
 }
 
-/// How long a curve that starts at zero and never falls stays at zero; `None` for other curves.
+/// Returns the time for which a non-decreasing curve that starts at zero stays at zero; `None` for
+/// other curves.
 fn latency(f: &Curve) -> Option<Rational> {
     if f.pieces[0].at != Extended::ZERO || !f.is_non_decreasing() {
         return None;
@@ -180,13 +187,14 @@ fn latency(f: &Curve) -> Option<Rational> {
         return Some(Rational::ZERO);
     }
     match f.pieces.get(1) {
-        // The shifted curve must start at zero, too.
+        // The advanced curve must start at zero, too.
         Some(second) if second.at == Extended::ZERO => Some(second.start.clone()),
         _ => None,
     }
 }
 
-/// Convex curves: the segments in order of their slopes; nothing steeper than an endless one.
+/// Returns the convolution of convex curves: their segments by ascending slope, up to the less
+/// steep of the two last segments, which does not end.
 fn convex(f: &Curve, g: &Curve) -> Curve {
     let steepest = (&f.last_piece().slope).min(&g.last_piece().slope).clone();
     let segments = |curve: &Curve| {
@@ -216,8 +224,9 @@ fn convex(f: &Curve, g: &Curve) -> Curve {
     Curve::canonical(pieces, Tail::Affine)
 }
 
-/// Where the result repeats if `f` ends in minus infinity: behind the first time at which the
-/// other curve allows anything it is minus infinite, too.
+/// Returns start, length and increment of the result's repetition if `f` is ultimately minus
+/// infinite. The result is minus infinite, too, after the first time at which `g` is not plus
+/// infinite.
 fn all_minus_infinity(f: &Ultimate, g: &Curve) -> (Rational, Rational, Rational) {
     let allowed = |value: &Extended| *value != Extended::PositiveInfinity;
     let first = g.pieces.iter().find(|piece| allowed(&piece.at) || allowed(&piece.after));
@@ -225,7 +234,7 @@ fn all_minus_infinity(f: &Ultimate, g: &Curve) -> (Rational, Rational, Rational)
     (&f.start + &offset + Rational::ONE, Rational::ONE, Rational::ZERO)
 }
 
-/// One of the two curves, with how it behaves in the end and its rate there.
+/// One of the two curves, with its ultimate behaviour and its ultimate rate.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     curve: &'a Curve,
@@ -233,8 +242,8 @@ struct Side<'a> {
     rate: &'a Rational,
 }
 
-/// Where the result repeats if the rate of the first curve is below that of the second, with the
-/// period of the first.
+/// Returns start, length and increment of the result's repetition if the first curve has the lower
+/// rate; the length is the first curve's period.
 fn slower_wins(
     slower: Side<'_>,
     faster: Side<'_>,
@@ -242,7 +251,7 @@ fn slower_wins(
     let Side { curve: f, ultimate: of_f, rate: rate_f } = slower;
     let Side { curve: g, ultimate: of_g, rate: rate_g } = faster;
     let refuse = |why| AlgebraError::NotPseudoPeriodic { operation: OPERATION, why };
-    // Lower bound of splits that give `f` less than one period behind its start.
+    // The lower bound on splits that give `f` less than its start plus one period.
     let early = spread(f, rate_g, &Rational::ZERO, &of_f.end())?;
     let above = spread(g, rate_g, &Rational::ZERO, &of_g.end())?;
     if early.has_minus_infinity || above.has_minus_infinity {
@@ -250,7 +259,7 @@ fn slower_wins(
         for (bottomless, of, other, of_other, rate) in of_both {
             let tail = spread(other, rate, &of_other.start, &of_other.end())?;
             if let (Some(at), false) = (first_bottom(bottomless, of)?, tail.has_plus_infinity) {
-                // Whatever the other curve allows behind its start costs minus infinity.
+                // Every time that the other curve's repetition can supply costs minus infinity.
                 let start = &at + &of_other.start + Rational::ONE;
                 return Ok((start, Rational::ONE, Rational::ZERO));
             }
@@ -262,7 +271,8 @@ fn slower_wins(
         // One of the curves is plus infinite throughout, and so is the result.
         return period(Rational::ZERO);
     };
-    // Upper bound of the others: `f` on its tail, the rest at a good time of `g`.
+    // The upper bound on the other splits: `f` on its periodic part, and `g` at the time at which
+    // it is cheapest compared with `f`'s rate.
     let tail = spread(f, rate_f, &of_f.start, &of_f.end())?;
     let (from, bound) = match (tail.greatest, tail.has_plus_infinity) {
         (Some(greatest), false) => {
@@ -281,7 +291,8 @@ fn slower_wins(
     period(from.max(crossing))
 }
 
-/// Where a curve is first minus infinite, or just behind.
+/// Returns the start of the first piece on which, or at whose breakpoint, a curve is minus
+/// infinite.
 fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraError> {
     let bottom = Extended::NegativeInfinity;
     let pieces = f.pieces_until(&of.end())?;
@@ -289,15 +300,17 @@ fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraErr
     Ok(first.map(|piece| piece.start))
 }
 
-/// For a slower curve that is plus infinite on parts of its period: a time from which on the result
-/// lies below its rate times `t` plus a constant, and the constant; `None` if parts of the result stay infinite.
+/// Bounds the result for a slower curve that is plus infinite on parts of its period. Returns a
+/// time and a constant: from that time on the result is at most the constant plus the slower
+/// curve's rate times `t`. Returns `None` if parts of the result stay infinite.
 fn bound_with_gaps(
     slower: Side<'_>,
     faster: Side<'_>,
 ) -> Result<Option<(Rational, Rational)>, AlgebraError> {
     let Side { curve: f, ultimate: of_f, rate: rate_f } = slower;
     let Side { curve: g, ultimate: of_g, .. } = faster;
-    // One period of `f` against the beginning of `g` must fill a whole period of time.
+    // The convolution of one period of `f` with the beginning of `g` must be finite on a whole
+    // period.
     let one_period = {
         let mut pieces = f.pieces_until(&of_f.end())?;
         let first = crate::curve::piece::split_at(&mut pieces, &of_f.start);
@@ -337,7 +350,7 @@ fn bound_with_gaps(
 mod tests {
     use super::*;
 
-    /// The splits that are left out for sub-additive curves do not matter.
+    /// The splits that are left out for sub-additive curves do not change the result.
     #[test]
     fn sub_additive_curves_need_fewer_splits() {
         let curves = [
@@ -354,7 +367,7 @@ mod tests {
                 let runs_f = runs::cut(&all_f.expect("few pieces"), &end);
                 let runs_g = runs::cut(&all_g.expect("few pieces"), &end);
                 let pairs = runs_f.len() * runs_g.len();
-                assert!(pairs > MANY_PAIRS && is_sub_additive_at_once(f, pairs), "{f}");
+                assert!(pairs > MANY_PAIRS && is_cheaply_sub_additive(f, pairs), "{f}");
                 let plain = runs::convolve(&runs_f, &runs_g, &end).expect("few pairs");
                 let fewer = on_window(f, g, &end).expect("few pairs");
                 assert_eq!(fewer, plain, "{f} and {g}");

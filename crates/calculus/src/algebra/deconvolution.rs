@@ -1,9 +1,10 @@
 //! Min-plus and max-plus deconvolution.
 //!
-//! `(f / g)(t)` is the supremum of `f(t + u) - g(u)` over `u >= 0`. It repeats as `f` does, from
-//! the same start on, because the shift only concerns `f`. What must be bounded is `u`: with equal
-//! rates one common period behind both starts shows all there is; with a slower `f` the difference
-//! falls below a value that is surely reached, and again no common period is needed.
+//! `(f / g)(t)` is the supremum of `f(t + u) - g(u)` over `u >= 0`. The result repeats with the
+//! period of `f` and from the same time on, because `t` occurs only in the argument of `f`. The
+//! range of `u` must be bounded. With equal rates, `u` need not exceed the later start by more than
+//! one common period. With a slower `f`, the difference eventually falls below a value that it
+//! certainly attains, so that no common period is needed.
 
 use super::transform::from_zero;
 use super::ultimate::{Ultimate, both, repeating, spread};
@@ -11,24 +12,24 @@ use super::{AlgebraError, runs, sweep};
 use crate::curve::{Curve, Extended};
 use crate::rational::Rational;
 
-/// How far the supremum in a deconvolution has to look.
+/// The range of `u` over which the supremum in a deconvolution must be taken.
 pub(super) enum Reach {
-    /// All that counts lies before this.
+    /// The supremum is attained or approached for `u` before this time.
     Before(Rational),
-    /// It grows without bound.
+    /// The difference grows without bound.
     Unbounded,
 }
 
 impl Curve {
-    /// The min-plus deconvolution: the supremum over `u >= 0` of `self(t + u) - other(u)`.
+    /// Returns the min-plus deconvolution: the supremum over `u >= 0` of `self(t + u) - other(u)`.
     ///
-    /// Where the other curve is plus infinite it puts no constraint: the result is the smallest
-    /// `h` with `self <= h * other`, on times from zero on.
+    /// Times at which `other` is plus infinite are ignored: the result is the smallest `h` with
+    /// `self <= h * other`, where `*` is the min-plus convolution, on times from zero on.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] for results that are too
-    /// large, [`AlgebraError::NotPseudoPeriodic`] for curves that are infinite again and again
-    /// and whose result never settles.
+    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is too
+    /// large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and the
+    /// result never becomes periodic.
     pub fn deconvolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         let (f, g) = both(self, other);
         let Reach::Before(reach) = reach(self, &f, other, &g)? else {
@@ -46,7 +47,7 @@ impl Curve {
         repeating(pieces, &f.start, f.length.clone(), f.increment())
     }
 
-    /// The max-plus deconvolution: the infimum over `u >= 0` of `self(t + u) - other(u)`.
+    /// Returns the max-plus deconvolution: the infimum over `u >= 0` of `self(t + u) - other(u)`.
     ///
     /// # Errors
     /// As for [`Curve::deconvolution`].
@@ -55,7 +56,7 @@ impl Curve {
     }
 }
 
-/// How far `u` has to go in the supremum of `f(t + u) - g(u)`, for every `t`.
+/// Returns the range of `u` that the supremum of `f(t + u) - g(u)` needs, for every `t`.
 pub(super) fn reach(
     f: &Curve,
     of_f: &Ultimate,
@@ -63,7 +64,8 @@ pub(super) fn reach(
     of_g: &Ultimate,
 ) -> Result<Reach, AlgebraError> {
     let (rate_f, rate_g) = match (&of_f.rate, &of_g.rate) {
-        // Behind its start `g` puts no constraint; a little further, to include the start.
+        // `g` is plus infinite from its start on and ignored there. The range ends a little later,
+        // so that it includes the start.
         (_, Extended::PositiveInfinity) => return Ok(Reach::Before(of_g.end())),
         (Extended::NegativeInfinity, _) => return Ok(Reach::Before(of_f.end())),
         (Extended::PositiveInfinity, _) | (_, Extended::NegativeInfinity) => {
@@ -97,7 +99,8 @@ pub(super) fn reach(
     else {
         return Ok(Reach::Before(one_period(of_g)));
     };
-    // The supremum is at least what some good `u` gives; behind `far` nothing reaches that.
+    // The supremum is at least the value at one good `u`; beyond `far` the difference is always
+    // less.
     let end = of_g.end();
     let pieces = g.pieces_until(&end)?;
     let good = sweep::extremes(&pieces, &Rational::ZERO, &end)
@@ -107,7 +110,7 @@ pub(super) fn reach(
         return Ok(Reach::Before(one_period(of_g)));
     };
     let far = (greatest_f - least_g - least_f - gain) / (rate_g - rate_f);
-    // A little further than the good one, so that it is included.
+    // The range must include the good `u` itself.
     let far = far.max(at) + &of_g.length;
     Ok(Reach::Before(far.min(one_period(of_g).max(of_g.end()))))
 }

@@ -6,26 +6,27 @@ use super::{AlgebraError, sweep};
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// A deviation and where it is attained.
+/// A deviation and the time at which it is attained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deviation {
-    /// The deviation: data for the vertical one, time for the others; infinite without a bound.
+    /// The deviation: data for the vertical deviation, time for the others; plus infinity if there
+    /// is no bound.
     pub value: Extended,
-    /// The smallest time at which it is attained, or just behind which it is approached; `None`
-    /// if it is infinite because the curves drift apart.
+    /// The smallest time at which the deviation is attained, or approached from the right; `None`
+    /// if the deviation is infinite because the curves diverge.
     pub at: Option<Rational>,
 }
 
 impl Curve {
-    /// The vertical deviation, the supremum over all times of `self(t) - service(t)`: with an
-    /// arrival and a service curve the bound on the backlog. It is negative if the curve stays
-    /// below the service.
+    /// Returns the vertical deviation: the supremum over all times of `self(t) - service(t)`. For
+    /// an arrival curve and a service curve it bounds the backlog (Le Boudec and Thiran, theorem
+    /// 1.4.1). It is negative if this curve stays below the service.
     ///
-    /// Where the service is plus infinite it puts no constraint.
+    /// Times at which the service is plus infinite are ignored.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
-    /// [`AlgebraError::NotPseudoPeriodic`] for curves that are infinite again and again.
+    /// [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period.
     pub fn vertical_deviation(&self, service: &Self) -> Result<Deviation, AlgebraError> {
         let (f, g) = both(self, service);
         let Reach::Before(end) = reach(self, &f, service, &g)? else {
@@ -36,8 +37,8 @@ impl Curve {
         Ok(Deviation { value: -value, at })
     }
 
-    /// What the service has left over, `service(t) - self(t)`, on `[0, end)`; all there is where it
-    /// is plus infinite.
+    /// Returns `service(t) - self(t)` on `[0, end)`; plus infinity where the service is plus
+    /// infinite.
     fn slack(&self, service: &Self, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
         let mut negative = self.pieces_until(end)?;
         sweep::negate(&mut negative);
@@ -45,17 +46,18 @@ impl Curve {
         sweep::sum(&negative, &service, |_, a, b| Ok(a.min_plus_product(b)))
     }
 
-    /// The horizontal deviation: the supremum over all times of the smallest `d >= 0` with
-    /// `self(t) <= service(t + d)`; with an arrival and a service curve the bound on the delay
-    /// (Le Boudec and Thiran, theorem 1.4.2).
+    /// Returns the horizontal deviation: the supremum over all times `t` of the smallest `d >= 0`
+    /// with `self(t) <= service(t + d)`. For an arrival curve and a service curve it bounds the
+    /// delay (Le Boudec and Thiran, theorem 1.4.2).
     ///
-    /// It is the greatest distance between the lower pseudo-inverses of the two curves.
+    /// It is computed as the vertical deviation of the lower pseudo-inverses of the two curves.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] unless both curves are non-decreasing; else as for
+    /// [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
     /// [`Curve::vertical_deviation`].
     pub fn horizontal_deviation(&self, service: &Self) -> Result<Deviation, AlgebraError> {
-        // Pseudo-inverses start at zero data: lift curves that start below.
+        // Pseudo-inverses are computed from zero data on: raise both curves if one starts below
+        // zero.
         let lowest = (&self.pieces[0].at).min(&service.pieces[0].at);
         let lift = match lowest {
             Extended::Finite(value) if value.is_negative() => -value,
@@ -68,7 +70,7 @@ impl Curve {
         let value = if positive { deviation.value } else { Extended::ZERO };
         let at = deviation.at.map(|data| {
             let on = arrival.value_at(&data);
-            // At a jump of the distance the supremum may be the limit from the right.
+            // Where the distance jumps, the supremum may be the limit from the right.
             let gap = departure.value_at(&data).checked_add(&-&on);
             let on = if !positive || gap == Some(value.clone()) {
                 on
@@ -80,11 +82,11 @@ impl Curve {
         Ok(Deviation { value, at })
     }
 
-    /// The z-deviation: the smallest `t >= 0` at which the min-plus convolution of the two curves
-    /// is not negative. It bounds the delay where a service curve may be negative.
+    /// Returns the z-deviation: the smallest `t >= 0` at which the min-plus convolution of the two
+    /// curves is not negative. It bounds the delay for service curves that may be negative.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] unless both curves are non-decreasing; else as for
+    /// [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
     /// [`Curve::convolution`].
     pub fn z_deviation(&self, service: &Self) -> Result<Extended, AlgebraError> {
         for curve in [self, service] {
@@ -98,9 +100,9 @@ impl Curve {
 }
 
 impl Curve {
-    /// The bound on the length of a backlogged period: the infimum of the times `t > 0` at which
-    /// `self(t) <= service(t)`, for an arrival and a strict service curve (Bouillard, Boyer and Le
-    /// Corronc, section 5.5); infinite if the service never catches up.
+    /// Returns the bound on the length of a backlogged period: the infimum of the times `t > 0` at
+    /// which `self(t) <= service(t)`, for an arrival curve and a strict service curve (Bouillard,
+    /// Boyer and Le Corronc, section 5.5); infinite if the service never catches up.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if the common period is too long.
@@ -109,7 +111,7 @@ impl Curve {
         let starts = (&f.start).max(&g.start);
         let end = match (&f.rate, &g.rate) {
             (Extended::Finite(rate_f), Extended::Finite(rate_g)) if rate_f != rate_g => {
-                // Behind the last possible crossing one is below the other for good.
+                // After the last possible crossing one curve stays below the other.
                 let of_f = spread(self, rate_f, &Rational::ZERO, &f.end())?;
                 let of_g = spread(service, rate_g, &Rational::ZERO, &g.end())?;
                 let (above, below) = if rate_f < rate_g {
@@ -148,7 +150,7 @@ impl Curve {
     }
 }
 
-/// The least value on `[0, end)`, limits included, and the first place of it.
+/// Returns the least value on `[0, end)`, limits included, and the first time at which it occurs.
 fn smallest(pieces: &[Piece], end: &Rational) -> (Extended, Option<Rational>) {
     let least = sweep::extremes(pieces, &Rational::ZERO, end)
         .map(|(t, value)| (value, t))

@@ -1,54 +1,55 @@
-//! Why an operation on curves has no answer.
+//! Errors of operations on curves.
 
 use crate::rational::Rational;
 
-/// Why an operation on curves has no (representable) result.
+/// The reason why an operation on curves has no result, or none that can be represented.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlgebraError {
-    /// Opposite infinities meet.
+    /// Opposite infinities are added.
     #[error("plus and minus infinity meet at time {at}: the result has no value there")]
     Indeterminate {
-        /// Where they meet.
+        /// The time at which the infinities are added.
         at: Rational,
     },
-    /// The result is no longer wanted; see [`Interrupt`](crate::Interrupt).
+    /// The interrupt of the thread was set; see [`Interrupt`](crate::Interrupt).
     #[error("it was interrupted")]
     Interrupted,
-    /// The operation is for curves that never fall.
+    /// The operation requires a non-decreasing curve.
     #[error(
         "the curve falls at time {at}: {operation} needs one that never falls (take its non-decreasing closure first)"
     )]
     Falls {
-        /// The operation.
+        /// The name of the operation.
         operation: &'static str,
-        /// Where the curve falls.
+        /// The time at which the curve falls.
         at: Rational,
     },
-    /// The operation is for curves that are not negative.
+    /// The operation requires a non-negative curve.
     #[error(
         "the curve is negative: {operation} needs one that is not (take its non-negative closure first)"
     )]
     Negative {
-        /// The operation.
+        /// The name of the operation.
         operation: &'static str,
     },
-    /// The exact result grows at two rates for ever, or has no period: it is no curve.
+    /// The exact result is not an ultimately pseudo-periodic curve, for example because it follows
+    /// two curves of different rates for ever.
     #[error("{operation}: the result is not ultimately pseudo-periodic ({why})")]
     NotPseudoPeriodic {
-        /// The operation.
+        /// The name of the operation.
         operation: &'static str,
-        /// What the argument is like.
+        /// The property of the arguments that causes this.
         why: &'static str,
     },
-    /// The common period of the curves is so long that the result would be enormous.
+    /// The common period of the curves is so long that the result would have too many pieces.
     #[error(
         "the result would take {needed} pieces, the limit is {limit}: the periods of the curves have too large a common multiple; round them to a coarser grid, or bound the curve by one that is ultimately affine"
     )]
     TooManyPieces {
-        /// Pieces needed.
+        /// The number of pieces that the result would need.
         needed: Rational,
-        /// Pieces allowed.
+        /// The largest number of pieces allowed.
         limit: u32,
     },
     /// The curves have so many pieces that combining all of them would take too long.
@@ -56,9 +57,9 @@ pub enum AlgebraError {
         "the operation would combine {needed} pairs of pieces, the limit is {limit}: bound the curves by simpler ones"
     )]
     TooManyPairs {
-        /// Pairs needed.
+        /// The number of pairs that the operation would combine.
         needed: usize,
-        /// Pairs allowed.
+        /// The largest number of pairs allowed.
         limit: u32,
     },
 }

@@ -1,8 +1,8 @@
 //! Lower and upper pseudo-inverse, and composition.
 //!
-//! The graph of a non-decreasing curve, jumps filled in, read along the other axis (Zippo,
-//! Nikolaus and Stea, "Extending the network calculus algorithmic toolbox for ultimately
-//! pseudo-periodic functions: pseudo-inverse and composition", 2022).
+//! A pseudo-inverse is the graph of a non-decreasing curve, with its jumps filled in, read along
+//! the other axis (Zippo, Nikolaus and Stea, "Extending the network calculus algorithmic toolbox
+//! for ultimately pseudo-periodic functions: pseudo-inverse and composition", 2022).
 
 use super::ultimate::{Ultimate, both, one, repeating};
 use super::{AlgebraError, sweep};
@@ -10,7 +10,7 @@ use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// A part of the inverse: on data in `(from, to]` the time is `time + (y - from) * slope`.
+/// A part of the inverse: for data `y` in `(from, to]` the time is `time + (y - from) * slope`.
 struct Part {
     from: Extended,
     to: Extended,
@@ -19,8 +19,8 @@ struct Part {
 }
 
 impl Curve {
-    /// The lower pseudo-inverse on `y >= 0`: the infimum of the times at which the curve is at
-    /// least `y`, plus infinity if there is none. Left-continuous.
+    /// Returns the lower pseudo-inverse on `y >= 0`: the infimum of the times at which the curve is
+    /// at least `y`, plus infinity if there is no such time. The result is left-continuous.
     ///
     /// # Errors
     /// [`AlgebraError::Falls`] unless the curve is non-decreasing.
@@ -28,8 +28,9 @@ impl Curve {
         self.inverse("lower pseudo-inverse")
     }
 
-    /// The upper pseudo-inverse on `y >= 0`: the infimum of the times at which the curve exceeds
-    /// `y` (the supremum of those at which it is at most `y`). Right-continuous.
+    /// Returns the upper pseudo-inverse on `y >= 0`: the infimum of the times at which the curve
+    /// exceeds `y`, which is the supremum of the times at which it is at most `y`. The result is
+    /// right-continuous.
     ///
     /// # Errors
     /// [`AlgebraError::Falls`] unless the curve is non-decreasing.
@@ -45,12 +46,13 @@ impl Curve {
             let pieces = inverted(&self.pieces, None);
             return Ok(Self::canonical(pieces, Tail::Affine));
         };
-        // The inverse repeats strictly behind the data at the start of the period: show two.
+        // The inverse repeats only for data strictly above the value at the start of the period, so
+        // two periods are inverted.
         let start = self.tail_start();
         let at_start = self.value_at(start).into_finite().unwrap_or_default();
         let from = at_start.max(Rational::ZERO) + increment;
         let to = &from + increment;
-        // From data at or above zero on; periods below that are skipped.
+        // The inverse starts at zero data, so periods with negative values are skipped.
         let mut end = start + length;
         loop {
             let reached = self.value_at(&end);
@@ -64,12 +66,12 @@ impl Curve {
         repeating(pieces, &from, increment.clone(), length.clone())
     }
 
-    /// The composition: `t -> self(inner(t))`.
+    /// Returns the composition `t -> self(inner(t))`.
     ///
     /// # Errors
     /// [`AlgebraError::Falls`] or [`AlgebraError::Negative`] if the inner curve falls or is
-    /// negative, [`AlgebraError::NotPseudoPeriodic`] if it is infinite where this curve has no
-    /// limit, [`AlgebraError::TooManyPieces`] if the common period is too long.
+    /// negative, [`AlgebraError::NotPseudoPeriodic`] if the inner curve is infinite and this curve
+    /// has no limit at infinity, [`AlgebraError::TooManyPieces`] if the common period is too long.
     pub fn composition(&self, inner: &Self) -> Result<Self, AlgebraError> {
         const OPERATION: &str = "composition";
         if let Some(at) = inner.first_fall() {
@@ -107,7 +109,8 @@ impl Curve {
                 sweep::push(&mut pieces, Piece::new(piece.start.clone(), at, held, Rational::ZERO));
                 continue;
             }
-            // The outer curve is passed with the speed of the inner one.
+            // Visit the pieces of the outer curve that the inner segment passes through; slopes
+            // multiply.
             let first = outer.partition_point(|outer| outer.start <= *data).saturating_sub(1);
             let first = &outer[first..];
             let mut value = at;
@@ -129,15 +132,15 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// Start, length and increment of the repetition of a composition.
+    /// Returns start, length and increment of the composition's repetition.
     fn composed_period(&self, inner: &Self) -> (Rational, Rational, Rational) {
         let (of_f, of_g) = both(self, inner);
         let rate = match &of_g.rate {
             Extended::Finite(rate) if rate.is_positive() => rate.clone(),
-            // Ultimately constant or infinite.
+            // The inner curve is ultimately constant or infinite.
             _ => return (of_g.start, of_g.length, Rational::ZERO),
         };
-        // A period of the inner curve must be whole periods of the outer one.
+        // The rise of the inner curve per period must be a multiple of the outer curve's period.
         let repeats = |length: &Rational| one(inner, length.clone());
         let of_g: Ultimate = match (&self.tail, &inner.tail) {
             (Tail::Affine, _) => of_g,
@@ -156,7 +159,7 @@ impl Curve {
         (start, of_g.length, increment)
     }
 
-    /// The limit for ever larger times, if there is one.
+    /// Returns the limit for ever larger times, or `None` if there is none.
     fn limit_at_infinity(&self) -> Option<Extended> {
         match &self.tail {
             Tail::Affine => {
@@ -187,8 +190,8 @@ fn no_limit() -> AlgebraError {
     }
 }
 
-/// The inverse on `y >= 0` of a non-decreasing list of pieces; with `end` (and the value there) the
-/// list stops, otherwise its last segment goes on.
+/// Returns the inverse on `y >= 0` of a non-decreasing list of pieces. The list ends at `end` with
+/// the value given there; without `end` its last segment does not end.
 fn inverted(source: &[Piece], end: Option<(&Rational, Extended)>) -> Vec<Piece> {
     let mut parts: Vec<Part> = Vec::with_capacity(2 * source.len() + 1);
     let mut reached = Extended::NegativeInfinity;
@@ -229,7 +232,7 @@ fn inverted(source: &[Piece], end: Option<(&Rational, Extended)>) -> Vec<Piece> 
                 let piece = Piece::new(from.clone(), before, part.time.clone(), part.slope.clone());
                 sweep::push(&mut pieces, piece);
             }
-            // The part holds already at zero data.
+            // The part covers zero data already.
             _ => {
                 let value = time_at(&Rational::ZERO);
                 pieces.clear();
@@ -250,7 +253,7 @@ fn inverted(source: &[Piece], end: Option<(&Rational, Extended)>) -> Vec<Piece> 
         sweep::push(&mut pieces, Piece::new(most.clone(), before, never, Rational::ZERO));
     }
     if pieces.is_empty() {
-        // Never at or above zero.
+        // The curve never reaches zero.
         let never = Extended::PositiveInfinity;
         pieces.push(Piece::continuous(Rational::ZERO, never, Rational::ZERO));
     }

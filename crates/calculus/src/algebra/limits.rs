@@ -1,16 +1,17 @@
-//! How large an intermediate result may become.
+//! Limits on the size of intermediate results.
 //!
-//! The common period of two curves can be astronomically long (periods 1/999983 and 1/1000003,
-//! say). Every operation knows how many pieces it is going to need before it makes them, and
-//! refuses in place of filling the memory.
+//! The common period of two curves can be astronomically long (for the periods 1/999983 and
+//! 1/1000003, say). Every operation computes the number of pieces that it needs before it builds
+//! them, and returns an error instead of exhausting the memory.
 
 use super::AlgebraError;
 use crate::rational::Rational;
 
-/// Most pieces that a curve, or a periodic curve unrolled for an operation, may have.
+/// The largest number of pieces that a curve, or a periodic curve unrolled for an operation, may
+/// have.
 pub const PIECES: u32 = 1 << 20;
-/// Most pairs of convex parts that one convolution may combine; pairs of numbers that are longer
-/// than machine words count as many times as they are longer.
+/// The largest number of pairs of convex runs that one convolution may combine. Pairs with numbers
+/// longer than machine words are counted with a weight proportional to the length.
 pub const PAIRS: u32 = 1 << 22;
 
 pub(crate) fn check_pieces(needed: &Rational) -> Result<(), AlgebraError> {

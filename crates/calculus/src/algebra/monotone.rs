@@ -6,10 +6,12 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
 impl Curve {
-    /// The smallest non-decreasing curve above: the running supremum over `s <= t`.
+    /// Returns the smallest non-decreasing curve at least this one: the running supremum over `s <=
+    /// t`.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if a high beginning takes too many periods to be passed.
+    /// [`AlgebraError::TooManyPieces`] if it takes too many periods to exceed the values before the
+    /// first period.
     pub fn upper_non_decreasing(&self) -> Result<Self, AlgebraError> {
         if self.is_non_decreasing() {
             return Ok(self.clone());
@@ -17,7 +19,7 @@ impl Curve {
         let (of, _) = both(self, self);
         let increment = of.increment();
         let (start, increment) = if increment.is_positive() {
-            // The periods must have passed all that was before them.
+            // The result repeats once the periods exceed every value before the first period.
             let end = of.end();
             let pieces = self.pieces_until(&end)?;
             let most = |from: &Rational, to: &Rational| {
@@ -40,7 +42,7 @@ impl Curve {
         repeating(pieces, &start, of.length, increment)
     }
 
-    /// The greatest non-decreasing curve below: the infimum over `s >= t`.
+    /// Returns the greatest non-decreasing curve at most this one: the infimum over `s >= t`.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] as for every operation on periodic curves.
@@ -53,17 +55,18 @@ impl Curve {
         if increment.is_negative() || of.rate == Extended::NegativeInfinity {
             return Ok(Self::constant(Extended::NegativeInfinity));
         }
-        // Later periods lie higher: one more than shown decides.
+        // Later periods lie higher, so the infimum needs only one period more than the result
+        // shows.
         let end = of.end();
         let horizon = &end + &of.length;
-        let mut pieces = coming_infimum(&self.pieces_until(&horizon)?, &horizon);
+        let mut pieces = infimum_ahead(&self.pieces_until(&horizon)?, &horizon);
         pieces.truncate(pieces.partition_point(|piece| piece.start < end));
         repeating(pieces, &of.start, of.length, increment)
     }
 }
 
 impl Curve {
-    /// The smallest non-increasing curve above: the supremum over `s >= t`.
+    /// Returns the smallest non-increasing curve at least this one: the supremum over `s >= t`.
     ///
     /// # Errors
     /// As for [`Curve::lower_non_decreasing`].
@@ -71,7 +74,8 @@ impl Curve {
         Ok(self.negated().lower_non_decreasing()?.negated())
     }
 
-    /// The greatest non-increasing curve below: the running infimum over `s <= t`.
+    /// Returns the greatest non-increasing curve at most this one: the running infimum over `s <=
+    /// t`.
     ///
     /// # Errors
     /// As for [`Curve::upper_non_decreasing`].
@@ -90,7 +94,7 @@ fn running_supremum(source: &[Piece], end: &Rational) -> Vec<Piece> {
         let left = piece.segment_at(next);
         most = (&after).max(&left).clone();
         if after == piece.after && !piece.slope.is_negative() {
-            // Rising from the top.
+            // The segment starts at the running supremum and rises.
             sweep::push(
                 &mut pieces,
                 Piece::new(piece.start.clone(), at, after, piece.slope.clone()),
@@ -111,7 +115,7 @@ fn running_supremum(source: &[Piece], end: &Rational) -> Vec<Piece> {
     pieces
 }
 
-fn coming_infimum(source: &[Piece], end: &Rational) -> Vec<Piece> {
+fn infimum_ahead(source: &[Piece], end: &Rational) -> Vec<Piece> {
     let mut reversed: Vec<Piece> = Vec::with_capacity(source.len());
     let mut least = Extended::PositiveInfinity;
     for (index, piece) in source.iter().enumerate().rev() {
@@ -125,7 +129,7 @@ fn coming_infimum(source: &[Piece], end: &Rational) -> Vec<Piece> {
             reversed.push(Piece::new(piece.start.clone(), at, after, piece.slope.clone()));
             continue;
         }
-        // The segment rises up to the level that comes, if at all, and is cut there.
+        // The segment rises at most up to the infimum of what follows, and is cut there.
         if let (Extended::Finite(level), Extended::Finite(from), true) =
             (&left, &piece.after, after < left)
         {

@@ -1,9 +1,9 @@
 //! Minimum, maximum, sum and difference.
 //!
-//! For the minimum of curves with different rates the slower one wins for good from a time on that
-//! follows from how far each strays from its own rate (Bouillard and Thierry, proposition 6), so
-//! no common period is needed; with equal rates, and for sums, the common period is the least
-//! common multiple.
+//! For the minimum of curves with different rates, the slower curve is the lower one from a time
+//! that follows from how far each curve deviates from its own rate (Bouillard and Thierry,
+//! proposition 6), so no common period is needed. With equal rates, and for sums, the common period
+//! is the least common multiple.
 
 use super::ultimate::{self, Ultimate, both, repeating};
 use super::{AlgebraError, sweep};
@@ -12,12 +12,12 @@ use crate::curve::{Curve, Extended};
 use crate::rational::Rational;
 
 impl Curve {
-    /// The pointwise minimum.
+    /// Returns the pointwise minimum.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
-    /// [`AlgebraError::NotPseudoPeriodic`] if the slower curve is infinite again and again, so
-    /// that the result follows both for ever.
+    /// [`AlgebraError::NotPseudoPeriodic`] if the slower curve is infinite in every period, so that
+    /// the result follows both curves for ever.
     pub fn minimum(&self, other: &Self) -> Result<Self, AlgebraError> {
         if self.is_ultimately_affine() && other.is_ultimately_affine() {
             let pieces = sweep::minimum(&self.pieces, &other.pieces);
@@ -34,15 +34,15 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// The pointwise maximum.
+    /// Returns the pointwise maximum.
     ///
     /// # Errors
-    /// As for [`Curve::minimum`], mirrored.
+    /// Those of [`Curve::minimum`], with plus and minus infinity exchanged.
     pub fn maximum(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().minimum(&other.negated())?.negated())
     }
 
-    /// The pointwise sum.
+    /// Returns the pointwise sum.
     ///
     /// # Errors
     /// [`AlgebraError::Indeterminate`] where opposite infinities meet, and
@@ -59,7 +59,8 @@ impl Curve {
         let start = (&f.start).max(&g.start).clone();
         let length = match (&f.rate, &g.rate) {
             (Extended::Finite(_), Extended::Finite(_)) => f.length.common_multiple(&g.length),
-            // What is infinite in the end repeats with any length, the other's for one.
+            // A curve that is ultimately infinite repeats with any length, so with that of the
+            // other curve.
             (Extended::Finite(_), _) => f.length.clone(),
             _ => g.length.clone(),
         };
@@ -70,8 +71,8 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// The pointwise difference; it may fall and be negative. See [`Curve::non_negative`] and
-    /// [`Curve::upper_non_decreasing`] for the closures that make a service curve of it.
+    /// Returns the pointwise difference, which may fall and be negative. [`Curve::non_negative`]
+    /// and [`Curve::upper_non_decreasing`] are the closures that turn it into a service curve.
     ///
     /// # Errors
     /// As for [`Curve::sum`].
@@ -79,7 +80,7 @@ impl Curve {
         self.sum(&other.negated())
     }
 
-    /// The maximum of the curve and zero.
+    /// Returns the maximum of the curve and zero.
     ///
     /// # Errors
     /// As for [`Curve::maximum`].
@@ -88,7 +89,7 @@ impl Curve {
     }
 }
 
-/// Start, length and increment of the common repetition of curves of equal rate.
+/// Returns start, length and increment of the common repetition of curves of equal rate.
 fn common_period(f: &Ultimate, g: &Ultimate) -> (Rational, Rational, Rational) {
     let start = (&f.start).max(&g.start).clone();
     let length = f.length.common_multiple(&g.length);
@@ -96,7 +97,8 @@ fn common_period(f: &Ultimate, g: &Ultimate) -> (Rational, Rational, Rational) {
     (start, length, increment)
 }
 
-/// Start, length and increment of the minimum of `low` and of `high`, which grows faster.
+/// Returns start, length and increment of the repetition of the minimum of `low` and `high`, where
+/// `high` has the higher rate.
 fn slower_wins(
     low: &Curve,
     of_low: &Ultimate,
@@ -108,7 +110,8 @@ fn slower_wins(
     let done = |start| Ok((start, of_low.length.clone(), of_low.increment()));
     let (Extended::Finite(low_rate), Extended::Finite(high_rate)) = (&of_low.rate, &of_high.rate)
     else {
-        // One of them is infinite from its start on. Its period follows the other, finite or not.
+        // One of the curves is infinite from its start on, so the result has the period of the
+        // other.
         let length = match &of_low.rate {
             Extended::Finite(_) => of_low.length.clone(),
             _ => of_high.length.clone(),

@@ -1,4 +1,4 @@
-//! Whole numbers of data: floor and ceiling of a curve's values.
+//! Floor and ceiling of a curve's values: whole numbers of data.
 
 use super::ultimate::{one, repeating};
 use super::{AlgebraError, limits, sweep};
@@ -7,12 +7,13 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
 impl Curve {
-    /// The largest whole number not above the value, at each time: whole packets, say.
+    /// Returns the largest whole number not above the value, at each time, such as a number of
+    /// complete packets.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if a period crosses too many whole numbers.
     pub fn floor(&self) -> Result<Self, AlgebraError> {
-        // The result repeats when the increment is whole.
+        // The result repeats after so many periods that the increment is a whole number.
         let (start, length, increment) = match &self.tail {
             Tail::Affine => {
                 let slope = &self.last_piece().slope;
@@ -39,7 +40,7 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// The smallest whole number not below the value, at each time.
+    /// Returns the smallest whole number not below the value, at each time.
     ///
     /// # Errors
     /// As for [`Curve::floor`].
@@ -66,13 +67,13 @@ fn floor_of_piece(
     };
     limits::check_pieces(&(&to - from).abs())?;
     let falls = piece.slope.is_negative();
-    // Just behind the start; a falling segment leaves a whole number at once.
+    // The floor just after the start. A falling segment leaves a whole number immediately.
     let mut level = if falls { from.ceil() - Rational::ONE } else { from.floor() };
     let after = level.clone();
     sweep::push(pieces, Piece::new(piece.start.clone(), at, after, Rational::ZERO));
     loop {
-        // The whole number that is reached next: from below it counts at once, from above it is
-        // the value there and lost behind.
+        // The whole number that the segment reaches next. A rising segment takes it from that time
+        // on; a falling segment takes it only at that time.
         let reached = if falls { level.clone() } else { &level + &Rational::ONE };
         let is_inside = if falls { reached > to } else { reached < to };
         if !is_inside {

@@ -1,10 +1,11 @@
-//! Convolution of partial functions, convex part by convex part.
+//! Convolution of functions on intervals, by their convex parts.
 //!
 //! A function on an interval is cut into maximal convex runs. The min-plus convolution of two
-//! convex runs is a convex run: start and value add up and the segments line up by slope (Le
-//! Boudec and Thiran, theorem 3.1.6). The convolution of the functions is the lower envelope over
-//! all pairs of runs. A convex function is one run, a concave one mirrored and negated is, too, so
-//! the usual curves take one or two pairs, and only truly irregular ones take the product.
+//! convex runs is a convex run: starts and values add up, and the segments are sorted by slope (Le
+//! Boudec and Thiran, theorem 3.1.6). The convolution of the functions is the lower envelope of the
+//! convolutions of all pairs of runs. A convex function is a single run, and so is a concave
+//! function once it is mirrored and negated, so the usual curves take one or two pairs; only
+//! irregular ones take many.
 
 use super::{AlgebraError, limits, sweep};
 use crate::curve::{Extended, Piece};
@@ -15,10 +16,10 @@ use crate::rational::Rational;
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     start: Rational,
-    /// The value at the start, or the limit if the start is open; not plus infinity.
+    /// The value at the start, or the limit if the start is open; never plus infinity.
     value: Extended,
     has_start: bool,
-    /// Length and slope of the segments, slopes ascending; none for a single point.
+    /// The length and the slope of each segment, by ascending slope; empty for a single point.
     segments: Vec<(Rational, Rational)>,
     has_end: bool,
 }
@@ -38,12 +39,12 @@ impl Run {
         Self { has_start: true, has_end: true, ..Self::open(start, value) }
     }
 
-    /// The length of the run's numbers.
+    /// Returns the number of bits of the run's start and value.
     fn bits(&self) -> u64 {
         self.start.bits() + self.value.finite().map_or(0, Rational::bits)
     }
 
-    /// The convolution of two runs.
+    /// Returns the convolution of two runs.
     fn convolve(&self, other: &Self) -> Self {
         let mut segments = Vec::with_capacity(self.segments.len() + other.segments.len());
         let (mut a, mut b) = (self.segments.iter().peekable(), other.segments.iter().peekable());
@@ -71,7 +72,7 @@ impl Run {
         }
     }
 
-    /// The function mirrored at time zero.
+    /// Returns the function mirrored at time zero.
     fn mirrored(&self) -> Self {
         let mut end = self.start.clone();
         let mut value = self.value.clone();
@@ -84,7 +85,7 @@ impl Run {
         Self { start: -end, value, has_start: self.has_end, segments, has_end: self.has_start }
     }
 
-    /// The run as pieces, plus infinity outside of it.
+    /// Returns the run as pieces; they are plus infinite outside of the run.
     fn to_pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::with_capacity(self.segments.len() + 1);
         let (mut start, mut value) = (self.start.clone(), self.value.clone());
@@ -104,11 +105,11 @@ impl Run {
     }
 }
 
-/// Cuts the function that `pieces` describe on `[0, end)` into convex runs; where it is plus
-/// infinity there is none.
+/// Cuts the function that `pieces` describe on `[0, end)` into convex runs; parts at plus infinity
+/// belong to no run.
 pub(crate) fn cut(pieces: &[Piece], end: &Rational) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    // The run under construction, with the limit that it has reached.
+    // The run under construction, with the limit at its end so far.
     let mut open: Option<(Run, Extended)> = None;
     for (index, piece) in pieces.iter().enumerate() {
         if piece.start >= *end {
@@ -118,7 +119,7 @@ pub(crate) fn cut(pieces: &[Piece], end: &Rational) -> Vec<Run> {
             Some(next) if next.start < *end => &next.start,
             _ => end,
         };
-        // The breakpoint itself.
+        // The breakpoint of the piece.
         if let Some((mut run, limit)) = open.take() {
             if limit == piece.at {
                 run.has_end = true;
@@ -130,7 +131,7 @@ pub(crate) fn cut(pieces: &[Piece], end: &Rational) -> Vec<Run> {
         if open.is_none() && piece.at != Extended::PositiveInfinity {
             open = Some((Run::point(&piece.start, &piece.at), piece.at.clone()));
         }
-        // The segment behind it.
+        // The segment after the breakpoint.
         if let Some((run, limit)) = open.take() {
             let convex = run.segments.last().is_none_or(|last| last.1 <= piece.slope);
             if limit == piece.after && convex {
@@ -159,13 +160,14 @@ pub(crate) fn mirror(runs: &[Run]) -> Vec<Run> {
     runs.iter().rev().map(Run::mirrored).collect()
 }
 
-/// The min-plus convolution before `end`.
+/// Returns the min-plus convolution on times before `end`.
 pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
-    // Long numbers take their time, too: they count by their length in units of two words.
+    // Arithmetic on long numbers is slower, so a pair counts once per two words of length.
     let widest = a.iter().chain(b).map(Run::bits).max().unwrap_or(0);
     let weight = usize::try_from(widest / 256).unwrap_or(usize::MAX).max(1);
     limits::check_pairs(a.len().saturating_mul(b.len()).saturating_mul(weight))?;
-    // The shorter list outside: each of its runs gives one function, built in order of time.
+    // The outer loop is over the shorter list; each of its runs yields one function, built in order
+    // of time.
     let (outer, inner) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut functions = Vec::with_capacity(outer.len());
     for run in outer {

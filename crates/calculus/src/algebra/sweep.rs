@@ -1,8 +1,8 @@
-//! Piece by piece through two functions at once.
+//! Pointwise operations on two lists of pieces, breakpoint by breakpoint.
 //!
-//! Here a list of pieces is a function on the whole line: plus infinity before its first piece,
-//! and its last segment for ever. That convention makes partial functions (a segment on an
-//! interval, infinite elsewhere) and curves one thing, so one sweep serves all operations.
+//! A list of pieces is a function on the whole real line here: plus infinity before its first
+//! piece; the last segment does not end. With this convention a function on an interval (infinite
+//! elsewhere) and a curve have the same form, and one sweep serves all operations.
 
 use crate::curve::{Extended, Piece};
 use crate::rational::Rational;
@@ -16,7 +16,7 @@ pub(crate) fn push(pieces: &mut Vec<Piece>, piece: Piece) {
     }
 }
 
-/// The open segment right of a breakpoint: its limit there and its slope.
+/// The open segment after a breakpoint; `None` before the first piece.
 #[derive(Clone, Copy)]
 struct Segment<'a> {
     piece: Option<&'a Piece>,
@@ -36,8 +36,8 @@ impl Segment<'_> {
     }
 }
 
-/// Visits the breakpoints of both lists in order, with the segments that hold there and the next
-/// breakpoint.
+/// Visits the breakpoints of both lists in order, with both segments that follow the breakpoint and
+/// the next breakpoint.
 fn for_each_interval(
     a: &[Piece],
     b: &[Piece],
@@ -68,10 +68,10 @@ fn for_each_interval(
     }
 }
 
-/// The pointwise minimum, with the crossings of segments as new breakpoints.
+/// Returns the pointwise minimum; crossings of segments become breakpoints.
 ///
-/// This is the innermost loop of every convolution: it copies no number that it need not, and
-/// computes none for a function that is infinite or flat.
+/// This is the innermost loop of every convolution. It avoids copies of numbers, and arithmetic on
+/// functions that are infinite or constant.
 pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     let mut result = Vec::with_capacity(a.len() + b.len());
     let (mut next_a, mut next_b) = (a.iter().peekable(), b.iter().peekable());
@@ -107,7 +107,7 @@ pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
         let (value_b, limit_b) = around(in_b, at, new_b);
         let slope_a = in_a.map_or(&Rational::ZERO, |piece| &piece.slope);
         let slope_b = in_b.map_or(&Rational::ZERO, |piece| &piece.slope);
-        // Which is lower right of the breakpoint?
+        // Determine which function is lower just after the breakpoint.
         let a_first = limit_a.cmp(&limit_b).then_with(|| slope_a.cmp(slope_b)).is_le();
         let (low, low_slope, high, high_slope) = if a_first {
             (limit_a, slope_a, limit_b, slope_b)
@@ -139,12 +139,12 @@ pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     }
 }
 
-/// Whether a function is plus infinite on the segment that it is on.
+/// Whether a function is plus infinite on the segment of `piece`.
 fn is_absent(piece: Option<&Piece>) -> bool {
     piece.is_none_or(|piece| piece.after == Extended::PositiveInfinity)
 }
 
-/// The value and the limit from the right at `at`; `is_new` if the piece starts there.
+/// Returns the value and the right limit at `at`; `is_new` says that the piece starts there.
 fn around<'a>(
     piece: Option<&'a Piece>,
     at: &Rational,
@@ -164,8 +164,8 @@ fn around<'a>(
     }
 }
 
-/// The minimum of two functions that are taken apart for it: where one ends before the other
-/// begins they are just put in a row.
+/// Returns the minimum of two functions, consuming them. If one ends before the other begins, the
+/// lists are concatenated.
 fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
     let is_before = |a: &[Piece], b: &[Piece]| match (a.last(), b.first()) {
         (Some(last), Some(first)) => {
@@ -184,7 +184,7 @@ fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
     }
 }
 
-/// The first function where it lies below the second, plus infinity elsewhere.
+/// Returns the first function where it lies below the second, plus infinity elsewhere.
 pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     let mut result = Vec::with_capacity(a.len() + b.len());
     let never = Extended::PositiveInfinity;
@@ -220,7 +220,7 @@ pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     result
 }
 
-/// The pointwise sum; `add` says what opposite infinities make.
+/// Returns the pointwise sum; `add` adds two values and decides about opposite infinities.
 pub(crate) fn sum<E>(
     a: &[Piece],
     b: &[Piece],
@@ -247,7 +247,7 @@ pub(crate) fn sum<E>(
     }
 }
 
-/// All values negated.
+/// Negates all values.
 pub(crate) fn negate(pieces: &mut [Piece]) {
     for piece in pieces {
         piece.at = -&piece.at;
@@ -256,8 +256,8 @@ pub(crate) fn negate(pieces: &mut [Piece]) {
     }
 }
 
-/// The minimum of many functions, in rounds of pairs so that each is touched a logarithmic
-/// number of times.
+/// Returns the minimum of many functions, in rounds of pairs, so that each function takes part in a
+/// logarithmic number of minima.
 pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
     while functions.len() > 1 {
         let mut round = Vec::with_capacity(functions.len().div_ceil(2));
@@ -273,8 +273,9 @@ pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
     functions.pop().unwrap_or_default()
 }
 
-/// The values that a list of pieces takes or approaches on `[from, to)`, each with the place:
-/// the extremes of any affine comparison are among them.
+/// Returns the values and limits of a list of pieces at the breakpoints in `[from, to)` and at its
+/// ends, each with its time. The extremes of the function, less any affine function, are among
+/// them.
 pub(crate) fn extremes<'a>(
     pieces: &'a [Piece],
     from: &'a Rational,

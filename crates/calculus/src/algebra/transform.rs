@@ -6,7 +6,8 @@ use crate::curve::{Curve, CurveError, Extended, Piece};
 use crate::rational::Rational;
 
 impl Curve {
-    /// The curve later by `by`: zero before, then `f(t - by)`. A negative delay is an advance.
+    /// Returns the curve delayed by `by`: zero before `by`, then `f(t - by)`. A negative delay is
+    /// an advance.
     pub fn delayed(&self, by: &Rational) -> Self {
         if by.is_negative() {
             return self.advanced(&-by);
@@ -28,8 +29,8 @@ impl Curve {
         Self::canonical(pieces, tail)
     }
 
-    /// The curve earlier by `by`: `f(t + by)`, what was before time zero is lost. A negative
-    /// advance is a delay.
+    /// Returns the curve advanced by `by`: `f(t + by)`; the values before time `by` are lost. A
+    /// negative advance is a delay.
     pub fn advanced(&self, by: &Rational) -> Self {
         if by.is_negative() {
             return self.delayed(&-by);
@@ -41,7 +42,7 @@ impl Curve {
             let pieces = shifted_left(self.pieces.clone(), by, &Rational::ZERO);
             return Self::canonical(pieces, Tail::Affine);
         };
-        // Whole periods are taken off by their rise; then at most one period is cut.
+        // Whole periods are removed by adding their rise; then at most one period is cut.
         let start = self.tail_start();
         let periods = ((by - start) / length).floor().max(Rational::ZERO);
         let rest = by - &(&periods * length);
@@ -57,7 +58,7 @@ impl Curve {
         Self::canonical(pieces, Tail::Periodic { first, length, increment })
     }
 
-    /// The curve higher by `by` at all times, zero included.
+    /// Returns the curve raised by `by` at all times, zero included.
     pub fn raised(&self, by: &Rational) -> Self {
         if by.is_zero() {
             return self.clone();
@@ -66,7 +67,8 @@ impl Curve {
         Self { pieces, tail: self.tail.clone() }
     }
 
-    /// All values multiplied by `factor`, which may be negative. Infinities times zero are zero.
+    /// Returns the curve with all values multiplied by `factor`, which may be negative. Infinity
+    /// times zero is zero.
     pub fn scaled(&self, factor: &Rational) -> Self {
         if factor.is_zero() {
             return Self::zero();
@@ -97,7 +99,7 @@ impl Curve {
         Self { pieces, tail }
     }
 
-    /// The curve slower by `factor`: `f(t / factor)`.
+    /// Returns the curve stretched in time by `factor`: `f(t / factor)`.
     ///
     /// # Errors
     /// If the factor is not positive.
@@ -130,12 +132,12 @@ impl Curve {
         Ok(Self { pieces, tail })
     }
 
-    /// The curve with another value at time zero.
+    /// Returns the curve with `value` at time zero.
     pub fn with_origin(&self, value: impl Into<Extended>) -> Self {
         let mut pieces = self.pieces.clone();
         let mut tail = self.tail.clone();
         if let Tail::Periodic { first: first @ 0, length, increment } = &mut tail {
-            // Time zero repeats: take it out of the period.
+            // Time zero belongs to the period: start the period one period later.
             let next: Vec<Piece> =
                 pieces.iter().map(|piece| piece.moved(length, increment)).collect();
             *first = pieces.len();
@@ -145,12 +147,13 @@ impl Curve {
         Self::canonical(pieces, tail)
     }
 
-    /// The left-continuous curve `t -> f(t-)`, with the value at time zero kept.
+    /// Returns the left-continuous curve `t -> f(t-)`, with the value at time zero kept.
     pub fn left_continuous(&self) -> Result<Self, AlgebraError> {
         let mut source = self.pieces.clone();
         let mut tail = self.tail.clone();
         if let Tail::Periodic { first, length, increment } = &mut tail {
-            // The limit at the start of the period may differ from the one at its end: a period later.
+            // The left limit at the start of the first period may differ from that at the start of
+            // later ones: start the period one period later.
             let period = &self.pieces[*first..];
             source.extend(period.iter().map(|piece| piece.moved(length, increment)));
             *first = self.pieces.len();
@@ -167,7 +170,7 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
-    /// The right-continuous curve `t -> f(t+)`.
+    /// Returns the right-continuous curve `t -> f(t+)`.
     pub fn right_continuous(&self) -> Self {
         let pieces = self
             .pieces
@@ -186,14 +189,14 @@ impl Curve {
     }
 }
 
-/// What is left behind `by`, moved to start at zero and raised.
+/// Returns the pieces from time `by` on, moved so that they start at zero, and raised by `rise`.
 fn shifted_left(mut pieces: Vec<Piece>, by: &Rational, rise: &Rational) -> Vec<Piece> {
     let index = split_at(&mut pieces, by);
     let back = -by;
     pieces[index..].iter().map(|piece| piece.moved(&back, rise)).collect()
 }
 
-/// Pieces on `[0, end)` from a list that may start before zero.
+/// Returns the pieces on `[0, end)` of a list that may start before zero.
 pub(super) fn from_zero(pieces: &[Piece], end: &Rational) -> Vec<Piece> {
     let zero = Rational::ZERO;
     let mut result = Vec::with_capacity(pieces.len());

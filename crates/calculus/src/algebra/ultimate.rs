@@ -1,4 +1,5 @@
-//! How a curve ends, in one form for affine and periodic tails.
+//! The ultimate behaviour of a curve (start, length and rate of its repetition) in one form for
+//! affine and periodic tails.
 
 use super::sweep;
 use super::{AlgebraError, limits};
@@ -6,8 +7,8 @@ use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// `f(t + length) = f(t) + rate * length` for all `t >= start`; an infinite rate means that the
-/// curve is infinite from `start` on.
+/// The ultimate behaviour of a curve: `f(t + length) = f(t) + rate * length` for all `t >= start`.
+/// If the rate is infinite, the curve is infinite from `start` on.
 #[derive(Clone, Debug)]
 pub(crate) struct Ultimate {
     pub(crate) start: Rational,
@@ -20,13 +21,14 @@ impl Ultimate {
         &self.start + &self.length
     }
 
-    /// The finite rate, zero for an infinite tail (any increment fits there).
+    /// Returns the rise per period; zero for an infinite tail, which any increment fits.
     pub(crate) fn increment(&self) -> Rational {
         self.rate.finite().map_or(Rational::ZERO, |rate| rate * &self.length)
     }
 }
 
-/// How two curves end. An affine tail repeats with any length: it takes the other's.
+/// Returns the ultimate behaviour of two curves. An affine tail repeats with any length, so it
+/// takes the length of the other curve.
 pub(crate) fn both(f: &Curve, g: &Curve) -> (Ultimate, Ultimate) {
     let length = |curve: &Curve| match &curve.tail {
         Tail::Affine => None,
@@ -39,7 +41,7 @@ pub(crate) fn both(f: &Curve, g: &Curve) -> (Ultimate, Ultimate) {
     (one(f, length_f), one(g, length_g))
 }
 
-/// How a curve ends, with `length` if any fits.
+/// Returns the ultimate behaviour of a curve; an affine tail is given the period `length`.
 pub(crate) fn one(f: &Curve, length: Rational) -> Ultimate {
     let rate = f.ultimate_rate();
     match &f.tail {
@@ -56,8 +58,8 @@ pub(crate) fn one(f: &Curve, length: Rational) -> Ultimate {
     }
 }
 
-/// The curve that `pieces` describe on `[0, start + length)`, repeating from `start` on. Pieces
-/// behind the end are dropped.
+/// Returns the curve that equals `pieces` on `[0, start + length)` and repeats from `start` on.
+/// Pieces from `start + length` on are dropped.
 pub(crate) fn repeating(
     mut pieces: Vec<Piece>,
     start: &Rational,
@@ -71,7 +73,7 @@ pub(crate) fn repeating(
     Ok(Curve::canonical(pieces, Tail::Periodic { first, length, increment }))
 }
 
-/// Least and greatest of `f(t) - rate t` on `[from, to)`, limits included, over the finite values.
+/// The least and the greatest finite value of `f(t) - rate t` on `[from, to)`, limits included.
 pub(crate) struct Spread {
     pub(crate) least: Option<Rational>,
     pub(crate) greatest: Option<Rational>,

@@ -1,4 +1,4 @@
-//! The curves that the field builds with.
+//! Constructors of the curves that the literature uses.
 //!
 //! Arrival curves are zero at time zero and left-continuous, as in Le Boudec and Thiran, "Network
 //! Calculus" (2001), and in Bouillard, Boyer and Le Corronc, "Deterministic Network Calculus"
@@ -30,7 +30,7 @@ fn positive(
     Ok(())
 }
 
-/// A parameter of a curve, with the name that an error has for it.
+/// A parameter of a curve, with its name for error messages.
 struct Parameter<'a> {
     name: &'static str,
     value: &'a Rational,
@@ -58,22 +58,22 @@ fn at_most(
 }
 
 impl Curve {
-    /// Zero at all times.
+    /// Builds the curve that is zero at all times.
     pub fn zero() -> Self {
         Self::constant(Extended::ZERO)
     }
 
-    /// One value at all times, zero included; it may be infinite.
+    /// Builds the curve with one value at all times, zero included; the value may be infinite.
     pub fn constant(value: impl Into<Extended>) -> Self {
         affine(vec![Piece::continuous(Rational::ZERO, value, Rational::ZERO)])
     }
 
-    /// The line `intercept + rate t`, also at time zero.
+    /// Builds the line `intercept + rate t`, which has the value `intercept` also at time zero.
     pub fn line(intercept: impl Into<Rational>, rate: impl Into<Rational>) -> Self {
         affine(vec![Piece::continuous(Rational::ZERO, intercept.into(), rate)])
     }
 
-    /// Token bucket: zero at zero, `burst + rate t` after it.
+    /// Builds a token bucket: zero at zero, `burst + rate t` after it.
     ///
     /// # Errors
     /// If the burst or the rate is negative.
@@ -87,8 +87,9 @@ impl Curve {
         Ok(affine(vec![Piece::new(Rational::ZERO, Extended::ZERO, burst, rate)]))
     }
 
-    /// The minimum of token buckets, given as pairs of burst and rate: a concave arrival curve.
-    /// No bucket at all gives no constraint: zero at zero, infinite after it.
+    /// Builds the minimum of token buckets, given as pairs of burst and rate: a concave arrival
+    /// curve. Without any bucket there is no constraint: the curve is zero at zero and infinite
+    /// after it.
     ///
     /// # Errors
     /// If a burst or a rate is negative.
@@ -105,8 +106,8 @@ impl Curve {
         Ok(lower_lines(lines))
     }
 
-    /// Leaky bucket with a peak rate: zero at zero, then the smaller of `peak_burst + peak t` and
-    /// `burst + rate t`, where the peak burst is usually one packet (or zero for a fluid).
+    /// Builds a leaky bucket with a peak rate: zero at zero, then the minimum of `peak_burst + peak
+    /// t` and `burst + rate t`, where the peak burst is usually one packet (or zero for a fluid).
     ///
     /// # Errors
     /// If a parameter is negative, the rate exceeds the peak or the peak burst exceeds the burst.
@@ -126,9 +127,9 @@ impl Curve {
         Ok(lower_lines(vec![(peak_burst, peak), (burst, rate)]))
     }
 
-    /// The T-SPEC of integrated services (RFC 2210): packets of at most `packet`, peak rate
-    /// `peak`, token bucket of `burst` and `rate`; the minimum of `packet + peak t` and
-    /// `burst + rate t`.
+    /// Builds the T-SPEC of integrated services (RFC 2210): the minimum of `packet + peak t` and
+    /// `burst + rate t`, for packets of at most `packet`, the peak rate `peak`, and a token bucket
+    /// of `burst` and `rate`.
     ///
     /// # Errors
     /// If a parameter is negative, the rate exceeds the peak or the packet exceeds the burst.
@@ -141,7 +142,7 @@ impl Curve {
         Self::leaky_bucket(packet, peak, burst, rate)
     }
 
-    /// Rate-latency service: zero up to the latency, then growing with the rate.
+    /// Builds a rate-latency curve: zero up to the latency, then growing with the rate.
     ///
     /// # Errors
     /// If the rate or the latency is negative.
@@ -161,8 +162,8 @@ impl Curve {
         ]))
     }
 
-    /// The maximum of rate-latency curves, given as pairs of rate and latency: a convex service
-    /// curve. No curve at all gives no service: zero.
+    /// Builds the maximum of rate-latency curves, given as pairs of rate and latency: a convex
+    /// service curve. Without any curve there is no service: the result is zero.
     ///
     /// # Errors
     /// If a rate or a latency is negative.
@@ -174,14 +175,15 @@ impl Curve {
             let (rate, latency) = (rate.into(), latency.into());
             not_negative("rate-latency curve", "rate", &rate)?;
             not_negative("rate-latency curve", "latency", &latency)?;
-            // The upper envelope of lines is the lower one of their mirror images.
+            // The upper envelope of lines is the mirror image of the lower envelope of their mirror
+            // images.
             lines.push((&rate * &latency, -rate));
         }
         let mirrored = affine(lower_envelope(lines));
         Ok(mirrored.negated())
     }
 
-    /// Burst-delay: zero up to and including the delay, infinite after it.
+    /// Builds a burst-delay curve: zero up to and including the delay, infinite after it.
     ///
     /// # Errors
     /// If the delay is negative.
@@ -192,7 +194,7 @@ impl Curve {
         Ok(with_zero_before(step))
     }
 
-    /// Step: zero up to and including `time`, `height` after it.
+    /// Builds a step: zero up to and including `time`, `height` after it.
     ///
     /// # Errors
     /// If the time is negative.
@@ -205,8 +207,9 @@ impl Curve {
         Ok(with_zero_before(Piece::new(time, Extended::ZERO, height, Rational::ZERO)))
     }
 
-    /// Staircase, left-continuous: zero at zero, `height` on `(0, length]`, twice that on
-    /// `(length, 2 length]` and so on: a packet of size `height` every `length`.
+    /// Builds a left-continuous staircase, the arrival curve of a packet of size `height` every
+    /// `length`: zero at zero, `height` on `(0, length]`, `2 height` on `(length, 2 length]`, and
+    /// so on.
     ///
     /// # Errors
     /// If the height is negative or the length is not positive.
@@ -217,8 +220,8 @@ impl Curve {
         Self::delayed_staircase(Rational::ZERO, height, length)
     }
 
-    /// Staircase whose first step is at time `offset`: zero up to it, then a step of `height`
-    /// every `length`, left-continuous.
+    /// Builds a left-continuous staircase whose first step is at time `offset`: zero up to the
+    /// offset, then a step of `height` every `length`.
     ///
     /// # Errors
     /// If the offset or the height is negative or the length is not positive.
@@ -241,13 +244,15 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
-    /// At most so much data as events of size `height` bring that come every `period`, each up to `jitter` late and no two
-    /// closer than `distance`: the smaller of the staircases ceil((t + jitter) / period) and ceil(t / distance), the "PJD"
-    /// streams of real-time calculus (Wandeler, "Modular performance analysis and interface-based design for embedded
-    /// real-time systems", 2006). A distance of 0 says nothing.
+    /// Builds the upper arrival curve of a "PJD" stream of real-time calculus (Wandeler, "Modular
+    /// performance analysis and interface-based design for embedded real-time systems", 2006):
+    /// events of size `height` arrive once per `period`, each delayed by at most `jitter`, no two
+    /// closer than `distance`. The curve is `height` times the minimum of the staircases ceil((t +
+    /// jitter) / period) and ceil(t / distance). A distance of 0 is no constraint.
     ///
     /// # Errors
-    /// If the height, the jitter or the distance is negative, the period is not positive, or the curve has too many pieces.
+    /// If the height, the jitter or the distance is negative, the period is not positive, or the
+    /// curve has too many pieces.
     pub fn events(
         height: impl Into<Rational>,
         period: impl Into<Rational>,
@@ -262,12 +267,13 @@ impl Curve {
         if !distance.is_positive() {
             return Ok(late);
         }
-        // What is always larger adds nothing.
+        // The minimum drops the second staircase where the jitter already implies it.
         let apart = Self::staircase(height, distance)?;
         late.minimum(&apart).map_err(|error| CurveError::Beyond(error.to_string()))
     }
 
-    /// At least so much data as such events bring: the staircase floor((t - jitter) / period), from 0 on.
+    /// Builds the lower arrival curve of a "PJD" stream (see [`Curve::events`]): the staircase
+    /// `height` times floor((t - jitter) / period), from time `jitter` on.
     ///
     /// # Errors
     /// If the height or the jitter is negative or the period is not positive.
@@ -282,9 +288,9 @@ impl Curve {
         Ok(Self::delayed_staircase(first, height, period)?.right_continuous())
     }
 
-    /// Window flow control: the sub-additive closure of `window` plus a rate-latency curve, the
-    /// service that remains when at most a window of data may be on its way through a server that
-    /// it is acknowledged by (Le Boudec and Thiran, section 4.2).
+    /// Builds the service curve of window flow control: the sub-additive closure of `window` plus a
+    /// rate-latency curve. It is the service that a source sees if at most `window` unacknowledged
+    /// data may be in a server with that rate and latency (Le Boudec and Thiran, section 4.2).
     ///
     /// # Errors
     /// If a parameter is negative.
@@ -309,18 +315,19 @@ impl Curve {
         }
         pieces.push(Piece::continuous(latency.clone(), window.clone(), rate.clone()));
         let Some(filled) = window.checked_div(&rate).filter(|filled| *filled < latency) else {
-            // The window never holds the server up (or there is no server).
+            // The window never throttles the server (or the rate is zero).
             return Ok(affine(pieces));
         };
-        // After each latency one more window is served at the rate, then the next one is awaited.
+        // In each period of one latency, one more window is served at the rate; then the source
+        // waits for the next acknowledgement.
         let served = &window + &window;
         pieces.push(Piece::continuous(&latency + &filled, served, Rational::ZERO));
         let tail = Tail::Periodic { first: 1, length: latency, increment: window };
         Ok(Self::canonical(pieces, tail))
     }
 
-    /// Service of one slot in a time-division cycle: in the worst case nothing for
-    /// `cycle - slot`, then the `capacity` for one `slot`, and so on.
+    /// Builds the service curve of one slot in a time-division cycle: in the worst case no service
+    /// for `cycle - slot`, then service at `capacity` for one `slot`, and so on.
     ///
     /// # Errors
     /// If the capacity is negative, slot or cycle are not positive or the slot exceeds the cycle.
@@ -352,7 +359,7 @@ fn affine(pieces: Vec<Piece>) -> Curve {
     Curve::canonical(pieces, Tail::Affine)
 }
 
-/// Zero up to the piece; the piece itself says what happens at its start.
+/// Returns the curve that is zero before the start of `piece` and equals `piece` from its start on.
 fn with_zero_before(piece: Piece) -> Curve {
     if piece.start.is_zero() {
         return affine(vec![piece]);
@@ -361,7 +368,7 @@ fn with_zero_before(piece: Piece) -> Curve {
     affine(vec![zero, piece])
 }
 
-/// Zero at zero and the lower envelope of lines after it.
+/// Returns the curve that is zero at zero and the lower envelope of `lines` after it.
 fn lower_lines(lines: Vec<(Rational, Rational)>) -> Curve {
     let mut pieces = lower_envelope(lines);
     match pieces.first_mut() {
@@ -376,8 +383,9 @@ fn lower_lines(lines: Vec<(Rational, Rational)>) -> Curve {
     affine(pieces)
 }
 
-/// The lower envelope on `t >= 0` of lines given by intercept and slope: sorted by intercept, a
-/// line enters it if its slope is lower, and hides lines it undercuts before they begin to matter.
+/// Returns the lower envelope on `t >= 0` of lines given by intercept and slope. The lines are
+/// visited by ascending intercept: a line contributes only if its slope is lower than that of the
+/// last one, and it removes earlier lines that it undercuts before their own segment starts.
 fn lower_envelope(mut lines: Vec<(Rational, Rational)>) -> Vec<Piece> {
     lines.sort();
     let mut pieces: Vec<Piece> = Vec::with_capacity(lines.len());

@@ -1,14 +1,15 @@
-//! The one smallest form of a curve.
+//! The canonical form of a curve.
 //!
-//! The form: no invisible breakpoint; an affine tail wherever the period is one straight line;
-//! the shortest period; and the earliest breakpoint of the curve from which on it repeats.
+//! The canonical form is the smallest description of the function: it has no redundant breakpoint,
+//! an affine tail wherever the period is one straight line, the shortest period, and the earliest
+//! breakpoint from which on the curve repeats.
 
 use super::Curve;
 use super::piece::{Piece, Tail, merge};
 use crate::rational::Rational;
 
 impl Curve {
-    /// Brings valid pieces and tail to the smallest form.
+    /// Brings valid pieces and a valid tail to the canonical form.
     pub(crate) fn canonical(pieces: Vec<Piece>, tail: Tail) -> Self {
         match tail {
             Tail::Affine => {
@@ -35,12 +36,12 @@ fn canonical_periodic(
     let has_values = period.iter().any(|piece| piece.at.is_finite() || piece.after.is_finite());
     let increment = if has_values { increment } else { Rational::ZERO };
 
-    // The first breakpoint of the period may be invisible seen from the end of the period: start
-    // at the next one, or find that there is none and the tail is a line.
-    let invisible = |piece: &Piece, before: Option<&Piece>| {
+    // The first breakpoint of the period may be redundant after the last segment of the period.
+    // Then the period starts at its next breakpoint; if there is none, the tail is a line.
+    let redundant = |piece: &Piece, before: Option<&Piece>| {
         before.is_some_and(|before| piece.continues(before))
     };
-    if invisible(&period[0].moved(&length, &increment), period.last()) {
+    if redundant(&period[0].moved(&length, &increment), period.last()) {
         let rest = period.split_off(1);
         transient.append(&mut period);
         merge(&mut transient);
@@ -49,14 +50,16 @@ fn canonical_periodic(
         }
         period = rest;
     }
-    // Or it may be invisible seen from the transient part: again start at the next one.
-    if invisible(&period[0], transient.last()) {
+    // The first breakpoint may also be redundant after the transient part; then, too, the period
+    // starts at the next one.
+    if redundant(&period[0], transient.last()) {
         let head = period.remove(0);
         period.push(head.moved(&length, &increment));
     }
     let (length, increment) = shorten(&mut period, length, increment);
 
-    // Move the start of the period back over the breakpoints from which the curve repeats already.
+    // Move the start of the period back over the breakpoints from which on the curve repeats
+    // already.
     let mut first = transient.len();
     let mut pieces = transient;
     pieces.append(&mut period);
@@ -68,7 +71,8 @@ fn canonical_periodic(
             first -= 1;
             continue;
         }
-        // The last segment of the period may reach further back than its copy in the transient.
+        // The last segment of the period may start earlier than its counterpart in the transient
+        // part.
         if back.start < before.start
             && back.slope == before.slope
             && before.at == before.after
@@ -81,7 +85,8 @@ fn canonical_periodic(
     Curve { pieces, tail: Tail::Periodic { first, length, increment } }
 }
 
-/// Replaces the period by its shortest root: `k` equal parts, each a `k`-th of length and rise.
+/// Replaces the period by its shortest root. If the period consists of `k` equal parts, the result
+/// is one part, with a `k`-th of the length and of the increment.
 fn shorten(period: &mut Vec<Piece>, length: Rational, increment: Rational) -> (Rational, Rational) {
     let count = period.len();
     for part in 1..=count / 2 {

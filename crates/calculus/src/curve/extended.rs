@@ -5,17 +5,16 @@ use std::fmt;
 use std::ops::Neg;
 use std::str::FromStr;
 
-/// A value of a curve, a deviation or a bound: finite, or infinite.
-///
-/// The order is the one of the extended real line.
+/// A value of a curve, a deviation or a bound: finite, or infinite. Values are ordered as on the
+/// extended real line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Extended {
-    /// Below every rational number.
+    /// Minus infinity, less than every rational number.
     NegativeInfinity,
     /// A rational number.
     Finite(Rational),
-    /// Above every rational number: no bound.
+    /// Plus infinity, greater than every rational number; as a bound, no bound.
     PositiveInfinity,
 }
 
@@ -23,7 +22,7 @@ impl Extended {
     /// Zero.
     pub const ZERO: Self = Self::Finite(Rational::ZERO);
 
-    /// The number, unless this is infinite.
+    /// Returns the number, or `None` if this is infinite.
     pub fn finite(&self) -> Option<&Rational> {
         match self {
             Self::Finite(value) => Some(value),
@@ -31,7 +30,7 @@ impl Extended {
         }
     }
 
-    /// The number by value, unless this is infinite.
+    /// Returns the number by value, or `None` if this is infinite.
     pub fn into_finite(self) -> Option<Rational> {
         match self {
             Self::Finite(value) => Some(value),
@@ -52,7 +51,7 @@ impl Extended {
         }
     }
 
-    /// The sum, or `None` for the sum of opposite infinities.
+    /// Returns the sum, or `None` for the sum of opposite infinities.
     pub fn checked_add(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Finite(a), Self::Finite(b)) => Some(Self::Finite(a + b)),
@@ -62,8 +61,8 @@ impl Extended {
         }
     }
 
-    /// The sum in which plus infinity absorbs even minus infinity: the product of the min-plus
-    /// dioid, where plus infinity stands for "impossible".
+    /// Returns the sum, where plus infinity absorbs even minus infinity. This is the product of the
+    /// min-plus dioid, in which plus infinity stands for "impossible".
     pub(crate) fn min_plus_product(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::PositiveInfinity, _) | (_, Self::PositiveInfinity) => Self::PositiveInfinity,
@@ -72,7 +71,7 @@ impl Extended {
         }
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     pub fn to_f64(&self) -> f64 {
         match self {
             Self::NegativeInfinity => f64::NEG_INFINITY,
@@ -81,7 +80,7 @@ impl Extended {
         }
     }
 
-    /// The smallest double not below this.
+    /// Returns the smallest double not below this.
     pub fn to_f64_up(&self) -> f64 {
         match self {
             Self::Finite(value) => value.to_f64_up(),
@@ -89,7 +88,7 @@ impl Extended {
         }
     }
 
-    /// The largest double not above this.
+    /// Returns the largest double not above this.
     pub fn to_f64_down(&self) -> f64 {
         match self {
             Self::Finite(value) => value.to_f64_down(),
@@ -137,7 +136,7 @@ impl Neg for &Extended {
 impl FromStr for Extended {
     type Err = ParseRationalError;
 
-    /// A number as [`Rational`] reads it, or `inf`, `+inf`, `-inf`, `infinity` in any case.
+    /// Parses a number as [`Rational`] does, or `inf`, `+inf`, `-inf`, `infinity` in any case.
     fn from_str(text: &str) -> Result<Self, ParseRationalError> {
         let text = text.trim();
         match text.to_ascii_lowercase().as_str() {
@@ -148,7 +147,7 @@ impl FromStr for Extended {
     }
 }
 
-/// The exact number, `+inf` or `-inf`.
+/// Formats the exact number, `+inf` or `-inf`.
 impl fmt::Display for Extended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Curves as text: every piece exact, then what follows.
+//! The text form of curves and the corners of their graphs.
 
 use super::piece::Tail;
 use super::{Curve, Extended};
@@ -7,9 +7,9 @@ use crate::rational::Rational;
 use std::fmt;
 
 impl Curve {
-    /// The corners of the curve's graph from time zero to `end`, for drawing: at each breakpoint
-    /// the limit from the left, the value and the limit from the right, as far as they differ.
-    /// Values may be infinite.
+    /// Returns the corners of the curve's graph from time zero to `end`, for drawing: at each
+    /// breakpoint the limit from the left, the value and the limit from the right, as far as they
+    /// differ. Values may be infinite.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if there are too many periods up to `end`.
@@ -32,7 +32,8 @@ impl Curve {
     }
 }
 
-/// `0: 0 then 5 slope 1/3` reads: value 0 at time 0, then from 5 with slope 1/3.
+/// Formats the pieces and the repetition. `0: 0 then 5 slope 1/3` means: value 0 at time 0, then a
+/// segment that starts from 5 and has slope 1/3.
 impl fmt::Display for Curve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, piece) in self.pieces.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! A breakpoint with the open segment behind it, and what follows the last one.
+//! The pieces of a curve: a breakpoint with the open segment after it, and the tail after the last
+//! piece.
 
 use super::{Curve, Extended};
 use crate::algebra::{AlgebraError, limits};
@@ -12,13 +13,13 @@ pub struct Piece {
     pub(crate) start: Rational,
     pub(crate) at: Extended,
     pub(crate) after: Extended,
-    /// Zero if `after` is infinite.
+    /// The slope of the segment; zero if `after` is infinite.
     pub(crate) slope: Rational,
 }
 
 impl Piece {
-    /// The value `at` time `start`, then a segment that starts from the limit `after` and rises
-    /// with `slope` (ignored if the limit is infinite).
+    /// Builds a piece with the value `at` at time `start`, and after it a segment that starts from
+    /// the limit `after` and has slope `slope` (ignored if the limit is infinite).
     pub fn new(
         start: impl Into<Rational>,
         at: impl Into<Extended>,
@@ -30,7 +31,7 @@ impl Piece {
         Self { start: start.into(), at: at.into(), after, slope }
     }
 
-    /// A piece without a jump at its breakpoint.
+    /// Builds a piece without a jump at its breakpoint.
     pub fn continuous(
         start: impl Into<Rational>,
         value: impl Into<Extended>,
@@ -40,27 +41,27 @@ impl Piece {
         Self::new(start, value.clone(), value, slope)
     }
 
-    /// Where the breakpoint lies.
+    /// Returns the time of the breakpoint.
     pub fn start(&self) -> &Rational {
         &self.start
     }
 
-    /// The value at the breakpoint.
+    /// Returns the value at the breakpoint.
     pub fn value(&self) -> &Extended {
         &self.at
     }
 
-    /// The limit from the right at the breakpoint: where the segment begins.
+    /// Returns the limit from the right at the breakpoint, from which the segment starts.
     pub fn right_limit(&self) -> &Extended {
         &self.after
     }
 
-    /// The slope of the segment; zero if it is infinite.
+    /// Returns the slope of the segment; zero if it is infinite.
     pub fn slope(&self) -> &Rational {
         &self.slope
     }
 
-    /// The value at `t`, not before the start.
+    /// Returns the value at `t`, which must not be before the start.
     pub(crate) fn value_at(&self, t: &Rational) -> Extended {
         if *t == self.start { self.at.clone() } else { self.segment_at(t) }
     }
@@ -69,7 +70,7 @@ impl Piece {
         self.segment_at(t)
     }
 
-    /// The line of the segment, prolonged to `t`.
+    /// Returns the value at `t` of the line through the segment.
     pub(crate) fn segment_at(&self, t: &Rational) -> Extended {
         match &self.after {
             Extended::Finite(after) if self.slope.is_zero() => Extended::Finite(after.clone()),
@@ -80,7 +81,7 @@ impl Piece {
         }
     }
 
-    /// The piece moved by a time and a rise.
+    /// Returns the piece moved by the time `by` and raised by `rise`.
     pub(crate) fn moved(&self, by: &Rational, rise: &Rational) -> Self {
         Self {
             start: &self.start + by,
@@ -90,14 +91,14 @@ impl Piece {
         }
     }
 
-    /// The piece that starts later, at `t`, on this piece's segment.
+    /// Returns the piece that starts later, at `t`, on this piece's segment.
     pub(crate) fn tail_from(&self, t: &Rational) -> Self {
         let value = self.segment_at(t);
         Self { start: t.clone(), at: value.clone(), after: value, slope: self.slope.clone() }
     }
 
-    /// Whether the breakpoint of `self` is invisible behind `before`: it lies on its segment and
-    /// the segment goes on.
+    /// Whether the breakpoint of `self` is redundant after `before`: it lies on the segment of
+    /// `before`, and both segments have one slope.
     pub(crate) fn continues(&self, before: &Self) -> bool {
         self.slope == before.slope
             && self.at == self.after
@@ -105,17 +106,19 @@ impl Piece {
     }
 }
 
-/// What follows the last piece.
+/// The curve after its last piece.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Tail {
-    /// The segment of the last piece goes on.
+    /// The segment of the last piece does not end.
     Affine,
-    /// From the piece `first` on, the curve repeats after `length`, higher by `increment`.
+    /// From the piece with index `first` on, the curve repeats after `length`, raised by
+    /// `increment`.
     Periodic { first: usize, length: Rational, increment: Rational },
 }
 
-/// Makes `t` a breakpoint; returns the index of its piece. The list covers `t`.
+/// Makes `t` a breakpoint and returns the index of its piece. `t` must not be before the first
+/// piece.
 pub(crate) fn split_at(pieces: &mut Vec<Piece>, t: &Rational) -> usize {
     let next = pieces.partition_point(|piece| piece.start < *t);
     match pieces.get(next) {
@@ -128,13 +131,13 @@ pub(crate) fn split_at(pieces: &mut Vec<Piece>, t: &Rational) -> usize {
     }
 }
 
-/// Removes breakpoints that are invisible.
+/// Removes redundant breakpoints.
 pub(crate) fn merge(pieces: &mut Vec<Piece>) {
     pieces.dedup_by(|later, earlier| later.continues(earlier));
 }
 
 impl Curve {
-    /// The pieces of the curve, periods unrolled, that start before `end`.
+    /// Returns the pieces of the curve, periods unrolled, that start before `end`.
     pub(crate) fn pieces_until(&self, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
         let known = self.pieces.partition_point(|piece| piece.start < *end);
         let mut unrolled = self.pieces[..known].to_vec();

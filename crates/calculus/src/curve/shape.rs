@@ -1,21 +1,21 @@
-//! Shapes that have fast algorithms, and properties that operations ask for.
+//! Shapes that have fast algorithms, and properties that operations require.
 
 use super::piece::Tail;
 use super::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// The slope of a curve around a breakpoint, as an extended number: jumps are infinite slopes.
+/// Returns the direction of a jump: `Less` for a fall, `Greater` for a rise.
 fn jump(from: &Extended, to: &Extended) -> std::cmp::Ordering {
     to.cmp(from)
 }
 
 impl Curve {
-    /// Whether the curve never falls.
+    /// Whether the curve is non-decreasing.
     pub fn is_non_decreasing(&self) -> bool {
         self.first_fall().is_none()
     }
 
-    /// Where the curve first falls.
+    /// Returns the first time at which the curve falls, or `None` if it is non-decreasing.
     pub(crate) fn first_fall(&self) -> Option<Rational> {
         let mut before: Option<&Piece> = None;
         for piece in &self.pieces {
@@ -42,17 +42,18 @@ impl Curve {
         self.infimum() >= Extended::ZERO
     }
 
-    /// Whether the curve is continuous from the left everywhere behind time zero.
+    /// Whether the curve is left-continuous at all times after zero.
     pub fn is_left_continuous(&self) -> bool {
         self.joints().all(|(left, piece)| left == piece.at)
     }
 
-    /// Whether the curve is continuous from the right everywhere.
+    /// Whether the curve is right-continuous.
     pub fn is_right_continuous(&self) -> bool {
         self.pieces.iter().all(|piece| piece.at == piece.after)
     }
 
-    /// Each breakpoint behind zero with the limit from its left, the wrap of the period included.
+    /// Returns each breakpoint after zero with the limit from its left, including the start of the
+    /// second period.
     fn joints(&self) -> impl Iterator<Item = (Extended, Piece)> + '_ {
         let inner = self.pieces.windows(2).filter_map(|pair| match pair {
             [before, piece] => Some((before.segment_at(&piece.start), piece.clone())),
@@ -68,7 +69,7 @@ impl Curve {
         inner.chain(wrap)
     }
 
-    /// Whether the curve is finite and concave behind time zero (it may jump up at zero): a
+    /// Whether the curve is finite and concave after time zero, where it may jump upwards: a
     /// minimum of token buckets, say.
     pub fn is_concave(&self) -> bool {
         self.is_ultimately_affine()
@@ -94,7 +95,7 @@ impl Curve {
         })
     }
 
-    /// The greatest lower bound of all values.
+    /// Returns the greatest lower bound of all values.
     pub fn infimum(&self) -> Extended {
         let falls = match &self.tail {
             Tail::Affine => self.last_piece().slope.is_negative(),
@@ -108,12 +109,12 @@ impl Curve {
         values.chain(lefts).min().unwrap_or(Extended::PositiveInfinity)
     }
 
-    /// The least upper bound of all values.
+    /// Returns the least upper bound of all values.
     pub fn supremum(&self) -> Extended {
         -self.negated().infimum()
     }
 
-    /// The curve with all values negated.
+    /// Returns the curve with all values negated.
     pub fn negated(&self) -> Self {
         let pieces = self
             .pieces

@@ -10,7 +10,7 @@ fn value(curve: &Curve, t: &str) -> String {
 }
 
 #[test]
-fn c37_staircase_is_left_continuous() {
+fn a_staircase_is_left_continuous() {
     let stair = Curve::staircase(7, 3).expect("a staircase");
     assert_eq!(value(&stair, "0"), "0");
     assert_eq!(stair.right_limit_at(&Rational::ZERO), Extended::from(7));
@@ -23,7 +23,7 @@ fn c37_staircase_is_left_continuous() {
 
 #[test]
 fn one_function_has_one_form() {
-    // 0 at 0, then 2, 4, 6 ... described with a late start and a double period.
+    // 0 at 0, then 2, 4, 6, ..., described with a late start of the period and two periods as one.
     let pieces = ["0", "3", "6", "9", "12"]
         .iter()
         .zip(0_i64..)
@@ -33,7 +33,7 @@ fn one_function_has_one_form() {
     let curve = Curve::pseudo_periodic(pieces, period).expect("a curve");
     assert_eq!(curve, Curve::staircase(2, 3).expect("a staircase"));
 
-    // The same with the start of the period between breakpoints.
+    // The same function with the start of the period between breakpoints.
     let pieces = vec![Piece::new(0, 0, 2, 0), Piece::new(3, 2, 4, 0)];
     let period = Period { start: number("1"), length: number("3"), increment: number("2") };
     let curve = Curve::pseudo_periodic(pieces, period).expect("a curve");
@@ -51,7 +51,7 @@ fn a_period_that_is_a_line_becomes_a_line() {
 
 #[test]
 fn a_transient_that_flows_into_the_period_keeps_the_function() {
-    // 0 on [0, 5], then 0 until 6 and 1 until 7 and so on.
+    // 0 on [0, 6], then 1 until 8, and so on; the period is declared from 5 on.
     let pieces = vec![Piece::continuous(0, 0, 0), Piece::new(6, 0, 1, 0)];
     let period = Period { start: number("5"), length: number("2"), increment: number("1") };
     let curve = Curve::pseudo_periodic(pieces, period).expect("a curve");

@@ -1,4 +1,4 @@
-//! Statements to outputs.
+//! Evaluation of statements.
 
 use super::functions::{call, operate};
 use super::parser;
@@ -9,36 +9,36 @@ use crate::curve::{Curve, Extended};
 use crate::excerpt::excerpt;
 use std::collections::BTreeMap;
 
-/// Variables, and the lines that gave them their values.
+/// The variables of a program, each with its value and the text of its assignment.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     variables: BTreeMap<String, (Value, String)>,
     line: usize,
 }
 
-/// A message with the column it is about.
+/// An error message and the column to which it refers.
 pub(super) type Fault = (usize, String);
 
 impl Session {
-    /// A session without variables.
+    /// Returns a session without variables.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.variables.get(name).map(|(value, _)| value)
     }
 
-    /// The names of all functions and numbers, in order.
+    /// Returns the names of all functions and numbers, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().map(String::as_str)
     }
 
-    /// Executes one line; empty lines and comments give no output.
+    /// Executes one line. Empty lines and comments have no output.
     ///
     /// # Errors
-    /// What is wrong, with the number of lines executed so far; variables keep their values.
+    /// The first error in the line, with the number of the line; variables keep their values.
     pub fn execute(&mut self, line: &str) -> Result<Option<Output>, MppgError> {
         self.line += 1;
         let statement = parser::statement(line, self.line)?;
@@ -49,7 +49,7 @@ impl Session {
         })
     }
 
-    /// Makes the next line the one behind `index` others.
+    /// Sets the number of the next line to `index` + 1.
     pub(super) fn begin_line(&mut self, index: usize) {
         self.line = index;
     }
@@ -224,8 +224,8 @@ fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, 
         Comparison::NotEqual => Ok(a != b),
         Comparison::AtMost => at_most(&a, &b),
         Comparison::AtLeast => at_most(&b, &a),
-        // The strict part of the order: all curves that start from 0 meet there, so that none would
-        // be below another if that had to hold at every time.
+        // The strict part of the partial order. "Below at every time" would make no curve less than
+        // another, because most curves start from 0.
         Comparison::Less => Ok(a != b && at_most(&a, &b)?),
         Comparison::Greater => Ok(a != b && at_most(&b, &a)?),
     }

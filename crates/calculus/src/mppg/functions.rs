@@ -5,12 +5,13 @@ use crate::algebra::AlgebraError;
 use crate::curve::{Curve, CurveError, Extended};
 use crate::rational::Rational;
 
-/// Largest exponent of `pow`.
+/// The largest exponent of `pow`.
 const LARGEST_POWER: i64 = 1024;
-/// Most bits of a number: far beyond any quantity, and squaring it some times does not hang.
+/// The largest number of bits of a number, so that repeated squaring cannot hang. No quantity needs
+/// as many.
 const MOST_BITS: u64 = 1 << 14;
 
-/// Refuses numbers that have grown beyond all use.
+/// Returns the number, or an error if it has more than [`MOST_BITS`] bits.
 fn within_bits(number: Rational) -> Result<Rational, String> {
     if number.bits() > MOST_BITS {
         return Err(format!("the number takes more than {MOST_BITS} bits"));
@@ -95,7 +96,7 @@ fn numbers(operator: &str, a: &Extended, b: &Extended) -> Result<Extended, Strin
         let value = value.ok_or_else(|| format!("{a} is divided by zero"))?;
         return within_bits(value).map(Extended::Finite);
     }
-    // At least one is infinite: signs decide.
+    // At least one operand is infinite, so the signs decide.
     let sign = |value: &Extended| value.cmp(&Extended::ZERO);
     match operator {
         "*" => match sign(a) as i8 * sign(b) as i8 {
@@ -247,7 +248,7 @@ fn power(base: &Rational, exponent: &Rational) -> Result<Rational, String> {
     (0..whole.abs()).try_fold(Rational::ONE, |product, _| within_bits(product * &factor))
 }
 
-/// The arguments of a call, taken one by one.
+/// The arguments of a call, which are taken in order.
 struct Arguments<'a> {
     name: &'a str,
     values: std::vec::IntoIter<Value>,
@@ -279,7 +280,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A function, or a number that stands for a constant one.
+    /// Returns the next argument as a function; a number stands for a constant function.
     fn function(&mut self) -> Result<Curve, String> {
         match self.value()? {
             Value::Function(curve) => Ok(curve),

@@ -1,4 +1,4 @@
-//! One line of a program to tokens with their columns.
+//! The lexer: splits one line of a program into tokens with their columns.
 
 use super::MppgError;
 use crate::excerpt::excerpt;
@@ -9,7 +9,7 @@ pub(super) enum Token {
     Number(Rational),
     Name(String),
     Text(String),
-    /// An operator or a bracket, as one of the texts in [`SYMBOLS`].
+    /// An operator or a bracket; one of [`SYMBOLS`].
     Symbol(&'static str),
     End,
 }
@@ -26,16 +26,17 @@ impl Token {
     }
 }
 
-/// Longest first where one begins another.
+/// All symbols. Where one symbol begins with another, the longer one comes first.
 const SYMBOLS: [&str; 29] = [
     ":=", "/\\", "\\/", "*_", "*^", "/_", "/^", "!=", "<=", ">=", "(", ")", "[", "]", ",", "+",
     "-", "*", "/", "~", "=", "<", ">", "÷", "∧", "∨", "⊗", "⊘", ";",
 ];
 
-/// The tokens of a line, each with its column from 1; the last is [`Token::End`].
+/// Returns the tokens of a line, each with its column, counted from 1; the last is [`Token::End`].
 pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, MppgError> {
     let mut result = Vec::new();
-    // Columns count characters, and go along with what is read: a line may be long.
+    // Columns are counted in characters while the line is read, because counting from its start for
+    // each token would be quadratic.
     let (mut rest, mut column) = (line, 1);
     if rest.trim_start().starts_with('>') {
         (rest, column) = ("", line.chars().count() + 1);
@@ -87,13 +88,13 @@ pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, M
     Ok(result)
 }
 
-/// What comes behind so many bytes, and its column.
+/// Returns the text after `length` bytes and adds the skipped characters to `column`.
 fn step<'a>(rest: &'a str, length: usize, column: &mut usize) -> &'a str {
     *column += rest[..length].chars().count();
     &rest[length..]
 }
 
-/// The line without the comment at its end.
+/// Returns the line without the comment at its end.
 pub(super) fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with('>') {
         return "";
@@ -118,7 +119,7 @@ fn prefix(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
 
-/// Mathematical symbols stand for their spelling in ASCII.
+/// Returns the ASCII spelling of a mathematical symbol.
 fn canonical(symbol: &'static str) -> &'static str {
     match symbol {
         "∧" => "/\\",

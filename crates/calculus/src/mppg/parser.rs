@@ -1,11 +1,11 @@
-//! Tokens of a line to a statement, by recursive descent.
+//! The parser: turns the tokens of a line into a statement, by recursive descent.
 
 use super::MppgError;
 use super::lexer::{Token, tokens};
 use super::syntax::{Comparison, Expression, Kind, Part, Segment, Statement};
 
-/// Deepest nesting of brackets and most operators of one statement: far beyond any program, and
-/// together they keep the tree shallow enough for any stack.
+/// The deepest nesting of brackets. Together with the limit on operators it keeps the syntax tree
+/// shallow enough for any stack.
 const DEEPEST: usize = 200;
 const MOST_OPERATORS: usize = 1000;
 
@@ -116,7 +116,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The source text from a token up to where the parser stands.
+    /// Returns the source text from the token with index `from` up to the current token.
     fn text_since(&self, from: usize) -> String {
         let start = self.tokens.get(from).map_or(1, |token| token.1);
         let text: String = self
@@ -172,7 +172,8 @@ impl Parser<'_> {
         Ok(Statement::Plot { tikz, functions, options })
     }
 
-    /// The value of a plot option: an interval, or texts, numbers and variables joined by `+`.
+    /// Parses the value of a plot option: an interval, or texts, numbers and variables joined by
+    /// `+`.
     fn option(&mut self) -> Result<Vec<Part>, MppgError> {
         let mut parts = Vec::new();
         if self.accept("[") {
@@ -237,7 +238,7 @@ impl Parser<'_> {
         let mut left = self.product()?;
         loop {
             let column = self.column();
-            // `f(3+)` and `f(3~-)`: a sign before the closing bracket is a limit.
+            // In `f(3+)` and `f(3~-)`, the sign before the closing bracket denotes a limit.
             let ends = matches!(self.look(1), Token::Symbol(")"));
             let Token::Symbol(symbol) = self.peek() else { break };
             let Some(operator) = SUMS.iter().find(|sum| *sum == symbol) else { break };
@@ -268,7 +269,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Steps over a binary operator.
+    /// Consumes a binary operator.
     fn operator(&mut self) -> Result<(), MppgError> {
         self.operators += 1;
         if self.operators > MOST_OPERATORS {
@@ -373,7 +374,7 @@ impl Parser<'_> {
         if self.accept(",") {
             increment = Some(Box::new(self.expression()?));
             if self.accept(",") {
-                // The length only repeats what the segments say.
+                // The length is redundant: it follows from the segments.
                 self.expression()?;
             }
         }
@@ -428,7 +429,8 @@ impl Parser<'_> {
         Ok((x, y))
     }
 
-    /// A number, fraction or variable: the bracket behind it belongs to the point.
+    /// Parses a number, fraction or variable. An opening bracket after it belongs to the end point
+    /// of the segment.
     fn slope(&mut self) -> Result<Expression, MppgError> {
         let column = self.column();
         let mut is_negative = false;

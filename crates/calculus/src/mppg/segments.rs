@@ -1,4 +1,4 @@
-//! `uaf` and `upp`: curves written segment by segment, and curves written out that way.
+//! Conversion between curves and their segments as written in `uaf(...)` and `upp(...)`.
 
 use super::Value;
 use super::evaluate::{Fault, Session};
@@ -9,14 +9,14 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 use std::fmt::Write;
 
-/// A spot or segment with its numbers; a spot ends where it starts.
+/// A spot or a segment with its numbers evaluated; a spot ends where it starts.
 struct Part {
     column: usize,
     from: Rational,
     has_start: bool,
     value: Extended,
     slope: Rational,
-    /// `None` for ever.
+    /// The end of the segment; `None` if the segment does not end.
     to: Option<Rational>,
     end: Extended,
     has_end: bool,
@@ -28,7 +28,7 @@ impl Part {
     }
 }
 
-/// The curve of `uaf(...)`.
+/// Builds the curve of `uaf(...)`.
 pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Fault> {
     let parts = read_all(session, given)?;
     let (pieces, end) = assemble(&parts, &Rational::ZERO, None)?;
@@ -39,7 +39,7 @@ pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Faul
     Ok(Curve::canonical(pieces, Tail::Affine))
 }
 
-/// The curve of `upp(...)`.
+/// Builds the curve of `upp(...)`.
 pub(super) fn periodic(
     session: &Session,
     transient: &[Segment],
@@ -94,7 +94,8 @@ pub(super) fn periodic(
         let tail = Tail::Periodic { first, length, increment };
         return Ok(Curve::canonical(pieces, tail));
     }
-    // The end belongs to the period: it repeats from there on, as it does from behind its start.
+    // The period is closed at its end or open at its start, so the value there is that of its end.
+    // The curve repeats only from the second period on.
     let again: Vec<Piece> =
         pieces[first..].iter().map(|piece| piece.moved(&length, &increment)).collect();
     pieces.extend(again);
@@ -164,7 +165,7 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
         }
         _ => Rational::ZERO,
     };
-    // Where the slope leads, and whether that is what was written.
+    // Check that the slope leads to the end point as written.
     let line = Piece::new(from.clone(), value.clone(), value.clone(), slope.clone());
     let end = match &to {
         Some(to) => line.segment_at(to),
@@ -178,10 +179,12 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
     Ok(Part { column, from, has_start, value, slope, to, end, has_end })
 }
 
-/// Where a list of segments ends, and the value there if it gives one.
+/// The end of a list of segments, with the value there if the list defines one; `None` if it does
+/// not end.
 type End = Option<(Rational, Option<Extended>)>;
 
-/// Segments in a row to pieces, from `start` on, where `at_start` is the value if it is known.
+/// Converts consecutive segments to pieces, from `start` on. `at_start` is the value there if it is
+/// known.
 fn assemble(
     parts: &[Part],
     start: &Rational,
@@ -206,7 +209,7 @@ fn assemble(
             }
             (_, true) => part.value.clone(),
             (Some(known), false) => known,
-            // Within a period that is open on the left the value comes from its end.
+            // In a period that is open on the left, the value at the start comes from the end.
             (None, false) if pieces.is_empty() && at.is_positive() => part.value.clone(),
             (None, false) => {
                 return Err((part.column, format!("there is no value at {at}")));
@@ -223,7 +226,8 @@ fn assemble(
     Ok((pieces, reached))
 }
 
-/// The curve as `uaf(...)` or `upp(...)`, which reads back as the same curve.
+/// Formats the curve as `uaf(...)` or `upp(...)`, which [`run`](super::run) parses to an equal
+/// curve.
 pub fn to_mppg(curve: &Curve) -> String {
     let pieces = curve.pieces();
     let write = |pieces: &[Piece], end: Option<&Rational>| {
@@ -263,7 +267,7 @@ fn write_piece(text: &mut String, piece: &Piece, next: Option<&Rational>) {
         None if slope.is_negative() => (Extended::PositiveInfinity, Extended::NegativeInfinity),
         None => (Extended::PositiveInfinity, after.clone()),
     };
-    // Writing to a text cannot fail.
+    // Writing to a string cannot fail.
     let _ = if at == after { Ok(()) } else { write!(text, "[({start}, {at})] ") };
     let _ = write!(text, "{bracket}({start}, {after}) {slope} ({to}, {value})[");
 }

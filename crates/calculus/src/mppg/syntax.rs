@@ -1,4 +1,4 @@
-//! The syntax tree.
+//! The syntax tree of the language.
 
 use crate::rational::Rational;
 
@@ -40,18 +40,18 @@ pub(super) enum Kind {
     Number(Rational),
     Variable(String),
     Negate(Box<Expression>),
-    /// An operator, by its ASCII spelling.
+    /// A binary operator, by its ASCII spelling.
     Binary {
         operator: &'static str,
         left: Box<Expression>,
         right: Box<Expression>,
     },
-    /// A named function of the language, or a variable sampled.
+    /// A call of a function of the language, or the value of a variable's function at a time.
     Call {
         name: String,
         arguments: Vec<Expression>,
     },
-    /// `f(t+)` or `f(t-)`.
+    /// A one-sided limit: `f(t+)` or `f(t-)`.
     Limit {
         name: String,
         at: Box<Expression>,
@@ -65,7 +65,7 @@ pub(super) enum Kind {
     },
 }
 
-/// A spot (no second end) or a segment.
+/// A spot (`end` is `None`) or a segment.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Segment {
     pub(super) column: usize,

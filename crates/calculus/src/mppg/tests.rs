@@ -1,8 +1,10 @@
+//! Tests of the MPPG language: values, messages and columns of programs.
+
 use super::{MppgError, Output, Session, Value, run, to_mppg};
 use crate::curve::Curve;
 use proptest::prelude::*;
 
-/// The outputs of a program, as printed.
+/// Runs a program and returns its outputs, formatted.
 fn printed(program: &str) -> Vec<String> {
     match run(program) {
         Ok(outputs) => outputs.iter().map(ToString::to_string).collect(),
@@ -10,7 +12,7 @@ fn printed(program: &str) -> Vec<String> {
     }
 }
 
-/// The last output of a program.
+/// Runs a program and returns its last output, formatted.
 fn last(program: &str) -> String {
     printed(program).pop().unwrap_or_default()
 }
@@ -237,7 +239,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::with_cases(256) })]
 
-    /// Any text gives outputs or an error with a place in it.
+    /// Runs arbitrary texts: each yields outputs, or an error with a position inside of the text.
     #[test]
     fn any_text_is_answered(text in "[a-c0-9/*+\\-\\\\()\\[\\],.:=~ >\"#_^é\n]{0,40}") {
         if let Err(error) = run(&text) {
@@ -248,7 +250,7 @@ proptest! {
         }
     }
 
-    /// What is written out reads back as the same curve.
+    /// Formats curves and parses them again.
     #[test]
     fn curves_round_trip(
         parts in prop::collection::vec((1_i64..4, -3_i64..4, -3_i64..4, -2_i64..3), 1..5),
@@ -296,7 +298,8 @@ fn functions_are_compared_strictly_where_one_is_below_somewhere() {
             _ => None,
         })
         .collect();
-    // The last but one: the service overtakes the bucket in the end.
+    // `f < h` fails although `f` is below `h` at first: the rate-latency curve overtakes the
+    // bucket.
     assert_eq!(held, [true, true, false, false, false, true]);
 }
 
@@ -319,7 +322,7 @@ fn long_lines_are_read_once() {
         let error = super::run(&line).expect_err("not a program");
         assert!(error.message.len() < 300, "{}", &error.message[..300]);
     }
-    // Columns count characters, wherever they are.
+    // Columns count characters, not bytes.
     let error = super::run("f := ratency(1, 2)\ng := f ∧ zero ∧  !").expect_err("no operator");
     assert_eq!((error.line, error.column), (2, 18));
 }

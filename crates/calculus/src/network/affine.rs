@@ -1,14 +1,15 @@
-//! The operations of the analyses on the curves that networks mostly have: concave arrivals
-//! (minimum of token buckets) against convex service (maximum of rate-latency curves).
+//! Closed forms of the operations of the analyses, for the usual curves of networks: concave
+//! arrival curves (minima of token buckets) and convex service curves (maxima of rate-latency
+//! curves).
 //!
-//! The algebra does all of this for any curve. An analysis of a large network does it a million
-//! times for curves of one to three pieces, so here are the closed forms, without detours over
-//! common periods and envelopes. Each function gives up (`None`) where its shapes do not hold, and
-//! [`super::operations`] then asks the algebra; tests compare both.
+//! The algebra computes the same for any curve. An analysis of a large network needs the operations
+//! millions of times on curves of one to three pieces, and these closed forms need neither common
+//! periods nor envelopes. Each function returns `None` where its shapes do not apply;
+//! [`super::operations`] then uses the algebra. Tests compare both.
 
 use crate::{Curve, Extended, Piece, Rational};
 
-/// A segment: from where, at which height, how steep.
+/// A segment of a curve, by its start, its value there and its slope.
 #[derive(Clone, Copy, Debug)]
 struct Segment<'a> {
     start: &'a Rational,
@@ -25,7 +26,7 @@ impl Segment<'_> {
     }
 }
 
-/// The segments of a curve that is finite, ends in a line and is zero at zero.
+/// Returns the segments of a curve that is finite, ultimately affine and zero at zero.
 fn segments(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     if !curve.is_ultimately_affine() {
         return None;
@@ -43,20 +44,20 @@ fn segments(curve: &Curve) -> Option<Vec<Segment<'_>>> {
         .collect()
 }
 
-/// The segments of a concave arrival curve.
+/// Returns the segments of a concave arrival curve.
 fn arrival(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     let segments = segments(curve)?;
     (segments.len() == 1 || curve.is_concave()).then_some(segments)
 }
 
-/// The segments of a convex service curve.
+/// Returns the segments of a convex service curve.
 fn service(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     let segments = segments(curve)?;
     let starts_at_zero = segments.first()?.height.is_zero();
     (starts_at_zero && (segments.len() == 1 || curve.is_convex())).then_some(segments)
 }
 
-/// Both segments that hold from each breakpoint of either on.
+/// Merges the breakpoints of two curves: each breakpoint with the two segments that follow it.
 fn merged<'a>(
     a: &[Segment<'a>],
     b: &[Segment<'a>],
@@ -89,7 +90,7 @@ fn last<'a>(segments: &[Segment<'a>]) -> Option<Segment<'a>> {
     segments.last().copied()
 }
 
-/// Sum of two curves that end in lines.
+/// Returns the sum of two ultimately affine curves.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     if is_unbounded(a) || is_unbounded(b) {
         return Some(unbounded());
@@ -99,7 +100,7 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     for (start, a, b) in merged(&a, &b) {
         let height = a.at(start) + b.at(start);
         let slope = a.slope + b.slope;
-        // Curves with jumps behind zero are rare; the algebra takes them.
+        // Curves with jumps after time zero are rare and left to the algebra.
         if !start.is_zero() && pieces.last().is_none_or(|before| ends(before, start) != height) {
             return None;
         }
@@ -108,7 +109,7 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// The smaller of two concave curves.
+/// Returns the minimum of two concave curves.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     if is_unbounded(a) {
         return Some(b.clone());
@@ -121,12 +122,12 @@ pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::token_buckets(a.iter().chain(&b).map(bucket)).ok()
 }
 
-/// Whether arrivals have no bound.
+/// Whether an arrival curve is infinite after time zero, so that arrivals have no bound.
 pub(super) fn is_unbounded(alpha: &Curve) -> bool {
     alpha.right_limit_at(&Rational::ZERO) == Extended::PositiveInfinity
 }
 
-/// The curve from a time on, zero at zero.
+/// Returns the curve advanced by `by`, with the value zero at zero.
 pub(super) fn advanced(alpha: &Curve, by: &Rational) -> Option<Curve> {
     let alpha = arrival(alpha)?;
     let first = alpha.iter().rposition(|segment| segment.start <= by)?;
@@ -138,7 +139,7 @@ pub(super) fn advanced(alpha: &Curve, by: &Rational) -> Option<Curve> {
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Where a piece arrives at a time.
+/// Returns the value at `t` of the line through a piece's segment.
 fn ends(piece: &Piece, t: &Rational) -> Rational {
     match piece.right_limit() {
         Extended::Finite(height) => height + &(piece.slope() * &(t - piece.start())),
@@ -146,7 +147,7 @@ fn ends(piece: &Piece, t: &Rational) -> Rational {
     }
 }
 
-/// A piece; at time zero with a jump from zero.
+/// Returns a continuous piece; at time zero, a piece that jumps from zero to `height`.
 fn piece(start: Rational, height: Rational, slope: Rational) -> Piece {
     if start.is_zero() {
         Piece::new(start, Extended::ZERO, height, slope)
@@ -155,7 +156,7 @@ fn piece(start: Rational, height: Rational, slope: Rational) -> Piece {
     }
 }
 
-/// Largest vertical distance.
+/// Returns the vertical deviation: the backlog bound.
 pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
@@ -168,7 +169,7 @@ pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended
     Some(Extended::Finite(distances.max()?.max(Rational::ZERO)))
 }
 
-/// Largest horizontal distance.
+/// Returns the horizontal deviation: the delay bound.
 pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
@@ -194,14 +195,15 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extend
     Some(Extended::Finite(most))
 }
 
-/// When convex service has served more than a burst at the latest; nothing inside if never.
+/// Returns the time at which a convex service curve first exceeds `burst`; the inner option is
+/// `None` if it never does.
 pub(super) fn time_to_serve(beta: &Curve, burst: &Rational) -> Option<Option<Rational>> {
     Some(when_exceeding(&service(beta)?, burst))
 }
 
-/// When convex service first gets beyond a height.
+/// Returns the time from which on a convex service curve exceeds a height.
 fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
-    // The last segment that begins at or below the height and rises.
+    // The last segment that starts at or below the height.
     let segment = beta.iter().rev().find(|segment| segment.height <= height)?;
     if !segment.slope.is_positive() {
         return None;
@@ -209,7 +211,8 @@ fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     Some(segment.start + &((height - segment.height) / segment.slope))
 }
 
-/// When concave arrivals reach a height; nothing if at once or never.
+/// Returns the time at which a concave arrival curve reaches a height; `None` if it does so at time
+/// zero or never.
 fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     let segment = alpha.iter().rev().find(|segment| segment.height < height)?;
     if !segment.slope.is_positive() {
@@ -218,14 +221,16 @@ fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     Some(segment.start + &((height - segment.height) / segment.slope))
 }
 
-/// The last time at which more can have arrived than was served: the longest backlogged period.
+/// Returns the last time at which the arrival curve is not below the service curve: the longest
+/// backlogged period.
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
     }
     let (alpha, beta) = (arrival(alpha)?, service(beta)?);
     let both = merged(&alpha, &beta);
-    // The difference is concave and not negative right after zero: it falls below zero once.
+    // The difference is concave and not negative just after zero, so it falls below zero at most
+    // once.
     let (start, a, b) = both.iter().rev().find(|(t, a, b)| {
         let (a_height, b_height) = (a.at(t), b.at(t));
         a_height > b_height || (a_height == b_height && a.slope > b.slope)
@@ -238,7 +243,7 @@ pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     Some(Extended::Finite(*start + &(excess / closing)))
 }
 
-/// Arrivals behind a server.
+/// Returns the deconvolution: the arrival curve of the output of a server.
 pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
     if is_unbounded(alpha) {
         return Some(unbounded());
@@ -247,8 +252,9 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
     if last(&alpha)?.slope > last(&beta)?.slope {
         return Some(unbounded());
     }
-    // The largest vertical distance is the burst. From there on, concave arrivals and the service
-    // before it (backwards) go by falling slope: their supremal convolution.
+    // The vertical deviation, attained at time `at`, is the burst. After it, the segments of the
+    // arrival curve from `at` on and those of the service curve before `at` follow by descending
+    // slope.
     let both = merged(&alpha, &beta);
     let mut peak: Option<(&Rational, Rational)> = None;
     for (t, a, b) in both {
@@ -273,12 +279,14 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
             None => parts.push((segment.slope.clone(), None)),
         }
     }
-    // Stable: arrivals that are as steep as the service come behind it, which is the same curve.
+    // The sort is stable, so segments of the arrival curve follow service segments of equal slope;
+    // either order yields one curve.
     parts.sort_by(|a, b| b.0.cmp(&a.0));
     join(burst, parts)
 }
 
-/// A curve from zero, a jump, and parts of given slope and length; one without a length is last.
+/// Builds a curve from a jump at zero and parts of given slope and length; the first part without a
+/// length does not end.
 fn join(jump: Rational, parts: Vec<(Rational, Option<Rational>)>) -> Option<Curve> {
     let (mut start, mut height) = (Rational::ZERO, jump);
     let mut pieces = Vec::with_capacity(parts.len());
@@ -292,13 +300,14 @@ fn join(jump: Rational, parts: Vec<(Rational, Option<Rational>)>) -> Option<Curv
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Arrivals without a bound.
+/// Returns the arrival curve of unbounded arrivals: zero at zero, infinite after it.
 pub(super) fn unbounded() -> Curve {
     let none: [(Rational, Rational); 0] = [];
     Curve::token_buckets(none).unwrap_or_else(|_| Curve::constant(Extended::PositiveInfinity))
 }
 
-/// One server behind the other.
+/// Returns the convolution of two convex service curves: the service curve of two servers in
+/// series.
 pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
     let (a, b) = (service(a)?, service(b)?);
     let mut parts: Vec<(Rational, Option<Rational>)> = Vec::new();
@@ -308,12 +317,13 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
             parts.push((segment.slope.clone(), length));
         }
     }
-    // By rising slope; the first part without an end hides everything that is steeper.
+    // By ascending slope. The first part without an end hides all steeper ones.
     parts.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.is_none().cmp(&b.1.is_none())));
     join(Rational::ZERO, parts)
 }
 
-/// What a strict server leaves over by the arrivals of others, served in any order.
+/// Returns the residual service of a strict server under arbitrary multiplexing: the
+/// non-decreasing, non-negative part of `beta - alpha`.
 pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     if is_unbounded(alpha) {
         return Some(Curve::zero());
@@ -337,8 +347,8 @@ pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     assemble(pieces)
 }
 
-/// What a FIFO server leaves over by the arrivals of others, for one choice of theta: zero up to
-/// theta, then the service less the arrivals of theta before.
+/// Returns the residual service of a FIFO server for one `theta`: zero up to `theta`, then `beta(t)
+/// - alpha(t - theta)` (Le Boudec and Thiran, proposition 6.4.1).
 pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> Option<Curve> {
     let (alpha, beta) = (arrival(alpha)?, service(beta)?);
     let moved: Vec<Rational> = alpha.iter().map(|segment| segment.start + theta).collect();
@@ -346,14 +356,14 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     for (segment, start) in alpha.iter().zip(&moved) {
         later.push(Segment { start, ..*segment });
     }
-    // Service from theta on.
+    // The service curve from theta on.
     let within = beta.iter().rposition(|segment| segment.start <= theta)?;
     let height = beta[within].at(theta);
     let mut served = vec![Segment { start: theta, height: &height, slope: beta[within].slope }];
     served.extend(beta.get(within + 1..)?.iter().copied());
     let both = merged(&later, &served);
-    // Convex: it falls first, if at all. A service curve must not fall, so up to its lowest point
-    // it has that value.
+    // The difference is convex, so it falls first, if at all. A service curve must not fall; up to
+    // its lowest point it is replaced by the value there.
     let difference: Vec<(Rational, Rational, Rational)> =
         both.iter().map(|(t, a, b)| ((*t).clone(), b.at(t) - a.at(t), b.slope - a.slope)).collect();
     let Some(lowest) = difference.iter().position(|(_, _, slope)| !slope.is_negative()) else {
@@ -361,7 +371,7 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     };
     let floor = difference.get(lowest)?.1.clone();
     if floor.is_positive() && !theta.is_zero() {
-        // A jump at theta: no shape for the forms here.
+        // The result jumps at theta, a shape that this module does not represent.
         return None;
     }
     let mut pieces = vec![(Rational::ZERO, Rational::ZERO, Rational::ZERO)];
@@ -379,7 +389,8 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     assemble(pieces)
 }
 
-/// A convex curve of breakpoints, heights and slopes, the later of two at one time.
+/// Builds a convex curve from breakpoints, heights and slopes; of two parts with one breakpoint,
+/// the later one counts.
 fn assemble(parts: Vec<(Rational, Rational, Rational)>) -> Option<Curve> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(parts.len());
     for (start, height, slope) in parts {

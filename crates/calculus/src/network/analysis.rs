@@ -1,8 +1,8 @@
-//! The analyses.
+//! The analyses: methods that compute delay and backlog bounds.
 //!
-//! Each has a file with one function from a `Bounder` and a flow to a [`FlowBound`]; this module
-//! picks, and runs flows on all cores. A further analysis takes a variant of [`Analysis`], a file
-//! and an arm in `Analyser::run`.
+//! Each analysis is a file with one function from a `Bounder` and a flow to a [`FlowBound`]; this
+//! module selects the analysis and distributes flows over all cores. A new analysis needs a variant
+//! of [`Analysis`], a file, and an arm in `Analyser::attempt`.
 
 mod aware;
 mod best;
@@ -33,40 +33,41 @@ use crate::{AlgebraError, Curve, Extended, Interrupt};
 use fixed_point::Delays;
 use tfa::Totals;
 
-/// How a flow's delay and backlog are bounded.
+/// An analysis: a method to bound delay and backlog of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Analysis {
-    /// Total flow analysis: delays at each server of all its traffic, added up. This one and all others but
-    /// [`Analysis::SinkTree`] bound cyclic networks, too.
+    /// Total flow analysis (TFA): the sum of the servers' delay bounds for all their traffic. This
+    /// analysis and all others but [`Analysis::SinkTree`] also apply to cyclic networks.
     Tfa,
-    /// Separate flow analysis: what each server leaves over for the flow, convolved (pay bursts
-    /// only once).
+    /// Separate flow analysis (SFA): the convolution of the residual service curves of all servers
+    /// on the path (pay bursts only once).
     Sfa,
-    /// Pay multiplexing only once: what the whole path leaves over for the flow. Any order of
-    /// service.
+    /// Pay multiplexing only once (PMOO): one residual service curve for the whole path, under
+    /// arbitrary multiplexing.
     Pmoo,
-    /// Tandem matching: PMOO over the parts of the path, cut in the best way. Any order of service.
+    /// Tandem matching (TMA): PMOO on the parts of the path, for the best decomposition, under
+    /// arbitrary multiplexing.
     TandemMatching,
-    /// Total flow analysis by delays, with the shaping of links.
+    /// Total flow analysis by delays (TFA++), with the shaping of links.
     TfaPlusPlus,
-    /// For FIFO networks in which all flows go to one root; exact for rate-latency service and
-    /// token buckets.
+    /// The analysis of FIFO networks in which all flows end at one root; exact for rate-latency
+    /// service and token buckets.
     SinkTree,
-    /// Least upper delay bound for FIFO paths: nested left-over curves with the best
-    /// parameters.
+    /// The least upper delay bound (LUDB) of FIFO paths: nested residual service curves with
+    /// optimised parameters.
     Ludb,
-    /// A linear program of polynomial size for FIFO paths, with the delays of
-    /// [`Analysis::TfaPlusPlus`] as further constraints.
+    /// A linear program of polynomial size (PLP) for FIFO paths, with the delays of
+    /// [`Analysis::TfaPlusPlus`] as additional constraints.
     Plp,
-    /// The exponential linear program for FIFO paths of a few servers.
+    /// The exponential linear program (ELP) for FIFO paths of a few servers.
     Elp,
-    /// One linear program for strict servers in any order of service; exact for tandems.
+    /// A single linear program for strict servers under arbitrary multiplexing; exact for tandems.
     Ulp,
     /// The smallest bounds of all analyses and conventions that apply and are proven.
     Best,
-    /// The smaller of total flow analysis, separate flow analysis and PMOO, each by one proven convention: what even large
-    /// networks have time for.
+    /// The smallest bounds of total flow analysis, separate flow analysis and PMOO, each under one
+    /// proven convention. It is fast enough for large networks.
     Quick,
 }
 
@@ -87,7 +88,7 @@ impl Analysis {
         Self::Quick,
     ];
 
-    /// The name that the command line and result files use.
+    /// Returns the name that the command line and result files use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tfa => "tfa",
@@ -112,42 +113,43 @@ impl fmt::Display for Analysis {
     }
 }
 
-/// Why there is no bound.
+/// The reason why an analysis has no bound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// Flows depend on each other in a circle.
+    /// Flows depend on each other cyclically.
     #[error(
         "{analysis} does not support cyclic dependencies, and the servers {} feed each other; use \
          another analysis",
         .servers.join(" -> ")
     )]
     Cyclic {
-        /// The analysis.
+        /// The name of the analysis.
         analysis: &'static str,
-        /// Servers of one cycle, in order.
+        /// The servers of one cycle, in order; the first one is repeated at the end.
         servers: Vec<String>,
     },
-    /// A bound for any order of service, or by priorities, needs strict service.
+    /// Bounds for arbitrary multiplexing or priorities need a strict service curve, and this
+    /// server's is not.
     #[error(
         "the service curve of server '{0}' is not strict; only FIFO bounds hold for it (mark it \
          strict if it is)"
     )]
     NotStrict(String),
-    /// Cross traffic of cross traffic goes on for too long.
+    /// The recursion over cross traffic is too deep.
     #[error("the network is too deep: more than 20000 servers in a row")]
     TooDeep,
-    /// The network is no sink tree.
+    /// The network is not a sink tree, for the given reason.
     #[error("no sink tree: {0}; use another analysis")]
     NotSinkTree(String),
-    /// No linear program, or no nest of cross flows, describes the path of the flow.
+    /// No linear program, or no nesting of cross flows, describes the path of the flow.
     #[error("no program for the path: {0}; use another analysis")]
     NoProgram(String),
-    /// Regulators, multicast and replicated flows are known to analyses by delays only.
+    /// Only analyses by delays support regulators, multicast and replicated flows.
     #[error("{0} does not know regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
     /// A server between an interleaved regulator and the previous regulation of its flows does not
-    /// keep the order of arrival.
+    /// preserve the order of arrival.
     #[error(
         "the interleaved regulator behind server '{regulator}' needs FIFO service since the last regulation of its flows, and \
          server '{server}' serves in any order; serve in the order of arrival there, or regulate each flow by itself \
@@ -156,11 +158,11 @@ pub enum AnalysisError {
     NotInOrder {
         /// The server in front of the regulator.
         regulator: String,
-        /// The server that serves in any order.
+        /// The server with arbitrary multiplexing.
         server: String,
     },
-    /// Flows that share an interleaved regulator were not regulated, and did not begin, at one
-    /// place.
+    /// Flows that share an interleaved regulator were last regulated, or begin, at different
+    /// places.
     #[error(
         "the interleaved regulator behind server '{regulator}' has no bound: flow '{first}' was regulated last (or begins) \
          before server '{first_entry}', flow '{second}' before server '{second_entry}', and what is late of one \
@@ -169,25 +171,25 @@ pub enum AnalysisError {
     OvertakesRegulated {
         /// The server in front of the regulator.
         regulator: String,
-        /// A flow of the regulator.
+        /// A flow that passes the regulator.
         first: String,
-        /// The server to which it comes regulated.
+        /// The first server that this flow visits after its last regulation.
         first_entry: String,
-        /// Another flow of it.
+        /// Another flow that passes the regulator.
         second: String,
-        /// The server to which that one comes regulated.
+        /// The first server that the other flow visits after its last regulation.
         second_entry: String,
     },
-    /// No more bounds were wanted ([`Analyser::stopped_by`]).
+    /// The interrupt of the analyser was set ([`Analyser::stopped_by`]).
     #[error("it was stopped before its end")]
     Stopped,
-    /// The settings name no way to bound arrivals.
+    /// The settings name no method to bound arrivals.
     #[error("no method to bound arrivals is set; name at least one")]
     NoArrivalBound,
-    /// The curves are beyond what the algebra does.
+    /// The algebra cannot compute a curve.
     #[error(transparent)]
     Algebra(AlgebraError),
-    /// A port is none.
+    /// A port is invalid.
     #[error(transparent)]
     Port(#[from] PortError),
 }
@@ -201,71 +203,76 @@ impl From<AlgebraError> for AnalysisError {
     }
 }
 
-/// Bounds of one flow.
+/// The bounds of one flow.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowBound {
     /// The flow.
     pub flow: FlowId,
-    /// Time from entering the first server to leaving the last one, at most.
+    /// An upper bound on the time from entering the first server to leaving the last one.
     pub delay: Extended,
-    /// Data of the flow inside the network at any time, at most; for [`Analysis::Tfa`], as is usual,
-    /// data of all flows at the server of the path that has most.
+    /// An upper bound on the data of the flow inside the network at any time. For
+    /// [`Analysis::Tfa`], as is usual, it bounds the data of all flows at that server of the path
+    /// that has most.
     pub backlog: Extended,
-    /// Arrival curve behind the last server.
+    /// The arrival curve of the flow after its last server.
     pub output: Curve,
-    /// How the delay was bounded.
+    /// The derivation of the delay bound.
     pub delay_by: Arc<Source>,
-    /// How the backlog was bounded.
+    /// The derivation of the backlog bound.
     pub backlog_by: Arc<Source>,
-    /// Whether smaller bounds were not looked for, since the delay is proven to be within the deadline ([`Settings::deadline`]).
+    /// Whether the search for smaller bounds ended early because the delay is proven to meet the
+    /// deadline ([`Settings::deadline`]).
     pub cut_short: bool,
 }
 
-/// Where a bound comes from.
+/// The origin of a bound.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Source {
-    /// The analysis.
+    /// The analysis that computed the bound.
     pub analysis: Analysis,
-    /// Its conventions.
+    /// The conventions under which the bound was computed.
     pub settings: Settings,
-    /// Whether the convention is proven for the order of service; see [`FlowOfInterest`].
+    /// Whether the convention is proven for the multiplexing of the servers; see
+    /// [`FlowOfInterest`].
     pub proven: bool,
-    /// Whether curves were replaced by the concave and convex ones around them, because the exact ones are beyond the
-    /// algebra: all for the analysis, or some when they were read ([`Network::outlined`]).
+    /// Whether curves were replaced by their concave or convex hulls because the algebra cannot
+    /// compute with the exact curves: all curves during the analysis, or some when they were read
+    /// ([`Network::outlined`]).
     pub outlined: bool,
-    /// Step by step.
+    /// The derivation, step by step.
     pub derivation: Derivation,
 }
 
-/// Bounds of one server.
+/// The bounds of one server.
 #[derive(Clone, Debug)]
 pub struct ServerBound {
     /// The server.
     pub server: ServerId,
-    /// Time that any data spend there, at most.
+    /// An upper bound on the time that any data spend at the server.
     pub delay: Extended,
-    /// Data there at any time, at most.
+    /// An upper bound on the data at the server at any time.
     pub backlog: Extended,
-    /// Where the server serves by static priority, the same for the flows of each priority, the most urgent first;
-    /// elsewhere none.
+    /// The bounds of the flows of each priority, the most urgent first; empty unless the server
+    /// multiplexes by static priority.
     pub classes: Vec<ClassBound>,
 }
 
-/// Bounds of the flows of one priority at a server.
+/// The bounds of the flows of one priority at a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassBound {
-    /// Their priority.
+    /// The priority of the flows.
     pub priority: Priority,
-    /// Time that any of their data spend at the server, at most.
+    /// An upper bound on the time that data of this priority spend at the server.
     pub delay: Extended,
-    /// Data of theirs at the server at any time, at most: what a queue of their own must hold.
+    /// An upper bound on the data of this priority at the server at any time: the size that a queue
+    /// of its own needs.
     pub backlog: Extended,
 }
 
 impl ServerBound {
-    /// The smaller of two bounds of one server, for all its traffic and for each priority.
+    /// Returns the smaller of two bounds of one server, for all its traffic and for each priority.
     fn min(self, other: Self) -> Self {
         let classes = self.classes.into_iter().zip(other.classes).map(|(a, b)| ClassBound {
             priority: a.priority,
@@ -281,39 +288,40 @@ impl ServerBound {
     }
 }
 
-/// Bounds the flows of a network under one set of conventions. Remembers what it computed.
+/// Bounds the flows of a network under one set of conventions, and caches intermediate results.
 #[derive(Debug)]
 pub struct Analyser<'n> {
-    /// The network, which the analyses see in outline if its periods are too long.
+    /// The network as given. The analyses use its outline if its common periods are too long.
     network: &'n Network,
     common: Common<'n>,
     totals: Totals,
     delays: OnceLock<Result<Delays, AnalysisError>>,
     cuts: linear::Cuts,
-    /// Whether flows depend on each other in a circle.
+    /// Whether flows depend on each other cyclically.
     is_cyclic: bool,
-    /// A cyclic network, cut by bursts that left-over services bound.
+    /// A cyclic network, made feed-forward by cuts whose bursts are bounded by residual service.
     cut: OnceLock<Result<Common<'n>, AnalysisError>>,
-    /// The same by bursts that linear programs bound as well.
+    /// A cyclic network, made feed-forward by cuts whose bursts are also bounded by linear
+    /// programs.
     cut_by_programs: OnceLock<Result<Common<'n>, AnalysisError>>,
-    /// Flows that were assessed.
+    /// The number of flows that [`Analyser::assess`] has finished.
     assessed: AtomicUsize,
-    /// Servers that were bounded.
+    /// The number of servers that [`Analyser::servers`] has finished.
     servers_bounded: AtomicUsize,
-    /// Flows of which derivations are kept.
+    /// The number of flows whose derivations are kept.
     explained: usize,
-    /// What [`Analysis::Best`] chooses from.
+    /// The analysers whose bounds [`Analysis::Best`] compares.
     candidates: OnceLock<Vec<best::Candidate<'n>>>,
-    /// What [`Analysis::Quick`] chooses from.
+    /// The analysers whose bounds [`Analysis::Quick`] compares.
     quick: OnceLock<Vec<best::Candidate<'n>>>,
-    /// For what is beyond the algebra: the same with simpler curves.
+    /// An analyser of the network's outline, for flows whose curves the algebra cannot compute.
     outlined: OnceLock<Box<Analyser<'n>>>,
-    /// Set by whoever wants no more bounds.
+    /// The interrupt that stops all analyses.
     stop: Interrupt,
 }
 
 impl<'n> Analyser<'n> {
-    /// For that network with those conventions.
+    /// Creates an analyser of a network under the given conventions.
     pub fn new(network: &'n Network, settings: Settings) -> Self {
         let outline = !network.is_outline() && network.needs_outline();
         let analysed = if outline { network.outline() } else { network };
@@ -336,28 +344,28 @@ impl<'n> Analyser<'n> {
         }
     }
 
-    /// Has every analysis end with [`AnalysisError::Stopped`] soon after the interrupt is set, within milliseconds: nothing that is
-    /// asked on the way to a bound is begun then.
+    /// Makes every analysis end with [`AnalysisError::Stopped`] within milliseconds after the
+    /// interrupt is set.
     #[must_use]
     pub fn stopped_by(mut self, stop: impl Into<Interrupt>) -> Self {
         self.stop = stop.into();
         self
     }
 
-    /// Keeps the steps of derivations for so many flows that [`Analyser::assess`] is asked for: there is one for each server of a
-    /// path, which is most of what a bound takes in memory.
+    /// Limits the number of flows for which [`Analyser::assess`] keeps the steps of derivations. A
+    /// derivation has one step for each server of a path, which is most of a bound's memory.
     #[must_use]
     pub fn explaining(self, flows: usize) -> Self {
         Self { explained: flows, ..self }
     }
 
-    /// How many flows derivations are kept of.
+    /// Returns the number of flows whose derivations are kept.
     pub(super) fn explained(&self) -> usize {
         self.explained
     }
 
-    /// Whether arrival curves of cross traffic were rounded up because their numbers had grown long: bursts of more than 1,024
-    /// bits by less than a part of 2^190.
+    /// Whether arrival curves of cross traffic were rounded up because their numbers had become
+    /// long. Bursts of more than 1,024 bits are rounded up by less than a factor of 1 + 2^-190.
     #[must_use]
     pub fn has_rounded(&self) -> bool {
         let candidates = [&self.candidates, &self.quick].into_iter().filter_map(OnceLock::get);
@@ -376,10 +384,10 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`]. An overloaded server is none; bounds are infinite then.
+    /// [`AnalysisError`]. An overloaded server is not an error; bounds are infinite then.
     pub fn bound(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         self.feed_forward(analysis)?;
-        // As deep as `bounds`: on a thread with a stack for it, unless the network is small.
+        // The recursion needs a thread with a large stack, unless the network is small.
         if self.common.network.servers().len() <= SHALLOW {
             return self.stop.watched_by(|| self.run(flow, analysis));
         }
@@ -387,23 +395,24 @@ impl<'n> Analyser<'n> {
         bounds.pop().ok_or(AnalysisError::NoArrivalBound)
     }
 
-    /// Bounds all flows, on as many threads as the settings say.
+    /// Bounds all flows, on the number of threads in the settings.
     ///
     /// # Errors
     ///
-    /// Of the first flow that has one.
+    /// The error of the first flow that has one.
     pub fn bounds(&self, analysis: Analysis) -> Result<Vec<FlowBound>, AnalysisError> {
         self.feed_forward(analysis)?;
         let flows: Vec<FlowId> = self.common.network.flows().map(|(id, _)| id).collect();
         self.in_parallel(&flows, |flow| self.run(*flow, analysis))
     }
 
-    /// Delay and backlog of all traffic at each server: by [`Analysis::Tfa`], by
-    /// [`Analysis::TfaPlusPlus`], or the smaller of both for all other analyses.
+    /// Bounds delay and backlog of all traffic at each server: by [`Analysis::Tfa`] or
+    /// [`Analysis::TfaPlusPlus`] if `analysis` is one of these, and by the smaller of both for all
+    /// other analyses.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`].
+    /// [`AnalysisError`] if a server cannot be bounded.
     pub fn servers(&self, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
         let servers: Vec<ServerId> = self.common.network.servers().map(|(id, _)| id).collect();
         let needs_delays = self.common.network.needs_delays();
@@ -417,7 +426,7 @@ impl<'n> Analyser<'n> {
                 || self.or_outlined(|with| with.delays()?.server_bound(&with.common, *server));
             let bound = match analysis {
                 Analysis::Tfa => total(),
-                // Of a cyclic network, this one knows nothing else.
+                // For cyclic networks, `Quick` uses analysis by delays only.
                 Analysis::Quick if self.is_cyclic => by_delays(),
                 _ if needs_delays || analysis == Analysis::TfaPlusPlus => by_delays(),
                 _ => Ok(total()?.min(by_delays()?)),
@@ -427,25 +436,26 @@ impl<'n> Analyser<'n> {
         })
     }
 
-    /// The network.
+    /// Returns the network.
     #[must_use]
     pub fn network(&self) -> &'n Network {
         self.network
     }
 
-    /// The conventions.
+    /// Returns the conventions.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.common.settings
     }
 
-    /// How many flows [`Analyser::assess`] is done with, for those who wait for it on another thread.
+    /// Returns the number of flows that [`Analyser::assess`] has finished; another thread may
+    /// report this as progress.
     #[must_use]
     pub fn flows_assessed(&self) -> usize {
         self.assessed.load(Ordering::Relaxed)
     }
 
-    /// How many servers [`Analyser::servers`] is done with.
+    /// Returns the number of servers that [`Analyser::servers`] has finished.
     #[must_use]
     pub fn servers_bounded(&self) -> usize {
         self.servers_bounded.load(Ordering::Relaxed)
@@ -467,7 +477,7 @@ impl<'n> Analyser<'n> {
         self.stop.is_set()
     }
 
-    /// Analyses that this one leaves out for the sake of time and that may have smaller bounds; other ones leave out nothing.
+    /// Returns the analyses that `analysis` omits to save time and that may have smaller bounds.
     pub(super) fn left_out(&self, analysis: Analysis) -> Vec<Analysis> {
         match analysis {
             Analysis::Best => best::left_out_by_best(&self.common),
@@ -476,8 +486,9 @@ impl<'n> Analyser<'n> {
         }
     }
 
-    /// An analyser of the same network that stops at a time and knows the delays of total flow analysis already; none if
-    /// there are none.
+    /// Returns an analyser of the same network for a trial run that stops at `end`. It reuses the
+    /// delays of total flow analysis if the multiplexing is unchanged; returns `None` if these
+    /// delays have no bound.
     pub(super) fn sample(&self, settings: Settings, end: Instant) -> Option<Self> {
         let sample = Self::new(self.network, settings).stopped_by(self.stop.until(end));
         if sample.common.settings.multiplexing == self.common.settings.multiplexing {
@@ -492,7 +503,7 @@ impl<'n> Analyser<'n> {
         delays.as_ref().map_err(Clone::clone)
     }
 
-    /// The network as analyses of feed-forward networks know it: cut where it is cyclic.
+    /// Returns the network as analyses of feed-forward networks see it: with its cycles cut.
     fn open(&self) -> Result<&Common<'n>, AnalysisError> {
         if !self.is_cyclic {
             return Ok(&self.common);
@@ -504,7 +515,8 @@ impl<'n> Analyser<'n> {
         cut.as_ref().map_err(Clone::clone)
     }
 
-    /// The same with bursts at the cuts that are bounded by linear programs as well.
+    /// Returns the network with its cycles cut, where the bursts at the cuts are also bounded by
+    /// linear programs.
     fn open_by_programs(&self) -> Result<&Common<'n>, AnalysisError> {
         let known = self.open()?;
         if !self.is_cyclic {
@@ -538,8 +550,8 @@ impl<'n> Analyser<'n> {
         Err(AnalysisError::NeedsDelays(analysis.name()))
     }
 
-    /// Does something, and if the curves are beyond the algebra, such as staircases whose periods
-    /// have no small common multiple, with concave and convex curves around them.
+    /// Runs `work`; if the algebra cannot compute the curves (for example staircases whose periods
+    /// have no small common multiple), runs it again on their concave and convex hulls.
     fn or_outlined<R>(
         &self,
         work: impl Fn(&Self) -> Result<R, AnalysisError>,
@@ -583,7 +595,7 @@ impl<'n> Analyser<'n> {
 }
 
 impl FlowBound {
-    /// The same without the steps of its derivation.
+    /// Returns the bound without the steps of its derivation.
     pub(super) fn unexplained(mut self) -> Self {
         let without = |source: &Arc<Source>| {
             let services = source.derivation.services.clone();
@@ -598,8 +610,8 @@ impl FlowBound {
         Self { delay_by, ..self }
     }
 
-    /// What a bound on the delay alone says of a flow: what is inside the network arrived no longer
-    /// ago than that, and what leaves it is at most that much later.
+    /// Derives all bounds of a flow from its delay bound: data in the network arrived within the
+    /// last `delay`, and the output is the arrival curve advanced by `delay`.
     fn of_delay(
         common: &Common<'_>,
         analysis: Analysis,
@@ -619,7 +631,7 @@ impl FlowBound {
     }
 }
 
-/// Where a bound of one analysis comes from.
+/// Returns the origin of a bound of one analysis.
 fn source(
     common: &Common<'_>,
     analysis: Analysis,
@@ -629,10 +641,10 @@ fn source(
     if let Some(cuts) = common.cuts.as_ref().filter(|cuts| cuts.count() <= CUTS) {
         derivation.steps.splice(0..0, cuts.known().into_iter().map(Step::Cut));
     }
-    // Whole-path analyses bound cross traffic with the flow of interest in any case, except for
-    // the parts of tandem matching. Total flow analysis knows no flow of interest.
+    // Analyses of whole paths bound cross traffic in the presence of the flow of interest, except
+    // tandem matching for parts of the path. Total flow analysis has no flow of interest.
     let of_interest = matches!(analysis, Analysis::Sfa | Analysis::TandemMatching);
-    // A cross flow that is bounded alone is a flow of interest meanwhile.
+    // A cross flow that is bounded separately is itself the flow of interest meanwhile.
     let segregates = common.settings.arrival_bounds.iter().any(|method| method.segregates())
         && matches!(
             analysis,
@@ -648,23 +660,24 @@ fn source(
         || !of_interest && !segregates
         || common.arbitrary && !returns();
     let network = common.network;
-    // What is cut is an outline of its own curves in any case.
+    // A cut network is always an outline of its own curves.
     let outlined =
         network.is_outline() && common.cuts.is_none() || network.outlined().next().is_some();
     let settings = common.settings.clone();
     Arc::new(Source { analysis, settings, proven, outlined, derivation })
 }
 
-/// Arrivals over cut links up to which a derivation names them.
+/// The largest number of arrival curves over cut links that a derivation lists.
 const CUTS: usize = 40;
 
-/// Servers up to which any stack will do.
+/// The number of servers up to which the stack of any thread suffices.
 const SHALLOW: usize = 64;
 
-/// Stack of a thread that analyses: recursion goes as deep as paths are long.
+/// The stack size of an analysing thread, in bytes: the recursion is as deep as paths are long.
 const STACK: usize = 1 << 29;
 
-/// Does something for each item, in order, on several threads (0: one for each core).
+/// Applies `work` to each item on several threads (0: one per core) and returns the results in the
+/// order of the items.
 fn parallel<T: Sync, R: Send>(
     stop: &Interrupt,
     threads: usize,
@@ -686,7 +699,7 @@ fn parallel<T: Sync, R: Send>(
     };
     let mut done = std::thread::scope(|scope| {
         let spawn = |_| {
-            // Reserved, not used, memory: pages that are never touched cost nothing.
+            // The stack is reserved memory; pages that are never touched take no memory.
             std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker)
         };
         let running: Vec<_> = (0..threads.min(items.len())).map(spawn).collect();
@@ -695,13 +708,13 @@ fn parallel<T: Sync, R: Send>(
             match thread.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(some)) => done.extend(some),
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // The system gives no thread: the others do its part.
+                // The system refuses a thread: the others do its share.
                 Err(_) => {}
             }
         }
         done
     });
-    // What is left if there was no thread at all.
+    // The items that remain if no thread could be started.
     done.extend(worker());
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()

@@ -1,8 +1,10 @@
-//! Arrival curves of cross traffic inside a network, and the left-over service that they need.
+//! Arrival curves of cross traffic inside a network, and the residual (left-over) service that they
+//! depend on.
 //!
-//! The two call each other: what is left over for some flows at a server depends on the arrivals
-//! of the others there, which depend on what was left over for those at the servers before. The
-//! recursion follows the paths backwards, so it ends if nobody's cross traffic depends on itself.
+//! Both are computed by mutual recursion. The residual service for some flows at a server depends
+//! on the arrival curves of the other flows there, and these depend on the residual service at the
+//! servers before. The recursion follows the paths backwards, so it ends if no flow depends on
+//! itself cyclically.
 
 mod common;
 mod left_over;
@@ -10,7 +12,7 @@ mod left_over;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::cache::{Answers, Memory, OwnAnswers, Question};
+use super::cache::{CacheKey, CacheRef, FlowCaches, SharedCaches};
 use super::cycles::CutLink;
 use super::derivation::CrossFlows;
 use super::elements::{FlowId, ServerId};
@@ -23,42 +25,42 @@ use crate::{Curve, Extended, Rational};
 
 pub(crate) use common::Common;
 
-/// Questions within questions, at most. Threads that analyse have a stack for that.
+/// The largest depth of the recursion; the stacks of analysing threads suffice for it.
 const DEEPEST: usize = 20_000;
 
-/// What is known already.
-type Known = Answers<Arc<Curve>, Arc<LeftOver>>;
+/// The results that all flows of interest share.
+type Known = SharedCaches<Arc<Curve>, Arc<LeftOver>>;
 
-/// The flow without which the cross traffic of a tandem is bounded.
+/// The flow, if any, that is not counted when the cross traffic of a tandem is bounded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Without {
-    /// With all flows.
-    Nobody,
-    /// Without that one as long as cross traffic comes along its path.
+    /// All flows count.
+    NoFlow,
+    /// That flow is not counted as long as cross traffic comes along its path.
     AlongItsPath(Option<FlowId>),
-    /// Without that one wherever it comes from.
+    /// That flow is not counted, wherever it comes from.
     Wherever(Option<FlowId>),
 }
 
-/// What is left over for some flows at one server.
+/// The residual service of one server for some flows.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeftOver {
     pub(crate) server: ServerId,
-    /// Flows that take service away.
+    /// The cross flows.
     pub(crate) cross: CrossFlows,
-    /// Their arrivals.
+    /// The arrival curve of the cross flows.
     pub(crate) arrival: Arc<Curve>,
-    /// What is left.
+    /// The residual service curve.
     pub(crate) service: Curve,
 }
 
-/// What is left over for some flows on a tandem.
+/// The residual service of a tandem for some flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Tandem {
-    /// Their maximum is a service curve.
+    /// Service curves whose maximum is a service curve, too.
     pub(crate) services: Vec<RateLatency>,
-    /// Cross traffic: its first and last server, its arrivals at the first.
+    /// The cross traffic: its first and its last server, and its arrival curve at the first.
     pub(crate) crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
 }
 
@@ -74,21 +76,21 @@ struct Link<'a> {
 #[derive(Debug)]
 pub(crate) struct Bounder<'c, 'n> {
     pub(crate) common: &'c Common<'n>,
-    /// Answers for that flow of interest only.
-    own: OwnAnswers<Arc<Curve>, Arc<LeftOver>>,
+    /// Results that hold for this flow of interest only.
+    own: FlowCaches<Arc<Curve>, Arc<LeftOver>>,
     depth: Cell<usize>,
 }
 
 impl<'c, 'n> Bounder<'c, 'n> {
     pub(crate) fn new(common: &'c Common<'n>) -> Self {
-        Self { common, own: OwnAnswers::default(), depth: Cell::new(0) }
+        Self { common, own: FlowCaches::default(), depth: Cell::new(0) }
     }
 
     fn network(&self) -> &'n Network {
         self.common.network
     }
 
-    /// Arrivals of flows at a server, without `lowest`.
+    /// Returns the arrival curve of flows at a server; `lowest` is not counted.
     pub(crate) fn arrival(
         &self,
         server: ServerId,
@@ -98,8 +100,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.arrival_from(server, flows, |_| lowest)
     }
 
-    /// Returns arrivals of flows at a server. `lowest` names the flow that counts for nothing among
-    /// those that come over a given server.
+    /// Returns the arrival curve of flows at a server. For flows that come from a given server
+    /// (`None`: from their source), `lowest` returns the flow that is not counted.
     fn arrival_from(
         &self,
         server: ServerId,
@@ -125,7 +127,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(total.unwrap_or_else(|| Arc::new(Curve::zero())))
     }
 
-    /// Arrivals of flows that come over one link.
+    /// Returns the arrival curve of flows that come over one link.
     fn arrival_over(
         &self,
         from: ServerId,
@@ -143,7 +145,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.arrival_behind(from, to, flows, lowest)
     }
 
-    /// The same from what is known before the server that they come from, even if the link is cut.
+    /// Returns the arrival curve of flows over a link, computed from what is known before the
+    /// server `from`, even if the link is cut.
     pub(crate) fn arrival_behind(
         &self,
         from: ServerId,
@@ -152,11 +155,12 @@ impl<'c, 'n> Bounder<'c, 'n> {
         lowest: Option<FlowId>,
     ) -> Result<Arc<Curve>, AnalysisError> {
         self.common.go_on()?;
-        // A flow that never comes near the path cannot disturb; the answer then serves everybody.
+        // A flow that cannot reach these flows has no effect on them; the result then holds for
+        // every flow of interest.
         let lowest = lowest.filter(|lowest| self.common.left_out(*lowest, from, &flows));
-        let question = Question { from, to, flows: flows.key(), alone: None };
+        let key = CacheKey { from, to, flows: flows.key(), alone: None };
         let known = self.arrivals(lowest, &flows);
-        if let Some(curve) = known.get(&question) {
+        if let Some(curve) = known.get(&key) {
             return Ok(curve);
         }
         let depth = self.depth.get();
@@ -167,36 +171,36 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let curve = self.compute(Link { from, to, flows: &flows }, lowest);
         self.depth.set(depth);
         let curve = Arc::new(self.common.shortened(curve?));
-        known.put(question, Arc::clone(&curve));
+        known.put(key, Arc::clone(&curve));
         Ok(curve)
     }
 
-    /// Whether answers hold for everybody and are likely to be asked for by others.
+    /// Whether a result holds for every flow of interest and is likely to be used again.
     fn is_for_all(&self, lowest: Option<FlowId>, flows: &Group) -> bool {
         lowest.is_none() && (self.common.keeps_all || flows.is_plain())
     }
 
-    /// Returns the memory for arrivals: the shared one, or that of this flow of interest.
-    fn arrivals(&self, lowest: Option<FlowId>, flows: &Group) -> Memory<'_, Arc<Curve>> {
+    /// Returns the cache for arrival curves: the shared one, or that of this flow of interest.
+    fn arrivals(&self, lowest: Option<FlowId>, flows: &Group) -> CacheRef<'_, Arc<Curve>> {
         match self.is_for_all(lowest, flows) {
-            true => Memory::Shared(&self.common.answers.arrivals),
-            false => Memory::Own(&self.own.arrivals, lowest),
+            true => CacheRef::Shared(&self.common.caches.arrivals),
+            false => CacheRef::Own(&self.own.arrivals, lowest),
         }
     }
 
-    /// Returns the memory for the left-over service of servers.
-    fn servers(&self, lowest: Option<FlowId>, flows: &Group) -> Memory<'_, Arc<LeftOver>> {
+    /// Returns the cache for the residual service of servers.
+    fn servers(&self, lowest: Option<FlowId>, flows: &Group) -> CacheRef<'_, Arc<LeftOver>> {
         match self.is_for_all(lowest, flows) {
-            true => Memory::Shared(&self.common.answers.servers),
-            false => Memory::Own(&self.own.servers, lowest),
+            true => CacheRef::Shared(&self.common.caches.servers),
+            false => CacheRef::Own(&self.own.servers, lowest),
         }
     }
 
-    /// Returns the memory for the left-over service of tandems.
-    fn tandems(&self, lowest: Option<FlowId>, flows: &Group) -> Memory<'_, Arc<Curve>> {
+    /// Returns the cache for the residual service of tandems.
+    fn tandems(&self, lowest: Option<FlowId>, flows: &Group) -> CacheRef<'_, Arc<Curve>> {
         match self.is_for_all(lowest, flows) {
-            true => Memory::Shared(&self.common.answers.tandems),
-            false => Memory::Own(&self.own.tandems, lowest),
+            true => CacheRef::Shared(&self.common.caches.tandems),
+            false => CacheRef::Own(&self.own.tandems, lowest),
         }
     }
 
@@ -206,7 +210,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let mut best: Option<Curve> = None;
         let classes = self.classes(flows);
         if classes.len() > 1 {
-            // Flows of different priority do not get the same service.
+            // Flows of different priorities do not receive the same service.
             for class in classes {
                 let curve = self.arrival_behind(from, to, class, lowest)?;
                 best = Some(match best {
@@ -225,8 +229,9 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
         let mut curve = best.ok_or(AnalysisError::NoArrivalBound)?;
         let server = network.server(from);
-        // All traffic of a server is also bounded by its arrivals behind maximum service, followed by
-        // what the minimum service may still hold back (Le Boudec, Thiran, theorem 1.6.3).
+        // The output of all traffic of a server is also bounded by its arrival curve convolved with
+        // the maximum service curve and deconvolved by the service curve (Le Boudec and Thiran,
+        // theorem 1.6.3).
         if let Some(most) = &server.maximum_service
             && flows.len() == network.flows_at(from).len()
         {
@@ -246,7 +251,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.shaped(curve, link)
     }
 
-    /// The minimum of arrivals over a link and of what shapes it.
+    /// Returns the minimum of an arrival curve and the shaping curves of its link.
     fn shaped(&self, mut curve: Curve, link: Link<'_>) -> Result<Curve, AnalysisError> {
         let Link { from, to, flows } = link;
         let (network, server) = (self.network(), self.network().server(from));
@@ -261,7 +266,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// The flows by priority, if that matters.
+    /// Returns the flows by priority if the analysis distinguishes priorities, else all flows as
+    /// one group.
     fn classes(&self, flows: &Group) -> Vec<Group> {
         match self.common.priorities {
             true => self.common.sets.classes(flows),
@@ -269,7 +275,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// One way to bound the arrivals.
+    /// Bounds the arrivals over a link by one method.
     fn bound(
         &self,
         method: ArrivalBound,
@@ -302,7 +308,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Arrivals of one flow that is taken for the flow of interest up to the link.
+    /// Returns the arrival curve of one flow over a link, bounded as a flow of interest up to
+    /// there.
     fn alone(
         &self,
         method: ArrivalBound,
@@ -312,8 +319,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.common.go_on()?;
         let Link { from, to, .. } = link;
         let of_interest = self.common.sets.alone(id);
-        let question = Question { from, to, flows: of_interest.key(), alone: Some(method) };
-        if let Some(curve) = self.common.answers.arrivals.get(&question) {
+        let key = CacheKey { from, to, flows: of_interest.key(), alone: Some(method) };
+        if let Some(curve) = self.common.caches.arrivals.get(&key) {
             return Ok(curve);
         }
         let flow = self.network().flow(id);
@@ -321,7 +328,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let path = flow.path.get(..end).unwrap_or_default();
         let alone = Bounder::new(self.common);
         alone.depth.set(self.depth.get());
-        // What lies before a cut link comes after what lies behind it.
+        // The part of the path before a cut link is replaced by the known arrivals after it.
         let is_cut = |pair: &[ServerId]| matches!(pair, [a, b] if self.common.is_cut(*a, *b));
         let begin = path.windows(2).rposition(is_cut).map_or(0, |place| place + 1);
         let path = path.get(begin..).unwrap_or_default();
@@ -332,11 +339,11 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let lowest = self.common.lowest(id);
         let curve = alone.output(method, &arrival, path, &of_interest, lowest)?;
         let curve = Arc::new(self.common.shortened(curve));
-        self.common.answers.arrivals.put(question, Arc::clone(&curve));
+        self.common.caches.arrivals.put(key, Arc::clone(&curve));
         Ok(curve)
     }
 
-    /// The servers that all flows over a link visit together before it.
+    /// Returns the servers before a link that all flows over the link visit together.
     fn shared(&self, link: Link<'_>) -> Vec<ServerId> {
         let mut shared = vec![link.from];
         let (mut at, mut flows) = (link.from, link.flows.clone());
@@ -358,7 +365,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         shared
     }
 
-    /// Arrivals of a flow behind its last server, given what its path leaves over for it.
+    /// Returns the arrival curve of a flow after its last server, given the residual service curve
+    /// of its path.
     pub(crate) fn behind_last(&self, id: FlowId, service: &Curve) -> Result<Curve, AnalysisError> {
         let flow = self.network().flow(id);
         let mut output = operations::deconvolution(&flow.arrival, service)?;
@@ -369,7 +377,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(output)
     }
 
-    /// Arrivals behind a tandem of what arrives before it.
+    /// Returns the arrival curve of flows after a tandem, given their arrival curve before it.
     fn output(
         &self,
         method: ArrivalBound,
@@ -393,13 +401,13 @@ impl<'c, 'n> Bounder<'c, 'n> {
                 Ok(arrival)
             }
             By::AggregatePmoo | By::SegregatedPmoo => {
-                // As DNC does it: over several servers, cross traffic is bounded with all flows.
+                // As in DNC: over several servers, cross traffic is bounded with all flows.
                 let without = match (tandem.len(), method) {
                     (1, By::AggregatePmoo) => Without::Wherever(lowest),
-                    _ => Without::Nobody,
+                    _ => Without::NoFlow,
                 };
                 let left = self.pmoo(tandem, flows, lowest, without, false)?;
-                // All hold with respect to the same backlogged period, so their maximum does.
+                // All curves hold for the same backlogged period, so their maximum does.
                 let service = operations::maximum_of(&left.services)?;
                 Ok(operations::deconvolution(arrival, &service)?)
             }
@@ -416,12 +424,13 @@ impl<'c, 'n> Bounder<'c, 'n> {
     }
 }
 
-/// Arrivals behind a strict server in which never more than the backlog waits.
+/// Returns the arrival curve of the output of a strict server whose backlog is bounded.
 ///
-/// Let all that waits have come since u. What leaves of the flows in (s, t] is at most what they
-/// brought in (u, t] less what was served of them in (u, s], which is the service less what others
-/// brought in (u, s]. That is the backlog at s, as it is bounded, and what they brought in (s, t],
-/// where their burst counts already.
+/// Let u be the start of the backlogged period at time s. The output of the flows in (s, t] is at
+/// most their arrivals in (u, t] less what was served of them in (u, s]; that service is the
+/// server's service less the arrivals of the other flows in (u, s]. The sum is at most the backlog
+/// at s, which is bounded, plus the flows' arrivals in (s, t], whose burst the backlog already
+/// includes.
 fn capped(arrival: &Curve, backlog: &Rational) -> Result<Curve, AnalysisError> {
     let buckets = pmoo::token_buckets(arrival);
     let Some(burst) = buckets.first().map(|bucket| bucket.burst.clone()) else {
@@ -431,7 +440,7 @@ fn capped(arrival: &Curve, backlog: &Rational) -> Result<Curve, AnalysisError> {
     Ok(Curve::token_buckets(raised).unwrap_or_else(|_| super::affine::unbounded()))
 }
 
-/// The smallest output over several service curves that all hold.
+/// Returns the smallest output arrival curve over several service curves, each of which holds.
 fn output_of_any(arrival: &Curve, services: &[RateLatency]) -> Result<Curve, AnalysisError> {
     let mut best: Option<Curve> = None;
     for service in services.iter().filter_map(RateLatency::curve) {

@@ -1,4 +1,5 @@
-//! Bounds beside runs: what was proven from above and what was seen from below.
+//! Bounds compared with simulated runs: upper bounds on the worst case, and lower bounds from
+//! observed behaviour.
 
 use super::analysis::{Analyser, Analysis, AnalysisError, FlowBound};
 use super::elements::FlowId;
@@ -13,24 +14,24 @@ use std::collections::HashSet;
 pub struct Assessed {
     /// The bound.
     pub bound: FlowBound,
-    /// The run; none if none was requested, if an overloaded server leaves the flow without bounds,
-    /// or if the network is beyond what is simulated.
+    /// The run; `None` if no runs were requested, if an overloaded server leaves the flow without
+    /// bounds, or if the simulation does not support the network.
     pub run: Option<Trajectory>,
 }
 
-/// A bound that is below what happens in a run: one of the two is wrong.
+/// A bound that is below what happens in a run. One of the two must be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
-    /// Delay or backlog.
+    /// The quantity: delay or backlog.
     pub what: &'static str,
     /// The bound.
     pub bound: Extended,
-    /// What happened.
+    /// The value in the run.
     pub run: Extended,
 }
 
 impl Assessed {
-    /// Whether the bound is below the run.
+    /// Returns the contradiction, if the bound is below the run.
     #[must_use]
     pub fn contradiction(&self) -> Option<Contradiction> {
         let run = self.run.as_ref()?;
@@ -38,14 +39,16 @@ impl Assessed {
             let run = Extended::from(run);
             (*bound < run).then(|| Contradiction { what, bound: bound.clone(), run })
         };
-        // Total flow analysis bounds the data of a server, which is something else.
+        // Total flow analysis bounds the data of all flows at a server, which is a different
+        // quantity.
         let comparable = self.bound.backlog_by.analysis != Analysis::Tfa;
         below("delay", &self.bound.delay, &run.delay).or_else(|| {
             comparable.then(|| below("backlog", &self.bound.backlog, &run.backlog)).flatten()
         })
     }
 
-    /// How much of the delay bound a run came to, at most 1 if nothing is wrong.
+    /// Returns the run's delay as a share of the delay bound; at most 1 unless there is a
+    /// contradiction.
     #[must_use]
     pub fn tightness(&self) -> Option<f64> {
         let (run, bound) = (self.run.as_ref()?, self.bound.delay.finite()?);
@@ -54,12 +57,13 @@ impl Assessed {
 }
 
 impl Analyser<'_> {
-    /// Bounds flows by several analyses and, if `with_runs`, looks for bad runs of each. For each
-    /// flow, a list in the order of the analyses. If it is stopped ([`Analyser::stopped_by`]), of the flows that it was done with.
+    /// Bounds flows by several analyses and, if `with_runs`, searches for a bad run of each flow.
+    /// Returns, for each flow, a list in the order of the analyses; if the analyser is stopped
+    /// ([`Analyser::stopped_by`]), only for the flows that were finished.
     ///
     /// # Errors
     ///
-    /// Of the first flow and analysis that has one.
+    /// The error of the first flow and analysis that has one.
     pub fn assess(
         &self,
         flows: &[FlowId],
@@ -81,7 +85,7 @@ impl Analyser<'_> {
                 Err(AnalysisError::Stopped) => return Ok(None),
                 bounds => bounds?,
             };
-            // The delays of a run behind an overloaded server grow for as long as the run lasts.
+            // In a run after an overloaded server, delays grow for as long as the run lasts.
             let is_unbounded = bounds.iter().all(|bound| bound.delay.finite().is_none());
             let runs = with_runs && !(is_unbounded && overloaded.contains(flow));
             let run = runs.then(|| simulate(self.network(), *flow, self.settings())).flatten();
@@ -96,7 +100,7 @@ impl Analyser<'_> {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// Returns the flows that pass an overloaded server, or meet flows that do.
+    /// Returns the flows that pass an overloaded server, or share a server with flows that do.
     fn overloaded(&self, flows: &[FlowId]) -> HashSet<FlowId> {
         let unbounded = self.network().unbounded(flows).into_iter();
         let overloaded = unbounded.filter(|(reason, _)| matches!(reason, Reason::Overloaded(_)));

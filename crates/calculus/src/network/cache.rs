@@ -1,9 +1,9 @@
-//! What was computed before.
+//! Caches of arrival curves and residual service.
 //!
-//! The recursion over cross traffic of cross traffic meets the same question again and again; that
-//! is what makes tools exponential that do not remember. Questions are: the flows of this set that
-//! come over this link, what is their arrival curve? What does this server, what does this tandem,
-//! leave over for these flows? Threads share the answers.
+//! The recursion over the cross traffic of cross traffic needs many results repeatedly; without a
+//! cache its time is exponential. The results are: the arrival curve of a set of flows over a link,
+//! and the residual service of a server or of a tandem for a set of flows. Threads share the
+//! caches.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,21 +15,22 @@ use super::elements::{FlowId, ServerId};
 use super::sets::GroupKey;
 use super::settings::ArrivalBound;
 
-/// Parts with a lock each, so that threads rarely wait.
+/// The number of parts of a cache. Each has a lock of its own, so that threads rarely wait.
 const PARTS: usize = 64;
 
-/// Flows over a link, or at a server (a link from it to itself), or over a tandem (from its first
-/// server to its last).
+/// The key of a result about flows: over a link; at a server (`from` equals `to`); or over a tandem
+/// (from its first server to its last).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Question {
+pub(crate) struct CacheKey {
     pub(crate) from: ServerId,
     pub(crate) to: ServerId,
     pub(crate) flows: GroupKey,
-    /// The method by which a single flow is bounded for itself; none if all methods are asked.
+    /// The method by which a single flow is bounded separately; `None` if all methods of the
+    /// settings are combined.
     pub(crate) alone: Option<ArrivalBound>,
 }
 
-/// Answers.
+/// A cache that threads share.
 #[derive(Debug)]
 pub(crate) struct Cache<Q, A> {
     hasher: RandomState,
@@ -44,89 +45,90 @@ impl<Q, A> Default for Cache<Q, A> {
 }
 
 impl<Q: Hash + Eq, A: Clone> Cache<Q, A> {
-    pub(crate) fn get(&self, question: &Q) -> Option<A> {
-        self.part(question)?.get(question).cloned()
+    pub(crate) fn get(&self, key: &Q) -> Option<A> {
+        self.part(key)?.get(key).cloned()
     }
 
-    pub(crate) fn put(&self, question: Q, answer: A) {
-        if let Some(mut part) = self.part(&question) {
-            part.insert(question, answer);
+    pub(crate) fn put(&self, key: Q, result: A) {
+        if let Some(mut part) = self.part(&key) {
+            part.insert(key, result);
         }
     }
 
-    /// Returns the answer, which is computed if it is not known. No lock is held meanwhile, so two
-    /// threads may compute the same answer.
-    pub(crate) fn get_or_put(&self, question: Q, find: impl FnOnce() -> A) -> A {
-        if let Some(known) = self.get(&question) {
+    /// Returns the cached result, or computes and stores it. No lock is held during the
+    /// computation, so two threads may compute the same result.
+    pub(crate) fn get_or_put(&self, key: Q, find: impl FnOnce() -> A) -> A {
+        if let Some(known) = self.get(&key) {
             return known;
         }
         let found = find();
-        self.put(question, found.clone());
+        self.put(key, found.clone());
         found
     }
 
-    fn part(&self, question: &Q) -> Option<MutexGuard<'_, HashMap<Q, A>>> {
-        let number = self.hasher.hash_one(question) as usize % PARTS;
-        // A thread that panicked while it held the lock left a whole map behind.
+    fn part(&self, key: &Q) -> Option<MutexGuard<'_, HashMap<Q, A>>> {
+        let number = self.hasher.hash_one(key) as usize % PARTS;
+        // The map is consistent even if a thread panicked while it held the lock.
         Some(self.parts.get(number)?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Answers of all three kinds, for all flows of interest.
+/// The caches of all three kinds of results, for all flows of interest.
 #[derive(Debug)]
-pub(crate) struct Answers<C, L> {
-    /// Arrivals over links.
-    pub(crate) arrivals: Cache<Question, C>,
-    /// What servers leave over.
-    pub(crate) servers: Cache<Question, L>,
-    /// What tandems leave over.
-    pub(crate) tandems: Cache<Question, C>,
+pub(crate) struct SharedCaches<C, L> {
+    /// Arrival curves over links.
+    pub(crate) arrivals: Cache<CacheKey, C>,
+    /// The residual service of servers.
+    pub(crate) servers: Cache<CacheKey, L>,
+    /// The residual service of tandems.
+    pub(crate) tandems: Cache<CacheKey, C>,
 }
 
-impl<C, L> Default for Answers<C, L> {
+impl<C, L> Default for SharedCaches<C, L> {
     fn default() -> Self {
         Self { arrivals: Cache::default(), servers: Cache::default(), tandems: Cache::default() }
     }
 }
 
-/// Answers by what one flow of interest takes away, for one thread.
-type Own<A> = RefCell<HashMap<(Option<FlowId>, Question), A>>;
+/// A cache for one thread and one flow of interest. The first part of its key is the flow that is
+/// not counted.
+type Own<A> = RefCell<HashMap<(Option<FlowId>, CacheKey), A>>;
 
-/// Answers that hold where one flow takes nothing away, or that only one flow of interest asks for.
+/// The caches of results that do not count one flow, or that only one flow of interest needs.
 #[derive(Debug)]
-pub(crate) struct OwnAnswers<C, L> {
+pub(crate) struct FlowCaches<C, L> {
     pub(crate) arrivals: Own<C>,
     pub(crate) servers: Own<L>,
     pub(crate) tandems: Own<C>,
 }
 
-impl<C, L> Default for OwnAnswers<C, L> {
+impl<C, L> Default for FlowCaches<C, L> {
     fn default() -> Self {
         Self { arrivals: Own::default(), servers: Own::default(), tandems: Own::default() }
     }
 }
 
-/// A place for answers of one kind.
-pub(crate) enum Memory<'a, A> {
-    /// Answers for all flows of interest.
-    Shared(&'a Cache<Question, A>),
-    /// Answers for one flow of interest, and the flow that takes nothing away.
+/// A reference to the cache of one kind of results.
+pub(crate) enum CacheRef<'a, A> {
+    /// The cache for all flows of interest.
+    Shared(&'a Cache<CacheKey, A>),
+    /// The cache of one flow of interest, with the flow that is not counted.
     Own(&'a Own<A>, Option<FlowId>),
 }
 
-impl<A: Clone> Memory<'_, A> {
-    pub(crate) fn get(&self, question: &Question) -> Option<A> {
+impl<A: Clone> CacheRef<'_, A> {
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<A> {
         match self {
-            Self::Shared(cache) => cache.get(question),
-            Self::Own(own, lowest) => own.borrow().get(&(*lowest, *question)).cloned(),
+            Self::Shared(cache) => cache.get(key),
+            Self::Own(own, lowest) => own.borrow().get(&(*lowest, *key)).cloned(),
         }
     }
 
-    pub(crate) fn put(&self, question: Question, answer: A) {
+    pub(crate) fn put(&self, key: CacheKey, result: A) {
         match self {
-            Self::Shared(cache) => cache.put(question, answer),
+            Self::Shared(cache) => cache.put(key, result),
             Self::Own(own, lowest) => {
-                own.borrow_mut().insert((*lowest, question), answer);
+                own.borrow_mut().insert((*lowest, key), result);
             }
         }
     }

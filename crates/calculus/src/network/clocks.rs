@@ -1,11 +1,13 @@
 //! Networks whose clocks are not perfect.
 //!
-//! Sources keep their arrival curves, and servers their service curves, by the clocks that they have. Between two events
-//! that one clock sees d apart, another one sees at most rho d + eta, and at least (d - eta) / rho; if both are kept within
-//! an error of Delta, at most d + 2 Delta and at least d - 2 Delta (Thomas, Le Boudec, "On time synchronization issues in
-//! time-sensitive networks with regulators and nonideal clocks", Proceedings of the ACM on Measurement and Analysis of
-//! Computing Systems 4, 2020). Seen by a perfect clock, arrivals obey alpha(rho t + eta), and alpha(t + 2 Delta),
-//! and what is served is at least beta((t - eta) / rho), and beta(t - 2 Delta). Bounds of the network with these curves are
+//! Sources keep their arrival curves, and servers their service curves, by their own clocks.
+//! Between two events that one clock sees d apart, another clock sees at most rho d + eta and at
+//! least (d - eta) / rho. If both clocks are synchronised with an error of at most Delta, the other
+//! clock sees at most d + 2 Delta and at least d - 2 Delta (Thomas and Le Boudec, "On time
+//! synchronization issues in time-sensitive networks with regulators and nonideal clocks",
+//! Proceedings of the ACM on Measurement and Analysis of Computing Systems 4, 2020). By a perfect
+//! clock, arrivals therefore obey alpha(rho t + eta) and alpha(t + 2 Delta), and the service is at
+//! least beta((t - eta) / rho) and beta(t - 2 Delta). Bounds of the network with these curves are
 //! in true time.
 
 use super::elements::{Flow, Server};
@@ -13,40 +15,42 @@ use super::model::Network;
 use super::operations;
 use crate::{AlgebraError, Curve, Extended, Rational};
 
-/// How far clocks are from true time.
+/// Bounds on the deviation of clocks from true time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clocks {
-    /// The rate of a clock against that of another, at most: rho, 1.0001 for 100 ppm.
+    /// The largest rate of a clock relative to another, rho: 1.0001 for 100 ppm.
     pub stability: Rational,
-    /// What its readings are off within any span of time besides: eta, in seconds.
+    /// The largest deviation within any span of time in addition to the rate, eta, in seconds.
     pub jitter: Rational,
-    /// What a synchronised clock is off at most: Delta, in seconds; none if nothing synchronises clocks.
+    /// The largest error of a synchronised clock, Delta, in seconds; `None` if clocks are not
+    /// synchronised.
     pub error: Option<Rational>,
 }
 
-/// Why a network has no curves in true time.
+/// The reason why a network has no curves in true time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClocksError {
-    /// A clock is below its own rate.
+    /// The stability is a rate below 1.
     #[error("the stability of clocks is a rate of at least 1, such as 1.0001")]
     Stability,
-    /// A span of time is negative.
+    /// The jitter or the error is negative.
     #[error("the jitter and the error of clocks are not negative")]
     Negative,
-    /// Regulators, which delay without bound where they are slower than sources.
+    /// The network has a regulator; a regulator that is slower than a source delays without bound.
     #[error(
         "server '{0}' has a regulator, whose clock may be slower than that of a source: what it holds back then grows without \
          bound (Thomas and Le Boudec, 2020); take perfect clocks, with arrival curves whose rates have the room"
     )]
     Regulator(String),
-    /// The curves are beyond what the algebra does.
+    /// The algebra cannot compute a curve.
     #[error(transparent)]
     Algebra(#[from] AlgebraError),
 }
 
 impl Network {
-    /// The same network by a perfect clock, if its own clocks are as given.
+    /// Returns the network with curves that hold by a perfect clock, given the deviations of the
+    /// network's own clocks.
     ///
     /// # Errors
     ///
@@ -83,9 +87,9 @@ impl Network {
 }
 
 impl Clocks {
-    /// What bounds from above.
+    /// Returns an arrival, shaping or maximum service curve by a perfect clock.
     fn above(&self, curve: &Curve) -> Result<Curve, ClocksError> {
-        // A rate that is not positive does not come this far.
+        // `by_clocks` has refused rates that are not positive.
         let faster = Rational::ONE / &self.stability;
         let free = operations::advanced(curve, &Extended::Finite(self.jitter.clone()))?;
         let free = free.stretched(&faster).unwrap_or(free);
@@ -94,7 +98,7 @@ impl Clocks {
         Ok(operations::minimum(&free, &operations::advanced(curve, &twice)?)?)
     }
 
-    /// What bounds from below.
+    /// Returns a service curve by a perfect clock.
     fn below(&self, curve: &Curve) -> Result<Curve, ClocksError> {
         let slower = curve.stretched(&self.stability).unwrap_or_else(|_| Curve::zero());
         let free = slower.delayed(&self.jitter);
@@ -131,7 +135,8 @@ mod tests {
         assert_eq!(arrival, Curve::token_bucket(19, 5).expect("a curve"));
         let latency = Rational::ratio(11, 2);
         assert_eq!(service, Curve::rate_latency(8, latency).expect("a curve"));
-        // Synchronised, rates are those of old in the long run: min with (r, b + 2 r Delta).
+        // With synchronised clocks, long-term rates are unchanged: the minimum with (r, b + 2 r
+        // Delta).
         let clocks = Clocks { error: Some(2.into()), ..clocks };
         let (arrival, service) = curves(&network().by_clocks(&clocks).expect("a network"));
         assert_eq!(arrival, Curve::token_buckets([(19, 5), (23, 4)]).expect("a curve"));

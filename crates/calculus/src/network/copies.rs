@@ -1,24 +1,28 @@
-//! Replicated flows: copies of the same packets on several ways, of which one goes on where they meet.
+//! Replicated flows: copies of the same packets on several paths, of which one copy continues after
+//! the paths meet.
 //!
-//! Let each copy of a packet that was sent at s be at the eliminating server by s + D at the latest, or be lost. What goes on of
-//! the flow within (u, t] was sent within (u - D, t], each packet once: it has the arrival curve of the source, advanced
-//! by the largest D of all copies (Thomas, Mifdaoui and Le Boudec, "Worst-case delay bounds in time-sensitive networks with
-//! packet replication and elimination", IEEE/ACM Transactions on Networking 30, 2022, who also use the least delays). Copies come
-//! out of order there, which no bound by delays minds: servers keep the order in which packets come. Regulators do mind.
+//! Assume that each copy of a packet sent at time s either reaches the eliminating server by s + D
+//! or is lost. The packets that leave the server within (u, t] were sent within (u - D, t], each of
+//! them once. The output therefore has the arrival curve of the source, advanced by the largest D
+//! of all copies (Thomas, Mifdaoui and Le Boudec, "Worst-case delay bounds in time-sensitive
+//! networks with packet replication and elimination", IEEE/ACM Transactions on Networking 30, 2022,
+//! who also use the least delays). After the elimination packets may be out of order. Bounds by
+//! delays do not depend on their order at the source, but regulators do, and are refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 
-/// Which flows are copies of each other, and where.
+/// The replicated flows of a network, and the servers after which copies are one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
-    /// Flows that are one stream with this one there.
+    /// For a flow and a server, the flows that are one stream with it there.
     together: HashMap<(FlowId, ServerId), Vec<FlowId>>,
-    /// Places on the path of a flow at which no earlier flow is the same data.
+    /// For each flow, the range of positions on its path at which no flow with a lower id carries
+    /// the same data.
     own: HashMap<FlowId, Range<usize>>,
-    /// Every flow by itself.
+    /// All flows, so that a slice of one flow can be borrowed.
     alone: Vec<FlowId>,
 }
 
@@ -46,7 +50,7 @@ impl Copies {
     fn add(&mut self, flows: &[Flow], members: &[usize], member: usize, servers: &[Server]) {
         let path = &flows[member].path;
         let earlier = || members.iter().filter(|other| **other < member);
-        // Until they part, copies have gone the same way.
+        // Copies that have not parted yet have taken the same path.
         let common = |other: &usize| {
             flows[*other].path.iter().zip(path).take_while(|(theirs, own)| theirs == own).count()
         };
@@ -62,7 +66,7 @@ impl Copies {
                 }
             }
             let Some(eliminator) = eliminator else { continue };
-            // They go on together from there, as was checked.
+            // From the eliminating server on the copies share their path, as `check` has ensured.
             let together = members.iter().filter(|other| visits(other, &eliminator));
             let together: Vec<FlowId> = together.map(|other| FlowId::new(*other)).collect();
             if together.len() > 1 {
@@ -72,7 +76,7 @@ impl Copies {
         self.own.insert(FlowId::new(member), parted.min(met)..met);
     }
 
-    /// Flows that are one stream with a flow at a server.
+    /// Returns the flows that are one stream with a flow at a server.
     pub(super) fn at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
         match self.together.get(&(flow, server)) {
             Some(together) => together,
@@ -80,13 +84,14 @@ impl Copies {
         }
     }
 
-    /// The places of a path of that length at which no earlier flow is the same data.
+    /// Returns the range of positions on a flow's path (of `length` servers) at which no flow with
+    /// a lower id carries the same data.
     pub(super) fn own(&self, flow: FlowId, length: usize) -> Range<usize> {
         self.own.get(&flow).cloned().unwrap_or(0..length)
     }
 }
 
-/// Checks that a flow may be a copy of the others of its group.
+/// Checks that a flow can be a copy of the other flows of its group.
 fn check(
     flows: &[Flow],
     members: &[usize],

@@ -1,9 +1,9 @@
-//! Cyclic networks, cut open.
+//! Cyclic networks, made feed-forward by cuts.
 //!
-//! The recursion over arrivals (`arrival`) would never end where flows depend on each other in a
-//! circle. It ends at cut links, a set of links without which nothing is cyclic: the arrivals over
-//! them are known beforehand, as a curve for each flow and perhaps one for all of them together.
-//! `analysis::bursts` finds these curves.
+//! The recursion over arrivals (`arrival`) would not end where flows depend on each other
+//! cyclically. It ends at cut links, a set of links without which the network is feed-forward. The
+//! arrivals over cut links are known beforehand, as a curve for each flow and possibly one for
+//! several flows together. `analysis::bursts` computes these curves.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct CutLink {
     pub(crate) to: ServerId,
 }
 
-/// Cut links, and the arrival curves of what comes over them.
+/// The cut links, and the arrival curves of the flows over them.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts(HashMap<CutLink, OverCut>);
 
@@ -35,16 +35,16 @@ pub(crate) struct KnownArrival {
     pub(crate) arrival: Arc<Curve>,
 }
 
-/// The arrivals over a cut link.
+/// The known arrival curves over one cut link, for each flow.
 #[derive(Debug, Default)]
 struct OverCut {
     flows: HashMap<FlowId, Arc<Curve>>,
-    /// Curves of several flows together.
+    /// Arrival curves of several flows together.
     groups: Vec<(Box<[FlowId]>, Arc<Curve>)>,
 }
 
 impl Cuts {
-    /// Sets the arrival curve of some flows behind a link, which is cut from now on.
+    /// Sets the arrival curve of some flows over a link, and cuts the link.
     pub(crate) fn set(&mut self, link: CutLink, flows: &[FlowId], curve: Arc<Curve>) {
         let over = self.0.entry(link).or_default();
         match flows {
@@ -53,7 +53,8 @@ impl Cuts {
         }
     }
 
-    /// Returns the curves of each flow, and of several together, in the order of links and flows.
+    /// Returns the arrival curves of single flows and of several flows together, in the order of
+    /// links and flows.
     pub(crate) fn known(&self) -> Vec<KnownArrival> {
         let mut known = Vec::new();
         for (link, over) in &self.0 {
@@ -71,7 +72,7 @@ impl Cuts {
         known
     }
 
-    /// Returns how many arrivals are known.
+    /// Returns the number of known arrival curves.
     pub(crate) fn count(&self) -> usize {
         self.0.values().map(|over| over.flows.len() + over.groups.len()).sum()
     }
@@ -80,7 +81,8 @@ impl Cuts {
         self.0.contains_key(&link)
     }
 
-    /// Returns the arrivals of some flows over a link, if that is cut.
+    /// Returns the arrival curve of some flows over a link, or `None` if the link is not cut or a
+    /// flow is not known.
     pub(crate) fn arrival(
         &self,
         link: CutLink,
@@ -105,20 +107,20 @@ impl Cuts {
     }
 }
 
-/// Returns links without which no flows depend on each other in a circle.
+/// Returns a set of links without which no flows depend on each other cyclically.
 ///
-/// The servers are put in an order in which few flows go backwards (Eades, Lin and Smyth, "A fast and
-/// effective heuristic for the feedback arc set problem", Information Processing Letters 47, 1993):
-/// sinks last, sources first, and where there are none of these, the server for which what goes out
-/// exceeds what comes in by most.
+/// The servers are ordered such that few flows go backwards, by the heuristic of Eades, Lin and
+/// Smyth ("A fast and effective heuristic for the feedback arc set problem", Information Processing
+/// Letters 47, 1993): sinks last, sources first, and if there are neither, the server next whose
+/// outgoing flows exceed its incoming flows by most.
 ///
 /// # Errors
 ///
-/// If no more bounds are wanted.
+/// [`AnalysisError`] if the interrupt of the thread is set.
 pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError> {
     let servers = network.servers().len();
     let mut weights = BTreeMap::<(usize, usize), usize>::new();
-    for (from, to) in network.turns() {
+    for (from, to) in network.hops() {
         weights.insert((from.index(), to.index()), network.flows_over(from, to).len());
     }
     let mut is_open = vec![true; servers];
@@ -144,7 +146,7 @@ pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError
             first.extend(sources());
             taken.extend(sources());
         } else {
-            // Of several, the first one.
+            // `rev` makes the first one win among equals.
             let best = others.iter().copied().rev().max_by_key(excess);
             first.extend(best);
             taken.extend(best);
@@ -159,5 +161,5 @@ pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError
         place[server] = index;
     }
     let goes_back = |link: &CutLink| place[link.from.index()] > place[link.to.index()];
-    Ok(network.turns().map(|(from, to)| CutLink { from, to }).filter(goes_back).collect())
+    Ok(network.hops().map(|(from, to)| CutLink { from, to }).filter(goes_back).collect())
 }

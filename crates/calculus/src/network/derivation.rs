@@ -1,4 +1,4 @@
-//! Step by step: how a bound came about.
+//! Derivations: the steps by which a bound was computed, for people to check.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::model::Network;
 use super::sets::Group;
 use crate::{Curve, Extended};
 
-/// Cross flows that are named, at most.
+/// The largest number of cross flows that a step names.
 const NAMED: usize = 8;
 
 /// The steps to a bound, in the order of the path.
@@ -19,16 +19,16 @@ const NAMED: usize = 8;
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Derivation {
     pub(crate) steps: Vec<Step>,
-    /// What the path leaves over for the flow; of several, each holds.
+    /// The residual service curves of the path for the flow; each of them holds.
     pub(crate) services: Vec<Curve>,
 }
 
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Step {
-    /// What comes over a link at which the network is cut, for it is cyclic.
+    /// The arrival curve over a link at which a cyclic network is cut.
     Cut(KnownArrival),
-    /// All traffic of a server against its service.
+    /// The arrival curve of all traffic of a server and its service curve.
     Total {
         server: ServerId,
         arrival: Arc<Curve>,
@@ -36,17 +36,19 @@ pub(crate) enum Step {
         delay: Extended,
         backlog: Extended,
     },
-    /// What one server leaves over.
+    /// The residual service of one server.
     LeftOver(LeftOver),
-    /// What several servers leave over together, and what crosses them: from, to, arrivals.
+    /// The residual service of several servers together, and their cross traffic as (first server,
+    /// last server, arrival curve).
     Tandem {
         servers: Vec<ServerId>,
         crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
         service: Curve,
     },
-    /// What a server and all behind it leave over for those that came before.
+    /// The residual service of a server and all servers after it, for the traffic that came before.
     Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
-    /// What a part of a FIFO path leaves over by cross traffic of exactly that part.
+    /// The residual service of a part of a FIFO path, for cross traffic that visits exactly that
+    /// part.
     Nested {
         first: ServerId,
         last: ServerId,
@@ -54,8 +56,8 @@ pub(crate) enum Step {
         arrival: Arc<Curve>,
         service: Curve,
     },
-    /// A linear program of a path: what shares parts of it, the delays of its servers, its size,
-    /// and whether the bound is its exact optimum.
+    /// The linear program of a path: the flows that share parts of the path, the delays of its
+    /// servers, the size of the program, and whether the bound is its exact optimum.
     Program {
         crossings: Vec<(ServerId, ServerId, Vec<FlowId>, Arc<Curve>)>,
         delays: Vec<(ServerId, Extended)>,
@@ -65,7 +67,7 @@ pub(crate) enum Step {
     },
 }
 
-/// Cross traffic as a derivation names it: the first few flows, and how many there are.
+/// The cross flows that a derivation names: the first few, and the number of all.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct CrossFlows {
@@ -78,7 +80,7 @@ impl CrossFlows {
         Self { named: flows.iter().take(NAMED).collect(), count: flows.len() }
     }
 
-    /// Their names, and how many more there are.
+    /// Returns the names of the first flows and the number of the others.
     fn describe(&self, network: &Network) -> String {
         let names: Vec<&str> =
             self.named.iter().map(|id| network.flow(*id).name.as_str()).collect();
@@ -90,7 +92,7 @@ impl CrossFlows {
 }
 
 impl Derivation {
-    /// One line for each step, with the names of the network.
+    /// Returns the derivation as lines, one or more for each step, with the names of the network.
     #[must_use]
     pub fn lines(&self, network: &Network) -> Vec<String> {
         let server = |id: &ServerId| network.server(*id).name.as_str();
@@ -201,7 +203,7 @@ impl Derivation {
         lines
     }
 
-    /// What schedulers of ports give, one line for each queue.
+    /// Returns one line for each queue of a port on the way, with the service of its scheduler.
     fn ports(&self, network: &Network) -> Vec<String> {
         let mut servers = Vec::new();
         for step in &self.steps {
@@ -235,8 +237,8 @@ impl Derivation {
         servers.into_iter().filter_map(line).collect()
     }
 
-    /// What the path leaves over for the flow; of several curves, each holds. Empty for analyses
-    /// that add up delays.
+    /// Returns the residual service curves of the path for the flow; each of them holds. Empty for
+    /// analyses that add up delays.
     #[must_use]
     pub fn services(&self) -> &[Curve] {
         &self.services

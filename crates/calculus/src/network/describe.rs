@@ -1,12 +1,13 @@
-//! Numbers and curves in the words of the field.
+//! Numbers and curves as text for people.
 
 use super::pmoo::{RateLatency, rate_latencies, token_buckets};
 use crate::{Curve, Extended, Rational};
 
-/// Digits behind the point up to which a decimal fraction is written out.
+/// The largest number of digits after the decimal point of a number that is written exactly.
 const DIGITS: usize = 9;
 
-/// A number as people read it: exact where few digits are enough, else rounded, with a mark.
+/// Formats a number for people: exactly if few digits suffice, else rounded to nearest and marked
+/// with `~`.
 #[must_use]
 pub fn number(value: &Rational) -> String {
     let mut scaled = value.clone();
@@ -26,17 +27,18 @@ pub fn number(value: &Rational) -> String {
     }
 }
 
-/// Which way a number that is not written out may be off.
+/// The direction in which a number may be rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// What is written is at least the number: for bounds from above.
+    /// Up: for upper bounds.
     Up,
-    /// What is written is at most the number: for what happened in runs.
+    /// Down: for lower bounds, such as the values of runs.
     Down,
 }
 
-/// A number with so many significant digits, exactly where these are enough. Computed in whole
-/// numbers: doubles are off by themselves, and a bound that is written below its value is none.
+/// Formats a number with `digits` significant digits, exactly if these suffice and else rounded in
+/// the given direction. The computation uses exact numbers, because doubles have errors of their
+/// own and could print a bound below its value.
 #[must_use]
 pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
     let digits = i64::from(digits.max(1));
@@ -50,7 +52,7 @@ pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
         Round::Down => scaled.floor(),
     };
     let exact = whole == scaled;
-    // 9.9999999 has become 10.
+    // For example, 9.9999999 was rounded to 10.
     if whole.abs() >= power_of_ten(digits) {
         magnitude += 1;
         whole = whole / Rational::from(10);
@@ -69,12 +71,12 @@ pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
     if exact { without_zeros(&text).to_owned() } else { text }
 }
 
-/// The exponent of the first digit: 0 from 1 to below 10.
+/// Returns the decimal exponent of a number: 0 for 1 to below 10.
 fn magnitude(value: &Rational) -> i64 {
     let value = value.abs();
     let text = value.to_string();
     let (numerator, denominator) = text.split_once('/').unwrap_or((&text, "1"));
-    // Each is within a factor of ten below a power of ten, so that one step at most is missing.
+    // The estimate from the numbers of digits is exact or one too large.
     let estimate = numerator.len() as i64 - denominator.len() as i64;
     if value < power_of_ten(estimate) { estimate - 1 } else { estimate }
 }
@@ -92,7 +94,7 @@ fn power_of_ten(exponent: i64) -> Rational {
     if exponent < 0 { power.reciprocal().unwrap_or(Rational::ZERO) } else { power }
 }
 
-/// A decimal fraction without the zeros at its end.
+/// Returns a decimal fraction without the zeros at its end.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
@@ -100,7 +102,7 @@ fn without_zeros(text: &str) -> &str {
     }
 }
 
-/// A bound from above as people read it: as [`extended`], but never below the value.
+/// Formats an upper bound for people, as [`extended`] does but never below the value.
 #[must_use]
 pub fn bound(value: &Extended) -> String {
     match value {
@@ -115,7 +117,7 @@ pub fn bound(value: &Extended) -> String {
     }
 }
 
-/// The same, or "unbounded".
+/// Formats a value for people; plus infinity is "unbounded".
 #[must_use]
 pub fn extended(value: &Extended) -> String {
     match value {
@@ -138,8 +140,8 @@ fn place_point(digits: &str, behind: usize) -> String {
     format!("{sign}{before}.{after}")
 }
 
-/// A curve: token buckets `TB(burst, rate)` and rate-latency curves `RL(rate, latency)` by name,
-/// others piece by piece.
+/// Formats a curve: token buckets as `TB(burst, rate)` and rate-latency curves as `RL(rate,
+/// latency)`, other curves piece by piece.
 #[must_use]
 pub fn curve(curve: &Curve) -> String {
     if *curve == Curve::zero() {
@@ -168,8 +170,8 @@ pub fn curve(curve: &Curve) -> String {
     curve.to_string()
 }
 
-/// Corners of a curve up to a time, for drawing; a jump is two points above each other. An infinite
-/// part ends it.
+/// Returns the corners of a curve's graph up to a time, for drawing; a jump is two points at one
+/// time. The list ends at an infinite part.
 #[must_use]
 pub fn corners(curve: &Curve, until: &Rational) -> Vec<(f64, f64)> {
     let Ok(pieces) = curve.pieces_until(until) else { return Vec::new() };
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn no_rounded_number_says_more_than_is_true() {
         for (value, up, down) in [
-            // What was printed as 0.0001227601: the double of the scaled value is not whole.
+            // A computation in doubles printed this as 0.0001227601.
             ("0.00012276", "0.00012276", "0.00012276"),
             ("1/3", "0.3333334", "0.3333333"),
             ("-1/3", "-0.3333333", "-0.3333334"),
@@ -246,7 +248,7 @@ mod tests {
             assert_eq!(rounded(&value, 7, Round::Up), up, "{value}");
             assert_eq!(rounded(&value, 7, Round::Down), down, "{value}");
         }
-        // Whatever the number: what is read back is on the right side, and close.
+        // For any number, the text is on the correct side of the number and close to it.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for _ in 0..2_000 {
             let mut next = || {

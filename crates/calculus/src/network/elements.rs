@@ -1,16 +1,16 @@
-//! What a network is made of: servers, flows and links, with what is wrong with them if they are none.
+//! The elements of a network (servers, flows and links) and the errors of networks.
 
 use std::fmt;
 
 use crate::excerpt::excerpt;
 use crate::{Curve, Rational};
 
-/// A server, by its place in its network.
+/// A server's index in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct ServerId(u32);
 
-/// A flow, by its place in its network.
+/// A flow's index in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowId(u32);
@@ -18,7 +18,7 @@ pub struct FlowId(u32);
 macro_rules! id {
     ($name:ident) => {
         impl $name {
-            /// The place in the network, from 0.
+            /// Returns the index in the network, from 0.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -33,7 +33,7 @@ macro_rules! id {
 id!(ServerId);
 id!(FlowId);
 
-/// Urgency of a flow at servers that serve by static priority: 0 is served first.
+/// The priority of a flow at servers with static-priority multiplexing: 0 is the most urgent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Priority(pub u32);
 
@@ -43,17 +43,18 @@ impl fmt::Display for Priority {
     }
 }
 
-/// In which order a server serves data of different flows. Data of one flow always stay in order.
+/// The order in which a server serves data of different flows. Data of one flow always stay in
+/// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Multiplexing {
     /// In the order of arrival.
     #[default]
     Fifo,
-    /// In any order ("blind"); bounds hold for every scheduler that is work-conserving.
+    /// In any order ("blind" multiplexing): bounds hold for every work-conserving scheduler.
     Arbitrary,
-    /// By [`Priority`], the more urgent flow first and never behind a less urgent one, except
-    /// behind one packet that is already on its way; in the order of arrival within a priority.
+    /// By [`Priority`], non-preemptively: a flow waits for less urgent flows only while a packet of
+    /// theirs is being sent. Within a priority, data are served in the order of arrival.
     StaticPriority,
 }
 
@@ -67,51 +68,52 @@ impl fmt::Display for Multiplexing {
     }
 }
 
-/// What delays packets until the flows behind a server keep the arrival curves of their sources again,
-/// as the asynchronous traffic shaping of IEEE 802.1Qcr does.
+/// A regulator: delays packets until the flows after a server conform to the arrival curves of
+/// their sources again, as the asynchronous traffic shaping of IEEE 802.1Qcr does.
 ///
-/// A regulator comes for free where all that lies between the last regulation of its flows and
-/// itself keeps the order of its packets: nothing takes longer through both than it may take
-/// without the regulator (Le Boudec, "A theory of traffic regulators for deterministic networks
-/// with application to interleaved regulators", IEEE/ACM Transactions on Networking 26, 2018,
-/// theorems 4 and 5). Elsewhere there is no bound, and analyses say so.
+/// A regulator does not increase the worst-case delay if everything between the last regulation of
+/// its flows and itself preserves the order of their packets (Le Boudec, "A theory of traffic
+/// regulators for deterministic networks with application to interleaved regulators", IEEE/ACM
+/// Transactions on Networking 26, 2018, theorems 4 and 5). Otherwise there is no bound, and
+/// analyses return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Regulator {
-    /// A queue for each flow, whose data are in order in front of it in any case.
+    /// One queue for each flow. A flow's data are always in order.
     PerFlow,
-    /// One queue for all flows of a priority that go on to the same server; only its first packet
-    /// is looked at. They must have come the same way since they were regulated last, or since
-    /// their sources, over servers that serve in the order of arrival.
+    /// One queue for all flows of a priority that continue to the same server; only its first
+    /// packet is examined. Since their last regulation, or since their sources, the flows must have
+    /// taken the same path, over FIFO servers.
     Interleaved,
 }
 
-/// Something that serves data: an output port, a link, a processor.
+/// A system that serves data: an output port, a link, a processor.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Its name, unique among servers.
+    /// The name, unique among servers.
     pub name: String,
-    /// Minimum service curve: data served at least, over time.
+    /// The service curve: a lower bound on the data served over time.
     pub service: Curve,
-    /// Whether `service` is strict, that is, holds in every interval in which the server has work.
-    /// Bounds for arbitrary multiplexing and priorities need that; those for FIFO do not.
+    /// Whether `service` is a strict service curve, which holds in every interval in which the
+    /// server is backlogged. Bounds for arbitrary multiplexing and for priorities need that; those
+    /// for FIFO do not.
     pub strict: bool,
-    /// Maximum service curve: data of all flows together served at most.
+    /// The maximum service curve: an upper bound on the data of all flows together that are served.
     pub maximum_service: Option<Curve>,
-    /// Shaping curve: whatever leaves the server obeys it, such as the rate of its link.
+    /// The shaping curve: an arrival curve of the server's output, such as the rate of its link.
     pub shaping: Option<Curve>,
-    /// Order of service.
+    /// The order of service.
     pub multiplexing: Multiplexing,
-    /// Whether data leave in whole packets, the last bit of one at the time of all of it.
+    /// Whether data leave in whole packets: all bits of a packet leave together with its last bit.
     pub packetizer: bool,
-    /// What regulates flows between this server and the next.
+    /// The regulator between this server and the next.
     pub regulator: Option<Regulator>,
-    /// Whether of packets of replicated flows that come to it only the first copy goes on (packet elimination of
-    /// IEEE 802.1CB and of RFC 8655).
+    /// Whether only the first copy of each packet of replicated flows continues from this server
+    /// (packet elimination of IEEE 802.1CB and of RFC 8655).
     pub eliminates: bool,
 }
 
 impl Server {
-    /// A FIFO server with a strict minimum service curve and nothing else.
+    /// Creates a FIFO server with a strict service curve and no other properties.
     pub fn new(name: impl Into<String>, service: Curve) -> Self {
         Self {
             name: name.into(),
@@ -126,52 +128,54 @@ impl Server {
         }
     }
 
-    /// The same with elimination of copies before it.
+    /// Returns the server with elimination of copies before it.
     pub fn eliminating(self) -> Self {
         Self { eliminates: true, ..self }
     }
 
-    /// The same with a regulator behind it.
+    /// Returns the server with a regulator after it.
     pub fn regulated(self, regulator: Regulator) -> Self {
         Self { regulator: Some(regulator), ..self }
     }
 
-    /// The same with that order of service.
+    /// Returns the server with the given order of service.
     pub fn multiplexed(self, multiplexing: Multiplexing) -> Self {
         Self { multiplexing, ..self }
     }
 
-    /// The same with a shaping curve.
+    /// Returns the server with a shaping curve.
     pub fn shaped(self, shaping: Curve) -> Self {
         Self { shaping: Some(shaping), ..self }
     }
 }
 
-/// Data on their way through servers.
+/// A flow of data through servers.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its name, unique among flows.
+    /// The name, unique among flows.
     pub name: String,
-    /// Servers in the order in which it visits them.
+    /// The servers in the order in which the flow visits them.
     pub path: Vec<ServerId>,
-    /// Arrival curve at the first server.
+    /// The arrival curve at the first server.
     pub arrival: Curve,
-    /// Urgency at servers that serve by static priority.
+    /// The priority at servers with static-priority multiplexing.
     pub priority: Priority,
-    /// Size of its largest packet; 0 for a fluid.
+    /// The size of the largest packet; 0 for a fluid.
     pub maximum_packet: Rational,
-    /// The delay that it may have at most, if something is required of it. No bound depends on it.
+    /// The delay that the flow must not exceed, if it has such a requirement. No bound depends on
+    /// it.
     pub maximum_delay: Option<Rational>,
-    /// The group that it belongs to: flows of one group are the same data on their way to several
-    /// ends, and are there once as long as they have gone the same way.
+    /// The multicast group, if any. Flows of one group are the same data on their way to several
+    /// destinations, and count once as long as they share their path.
     pub multicast: Option<String>,
-    /// The group that it belongs to: flows of one group are copies of the same packets on several ways. Where they come
-    /// together at a server that eliminates, one copy goes on, whichever comes first.
+    /// The replication group, if any. Flows of one group are copies of the same packets on several
+    /// paths. Where they meet at a server that eliminates copies, the first copy of each packet
+    /// continues.
     pub replicated: Option<String>,
 }
 
 impl Flow {
-    /// A fluid flow.
+    /// Creates a fluid flow.
     pub fn new(name: impl Into<String>, path: Vec<ServerId>, arrival: Curve) -> Self {
         Self {
             name: name.into(),
@@ -185,34 +189,34 @@ impl Flow {
         }
     }
 
-    /// The same as one copy of a group.
+    /// Returns the flow as one copy of a replication group.
     pub fn replicated(self, group: impl Into<String>) -> Self {
         Self { replicated: Some(group.into()), ..self }
     }
 
-    /// The same as a part of a multicast group.
+    /// Returns the flow as a member of a multicast group.
     pub fn multicast(self, group: impl Into<String>) -> Self {
         Self { multicast: Some(group.into()), ..self }
     }
 
-    /// The same with that urgency.
+    /// Returns the flow with the given priority.
     pub fn prioritised(self, priority: Priority) -> Self {
         Self { priority, ..self }
     }
 }
 
-/// A connection from one server to the next that shapes what flows over it.
+/// A connection from one server to the next that shapes the flows over it.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// From.
+    /// The server before the link.
     pub from: ServerId,
-    /// To.
+    /// The server after the link.
     pub to: ServerId,
-    /// All flows over the link together obey this curve.
+    /// The arrival curve that all flows over the link together obey.
     pub shaping: Curve,
 }
 
-/// What has curves.
+/// An element of a network that has curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// A server.
@@ -223,22 +227,22 @@ pub enum Part {
     Link(ServerId, ServerId),
 }
 
-/// Why servers, flows and links are no network.
+/// The reason why servers, flows and links are not a valid network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// There is nothing to bound.
+    /// The network has no server or no flow.
     #[error("the network has no {0}; give at least one")]
     Nothing(&'static str),
-    /// Two servers, or two flows, have one name.
+    /// Two servers, or two flows, have the same name.
     #[error("two {kind}s are named '{}'; rename one", excerpt(.name))]
     Duplicate {
-        /// Server or flow.
+        /// "server" or "flow".
         kind: &'static str,
         /// The name.
         name: String,
     },
-    /// A path names a server that is not there.
+    /// A path names a server that does not exist.
     #[error(
         "flow '{}' visits server '{}', which is not in the network",
         excerpt(.flow),
@@ -250,10 +254,10 @@ pub enum ModelError {
         /// The server.
         server: String,
     },
-    /// A flow visits nothing.
+    /// The path of a flow is empty.
     #[error("flow '{}' has an empty path; name the servers that it visits", excerpt(.0))]
     EmptyPath(String),
-    /// A flow comes back to a server.
+    /// A flow visits a server twice.
     #[error(
         "flow '{}' visits server '{}' twice; a path visits each server once, so give the second \
          pass a server of its own",
@@ -266,17 +270,17 @@ pub enum ModelError {
         /// The server.
         server: String,
     },
-    /// A curve cannot be what it stands for.
+    /// A curve is invalid for its use.
     #[error("the {curve} of {owner} {fault}")]
     Curve {
-        /// Which curve.
+        /// The kind of the curve.
         curve: &'static str,
-        /// Whose.
+        /// The element that has the curve.
         owner: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         fault: &'static str,
     },
-    /// Flows of one multicast group are not the same data.
+    /// Flows of one multicast group differ, so they are not the same data.
     #[error(
         "flows '{}' and '{}' of the multicast group '{}' differ in where they begin, their arrival \
          curves, priorities or packets; they are the same data",
@@ -285,22 +289,22 @@ pub enum ModelError {
     Multicast {
         /// A flow.
         first: String,
-        /// Another one.
+        /// Another flow of the group.
         second: String,
-        /// Their group.
+        /// The multicast group.
         group: String,
     },
-    /// A flow is no copy of another of its group.
+    /// A flow cannot be a copy of another flow of its group.
     #[error("flow '{}' of the replicated group '{}' {fault}", excerpt(.flow), excerpt(.group))]
     Replicated {
         /// The flow.
         flow: String,
-        /// Its group.
+        /// The replication group.
         group: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         fault: &'static str,
     },
-    /// A regulator would hold back the packets of a flow for ever.
+    /// A regulator would block the packets of a flow for ever.
     #[error(
         "the regulator behind server '{}' never lets the largest packet of flow '{}' pass, since its arrival curve has a \
          smaller burst; raise the burst to the maximum packet",
@@ -316,22 +320,22 @@ pub enum ModelError {
     /// A packet size is negative.
     #[error("the maximum packet size of flow '{}' is negative", excerpt(.0))]
     Packet(String),
-    /// A link connects servers that no flow visits one after the other.
+    /// A link connects servers that no flow visits consecutively.
     #[error("the link from '{}' to '{}' is on no flow's path", excerpt(.from), excerpt(.to))]
     UnusedLink {
-        /// From.
+        /// The server before the link.
         from: String,
-        /// To.
+        /// The server after the link.
         to: String,
     },
-    /// A flow passes a port that is not for it.
+    /// A flow passes a port that does not fit it.
     #[error("flow '{}' passes port '{}' {fault}", excerpt(.flow), excerpt(.port))]
     Port {
         /// The flow.
         flow: String,
         /// The port.
         port: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         fault: &'static str,
     },
     /// Two links connect the same servers.
@@ -341,19 +345,19 @@ pub enum ModelError {
         excerpt(.to)
     )]
     DoubleLink {
-        /// From.
+        /// The server before the links.
         from: String,
-        /// To.
+        /// The server after the links.
         to: String,
     },
 }
 
-/// A unit in which people want to read times or data.
+/// A unit for the display of times or data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Its name, such as `us`.
+    /// The name of the unit, such as `us`.
     pub name: String,
-    /// Its size in seconds or bits.
+    /// The size of the unit in seconds or bits.
     pub size: Rational,
 }
 

@@ -1,4 +1,4 @@
-//! Networks in files.
+//! Readers of network files.
 //!
 //! | format | read by |
 //! | --- | --- |
@@ -6,8 +6,8 @@
 //! | Saihu's output-port network, JSON | `saihu` |
 //! | WOPANets' physical network, XML, as Saihu and xTFA read it | `wopanets` |
 //!
-//! All numbers are exact: they stay text until their unit is known. All faults name their place.
-//! Content that no reader knows is refused, and content that is known but has no effect is noted
+//! All numbers are exact: they remain text until their unit is known. All errors name their
+//! position in the file. Unknown content is an error; known content without effect is noted
 //! ([`Network::notes`]).
 
 mod curves;
@@ -26,7 +26,7 @@ use super::{ModelError, Network, ServerId, Unit};
 use tree::Node;
 pub use variation::{Variation, VariationError};
 
-/// A way to write a network down.
+/// The syntax of a network file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Planimeter's own format in TOML.
@@ -38,7 +38,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the name of a file stands for.
+    /// Returns the format that a file name extension stands for.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
             "toml" => Some(Self::Toml),
@@ -49,61 +49,62 @@ impl Format {
     }
 }
 
-/// Why a text is no network.
+/// The reason why a text is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// It is not even TOML, JSON or XML.
+    /// The text is not well-formed TOML, JSON or XML.
     #[error("{}{message}", line_prefix(*line))]
     Syntax {
-        /// Line, from 1; 0 if not known.
+        /// The line, from 1; 0 if it is not known.
         line: usize,
-        /// What is wrong.
+        /// The description of the error.
         message: String,
     },
-    /// A field is missing, not known or has a value that it cannot have.
+    /// A field is missing or unknown, or its value is invalid.
     #[error("{}{path} {message}", line_prefix(*line))]
     Field {
-        /// Line, from 1; 0 if not known.
+        /// The line, from 1; 0 if it is not known.
         line: usize,
-        /// Which field.
+        /// The path of the field.
         path: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         message: String,
     },
-    /// All fields are right, but what they say is no network.
+    /// All fields are valid, but they do not describe a valid network.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-/// The unit of time with that name, such as `us`.
+/// Returns the unit of time with the given name, such as `us`.
 #[must_use]
 pub fn time_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Time)?;
     Some(Unit { name: name.to_owned(), size })
 }
 
-/// The unit of data with that name, such as `kB`.
+/// Returns the unit of data with the given name, such as `kB`.
 #[must_use]
 pub fn data_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Data)?;
     Some(Unit { name: name.to_owned(), size })
 }
 
-/// A rate as files have it, such as `10Mbps`, in bits per second.
+/// Parses a rate with its unit as files have it, such as `10Mbps`, and returns it in bits per
+/// second.
 ///
 /// # Errors
 ///
-/// What is wrong with it, as a sentence.
+/// The fault, as a sentence.
 pub fn rate(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Rate)
 }
 
-/// A time as files have it, such as `5ms`, in seconds.
+/// Parses a time with its unit as files have it, such as `5ms`, and returns it in seconds.
 ///
 /// # Errors
 ///
-/// What is wrong with it, as a sentence.
+/// The fault, as a sentence.
 pub fn time(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Time)
 }
@@ -116,7 +117,7 @@ fn line_prefix(line: usize) -> String {
 ///
 /// # Errors
 ///
-/// The first fault with its place.
+/// The first fault, with its position.
 pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     match format {
         Format::Toml => own::network(&Node::of_toml(text)?),
@@ -128,13 +129,13 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     }
 }
 
-/// Whether it is in Saihu's format, which has plurals and a field for what is common.
+/// Whether the file is in Saihu's format, which has plural field names and a `network` field.
 fn is_saihu(root: &Node<'_>) -> Result<bool, FormatError> {
     let fields = root.any_fields()?;
     Ok(fields.get("network").is_some() || fields.get("servers").is_some())
 }
 
-/// The servers that a flow's list of names means; `servers` knows them.
+/// Resolves the list of server names of a flow's path; `servers` looks up one name.
 fn path(
     flow: &str,
     steps: &Node<'_>,

@@ -1,10 +1,10 @@
-//! The network: servers, flows and links that were checked.
+//! The network: checked servers, flows and links.
 //!
-//! A [`Network`] can only be had from a [`NetworkBuilder`], which checks it once: names are unique,
+//! A [`Network`] is built only by a [`NetworkBuilder`], which checks it once: names are unique,
 //! paths exist and visit no server twice, curves are non-negative and non-decreasing. Analyses rely
-//! on that and check nothing again. Two things are no faults of a network and are left to those who
-//! ask: whether servers are overloaded ([`Network::loads`]), and whether flows depend on each other
-//! in a circle ([`Network::order`]), because some analyses can deal with that.
+//! on these properties without checking again. Two properties are not checked, because some
+//! analyses can do without them: whether servers are overloaded ([`Network::loads`]), and whether
+//! flows depend on each other cyclically ([`Network::order`]).
 
 mod build;
 
@@ -19,7 +19,7 @@ use super::port::{Port, Ports};
 use crate::{Curve, Rational};
 pub use build::NetworkBuilder;
 
-/// Servers of a path in which a place is looked for rather than remembered.
+/// The number of servers up to which a position on a path is found by search rather than in a map.
 const SHORT: usize = 16;
 
 /// A checked network.
@@ -31,33 +31,33 @@ pub struct Network {
     links: BTreeMap<(ServerId, ServerId), Curve>,
     ports: Ports,
     copies: Copies,
-    /// What has curves that stand in for longer ones.
+    /// The elements some of whose curves are simple substitutes for longer ones.
     outlined: BTreeSet<Part>,
     /// Remarks on the origin of the network that a reader of its bounds must know.
     notes: Vec<String>,
-    turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
-    /// Servers to which flows go on from each server, in ascending order.
+    hops: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
+    /// The servers to which flows continue from each server, in ascending order.
     successors: Vec<Vec<ServerId>>,
     crossing: Vec<Vec<FlowId>>,
-    /// Places on paths that are not short.
+    /// Positions of servers on paths of more than [`SHORT`] servers.
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
     data_unit: Unit,
-    /// The same with simpler curves, if it was asked for.
+    /// The outline of this network, computed on first use.
     outline: OnceLock<Box<Self>>,
-    /// Whether this is the outline of another.
+    /// Whether this network is the outline of another.
     is_outline: bool,
-    /// Whether services count what other classes send.
+    /// Whether services take the arrivals of other classes into account.
     is_arrival_aware: bool,
-    /// The network with the curves that hold by its own clocks, and these clocks, if the curves of
-    /// this network are in true time.
+    /// If the curves of this network are in true time: the network with the curves that hold by its
+    /// own clocks, and the deviations of these clocks.
     clocked: Option<Arc<(Self, Clocks)>>,
 }
 
 impl Network {
-    /// The same network with the least concave curves above those that bound from above and the
-    /// greatest convex ones below the services: what is proven for it holds for this one, and no
-    /// curve has a period.
+    /// Returns the outline of the network, in which no curve has a period. The outline has the
+    /// least concave curves above arrival, shaping and maximum service curves, and the greatest
+    /// convex curves below service curves, so that bounds of the outline hold for this network.
     pub(crate) fn outline(&self) -> &Self {
         self.outline.get_or_init(|| {
             let mut outline = self.clone();
@@ -75,7 +75,7 @@ impl Network {
         })
     }
 
-    /// The same with other services of some servers.
+    /// Returns the network with other service curves for some servers.
     pub(crate) fn with_services(&self, services: Vec<(ServerId, Curve)>) -> Self {
         let mut changed = self.clone();
         changed.outline = OnceLock::new();
@@ -87,17 +87,20 @@ impl Network {
         changed
     }
 
-    /// The same, known to have services that count what other classes send.
+    /// Returns the network, marked as one whose services take the arrivals of other classes into
+    /// account.
     pub(crate) fn known_as_arrival_aware(self) -> Self {
         Self { is_arrival_aware: true, ..self }
     }
 
-    /// Whether services were made to count what other classes send ([`Network::arrival_aware`]).
+    /// Whether services take the arrivals of other classes into account
+    /// ([`Network::arrival_aware`]).
     pub fn is_arrival_aware(&self) -> bool {
         self.is_arrival_aware
     }
 
-    /// Whether the traffic of some server has no common period that is short enough to compute with.
+    /// Whether the traffic of some server has no common period that is short enough to compute
+    /// with.
     pub(crate) fn needs_outline(&self) -> bool {
         self.crossing.iter().zip(&self.servers).any(|(flows, server)| {
             let arrivals = flows.iter().map(|id| &self.flow(*id).arrival);
@@ -110,7 +113,8 @@ impl Network {
         self.is_outline
     }
 
-    /// What has curves that stand in for longer ones, in ascending order; see [`NetworkBuilder::outlined`].
+    /// Returns the elements some of whose curves are simple substitutes for longer ones, in
+    /// ascending order; see [`NetworkBuilder::outlined`].
     pub fn outlined(&self) -> impl Iterator<Item = Part> {
         self.outlined.iter().copied()
     }
@@ -121,19 +125,19 @@ impl Network {
         &self.notes
     }
 
-    /// Whether this has such a curve.
+    /// Whether an element has a curve that is a simple substitute for a longer one.
     pub fn is_outlined(&self, part: Part) -> bool {
         self.outlined.contains(&part)
     }
 
-    /// Whether there are regulators, or flows that are the same data, which analyses by delays alone
-    /// know of.
+    /// Whether only analyses by delays support this network, because it has regulators or flows
+    /// that are the same data.
     pub(crate) fn needs_delays(&self) -> bool {
         self.servers.iter().any(|server| server.regulator.is_some())
             || self.flows.iter().any(|flow| flow.multicast.is_some() || flow.replicated.is_some())
     }
 
-    /// The same network with other curves for its servers and flows.
+    /// Returns the network with other servers, flows and shaping curves of links.
     pub(crate) fn with_curves(
         &self,
         servers: Vec<Server>,
@@ -149,13 +153,14 @@ impl Network {
         network
     }
 
-    /// The same, whose curves are in true time, while `own` is the network by its clocks.
+    /// Returns the network, marked as one in true time; `own` has the curves by the network's own
+    /// clocks.
     pub(super) fn clocked(self, own: Self, clocks: Clocks) -> Self {
         Self { clocked: Some(Arc::new((own, clocks))), ..self }
     }
 
-    /// The network with the curves that hold by its clocks, and these clocks; the network itself if
-    /// they are perfect.
+    /// Returns the network with the curves that hold by its own clocks, and the deviations of these
+    /// clocks; the network itself and `None` if its clocks are perfect.
     pub(super) fn by_its_clocks(&self) -> (&Self, Option<&Clocks>) {
         match self.clocked.as_deref() {
             None => (self, None),
@@ -163,93 +168,94 @@ impl Network {
         }
     }
 
-    /// What shapes links, in the order of their servers.
+    /// Returns the shaping curves of links, in the order of the links' servers.
     pub(crate) fn link_shapes(&self) -> impl Iterator<Item = &Curve> {
         self.links.values()
     }
 
-    /// Its name.
+    /// Returns the name of the network.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The unit in which times are best read. Values are in seconds in any case.
+    /// Returns the unit in which times are displayed. Values are always in seconds.
     pub fn time_unit(&self) -> &Unit {
         &self.time_unit
     }
 
-    /// The unit in which data are best read. Values are in bits in any case.
+    /// Returns the unit in which data are displayed. Values are always in bits.
     pub fn data_unit(&self) -> &Unit {
         &self.data_unit
     }
 
-    /// All servers with their ids.
+    /// Returns all servers with their ids.
     pub fn servers(&self) -> impl ExactSizeIterator<Item = (ServerId, &Server)> {
         self.servers.iter().enumerate().map(|(index, server)| (ServerId::new(index), server))
     }
 
-    /// The port that a server stands for, if it is one, and the classes of its queue.
+    /// Returns the port to which a server belongs, if any, and the classes of the server's queue.
     pub fn port_at(&self, server: ServerId) -> Option<(&Port, &[Priority])> {
         self.ports.at(server).map(|(_, port, classes)| (port, classes))
     }
 
-    /// Flows that are one stream with this one at a server, since copies were eliminated there or before, in ascending order;
-    /// elsewhere the flow alone.
+    /// Returns the flows that are one stream with this one at a server, because copies were
+    /// eliminated there or before, in ascending order; elsewhere only the flow itself.
     pub(super) fn copies_at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
         self.copies.at(flow, server)
     }
 
-    /// Its ports.
+    /// Returns the ports of the network.
     pub(super) fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// All flows with their ids.
+    /// Returns all flows with their ids.
     pub fn flows(&self) -> impl ExactSizeIterator<Item = (FlowId, &Flow)> {
         self.flows.iter().enumerate().map(|(index, flow)| (FlowId::new(index), flow))
     }
 
-    /// A server. Ids of other networks give another server or panic.
+    /// Returns a server. The id of another network yields another server or panics.
     pub fn server(&self, id: ServerId) -> &Server {
         &self.servers[id.index()]
     }
 
-    /// A flow. Ids of other networks give another flow or panic.
+    /// Returns a flow. The id of another network yields another flow or panics.
     pub fn flow(&self, id: FlowId) -> &Flow {
         &self.flows[id.index()]
     }
 
-    /// The flow with that name.
+    /// Returns the id of the flow with the given name.
     pub fn flow_named(&self, name: &str) -> Option<FlowId> {
         self.flows.iter().position(|flow| flow.name == name).map(FlowId::new)
     }
 
-    /// The server with that name.
+    /// Returns the id of the server with the given name.
     pub fn server_named(&self, name: &str) -> Option<ServerId> {
         self.servers.iter().position(|server| server.name == name).map(ServerId::new)
     }
 
-    /// Flows that visit a server, in ascending order.
+    /// Returns the flows that visit a server, in ascending order.
     pub fn flows_at(&self, server: ServerId) -> &[FlowId] {
         &self.crossing[server.index()]
     }
 
-    /// Flows that go from one server to the next, in ascending order.
+    /// Returns the flows that go from one server directly to another, in ascending order.
     pub fn flows_over(&self, from: ServerId, to: ServerId) -> &[FlowId] {
-        self.turns.get(&(from, to)).map_or(&[], Vec::as_slice)
+        self.hops.get(&(from, to)).map_or(&[], Vec::as_slice)
     }
 
-    /// Pairs of servers that flows visit one after the other.
-    pub(crate) fn turns(&self) -> impl Iterator<Item = (ServerId, ServerId)> {
-        self.turns.keys().copied()
+    /// Returns the pairs of servers that some flow visits consecutively.
+    pub(crate) fn hops(&self) -> impl Iterator<Item = (ServerId, ServerId)> {
+        self.hops.keys().copied()
     }
 
-    /// What shapes the link from one server to the next, besides the server itself.
+    /// Returns the shaping curve of the link from one server to the next, which applies in addition
+    /// to that of the server.
     pub fn link(&self, from: ServerId, to: ServerId) -> Option<&Curve> {
         self.links.get(&(from, to))
     }
 
-    /// The how-many-eth server of a flow's path this is, from 0.
+    /// Returns the position of a server on a flow's path, from 0.
     pub fn position(&self, flow: FlowId, server: ServerId) -> Option<usize> {
         let path = &self.flow(flow).path;
         if path.len() <= SHORT {
@@ -258,15 +264,15 @@ impl Network {
         self.positions.get(&(flow, server)).copied()
     }
 
-    /// The server that a flow visits before this one.
+    /// Returns the server that a flow visits just before the given one.
     pub fn predecessor(&self, flow: FlowId, server: ServerId) -> Option<ServerId> {
         let position = self.position(flow, server)?;
         self.flow(flow).path.get(position.checked_sub(1)?).copied()
     }
 
-    /// Servers, in ascending order, to which a way leads off the path of a flow, as far as they
-    /// come before its last server in the order of all servers (a server's place is its `rank`).
-    /// What comes back to the path comes by these.
+    /// Returns the servers, in ascending order, that data can reach after leaving the path of a
+    /// flow, as far as they come before the path's last server in topological order (`rank` has the
+    /// position of each server). Data that rejoin the path come through these servers.
     pub(crate) fn off_path(&self, flow: FlowId, rank: &[usize]) -> Vec<ServerId> {
         let path = &self.flow(flow).path;
         let place = |server: ServerId| rank.get(server.index()).copied().unwrap_or(0);
@@ -296,13 +302,14 @@ impl Network {
         found
     }
 
-    /// Size of the largest packet that a server may meet.
+    /// Returns the size of the largest packet among the flows of a server.
     pub fn maximum_packet(&self, server: ServerId) -> Rational {
         let sizes = self.flows_at(server).iter().map(|flow| &self.flow(*flow).maximum_packet);
         sizes.max().cloned().unwrap_or(Rational::ZERO)
     }
 
-    /// Servers so ordered that every flow visits them in that order, or the servers of a cycle.
+    /// Returns the servers in topological order, in which every flow visits them, or the servers of
+    /// a cycle as the error.
     pub fn order(&self) -> Result<Vec<ServerId>, Vec<ServerId>> {
         let mut incoming = vec![0_usize; self.servers.len()];
         for to in self.successors.iter().flatten() {
@@ -323,12 +330,12 @@ impl Network {
         if order.len() == self.servers.len() { Ok(order) } else { Err(self.cycle(&incoming)) }
     }
 
-    /// A cycle among the servers that could not be ordered.
+    /// Returns a cycle among the servers that could not be ordered.
     fn cycle(&self, incoming: &[usize]) -> Vec<ServerId> {
-        // Every server that is left has a predecessor that is left, so walking backwards must come
-        // round.
+        // Every remaining server has a remaining predecessor, so walking backwards must repeat a
+        // server.
         let mut predecessor = HashMap::new();
-        for (from, to) in self.turns.keys() {
+        for (from, to) in self.hops.keys() {
             if incoming[from.index()] > 0 && incoming[to.index()] > 0 {
                 predecessor.insert(*to, *from);
             }

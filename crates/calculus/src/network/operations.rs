@@ -1,19 +1,20 @@
-//! What analyses do with curves: the closed forms of [`super::affine`] where they hold, the algebra
-//! for all other curves.
+//! The operations of the analyses on curves: by the closed forms of `simple` and [`super::affine`]
+//! where these apply, else by the algebra.
 
 use super::pmoo::{self, RateLatency};
 use super::{affine, simple};
 use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 
-/// Pieces of a curve beyond which a network is outlined: with the common period of a few staircases
-/// each further operation would take seconds.
+/// The largest number of pieces of a curve; a network whose sums have more is outlined, because
+/// each further operation on such a curve would take seconds.
 const MOST_PIECES: u32 = 1 << 13;
 
-/// Whether the sum of some curves has so many pieces before it repeats that it is better outlined.
-/// Asked before anything is computed, for a sum that fails costs as much as one that does not.
+/// Whether the sum of some curves has so many pieces before it repeats that outlines should replace
+/// the curves. The answer needs no sum, because a sum that fails costs as much as one that
+/// succeeds.
 pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     let most = Rational::from(MOST_PIECES);
-    // Pieces for each unit of time, and the common period.
+    // The number of pieces per unit of time, and the common period.
     let (mut density, mut common) = (Rational::ZERO, None::<Rational>);
     for curve in curves {
         let Some(period) = curve.period() else { continue };
@@ -30,7 +31,8 @@ pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     false
 }
 
-/// The least concave curve that is nowhere below; the curve itself if it is infinite somewhere.
+/// Returns the least concave curve that is nowhere below `curve`; `curve` itself if it is infinite
+/// somewhere.
 pub(super) fn concave_above(curve: &Curve) -> Curve {
     let buckets = pmoo::token_buckets(curve).into_iter().map(|b| (b.burst, b.rate));
     match Curve::token_buckets(buckets) {
@@ -39,12 +41,12 @@ pub(super) fn concave_above(curve: &Curve) -> Curve {
     }
 }
 
-/// The greatest convex curve that is nowhere above.
+/// Returns the greatest convex curve that is nowhere above `curve`.
 pub(super) fn convex_below(curve: &Curve) -> Curve {
     maximum_of(&pmoo::rate_latencies(curve)).unwrap_or_else(|_| Curve::zero())
 }
 
-/// A result, unless it has become so long that its outline serves better.
+/// Returns the curve, or an error if it has so many pieces that its outline should be used.
 fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     interrupt::check()?;
     let needed = Rational::from(curve.pieces().len());
@@ -54,17 +56,19 @@ fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     Ok(curve)
 }
 
-/// Bits of a burst, numerator and denominator together, beyond which it is rounded up.
+/// The number of bits of a burst and its start, numerator and denominator together, above which
+/// bursts are rounded up.
 const LONGEST: u64 = 1_024;
-/// Bits that a burst keeps then.
+/// The number of significant bits of a burst that was rounded up.
 const KEPT: u64 = 192;
 
-/// An arrival curve whose bursts have grown long, with bursts rounded up by less than 2^-190 of themselves; none if it
-/// need not be rounded.
+/// Returns an arrival curve with its long bursts rounded up by less than a factor of 1 + 2^-190, or
+/// `None` if no burst is long.
 ///
-/// A burst behind a server has that server's rate in its denominator, and a sum of bursts the denominators of all. Behind
-/// thousands of servers a single number would have more digits than the network has servers. Every curve above an arrival curve is an
-/// arrival curve, so that bounds hold as before.
+/// The burst of the output of a server has the server's rate in its denominator, and a sum of
+/// bursts has the denominators of all. After thousands of servers a single number would have more
+/// digits than the network has servers. Every curve above an arrival curve is an arrival curve, so
+/// the bounds remain valid.
 pub(super) fn shortened(curve: &Curve) -> Option<Curve> {
     let is_long = |piece: &Piece| {
         let burst = piece.right_limit().finite();
@@ -83,17 +87,17 @@ pub(super) fn shortened(curve: &Curve) -> Option<Curve> {
     Curve::token_buckets(buckets.map(|b| (b.burst.rounded_up(KEPT), b.rate))).ok()
 }
 
-/// Sum.
+/// Returns the sum of two curves.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::sum(a, b).or_else(|| affine::sum(a, b)).map_or_else(|| short(a.sum(b)?), Ok)
 }
 
-/// The smaller one at every point of time.
+/// Returns the pointwise minimum of two curves.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::minimum(a, b).or_else(|| affine::minimum(a, b)).map_or_else(|| short(a.minimum(b)?), Ok)
 }
 
-/// The largest of rate-latency curves at every point of time; zero if there is none.
+/// Returns the pointwise maximum of rate-latency curves; zero if there is none.
 pub(super) fn maximum_of(services: &[RateLatency]) -> Result<Curve, AlgebraError> {
     let mut finite = Vec::with_capacity(services.len());
     let mut others = Vec::new();
@@ -110,14 +114,16 @@ pub(super) fn maximum_of(services: &[RateLatency]) -> Result<Curve, AlgebraError
     Ok(best)
 }
 
-/// One server behind the other.
+/// Returns the min-plus convolution of two service curves: the service curve of the servers in
+/// series.
 pub(super) fn convolution(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::convolution(a, b)
         .or_else(|| affine::convolution(a, b))
         .map_or_else(|| short(a.convolution(b)?), Ok)
 }
 
-/// Arrivals behind a server; infinite behind time zero if the server cannot keep up.
+/// Returns the arrival curve of the output of a server: the min-plus deconvolution, with the value
+/// zero at zero. It is infinite after time zero if the server is overloaded.
 pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, AlgebraError> {
     if let Some(curve) =
         simple::deconvolution(alpha, beta).or_else(|| affine::deconvolution(alpha, beta))
@@ -127,7 +133,7 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, Algebr
     short(alpha.deconvolution(beta)?.with_origin(Extended::ZERO))
 }
 
-/// Bound on the delay of data that stay in order.
+/// Returns the horizontal deviation: a bound on the delay of data that stay in order.
 pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
     if let Some(deviation) = simple::horizontal_deviation(alpha, beta)
         .or_else(|| affine::horizontal_deviation(alpha, beta))
@@ -137,7 +143,7 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Result<Extend
     Ok(alpha.horizontal_deviation(beta)?.value)
 }
 
-/// Bound on the backlog.
+/// Returns the vertical deviation, at least zero: a bound on the backlog.
 pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
     if let Some(deviation) =
         simple::vertical_deviation(alpha, beta).or_else(|| affine::vertical_deviation(alpha, beta))
@@ -147,13 +153,15 @@ pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended
     Ok(alpha.vertical_deviation(beta)?.value.max(Extended::ZERO))
 }
 
-/// The longest backlogged period of a strict server, a bound on the delay in any order of service:
-/// the first time behind zero at which the service has caught up with all arrivals.
+/// Returns a bound on the longest backlogged period of a strict server, which bounds the delay for
+/// every order of service: the first time after zero at which the service curve has caught up with
+/// the arrival curve.
 pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
     if let Some(period) = simple::crossing(alpha, beta).or_else(|| affine::crossing(alpha, beta)) {
         return Ok(period);
     }
-    // Simpler curves around these meet later, if ever: beyond that nothing needs to be searched.
+    // The concave and convex hulls of the curves meet later, if at all, so the search can end where
+    // they meet.
     let buckets = pmoo::token_buckets(alpha).into_iter().map(|b| (b.burst, b.rate));
     let (Ok(above), below) =
         (Curve::token_buckets(buckets), maximum_of(&pmoo::rate_latencies(beta))?)
@@ -163,7 +171,7 @@ pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended,
     let end = match affine::crossing(&above, &below) {
         Some(Extended::Finite(end)) => end,
         Some(infinite) => return Ok(infinite),
-        // Infinite service: it has caught up where it becomes infinite, or before.
+        // The service becomes infinite and has caught up by then.
         None => match below.pieces().iter().find(|piece| !piece.right_limit().is_finite()) {
             Some(piece) => piece.start().clone(),
             None => return Ok(Extended::PositiveInfinity),
@@ -193,7 +201,8 @@ pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended,
     Ok(Extended::Finite(end))
 }
 
-/// What a strict server leaves over by others in any order of service.
+/// Returns the residual service curve of a strict server under arbitrary multiplexing, given the
+/// arrival curve of cross traffic.
 pub(super) fn left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraError> {
     if let Some(curve) = simple::left_over(beta, cross).or_else(|| affine::left_over(beta, cross)) {
         return Ok(curve);
@@ -202,9 +211,9 @@ pub(super) fn left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraErr
     short(left.with_origin(Extended::ZERO))
 }
 
-/// What a FIFO server leaves over, with theta the time that it takes to serve the burst of the
-/// others (Le Boudec, Thiran, "Network Calculus", proposition 6.2.1; for a token bucket (b, r) and
-/// a rate-latency curve (R, T), theta is T + b / R).
+/// Returns the residual service curve of a FIFO server, with theta the time in which it serves the
+/// burst of the cross traffic (Le Boudec and Thiran, "Network Calculus", proposition 6.2.1). For a
+/// token bucket (b, r) and a rate-latency curve (R, T), theta is T + b / R.
 pub(super) fn fifo_left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraError> {
     if let Some(curve) = simple::fifo_left_over(beta, cross) {
         return Ok(curve);
@@ -213,7 +222,8 @@ pub(super) fn fifo_left_over(beta: &Curve, cross: &Curve) -> Result<Curve, Algeb
     fifo_left_over_at(beta, cross, &theta)
 }
 
-/// The same with another choice of theta; every choice gives a service curve.
+/// Returns the residual service curve of a FIFO server for a given theta; every theta yields a
+/// service curve.
 pub(super) fn fifo_left_over_at(
     beta: &Curve,
     cross: &Curve,
@@ -226,27 +236,28 @@ pub(super) fn fifo_left_over_at(
     if let Ok(gate) = Curve::burst_delay(theta.clone()) {
         left = left.minimum(&gate)?;
     }
-    // The formula holds as it is, but falls for some curves. What never falls and is below it holds
-    // too, and is a service curve.
+    // The formula may yield a curve that falls. The greatest non-decreasing curve below it is a
+    // service curve as well.
     short(left.lower_non_decreasing()?.with_origin(Extended::ZERO))
 }
 
-/// A service curve less what a packetizer, or a packet that is on its way, may hold back.
+/// Returns a service curve reduced by a packet that a packetizer, or the transmission of a less
+/// urgent packet, may hold back.
 pub(super) fn lowered(beta: &Curve, packet: &Rational) -> Result<Curve, AlgebraError> {
     left_over(beta, &bucket(packet))
 }
 
-/// A shaping curve raised by a packet.
+/// Returns a shaping curve raised by a packet.
 pub(super) fn raised(sigma: &Curve, packet: &Rational) -> Result<Curve, AlgebraError> {
     sum(sigma, &bucket(packet))
 }
 
-/// A burst of one packet and nothing else.
+/// Returns the token bucket of rate zero whose burst is one packet.
 fn bucket(packet: &Rational) -> Curve {
     Curve::token_bucket(packet.clone(), Rational::ZERO).unwrap_or_else(|_| Curve::zero())
 }
 
-/// Arrivals of data that are delayed by up to some time, behind that delay.
+/// Returns the arrival curve of data after a variable delay of at most `delay`.
 pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, AlgebraError> {
     let Extended::Finite(delay) = delay else { return Ok(affine::unbounded()) };
     if let Some(curve) = simple::advanced(alpha, delay).or_else(|| affine::advanced(alpha, delay)) {
@@ -255,7 +266,8 @@ pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, Algebra
     Ok(alpha.advanced(delay).with_origin(Extended::ZERO))
 }
 
-/// When a server has served more than the burst of an arrival curve at the latest.
+/// Returns the time by which a server has served more than the burst of an arrival curve; `None` if
+/// it never does.
 pub(super) fn time_to_serve(beta: &Curve, cross: &Curve) -> Result<Option<Rational>, AlgebraError> {
     let burst = match cross.right_limit_at(&Rational::ZERO) {
         Extended::Finite(burst) => burst,

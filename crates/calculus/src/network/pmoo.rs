@@ -1,16 +1,18 @@
-//! Pay multiplexing only once: the left-over service of a whole tandem in one formula.
+//! Pay multiplexing only once (PMOO): the residual service of a whole tandem in one formula.
 //!
-//! For token buckets (b, r) that cross parts of a tandem of rate-latency servers (R_i, T_i), the
-//! flow that crosses all of it keeps the rate R' = min_i (R_i - sum of the r at i) and has the
-//! latency T' = sum T_i + (sum of the b + sum_i T_i sum of the r at i) / R' (Schmitt, Zdarsky,
+//! Let token buckets (b, r) cross parts of a tandem of rate-latency servers (R_i, T_i). The flow
+//! that crosses the whole tandem keeps the rate R' = min_i (R_i - sum of the r at i) and has the
+//! latency T' = sum T_i + (sum of the b + sum_i T_i sum of the r at i) / R' (Schmitt, Zdarsky and
 //! Martinovic, "Improving performance bounds in feed-forward networks by paying multiplexing only
-//! once", MMB 2008). Other curves are first bounded by the minimum of token buckets and the maximum
-//! of rate-latency curves; every choice of one out of each is a bound, and so is their maximum,
-//! because all hold with respect to the same beginning of a backlogged period.
+//! once", MMB 2008). Other curves are first bounded by a minimum of token buckets and a maximum of
+//! rate-latency curves. Every choice of one curve out of each yields a bound, and the maximum of
+//! these residual service curves is one as well, because all hold for the same start of a
+//! backlogged period.
 
 use crate::{Curve, Extended, Rational};
 
-/// Choices of token buckets and rate-latency curves that are all tried.
+/// The largest number of choices of token buckets and rate-latency curves up to which all of them
+/// are tried.
 const CHOICES: usize = 1024;
 
 /// A token bucket.
@@ -28,7 +30,7 @@ pub(crate) struct RateLatency {
 }
 
 impl RateLatency {
-    /// As a curve.
+    /// Returns the curve; `None` if a parameter is invalid.
     pub(crate) fn curve(&self) -> Option<Curve> {
         match &self.rate {
             Extended::Finite(rate) => Curve::rate_latency(rate.clone(), self.latency.clone()).ok(),
@@ -42,20 +44,20 @@ impl RateLatency {
 pub(crate) struct Crossing {
     pub(crate) first: usize,
     pub(crate) last: usize,
-    /// At least one token bucket, all of which hold.
+    /// Token buckets, at least one, each of which is an arrival curve.
     pub(crate) buckets: Vec<TokenBucket>,
 }
 
-/// Token buckets whose minimum bounds a curve from above, the one with the smallest burst first;
-/// none if the curve is not bounded by a line.
+/// Returns token buckets whose minimum is the least concave curve above `curve`, by ascending
+/// burst; empty if no line bounds the curve.
 pub(crate) fn token_buckets(curve: &Curve) -> Vec<TokenBucket> {
     let Some(rate) = curve.ultimate_rate().into_finite() else { return Vec::new() };
     let Some(points) = points(curve) else { return Vec::new() };
-    // The upper hull of the points, from the highest point towards the line with the final slope.
+    // The upper hull of the points, up to the line with the ultimate rate.
     let mut hull: Vec<(Rational, Rational)> = Vec::new();
     for (t, y) in points {
         while let [.., (t1, y1), (t2, y2)] = hull.as_slice() {
-            // The middle point lies on or below the line around it.
+            // The middle point lies on or below the line through its neighbours.
             if (y2 - y1) * (&t - t1) <= (&y - y1) * (t2 - t1) {
                 hull.pop()
             } else {
@@ -86,11 +88,11 @@ pub(crate) fn token_buckets(curve: &Curve) -> Vec<TokenBucket> {
     buckets
 }
 
-/// Rate-latency curves whose maximum bounds a service curve from below, the slowest first; none if
-/// there is no service in the long run.
+/// Returns rate-latency curves whose maximum bounds a service curve from below, by ascending rate;
+/// empty if the service is zero in the long run.
 pub(crate) fn rate_latencies(curve: &Curve) -> Vec<RateLatency> {
     let rate = curve.ultimate_rate();
-    // Up to where it is infinite, the curve is what it is.
+    // The hull covers the curve up to the time at which it becomes infinite.
     let (mut hull, mut infinite) = (vec![(Rational::ZERO, Rational::ZERO)], None);
     let pieces = unrolled(curve);
     for (index, piece) in pieces.iter().enumerate() {
@@ -131,7 +133,7 @@ pub(crate) fn rate_latencies(curve: &Curve) -> Vec<RateLatency> {
             services.push(RateLatency { rate: Extended::PositiveInfinity, latency });
         }
         (None, Extended::Finite(rate)) if rate.is_positive() => {
-            // The line with the final slope that no point of the hull is below.
+            // The highest line with the ultimate rate that no point of the hull lies below.
             let latency = hull.iter().map(|(t, y)| t - y / &rate).max();
             let latency = latency.unwrap_or(Rational::ZERO);
             services.push(RateLatency { rate: Extended::Finite(rate), latency });
@@ -142,7 +144,7 @@ pub(crate) fn rate_latencies(curve: &Curve) -> Vec<RateLatency> {
     services
 }
 
-/// Adds a point to the hull from below, which stays convex.
+/// Appends a point to a lower hull, which stays convex.
 fn push_lower(hull: &mut Vec<(Rational, Rational)>, t: Rational, y: Rational) {
     if let Some((last, height)) = hull.last_mut()
         && *last == t
@@ -162,7 +164,8 @@ fn push_lower(hull: &mut Vec<(Rational, Rational)>, t: Rational, y: Rational) {
     }
 }
 
-/// The pieces of a curve with its period twice, so that its line is touched behind the start.
+/// Returns the pieces of a curve with its period repeated once, so that the line with the ultimate
+/// rate touches the hull inside the list.
 fn unrolled(curve: &Curve) -> Vec<crate::Piece> {
     let mut pieces = curve.pieces().to_vec();
     if let Some(period) = curve.period() {
@@ -183,8 +186,8 @@ fn unrolled(curve: &Curve) -> Vec<crate::Piece> {
     pieces
 }
 
-/// The highest points of a curve: at each breakpoint and before the next. Nothing if it is infinite
-/// somewhere.
+/// Returns the highest points of a curve: at each breakpoint and before the next one. Returns
+/// `None` if the curve is infinite somewhere.
 fn points(curve: &Curve) -> Option<Vec<(Rational, Rational)>> {
     let pieces = unrolled(curve);
     let mut points = Vec::new();
@@ -200,8 +203,8 @@ fn points(curve: &Curve) -> Option<Vec<(Rational, Rational)>> {
     Some(points)
 }
 
-/// Left-over rate-latency curves of a tandem; their maximum is a service curve. None if nothing is
-/// left over.
+/// Returns residual rate-latency curves of a tandem, whose maximum is a service curve; empty if
+/// there is no residual service.
 ///
 /// `servers` has the rate-latency curves of each server, `crossings` the cross traffic.
 pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) -> Vec<RateLatency> {
@@ -226,11 +229,11 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
                         digit
                     })
                     .collect();
-                found.extend(partial(servers, crossings, &choice));
+                found.extend(for_choice(servers, crossings, &choice));
             }
         }
-        // Too many: go from the steepest buckets and slowest services to the flattest and fastest
-        // in step. Each of these choices is a bound, too.
+        // There are too many choices: vary the index of all buckets together, and that of all
+        // services together. Each of these choices yields a bound, too.
         _ => {
             let longest = sizes.iter().copied().max().unwrap_or(1);
             for step in 0..longest {
@@ -240,11 +243,12 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
                         .enumerate()
                         .map(|(index, size)| {
                             let step = if index < servers.len() { step } else { other };
-                            // In step from the end, where all choices are stable if any is.
+                            // Count from the last index, at which the tandem is stable if it is for
+                            // any choice.
                             (size - 1).saturating_sub(step)
                         })
                         .collect();
-                    found.extend(partial(servers, crossings, &choice));
+                    found.extend(for_choice(servers, crossings, &choice));
                 }
             }
         }
@@ -252,13 +256,14 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
     pareto(found)
 }
 
-/// The left-over service for one choice of token buckets and rate-latency curves.
-fn partial(
+/// Returns the residual service for one choice of token buckets and rate-latency curves; `None` if
+/// no rate remains.
+fn for_choice(
     servers: &[Vec<RateLatency>],
     crossings: &[Crossing],
     choice: &[usize],
 ) -> Option<RateLatency> {
-    // Changes of the sum of rates at each server.
+    // The change of the cross traffic's total rate at each server.
     let mut changes = vec![Rational::ZERO; servers.len() + 1];
     let mut bursts = Rational::ZERO;
     for (index, crossing) in crossings.iter().enumerate() {
@@ -269,14 +274,14 @@ fn partial(
     }
     let mut crossing_rate = Rational::ZERO;
     let mut latency = Rational::ZERO;
-    let mut delayed = Rational::ZERO;
+    let mut crossing_data = Rational::ZERO;
     let mut rate = Extended::PositiveInfinity;
     for (index, server) in servers.iter().enumerate() {
         crossing_rate += &changes[index];
         let service = server.get(*choice.get(index)?)?;
         latency += &service.latency;
         if !crossing_rate.is_zero() {
-            delayed += &(&crossing_rate * &service.latency);
+            crossing_data += &(&crossing_rate * &service.latency);
         }
         if let Extended::Finite(service) = &service.rate {
             let left = service - &crossing_rate;
@@ -287,12 +292,12 @@ fn partial(
         }
     }
     if let Extended::Finite(rate) = &rate {
-        latency += &((bursts + delayed) / rate);
+        latency += &((bursts + crossing_data) / rate);
     }
     Some(RateLatency { rate, latency })
 }
 
-/// Those that are not below another everywhere.
+/// Returns the services that no other one dominates.
 pub(crate) fn pareto(mut services: Vec<RateLatency>) -> Vec<RateLatency> {
     services.sort_by(|a, b| a.latency.cmp(&b.latency).then_with(|| b.rate.cmp(&a.rate)));
     let mut kept: Vec<RateLatency> = Vec::new();

@@ -1,13 +1,15 @@
-//! Output ports: a link of constant rate that classes of traffic share by shapers, gates or turns.
+//! Output ports: a link of constant rate that classes of traffic share by credit-based shapers,
+//! gates or round robin.
 //!
-//! What a class gets depends on the scheduler and on the largest packets of the others, not on how much the others
-//! send. So each class is a FIFO server of its own, with a service curve that follows from the parameters of the port,
-//! and every analysis applies. Classes that only static priority tells apart (best effort below credit-based shapers,
-//! classes whose gates open at the same times) share one server that serves by priority. Proofs of the curves are
-//! with the schedulers: `credit`, `gates` and `turns`.
+//! The service of a class depends on the scheduler and on the largest packets of the other classes,
+//! but not on their arrivals. So each class becomes a FIFO server of its own, whose service curve
+//! follows from the parameters of the port, and every analysis applies. Classes that only static
+//! priority distinguishes (best effort below credit-based shapers, classes whose gates open at the
+//! same times) share one server with static-priority multiplexing. The proofs of the curves are in
+//! the modules of the schedulers: `credit`, `gates` and `turns`.
 //!
-//! All curves count bits on the wire, and packets are whole numbers of bits. Data leave in packets, and each class
-//! obeys the rate of the link besides.
+//! All curves count bits on the wire, and packets are whole numbers of bits. Data leave in packets,
+//! and the output of each class also conforms to the rate of the link.
 
 mod credit;
 mod frozen;
@@ -24,98 +26,104 @@ use super::elements::{Multiplexing, Priority, Server};
 use crate::excerpt::excerpt;
 use crate::{AlgebraError, Curve, CurveError, Rational};
 
-/// A link and what shares it.
+/// An output port: a link and the scheduler of the classes that share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Its name; that of the server of a class is this, a slash and the class.
+    /// The name of the port. The server of a class is named "port/class".
     pub name: String,
-    /// Rate of the link, in bits per second.
+    /// The rate of the link, in bits per second.
     pub rate: Rational,
-    /// Time until a packet that has come is in its queue, at most, in seconds.
+    /// An upper bound on the time from the arrival of a packet until it is in its queue, in
+    /// seconds.
     pub latency: Rational,
-    /// What shares the link.
+    /// The scheduler of the link.
     pub scheduler: Scheduler,
 }
 
-/// A class of traffic at a port.
+/// A class of traffic at a port, with the scheduler's parameter `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class<S> {
-    /// Flows of that priority; 0 is served first where priorities count.
+    /// The priority of the flows in the class; 0 is the most urgent where the scheduler uses
+    /// priorities.
     pub priority: Priority,
-    /// Its smallest packet in bits, as it is on the wire.
+    /// The size of the smallest packet in bits on the wire.
     pub minimum_packet: Rational,
-    /// Its largest packet in bits, as it is on the wire.
+    /// The size of the largest packet in bits on the wire.
     pub maximum_packet: Rational,
-    /// What it has of the port.
+    /// The class's share of the link, as the scheduler defines it.
     pub share: S,
 }
 
-/// How classes share a link. Packets are not preempted.
+/// The scheduler of a link. Packets are not preempted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Credit-based shapers (IEEE 802.1Q, 8.6.8.2) of idle slopes in bits per second, in the order of priorities; classes
-    /// without one are best effort, below all others.
+    /// Credit-based shapers (IEEE 802.1Q, 8.6.8.2) with idle slopes in bits per second, in the
+    /// order of priorities. Classes without an idle slope are best effort, below all others.
     CreditBased(Vec<Class<Option<Rational>>>),
-    /// Gates that open and close at set times of a cycle in seconds (IEEE 802.1Q, 8.6.8.4). A packet begins only if it ends
-    /// before its gate closes. Classes without windows share the time in which no window is, by shapers and priority.
+    /// Gates that open and close at set times of a cycle in seconds (IEEE 802.1Q, 8.6.8.4). A
+    /// packet starts only if it ends before its gate closes. Classes without windows share the time
+    /// outside of all windows, by shapers and priority.
     Gated {
-        /// The cycle.
+        /// The length of the cycle.
         cycle: Rational,
-        /// When the gate of each class is open.
+        /// The classes with their gates.
         classes: Vec<Class<Gate>>,
     },
     /// Deficit round robin (Shreedhar and Varghese, 1996) with quanta in bits.
     DeficitRoundRobin(Vec<Class<Rational>>),
-    /// Round robin with so many packets a turn.
+    /// Weighted round robin: each class sends up to a number of packets per turn.
     WeightedRoundRobin(Vec<Class<u32>>),
-    /// The same with one packet of each class a round, as long as its weight lasts.
+    /// Interleaved weighted round robin: in each round, every class whose weight is not used up yet
+    /// sends one packet.
     InterleavedWeightedRoundRobin(Vec<Class<u32>>),
 }
 
-/// When the gate of a class is open.
+/// The gate of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// In these windows.
+    /// The gate is open in these windows.
     Open(Vec<Window>),
-    /// When no window of another class is, with a credit-based shaper whose idle slope is this, in bits per second of the
-    /// whole cycle. Credit is frozen while the gate is shut.
+    /// The gate is open outside of the windows of other classes, behind a credit-based shaper with
+    /// this idle slope, in bits per second of the whole cycle. Credit is frozen while the gate is
+    /// closed.
     Shaped(Rational),
-    /// At the same times, below all shapers.
+    /// The gate is open outside of the windows of other classes, and the class is served after all
+    /// shaped ones.
     BestEffort,
 }
 
-/// When a gate is open, within a cycle, in seconds.
+/// A time during which a gate is open, within a cycle, in seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Window {
-    /// When it opens.
+    /// The time at which the gate opens.
     pub at: Rational,
-    /// For how long.
+    /// The length of the window.
     pub length: Rational,
 }
 
-/// Why a port is none.
+/// The reason why a port is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortError {
-    /// Something of the port.
+    /// A parameter of the port is invalid.
     #[error("port '{}' {fault}", excerpt(port))]
     Port {
         /// The port.
         port: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         fault: &'static str,
     },
-    /// Something of a class.
+    /// A parameter of a class is invalid.
     #[error("class {priority} of port '{}' {fault}", excerpt(port))]
     Class {
         /// The port.
         port: String,
         /// The class.
         priority: Priority,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         fault: &'static str,
     },
-    /// Gates of classes with different times are open at one time.
+    /// Gates of classes with different windows are open at the same time.
     #[error(
         "the gates of classes {first} and {second} of port '{}' are open at one time, but not always: what one \
          leaves over for the other has no curve of its own; open them at the same times, or one after the other",
@@ -126,25 +134,26 @@ pub enum PortError {
         port: String,
         /// A class.
         first: Priority,
-        /// Another one.
+        /// The other class.
         second: Priority,
     },
-    /// A parameter makes no curve.
+    /// A parameter is invalid for the curve to be built.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// A curve is beyond what the algebra does.
+    /// The algebra cannot compute a curve.
     #[error(transparent)]
     Algebra(#[from] AlgebraError),
 }
 
-/// A queue of a port: classes that are served by priority among each other, and what they get.
+/// A queue of a port: classes that static priority distinguishes, and their common server.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     pub(super) priorities: Vec<Priority>,
     pub(super) server: Server,
 }
 
-/// What a queue gets: service, whether that is strict, and what it lets out besides the rate of the link.
+/// The service of a queue, whether it is strict, and the shaping of its output in addition to the
+/// rate of the link.
 struct Share {
     priorities: Vec<Priority>,
     service: Curve,
@@ -165,7 +174,7 @@ impl fmt::Display for Scheduler {
 }
 
 impl Scheduler {
-    /// Classes with their smallest and largest packets.
+    /// Returns the priority and the smallest and largest packet of each class.
     pub(super) fn packets(&self) -> Vec<(Priority, &Rational, &Rational)> {
         fn of<S>(classes: &[Class<S>]) -> Vec<(Priority, &Rational, &Rational)> {
             classes.iter().map(|c| (c.priority, &c.minimum_packet, &c.maximum_packet)).collect()
@@ -182,7 +191,7 @@ impl Scheduler {
 }
 
 impl Port {
-    /// Its queues.
+    /// Returns the queues of the port.
     pub(super) fn queues(&self) -> Result<Vec<Queue>, PortError> {
         self.check()?;
         let shares = match &self.scheduler {
@@ -197,7 +206,7 @@ impl Port {
         shares.into_iter().map(|share| self.queue(share)).collect()
     }
 
-    /// Whether classes take turns.
+    /// Whether the scheduler is a form of round robin.
     pub(super) fn takes_turns(&self) -> bool {
         matches!(
             self.scheduler,
@@ -207,7 +216,9 @@ impl Port {
         )
     }
 
-    /// How many of so many bits are of a class that always has something to send, at least, if some classes send nothing.
+    /// Returns a curve that maps an amount of data which the link sends to the least part of it
+    /// that belongs to a permanently backlogged class, if the classes in `without` send nothing.
+    /// Returns `None` if the scheduler is not a form of round robin.
     pub(super) fn turns_without(
         &self,
         own: Priority,
@@ -220,7 +231,7 @@ impl Port {
         let Share { priorities, service, strict, shaping } = share;
         let several = priorities.len() > 1;
         if several && self.latency.is_positive() {
-            // Packets that are late in their queue are not served in the order of priorities of those that have come.
+            // Packets that are delayed on their way into the queue are not served by priority.
             return Err(self.fault(
                 "has a latency and classes that share a queue by priority; give the latency to a server of its own before it",
             ));
@@ -283,7 +294,8 @@ impl Port {
     }
 }
 
-/// Of a class with a credit-based shaper, behind those that are more urgent.
+/// Checks the idle slope of a class. `follows_shaped_ones` says that all more urgent classes have
+/// one.
 fn check_idle_slope<S>(
     port: &Port,
     class: &Class<S>,
@@ -300,7 +312,7 @@ fn check_idle_slope<S>(
     Err(port.class_fault(class.priority, fault))
 }
 
-/// Classes in the order of priorities.
+/// Returns the classes in the order of priorities.
 fn by_priority<S>(classes: &[Class<S>]) -> Vec<&Class<S>> {
     let mut sorted: Vec<&Class<S>> = classes.iter().collect();
     sorted.sort_by_key(|class| class.priority);

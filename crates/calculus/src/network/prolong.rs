@@ -1,23 +1,26 @@
-//! Flow prolongation: cross traffic that leaves a tandem early is taken to stay for longer.
+//! Flow prolongation: assumes that cross traffic stays on a tandem for longer than it does.
 //!
-//! Flows that come onto a tandem over one link and leave it at different servers are bounded each for itself, each against
-//! the others: their bursts are paid for twice. Taken to stay as long as the longest of them, they are one aggregate
-//! there, which is bounded at once back to where its flows part, at the price of traffic at servers that is not there (Bondorf,
-//! "Better bounds by worse assumptions: improving network calculus accuracy by adding pessimism to the network model",
-//! ICC 2017).
+//! Flows that come onto a tandem over one link and leave it at different servers are bounded
+//! separately, each with the others as its cross traffic, so that bursts count twice. If all of
+//! them are assumed to stay as long as the longest one, they are one aggregate, which is bounded
+//! once, back to where its flows part. The price is traffic at servers that it does not visit
+//! (Bondorf, "Better bounds by worse assumptions: improving network calculus accuracy by adding
+//! pessimism to the network model", ICC 2017).
 //!
-//! That is sound for the left-over service of PMOO. Its proof goes back over the servers of the tandem, from the beginning of
-//! one backlogged period to that of the one before, t(last) to t(first - 1), and a crossing takes away at most what it
-//! brought to its first server in between. A flow that left earlier took away what it had brought by an earlier time, which
-//! is less: so what the aggregate brought by the last of these times bounds what all its flows took away.
-//! The times do not depend on who is prolonged, so that the maximum of left-over services with and without it is one.
+//! Prolongation is sound for the residual service of PMOO. The proof of PMOO goes backwards over
+//! the servers of the tandem, from the start of one backlogged period to that of the one before,
+//! t(last) to t(first - 1), and a crossing flow takes away at most its arrivals at its first server
+//! in between. A flow that left earlier took away its arrivals up to an earlier time, which are
+//! fewer. So the arrivals of the aggregate up to the last of these times bound what all its flows
+//! took away. The times do not depend on the prolongation, so the maximum of the residual service
+//! curves with and without it is a service curve.
 
 use super::elements::{FlowId, ServerId};
 
-/// Ways to prolong that are all tried.
+/// The largest number of variants that are tried.
 const VARIANTS: usize = 64;
 
-/// Flows that share the servers `first..=last` of a tandem, in ascending order.
+/// The flows that share the servers `first..=last` of a tandem, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) first: usize,
@@ -25,16 +28,18 @@ pub(crate) struct Stay {
     pub(crate) flows: Vec<FlowId>,
 }
 
-/// What may be merged: flows that come over one link, by where they leave.
+/// The stays of flows that come over one link, by the server at which they leave. Neighbours may be
+/// merged.
 type Group = Vec<Stay>;
 
-/// The stays as they are, then with flows prolonged. `from` is the server over which a flow comes onto the tandem at a place, if
-/// it does not begin there: arrivals of sources add up whatever is merged.
+/// Returns the stays unchanged, and variants in which flows are prolonged. `from` returns the
+/// server from which a flow comes onto the tandem at a given index, or `None` if the flow begins
+/// there; such flows are not merged, because the arrival curves of sources add up in any case.
 pub(crate) fn variants(
     stays: Vec<Stay>,
     from: impl Fn(FlowId, usize) -> Option<ServerId>,
 ) -> Vec<Vec<Stay>> {
-    // Stays are in the order of first and last.
+    // Stays are sorted by first and last server.
     let mut groups: Vec<((usize, ServerId), Group)> = Vec::new();
     for stay in &stays {
         let Stay { first, last, flows } = stay;
@@ -59,11 +64,12 @@ pub(crate) fn variants(
     if groups.is_empty() {
         return vec![stays];
     }
-    joined(&groups).iter().map(|joined| variant(&stays, &groups, joined)).collect()
+    merges(&groups).iter().map(|merges| variant(&stays, &groups, merges)).collect()
 }
 
-/// Choices of what is merged: for each group, whether a stay is merged into the next one. First nothing is.
-fn joined(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
+/// Returns the choices of stays to merge: for each group, whether a stay is merged into the next
+/// one. The first choice merges none.
+fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
     if joints <= VARIANTS.ilog2() as usize {
         let choice = |mask: usize| {
@@ -73,7 +79,7 @@ fn joined(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
         };
         return (0..1_usize << joints).map(choice).collect();
     }
-    // Too many: nothing, everything, and each group alone.
+    // Too many choices: merge nothing, everything, and each group alone.
     let all = |is: &dyn Fn(usize) -> bool| -> Vec<Vec<bool>> {
         let groups = groups.iter().enumerate();
         groups.map(|(place, group)| vec![is(place); group.len() - 1]).collect()
@@ -85,17 +91,17 @@ fn joined(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     choices
 }
 
-/// One choice of what is merged.
-fn variant(stays: &[Stay], groups: &[Group], joined: &[Vec<bool>]) -> Vec<Stay> {
+/// Returns the stays for one choice of merges.
+fn variant(stays: &[Stay], groups: &[Group], merges: &[Vec<bool>]) -> Vec<Stay> {
     let mut stays = stays.to_vec();
-    for (group, joined) in groups.iter().zip(joined) {
+    for (group, merges) in groups.iter().zip(merges) {
         let mut merged: Vec<FlowId> = Vec::new();
         for (place, stay) in group.iter().enumerate() {
-            let to_next = joined.get(place).copied().unwrap_or(false);
+            let to_next = merges.get(place).copied().unwrap_or(false);
             if !to_next && merged.is_empty() {
                 continue;
             }
-            // These are no longer with those that leave where they leave.
+            // Remove the merged flows from the stays that they belonged to.
             for other in stays.iter_mut().filter(|o| o.first == stay.first && o.last == stay.last) {
                 other.flows.retain(|id| !stay.flows.contains(id));
             }
@@ -122,7 +128,7 @@ mod tests {
 
     #[test]
     fn flows_of_one_link_may_stay_as_long_as_the_longest() {
-        // 0 begins at the tandem; 1 to 3 come over one link, 4 over another.
+        // Flow 0 begins at the tandem; 1 to 3 come over one link, 4 over another.
         let stays = vec![stay(0, 1, &[0, 1]), stay(0, 2, &[2, 4]), stay(0, 3, &[3])];
         let from = |id: FlowId, _| match id.index() {
             0 => None,

@@ -1,21 +1,22 @@
-//! The conditions under which regulators add nothing to delay bounds.
+//! The conditions under which regulators do not increase delay bounds.
 //!
-//! Let E be the time at which a packet was regulated last, or sent by its source, A the time at
-//! which it comes to a regulator, and D the time at which it leaves that. If what lies between E
-//! and A keeps the order of all packets that share the queue of the regulator, if A <= E + d for
-//! all of them, and if each flow keeps its curve at E, then D <= E + d: the regulator adds nothing
-//! to the largest delay since the last regulation (Le Boudec, "A theory of traffic regulators for
-//! deterministic networks with application to interleaved regulators", IEEE/ACM Transactions on
-//! Networking 26, 2018, theorem 5; theorem 4 is that of one flow). By induction in the order of the
-//! queue: a packet leaves when it has come, the one in front of it has left, and its flow may send
-//! it. The first is at E + d at the latest; the second, too, since E grows along the queue; and the
-//! third, since the flow keeps its curve at E + d.
+//! For a packet, let E be the time of its last regulation, or of its sending, A the time at which
+//! it arrives at a regulator, and D the time at which it leaves the regulator. Assume that the
+//! system between E and A preserves the order of all packets that share the queue of the regulator,
+//! that A <= E + d for all of them, and that each flow conforms to its arrival curve at E. Then D
+//! <= E + d: the regulator does not increase the worst-case delay since the last regulation (Le
+//! Boudec, "A theory of traffic regulators for deterministic networks with application to
+//! interleaved regulators", IEEE/ACM Transactions on Networking 26, 2018, theorem 5; theorem 4 is
+//! the case of one flow). The proof is by induction in the order of the queue. A packet leaves once
+//! it has arrived, the packet before it has left, and its flow's arrival curve allows it. The first
+//! condition holds by E + d; so does the second, since E increases along the queue; and so does the
+//! third, since the flow conforms at E + d.
 //!
-//! Servers that serve in the order of arrival keep the order of flows that come to the first of
-//! them and go the same way from there on. A flow that joins later, or one that was regulated
-//! later, breaks it: what it finds in front of it is late already and may be held back. Delays may
-//! then grow without bound (Thomas and Le Boudec, "Network-calculus service curves of the
-//! interleaved regulator", Performance Evaluation 166, 2024), so that is refused.
+//! FIFO servers preserve the order of flows that share their path from the first of these servers
+//! on. A flow that joins later, or that was regulated later, breaks the order: packets before it in
+//! the queue are late already and may be held back. Delays may then grow without bound (Thomas and
+//! Le Boudec, "Network-calculus service curves of the interleaved regulator", Performance
+//! Evaluation 166, 2024), so this is an error.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +25,14 @@ use super::elements::{FlowId, Multiplexing, Priority, Regulator, ServerId};
 use super::model::Network;
 use super::settings::Settings;
 
-/// Checks that every interleaved regulator is behind a system that keeps the order of its packets.
+/// Checks that every interleaved regulator follows a system that preserves the order of its
+/// packets.
 ///
 /// # Errors
 ///
 /// [`AnalysisError::NotInOrder`] and [`AnalysisError::OvertakesRegulated`].
 pub(super) fn check(network: &Network, settings: &Settings) -> Result<(), AnalysisError> {
-    for (server, next) in network.turns() {
+    for (server, next) in network.hops() {
         if network.server(server).regulator != Some(Regulator::Interleaved) {
             continue;
         }
@@ -77,7 +79,8 @@ fn check_queue(
     Ok(())
 }
 
-/// The servers of a flow's path from its last regulation, or its source, up to a server.
+/// Returns the servers of a flow's path after its last regulation, or from its source, up to a
+/// server.
 fn since_regulation(network: &Network, flow: FlowId, server: ServerId) -> &[ServerId] {
     let path = &network.flow(flow).path;
     let Some(end) = network.position(flow, server) else { return &[] };

@@ -1,11 +1,11 @@
-//! Sets of flows that are compared, divided and looked up at once, however many flows they have.
+//! Interned sets of flows, which are compared, divided and looked up in constant time.
 //!
-//! Each of 40,000 flows that come to one root meets the 39,999 others there. Lists of these would
-//! take more memory and time than all curves. Yet nearly all sets that the recursion over cross
-//! traffic needs are the same for every flow of interest, except for that flow itself: all flows
-//! over a link, those of them that go on to another server, or those that do not. So a [`Set`] is
-//! stored once and known by its number, a [`Group`] is a set with or without one more flow, and
-//! [`Sets`] remembers what it derives from a set.
+//! In a network of 40,000 flows that end at one root, each flow meets the 39,999 others there.
+//! Lists of these would take more memory and time than all curves. However, nearly all sets that
+//! the recursion over cross traffic needs differ between flows of interest only in that flow
+//! itself: all flows over a link, those that continue to another server, or those that do not. So a
+//! [`Set`] is stored once and identified by its number, a [`Group`] is a set with at most one flow
+//! added or removed, and [`Sets`] caches the sets that it derives from a set.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,15 +23,15 @@ pub(crate) struct Set {
     flows: Arc<[FlowId]>,
 }
 
-/// A set, with one flow added that is not in it, or without one flow that is.
+/// A set with one flow added that is not in it, or with one flow removed that is in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     set: Set,
     toggled: Option<FlowId>,
 }
 
-/// The identity of a group in caches. Two keys may stand for the same flows, but one key never
-/// stands for different flows.
+/// The identity of a group in caches. Two keys may denote the same flows, but one key never denotes
+/// different flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GroupKey {
     set: u32,
@@ -43,7 +43,8 @@ impl Group {
         GroupKey { set: self.set.number, toggled: self.toggled }
     }
 
-    /// Whether the group is a stored set as it is, which others ask for as well.
+    /// Whether the group is a stored set without a change, which other flows of interest need as
+    /// well.
     pub(crate) fn is_plain(&self) -> bool {
         self.toggled.is_none()
     }
@@ -64,7 +65,7 @@ impl Group {
         self.len() == 0
     }
 
-    /// Its flows in ascending order.
+    /// Returns the flows in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = FlowId> + '_ {
         let place = self.toggled.map_or(0, |flow| self.set.flows.partition_point(|id| *id < flow));
         let added = self.toggled.filter(|flow| self.contains(*flow));
@@ -74,8 +75,8 @@ impl Group {
         before.iter().copied().chain(added).chain(behind)
     }
 
-    /// Returns the two parts of the group whose set is divided into `sets`. `toggles_first` tells
-    /// whether the toggled flow belongs to the first part.
+    /// Returns the two parts of a group whose set is divided into `sets`. `toggles_first` says that
+    /// the toggled flow belongs to the first part.
     fn divided(&self, [first, second]: [Set; 2], toggles_first: bool) -> [Self; 2] {
         let toggled = |of_this: bool| self.toggled.filter(|_| of_this);
         [
@@ -85,12 +86,12 @@ impl Group {
     }
 }
 
-/// Flows of a group at a server by where they come from.
+/// The flows of a group at a server, by the server before it.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    /// Those that begin at the server.
+    /// The flows that begin at the server.
     pub(crate) sources: Group,
-    /// Those that come over other servers, in ascending order of these.
+    /// The flows that come from other servers, in ascending order of these servers.
     pub(crate) over: Vec<Over>,
 }
 
@@ -111,13 +112,13 @@ struct SetOrigins {
 /// A criterion by which a set is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Division {
-    /// Those that come to the second server over the first one, and the others.
+    /// Flows that come to the second server from the first one, and the others.
     Over(ServerId, ServerId),
-    /// Those that are at least as urgent, and the others.
+    /// Flows that are at least as urgent as a priority, and the others.
     Until(Priority),
 }
 
-/// Stores sets and remembers what is derived from them.
+/// The store of sets, with caches of the results that are derived from a set.
 #[derive(Debug)]
 pub(crate) struct Sets<'n> {
     network: &'n Network,
@@ -152,7 +153,7 @@ impl<'n> Sets<'n> {
         }
     }
 
-    /// Stores an ascending list.
+    /// Stores an ascending list and returns its set.
     fn store(&self, flows: Vec<FlowId>) -> Set {
         let flows: Arc<[FlowId]> = flows.into();
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,12 +165,12 @@ impl<'n> Sets<'n> {
         Set { number, flows }
     }
 
-    /// The flows of an ascending list.
+    /// Returns the group of an ascending list of flows.
     pub(crate) fn group(&self, flows: Vec<FlowId>) -> Group {
         Group { set: self.store(flows), toggled: None }
     }
 
-    /// A flow alone.
+    /// Returns the group of a single flow.
     pub(crate) fn alone(&self, flow: FlowId) -> Group {
         Group { set: self.none.clone(), toggled: Some(flow) }
     }
@@ -179,12 +180,12 @@ impl<'n> Sets<'n> {
         self.at.get(server.index()).map_or_else(all, |known| known.get_or_init(all).clone())
     }
 
-    /// All flows of a server.
+    /// Returns the group of all flows of a server.
     pub(crate) fn at(&self, server: ServerId) -> Group {
         Group { set: self.set_at(server), toggled: None }
     }
 
-    /// The group without a flow.
+    /// Returns the group without a flow.
     pub(crate) fn without(&self, group: Group, flow: Option<FlowId>) -> Group {
         let Some(flow) = flow.filter(|flow| group.contains(*flow)) else { return group };
         match group.toggled {
@@ -194,7 +195,7 @@ impl<'n> Sets<'n> {
         }
     }
 
-    /// All flows of a server that are not in the group.
+    /// Returns the flows of a server that are not in the group.
     pub(crate) fn others(&self, server: ServerId, group: &Group) -> Group {
         let all = || self.set_at(server);
         let set = match group.set.number {
@@ -207,7 +208,7 @@ impl<'n> Sets<'n> {
         Group { set, toggled: group.toggled.filter(is_here) }
     }
 
-    /// Returns the flows of a group at a server by where they come from.
+    /// Divides a group of flows at a server by the server before it.
     pub(crate) fn origins(&self, server: ServerId, group: &Group) -> Origins {
         let known = self.set_origins(server, &group.set);
         let plain = |set: &Set| Group { set: set.clone(), toggled: None };
@@ -244,13 +245,13 @@ impl<'n> Sets<'n> {
         })
     }
 
-    /// Divides a group of flows at a server into those that come over another one and the others.
+    /// Divides a group of flows at a server into those that come from another server and the rest.
     pub(crate) fn over(&self, from: ServerId, server: ServerId, group: &Group) -> [Group; 2] {
         let is = |id: FlowId| self.network.predecessor(id, server) == Some(from);
         self.divided(group, Division::Over(from, server), is)
     }
 
-    /// Divides a group into the flows that are at least as urgent as a priority and the others.
+    /// Divides a group into the flows that are at least as urgent as a priority and the rest.
     pub(crate) fn until(&self, priority: Priority, group: &Group) -> [Group; 2] {
         let is = |id: FlowId| self.network.flow(id).priority <= priority;
         self.divided(group, Division::Until(priority), is)
@@ -276,7 +277,7 @@ impl<'n> Sets<'n> {
         classes
     }
 
-    /// The flows of a server that have one priority.
+    /// Returns the flows of a server that have the given priority.
     pub(crate) fn of_priority(&self, server: ServerId, priority: Priority) -> Group {
         let [until, _] = self.until(priority, &self.at(server));
         match priority.0.checked_sub(1) {
@@ -288,7 +289,7 @@ impl<'n> Sets<'n> {
         }
     }
 
-    /// All flows of several groups that have none in common.
+    /// Returns the union of groups that have no flows in common.
     pub(crate) fn union(&self, mut groups: Vec<Group>) -> Group {
         groups.retain(|group| !group.is_empty());
         if groups.len() < 2 {
@@ -299,7 +300,7 @@ impl<'n> Sets<'n> {
         self.group(flows)
     }
 
-    /// The sum of the arrival curves that flows have at their sources.
+    /// Returns the sum of the flows' arrival curves at their sources.
     pub(crate) fn at_sources(&self, group: &Group) -> Result<Arc<Curve>, AnalysisError> {
         let of = |id: FlowId| &self.network.flow(id).arrival;
         let add = |sum: Curve, id: FlowId| operations::sum(&sum, of(id));
@@ -322,7 +323,7 @@ impl<'n> Sets<'n> {
         }))
     }
 
-    /// Size of the largest packet of a group.
+    /// Returns the size of the largest packet of a group.
     pub(crate) fn largest_packet(&self, group: &Group) -> Rational {
         let of = |id: FlowId| &self.network.flow(id).maximum_packet;
         let most = |ids: &mut dyn Iterator<Item = FlowId>| {

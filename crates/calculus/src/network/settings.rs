@@ -1,33 +1,34 @@
-//! Conventions, spelled out.
+//! The conventions of an analysis.
 //!
-//! Two tools that both "do SFA" print different numbers for one network, because they bound cross
-//! traffic differently. Here these choices have names. The defaults are those of DNC, the
-//! Deterministic Network Calculator, so that its published numbers come out.
+//! Two tools that both "do SFA" may print different numbers for one network, because they bound
+//! cross traffic differently. These choices have names here. The defaults are those of DNC, the
+//! Deterministic Network Calculator, so that its published numbers are reproduced.
 
 use std::fmt;
 
 use super::elements::{Multiplexing, Server};
 use crate::Rational;
 
-/// Whether cross traffic, while it is bounded on the path that it shares with the flow of
-/// interest, meets that flow.
+/// Whether the flow of interest counts when cross traffic is bounded on the path that both share.
 ///
-/// Without the flow of interest the bounds are smaller. For arbitrary multiplexing that is sound on
-/// a path that nothing leaves and comes back to: the scheduler that is worst for a flow serves it
-/// last everywhere, so that it does not disturb anybody (Schmitt, Zdarsky, Fidler, "Delay bounds
+/// Without the flow of interest the bounds are smaller. Under arbitrary multiplexing that is sound
+/// on a path that no flow leaves and rejoins: the worst scheduler for a flow serves that flow last
+/// everywhere, so that it does not delay any other (Schmitt, Zdarsky and Fidler, "Delay bounds
 /// under arbitrary multiplexing", INFOCOM 2008). For FIFO, and where cross traffic leaves the path
-/// and rejoins it, nobody has proven it, though DNC does it; [`super::Analysis::Best`] never relies
+/// and rejoins it, there is no proof, although DNC does it; [`super::Analysis::Best`] never relies
 /// on it there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum FlowOfInterest {
-    /// It has the lowest priority and disturbs no cross traffic; wherever DNC assumes it.
+    /// The flow of interest has the lowest priority and does not delay cross traffic, in all cases
+    /// in which DNC assumes so.
     #[default]
     LowestPriority,
-    /// The same where that is proven: all servers serve in arbitrary order, and no way leads off
-    /// the path and back. Otherwise it interferes.
+    /// The flow of interest has the lowest priority where that is proven: under arbitrary
+    /// multiplexing at all servers, and if no path leaves that of the flow and rejoins it.
+    /// Otherwise it interferes.
     LowestPriorityWhereProven,
-    /// It interferes as any other flow does.
+    /// The flow of interest interferes as any other flow does.
     Interferes,
 }
 
@@ -41,18 +42,18 @@ impl fmt::Display for FlowOfInterest {
     }
 }
 
-/// How the arrivals of flows that come over one link are bounded.
+/// The method by which the arrivals of flows over one link are bounded.
 ///
-/// "Aggregate" methods take these flows together as far back as they share the path ("splitting
-/// point"); "segregated" methods bound each on its own from its source and add up. The left-over
-/// service on the way is that of PBOO (pay bursts only once: server by server, convolved), PMOO
-/// (pay multiplexing only once: the whole path at once) or tandem matching (the best way to cut the
-/// path into parts for PMOO). See Bondorf, Nikolaus, Schmitt, "Catching corner cases in network
-/// calculus: flow segregation can improve accuracy", MMB 2018.
+/// "Aggregate" methods treat these flows as one aggregate as far back as they share their path
+/// ("splitting point"); "segregated" methods bound each flow separately from its source and add up.
+/// The residual service on the way is that of PBOO (pay bursts only once: server by server,
+/// convolved), of PMOO (pay multiplexing only once: the whole path at once), or of tandem matching
+/// (the best decomposition of the path for PMOO). See Bondorf, Nikolaus and Schmitt, "Catching
+/// corner cases in network calculus: flow segregation can improve accuracy", MMB 2018.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum ArrivalBound {
-    /// The left-over service curves of all shared servers are convolved first. DNC's
+    /// The residual service curves of all shared servers are convolved first. DNC's
     /// AGGR_PBOO_CONCATENATION.
     #[default]
     AggregatePboo,
@@ -82,13 +83,13 @@ impl ArrivalBound {
         Self::SegregatedTandemMatching,
     ];
 
-    /// Whether it bounds each flow alone.
+    /// Whether the method bounds each flow separately.
     #[must_use]
     pub fn segregates(self) -> bool {
         matches!(self, Self::SegregatedPboo | Self::SegregatedPmoo | Self::SegregatedTandemMatching)
     }
 
-    /// The name that the command line and result files use.
+    /// Returns the name that the command line and result files use.
     pub fn name(self) -> &'static str {
         match self {
             Self::AggregatePboo => "aggregate-pboo",
@@ -108,28 +109,29 @@ impl fmt::Display for ArrivalBound {
     }
 }
 
-/// The choices of one analysis.
+/// The conventions of one analysis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
-    /// Order of service at all servers, instead of each server's own.
+    /// The order of service at all servers, which overrides each server's own.
     pub multiplexing: Option<Multiplexing>,
-    /// Whether cross traffic meets the flow of interest while it is bounded.
+    /// Whether the flow of interest counts when cross traffic is bounded.
     pub flow_of_interest: FlowOfInterest,
-    /// How arrivals are bounded; with several, the smallest bound at every point of time is taken.
+    /// The methods that bound arrivals; of several, the pointwise minimum of the bounds is used.
     pub arrival_bounds: Vec<ArrivalBound>,
-    /// Whether what comes from a server is also bounded by a burst of no more than the backlog of
-    /// that server (DNC's "server backlog arrival bound"; Bondorf, Schmitt, "Improving cross-traffic
-    /// bounds in feed-forward networks: there is a job for everyone", MMB 2016).
+    /// Whether the burst of a server's output is also bounded by the server's backlog (DNC's
+    /// "server backlog arrival bound"; Bondorf and Schmitt, "Improving cross-traffic bounds in
+    /// feed-forward networks: there is a job for everyone", MMB 2016).
     pub cap_bursts: bool,
-    /// Whether cross traffic may be taken for longer than it is where that gives a smaller bound (flow prolongation;
-    /// Bondorf, "Better bounds by worse assumptions: improving network calculus accuracy by adding pessimism to the
-    /// network model", ICC 2017), in all that takes whole tandems: PMOO and tandem matching.
+    /// Whether flow prolongation is used where it yields a smaller bound (Bondorf, "Better bounds
+    /// by worse assumptions: improving network calculus accuracy by adding pessimism to the network
+    /// model", ICC 2017). It applies to the analyses of whole tandems: PMOO and tandem matching.
     pub prolong: bool,
-    /// What [`super::Analysis::Best`] looks for: a flow whose delay is proven to be at most that is
-    /// done, so that the effort goes to the others. None to find the smallest bounds of all.
+    /// The delay that [`super::Analysis::Best`] must prove: once a flow's delay bound is at most
+    /// the deadline, no smaller bound is sought for that flow. `None` to find the smallest bounds
+    /// of all flows.
     pub deadline: Option<Rational>,
-    /// Threads; 0 takes one for each core.
+    /// The number of threads; 0 for one per core.
     pub threads: usize,
 }
 
@@ -148,37 +150,37 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The same with that order of service at all servers.
+    /// Returns the settings with the given order of service at all servers.
     pub fn multiplexed(self, multiplexing: Multiplexing) -> Self {
         Self { multiplexing: Some(multiplexing), ..self }
     }
 
-    /// The same with that role of the flow of interest.
+    /// Returns the settings with the given role of the flow of interest.
     pub fn with_flow_of_interest(self, flow_of_interest: FlowOfInterest) -> Self {
         Self { flow_of_interest, ..self }
     }
 
-    /// The same with that way to bound arrivals.
+    /// Returns the settings with the given method to bound arrivals.
     pub fn bounding_arrivals(self, method: ArrivalBound) -> Self {
         Self { arrival_bounds: vec![method], ..self }
     }
 
-    /// The same with bursts that are no more than the backlog of the server they come from.
+    /// Returns the settings with bursts bounded by the backlog of the server that they come from.
     pub fn capping_bursts(self) -> Self {
         Self { cap_bursts: true, ..self }
     }
 
-    /// The same with flow prolongation.
+    /// Returns the settings with flow prolongation.
     pub fn prolonging(self) -> Self {
         Self { prolong: true, ..self }
     }
 
-    /// The same with that deadline.
+    /// Returns the settings with the given deadline.
     pub fn with_deadline(self, deadline: Rational) -> Self {
         Self { deadline: Some(deadline), ..self }
     }
 
-    /// The order of service at a server.
+    /// Returns the order of service at a server.
     pub fn multiplexing_at(&self, server: &Server) -> Multiplexing {
         self.multiplexing.unwrap_or(server.multiplexing)
     }

@@ -1,12 +1,13 @@
-//! One token bucket against one rate-latency curve: formulas of a few operations.
+//! Closed forms for one token bucket and one rate-latency curve, with a few arithmetic operations
+//! each.
 //!
-//! With exact numbers that have grown long, what an operation costs is the number of sums, products
-//! and comparisons in it. Nearly all curves of large networks are of these two shapes.
+//! Nearly all curves of large networks have these two shapes. When numbers have become long, the
+//! cost of an operation is the number of sums, products and comparisons in it.
 
 use crate::curve::piece::Tail;
 use crate::{Curve, Extended, Piece, Rational};
 
-/// Burst and rate of a token bucket.
+/// Returns burst and rate of a token bucket; `None` for other curves.
 pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
     match (curve.pieces(), curve.is_ultimately_affine()) {
         ([piece], true) if *piece.value() == Extended::ZERO => {
@@ -16,7 +17,7 @@ pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
     }
 }
 
-/// Rate and latency of a rate-latency curve.
+/// Returns rate and latency of a rate-latency curve; `None` for other curves.
 pub(super) fn rate_latency(curve: &Curve) -> Option<(&Rational, &Rational)> {
     let starts_flat =
         |piece: &Piece| *piece.value() == Extended::ZERO && *piece.right_limit() == Extended::ZERO;
@@ -31,13 +32,13 @@ pub(super) fn rate_latency(curve: &Curve) -> Option<(&Rational, &Rational)> {
     }
 }
 
-/// A token bucket.
+/// Builds a token bucket.
 pub(super) fn make_bucket(burst: Rational, rate: Rational) -> Curve {
     let piece = Piece::new(Rational::ZERO, Extended::ZERO, burst, rate);
     Curve { pieces: vec![piece], tail: Tail::Affine }
 }
 
-/// A rate-latency curve in its one smallest form.
+/// Builds a rate-latency curve in its canonical form.
 pub(super) fn make_rate_latency(rate: Rational, latency: Rational) -> Curve {
     if rate.is_zero() {
         return Curve::zero();
@@ -56,7 +57,7 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     Some(make_bucket(b1 + b2, r1 + r2))
 }
 
-/// The first curve less the second, which is a part of it.
+/// Returns the first token bucket less the second, which is one of its summands.
 pub(super) fn difference(a: &Curve, b: &Curve) -> Option<Curve> {
     let ((b1, r1), (b2, r2)) = (bucket(a)?, bucket(b)?);
     let (burst, rate) = (b1 - b2, r1 - r2);
@@ -105,7 +106,7 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extend
     })
 }
 
-/// When (b + r t) meets R (t - T).
+/// Returns the time at which b + r t meets R (t - T).
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
     let never_behind = burst.is_zero() && (rate.is_zero() || latency.is_zero() && rate <= service);
@@ -137,7 +138,7 @@ pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     Some(make_rate_latency(left, waiting))
 }
 
-/// With theta the time to serve the burst.
+/// Uses the theta at which the server has served the burst.
 pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
     if rate >= service {

@@ -1,26 +1,27 @@
-//! Trajectories that happen: lower bounds of the worst delay and backlog.
+//! Simulated trajectories: lower bounds on the worst-case delay and backlog.
 //!
-//! A bound from above is worth more beside one from below. Sources send all that they may, at times
-//! that hurt; servers are as lazy as they may be; data that come at the same time, or that a
-//! scheduler may serve in any order, are served so that the flow of interest comes last. All of it
-//! is exact arithmetic on piecewise linear processes, server after server. What comes out has
-//! happened in a legal run of the network, so no bound may be below it: if one is, the bound (or
-//! this) is wrong, and whoever asked must be told.
+//! An upper bound is worth more together with a lower bound. Sources send as much as they may at
+//! harmful times; servers serve as little as they may; data that arrive simultaneously, or that a
+//! scheduler may serve in any order, are served such that the flow of interest is last. All of it
+//! is exact arithmetic on piecewise linear processes, server after server. The result is a legal
+//! run of the network, so no upper bound may be below it. If one is, the bound or this module is
+//! wrong, and the caller must report that.
 //!
-//! Other flows may also send nothing, which is used where all of a network would be too much.
+//! Other flows may also send nothing; this is used where the whole network would be too large.
 //!
-//! At servers that serve by priority, a packet of a less urgent flow is on its way when more urgent
-//! data come, if it can be: the largest of those flows that begin at that server and may send a
-//! packet at once.
+//! At servers with static-priority multiplexing, a packet of a less urgent flow is being sent when
+//! more urgent data arrive, if possible: the largest packet of those flows that begin at the server
+//! and may send a packet at once.
 //!
-//! Curves that stand in for longer ones ([`Part`]) allow what the exact ones do not: flows that have one send nothing, and
-//! nothing runs over servers and links that do.
+//! Curves that are substitutes for longer ones ([`Part`]) allow more than the exact curves do.
+//! Flows with such curves send nothing, and no run passes servers and links with such curves.
 //!
-//! Networks with packets, ports, regulators, multicast or replicated flows, or cycles, run packet
-//! by packet (`packets`).
+//! Networks with packets, ports, regulators, multicast or replicated flows, or cycles are simulated
+//! packet by packet (`packets`).
 //!
-//! As fluids, networks with packetizers run twice: with packets so small that nothing is held back,
-//! and, if all servers are FIFO and packetize, with packets as large as they may be.
+//! In the fluid simulation, networks with packetizers are run twice: with packets so small that
+//! nothing is held back, and, if all servers are FIFO and packetize, with packets of the largest
+//! size.
 
 mod packets;
 mod process;
@@ -36,49 +37,51 @@ use super::model::Network;
 use super::settings::Settings;
 use crate::{Extended, Rational, interrupt};
 
-/// Flows, besides the one of interest, that take part.
+/// The largest number of flows that take part besides the flow of interest.
 const FLOWS: usize = 24;
-/// Servers of a path up to which processes stay small.
+/// The largest number of servers on a path; on longer paths processes would have too many knots.
 const SERVERS: usize = 12;
-/// Knots of all processes at one server, at most.
+/// The largest number of knots of all processes at one server.
 const KNOTS: usize = 1_500;
 
-/// What a flow suffered in the worst run that was found.
+/// The delay and backlog of a flow in the worst run that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Trajectory {
     /// The flow.
     pub flow: FlowId,
-    /// The longest time that data of it were in the network.
+    /// The longest time that data of the flow were in the network.
     pub delay: Rational,
-    /// The most data of it that were in the network.
+    /// The largest amount of the flow's data that was in the network.
     pub backlog: Rational,
-    /// When each flow of that run began to send.
+    /// The times at which the flows of the run with the longest delay began to send.
     pub offsets: Vec<(FlowId, Rational)>,
 }
 
-/// When cross traffic begins.
+/// The time at which cross traffic begins.
 #[derive(Clone, Copy, Debug)]
 enum Strategy {
-    /// All at once.
+    /// All flows begin at once.
     Together,
-    /// When the first data of the flow of interest come to where it joins.
+    /// When the first data of the flow of interest arrive at the server where the cross flow joins
+    /// its path.
     WithTheFirst,
-    /// When the last data of its burst do.
+    /// When the last data of the burst of the flow of interest arrive there.
     WithTheLast,
 }
 
 impl Trajectory {
-    /// The one of two runs of a flow with the longer delay, with the larger backlog of both.
+    /// Combines two runs of a flow: the one with the longer delay, with the larger backlog of both.
     fn or_worse(self, other: Self) -> Self {
         let backlog = self.backlog.clone().max(other.backlog.clone());
         Self { backlog, ..if other.delay > self.delay { other } else { self } }
     }
 }
 
-/// Looks for a bad run for a flow: as a fluid where that is possible, and packet by packet where
-/// there are packets or anything that only these know, such as ports, regulators, multicast and
-/// replicated flows, clocks. None if neither is possible.
+/// Searches for a bad run of a flow: as a fluid if possible, and packet by packet if there are
+/// packets or features that only the packet simulation supports, such as ports, regulators,
+/// multicast and replicated flows, and clocks. Returns `None` if neither simulation supports the
+/// network.
 #[must_use]
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let as_fluid = !network.needs_delays() && network.ports().is_empty();
@@ -95,8 +98,8 @@ pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<
     }
 }
 
-/// Looks for a bad run of a fluid. None if the network is beyond that: infinite bursts, overload,
-/// maximum service curves, very long paths, curves that stand in for longer ones.
+/// Searches for a bad fluid run. Returns `None` if the network is not supported: infinite bursts,
+/// overload, maximum service curves, very long paths, or substitutes for longer curves.
 fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let scene = Scene::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;
@@ -114,16 +117,16 @@ fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Optio
     worst
 }
 
-/// Who takes part.
+/// The flows and servers that take part in a fluid simulation.
 struct Scene<'n> {
     network: &'n Network,
     settings: &'n Settings,
     flow: FlowId,
     /// The flow of interest and its cross traffic.
     flows: Vec<FlowId>,
-    /// Servers in the order of paths, as far as they matter.
+    /// The servers that matter, in the order of paths.
     order: Vec<ServerId>,
-    /// How long sources send.
+    /// The time during which sources send.
     lasting: Rational,
 }
 
@@ -134,7 +137,7 @@ impl<'n> Scene<'n> {
             return None;
         }
         let mut flows = vec![flow];
-        // Those that share most servers first.
+        // Flows that share the most servers with the path of interest come first.
         let mut shared = BTreeMap::<FlowId, usize>::new();
         for server in path {
             for other in network.flows_at(*server).iter().filter(|other| **other != flow) {
@@ -154,7 +157,7 @@ impl<'n> Scene<'n> {
             }
         }
         let mut order = order(network, &flows)?;
-        // Of the others only what lies before the path of interest.
+        // Of the paths of other flows, only the part before the path of interest matters.
         let mut needed: HashSet<ServerId> = path.iter().copied().collect();
         for server in order.iter().rev() {
             let feeds = |id: &FlowId| {
@@ -203,15 +206,15 @@ impl<'n> Scene<'n> {
         Some(Self { network, settings, flow, flows, order, lasting })
     }
 
-    /// Whether there are packets that are held back until they are whole, and the servers serve them
-    /// one after the other.
+    /// Whether the runs with packets of the largest size apply: all servers packetize and are FIFO,
+    /// and all flows can send whole packets.
     fn sends_packets(&self) -> bool {
         let in_turn = |server: &ServerId| {
             let model = self.network.server(*server);
             let fifo = self.settings.multiplexing_at(model) == Multiplexing::Fifo;
             model.packetizer && fifo
         };
-        // A packet comes at once, which a concave curve with that burst allows.
+        // A packet arrives at once, which a concave curve with a sufficient burst allows.
         let whole = |id: &FlowId| {
             let flow = self.network.flow(*id);
             let burst = flow.arrival.right_limit_at(&Rational::ZERO);
@@ -222,7 +225,7 @@ impl<'n> Scene<'n> {
         self.order.iter().all(in_turn) && self.flows.iter().all(whole)
     }
 
-    /// One run, with packets as large as they may be or without any.
+    /// Performs one run, with packets of the largest size or with a fluid.
     fn run(&self, strategy: Strategy, reversed: bool, packets: bool) -> Option<Trajectory> {
         let network = self.network;
         let path = &network.flow(self.flow).path;
@@ -230,7 +233,7 @@ impl<'n> Scene<'n> {
             network.flow(self.flow).arrival.right_limit_at(&Rational::ZERO).into_finite()?;
         let mut offsets: HashMap<FlowId, Rational> =
             self.flows.iter().map(|id| (*id, Rational::ZERO)).collect();
-        // Where the flow of interest is when depends on who joined before.
+        // The position of the flow of interest over time depends on the flows that joined before.
         for (index, server) in path.iter().enumerate().skip(1) {
             if interrupt::is_set() {
                 return None;
@@ -249,7 +252,7 @@ impl<'n> Scene<'n> {
                     _ => arriving.when(&burst)?,
                 };
                 for id in self.flows.iter().filter(|id| self.joins(**id) == Some(*server)) {
-                    // Its own way there takes time, too.
+                    // The cross flow's own way to the server takes time, too.
                     let earlier = network.predecessor(*id, *server);
                     let on_its_way = match earlier.and_then(|s| run.get(&(*id, s))) {
                         Some(process) => {
@@ -261,7 +264,8 @@ impl<'n> Scene<'n> {
                 }
             }
             if let Some(blocker) = blocker {
-                // With the first data that are as urgent as those of interest.
+                // The blocking packet starts with the first data that are at least as urgent as
+                // those of interest.
                 let priority = network.flow(self.flow).priority;
                 let urgent = self.flows.iter().filter(|id| {
                     network.position(**id, *server).is_some()
@@ -283,7 +287,8 @@ impl<'n> Scene<'n> {
         offsets.sort();
         Some(Trajectory {
             flow: self.flow,
-            // A packet is there when its last bit is, and what has left of it does not wait.
+            // A packet has arrived when its last bit has; the part of it that has left does not
+            // count as backlog.
             delay: match packets {
                 true => sent.delay_to(&left.packetised(&network.flow(self.flow).maximum_packet)?),
                 false => sent.delay_to(left),
@@ -299,13 +304,13 @@ impl<'n> Scene<'n> {
         if packets { fluid.packetised(&flow.maximum_packet) } else { Some(fluid) }
     }
 
-    /// The first server of the path of interest that a flow visits.
+    /// Returns the first server on the path of interest that a flow visits.
     fn joins(&self, id: FlowId) -> Option<ServerId> {
         let path = &self.network.flow(self.flow).path;
         path.iter().copied().find(|server| self.network.position(id, *server).is_some())
     }
 
-    /// What leaves each server, for each flow; up to some server.
+    /// Returns the output of each server for each flow, for the servers before `until`.
     fn through(
         &self,
         offsets: &HashMap<FlowId, Rational>,
@@ -325,7 +330,7 @@ impl<'n> Scene<'n> {
                 .copied()
                 .filter(|id| network.position(*id, *server).is_some())
                 .collect();
-            // The flow of interest is the last.
+            // The flow of interest is served last.
             here.sort_by_key(|id| *id == self.flow);
             if reversed {
                 let others = here.iter().filter(|id| **id != self.flow).count();
@@ -356,7 +361,7 @@ impl<'n> Scene<'n> {
                 };
                 let blocked =
                     |whole: bool| server::serve_behind(packet, whole, &arrivals, &groups, service);
-                // The line is shaped bit by bit, before a packet leaves whole.
+                // The link is shaped bit by bit, before the packetizer.
                 let bits = blocked(false)?;
                 if self.check_shaping(*server, &here, &bits).is_some() {
                     let whole = network.server(*server).packetizer;
@@ -365,7 +370,8 @@ impl<'n> Scene<'n> {
                 }
             }
             if packets {
-                // A packetizer passes packets on to the next server; behind the last, bits count.
+                // A packetizer passes whole packets to the next server; after the last server, bits
+                // count.
                 for (id, departure) in here.iter().zip(&mut departures) {
                     let flow = network.flow(*id);
                     if flow.path.last() != Some(server) {
@@ -379,8 +385,9 @@ impl<'n> Scene<'n> {
         Some(left)
     }
 
-    /// The flow whose packet the flow of interest may find on its way at a server: less urgent,
-    /// sending a packet at once there, and of those the one with the largest.
+    /// Returns the flow whose packet the flow of interest may find in transmission at a server: a
+    /// less urgent flow that begins at the server and may send a packet at once; of these, the one
+    /// with the largest packet.
     fn blocker(&self, server: ServerId) -> Option<FlowId> {
         let network = self.network;
         let by_priority = self.settings.multiplexing_at(network.server(server));
@@ -400,8 +407,8 @@ impl<'n> Scene<'n> {
         self.flows.iter().filter(blocks).max_by_key(packet).copied()
     }
 
-    /// Whether the first packet of a flow is served at once when it comes, and more urgent data that
-    /// come at the same time behind it: nothing that is at least as urgent waits.
+    /// Whether the first packet of a flow can enter service when it arrives: no data that are at
+    /// least as urgent wait at that time.
     fn may_block(
         &self,
         here: &[FlowId],
@@ -418,7 +425,7 @@ impl<'n> Scene<'n> {
         })
     }
 
-    /// Places of flows in the list, by urgency.
+    /// Groups the indices of flows in the list by priority, the most urgent first.
     fn groups(&self, server: ServerId, here: &[FlowId]) -> Vec<server::Group> {
         match self.settings.multiplexing_at(self.network.server(server)) {
             Multiplexing::Fifo => vec![(0..here.len()).collect()],
@@ -433,7 +440,8 @@ impl<'n> Scene<'n> {
         }
     }
 
-    /// A run that a link would have shaped has not happened.
+    /// Returns `None` if the output exceeds a shaping curve: such a run is not a legal run of the
+    /// network.
     fn check_shaping(
         &self,
         server: ServerId,
@@ -464,7 +472,7 @@ impl<'n> Scene<'n> {
     }
 }
 
-/// Servers of flows in an order that all paths have; none if there is a cycle.
+/// Returns the servers of flows in topological order; `None` if there is a cycle.
 fn order(network: &Network, flows: &[FlowId]) -> Option<Vec<ServerId>> {
     let mut incoming = BTreeMap::<ServerId, usize>::new();
     let mut successors = BTreeMap::<ServerId, Vec<ServerId>>::new();

@@ -4,24 +4,24 @@ use super::elements::ServerId;
 use super::model::Network;
 use crate::Extended;
 
-/// Traffic of a server in the long run against its service.
+/// The long-term rate of a server's traffic and that of its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The server.
     pub server: ServerId,
-    /// Data per time that arrive in the long run.
+    /// The long-term rate of arrivals, in data per time.
     pub arrival_rate: Extended,
-    /// Data per time that it serves in the long run.
+    /// The long-term rate of service, in data per time.
     pub service_rate: Extended,
 }
 
 impl Load {
-    /// Whether more arrives than is served, so that nothing can be bounded.
+    /// Whether the server is overloaded, so that nothing can be bounded.
     pub fn is_over(&self) -> bool {
         self.arrival_rate > self.service_rate
     }
 
-    /// Arrivals over service, 1 for a server that is exactly full.
+    /// Returns the arrival rate over the service rate; 1 for a server that is exactly full.
     pub fn ratio(&self) -> f64 {
         match (&self.arrival_rate, &self.service_rate) {
             (Extended::Finite(arrivals), Extended::Finite(service)) => {
@@ -37,7 +37,7 @@ impl Load {
 }
 
 impl Network {
-    /// The load of each server, in the order of servers.
+    /// Returns the load of each server, in the order of servers.
     pub fn loads(&self) -> Vec<Load> {
         let loads = self.servers().map(|(id, server)| {
             let rates =

@@ -1,9 +1,9 @@
-//! Why a flow has no bound.
+//! Reasons why a flow has no finite bound.
 //!
-//! What a flow meets at the servers of its path came over other servers, so the reason may lie
-//! anywhere before its last server: a server that cannot serve all that comes, servers that feed
-//! each other in a circle so that delays grow from round to round, a server that is exactly full,
-//! which may never catch up with a burst, or a curve that itself has no bound.
+//! The cross traffic at the servers of a flow's path came over other servers, so the reason may lie
+//! at any server from which data can reach the path: an overloaded server; a cycle of servers in
+//! which delays grow from round to round; a server that is exactly full, which may never catch up
+//! with a burst; or an unbounded arrival curve.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,27 +13,28 @@ use super::model::Network;
 use super::stability::Load;
 use crate::{Extended, Rational};
 
-/// Names in a sentence, at most.
+/// The largest number of names in a sentence.
 const NAMED: usize = 5;
 
-/// Why there is no bound.
+/// The reason why a flow has no finite bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// More comes to these servers in the long run than they serve.
+    /// The long-term arrival rates of these servers exceed their service rates.
     Overloaded(Vec<ServerId>),
     /// These flows may send any amount at once.
     Unlimited(Vec<FlowId>),
-    /// As much comes to these servers as they serve.
+    /// The long-term arrival rates of these servers equal their service rates.
     Full(Vec<ServerId>),
-    /// These servers feed each other; the first follows the last.
+    /// These servers form a cycle; the first follows the last.
     Cycle(Vec<ServerId>),
-    /// None of that: the analysis has no bound, another one may.
+    /// None of the other reasons applies: this analysis has no bound, another one may.
     Analysis,
 }
 
 impl Network {
-    /// Why flows whose bounds are infinite have none, each reason with its flows.
+    /// Returns the reasons why flows have no finite bound, each with its flows. All of `flows` must
+    /// have infinite bounds.
     #[must_use]
     pub fn unbounded(&self, flows: &[FlowId]) -> Vec<(Reason, Vec<FlowId>)> {
         let loads = self.loads();
@@ -41,11 +42,12 @@ impl Network {
             predecessors: vec![Vec::new(); loads.len()],
             successors: vec![Vec::new(); loads.len()],
         };
-        for (from, to) in self.turns() {
+        for (from, to) in self.hops() {
             graph.predecessors[to.index()].push(from);
             graph.successors[from.index()].push(to);
         }
-        // All that matters comes before the last server of the path.
+        // Only servers from which data can reach the last server of the path matter, so flows with
+        // one last server share the reason.
         let mut known = BTreeMap::<Option<ServerId>, usize>::new();
         let mut found: Vec<(Reason, Vec<FlowId>)> = Vec::new();
         for flow in flows {
@@ -70,7 +72,7 @@ impl Network {
 
     fn reason(&self, last: Option<ServerId>, loads: &[Load], graph: &Graph) -> Reason {
         let before = graph.before(last);
-        let those = |is: fn(&Load) -> bool| -> Vec<ServerId> {
+        let servers_where = |is: fn(&Load) -> bool| -> Vec<ServerId> {
             let loads = before.iter().filter_map(|server| loads.get(server.index()));
             loads.filter(|load| is(load)).map(|load| load.server).collect()
         };
@@ -85,28 +87,28 @@ impl Network {
         if !unlimited.is_empty() {
             return Reason::Unlimited(unlimited);
         }
-        let over = those(Load::is_over);
+        let over = servers_where(Load::is_over);
         if !over.is_empty() {
             return Reason::Overloaded(over);
         }
         if let Some(cycle) = graph.cycle(&before) {
             return Reason::Cycle(cycle);
         }
-        let full = those(|load| {
+        let full = servers_where(|load| {
             load.arrival_rate == load.service_rate && load.arrival_rate > Extended::ZERO
         });
         if full.is_empty() { Reason::Analysis } else { Reason::Full(full) }
     }
 }
 
-/// Which servers follow each other on paths.
+/// The servers before and after each server on paths.
 struct Graph {
     predecessors: Vec<Vec<ServerId>>,
     successors: Vec<Vec<ServerId>>,
 }
 
 impl Graph {
-    /// A server and all from which data may come to it, in ascending order.
+    /// Returns a server and all servers from which data can reach it, in ascending order.
     fn before(&self, last: Option<ServerId>) -> Vec<ServerId> {
         let mut seen = vec![false; self.predecessors.len()];
         let mut open: Vec<ServerId> = last.into_iter().collect();
@@ -121,8 +123,8 @@ impl Graph {
         before
     }
 
-    /// A cycle among servers of which none has a predecessor elsewhere, in the order in which data
-    /// pass them.
+    /// Returns a cycle among a set of servers that contains all their predecessors, in the order in
+    /// which data pass them.
     fn cycle(&self, among: &[ServerId]) -> Option<Vec<ServerId>> {
         let mut left = vec![false; self.predecessors.len()];
         let mut incoming = vec![0; self.predecessors.len()];
@@ -130,7 +132,7 @@ impl Graph {
             left[server.index()] = true;
             incoming[server.index()] = self.predecessors[server.index()].len();
         }
-        // What nothing comes to any more cannot be on a cycle.
+        // A server without remaining predecessors is not on a cycle.
         let mut open: Vec<ServerId> =
             among.iter().copied().filter(|server| incoming[server.index()] == 0).collect();
         while let Some(server) = open.pop() {
@@ -142,7 +144,8 @@ impl Graph {
                 }
             }
         }
-        // Everything that is left has a predecessor that is left, so walking backwards comes round.
+        // Every remaining server has a remaining predecessor, so walking backwards repeats a
+        // server.
         let mut place = vec![None; left.len()];
         let mut walk = Vec::new();
         let mut at = *among.iter().find(|server| left[server.index()])?;
@@ -153,7 +156,7 @@ impl Graph {
         }
         let mut cycle = walk.split_off(place[at.index()]?);
         cycle.reverse();
-        // The same cycle is the same reason, wherever the walk began.
+        // Start at the server with the lowest id, so that equal cycles are equal reasons.
         let least = cycle.iter().position(|server| Some(server) == cycle.iter().min());
         cycle.rotate_left(least.unwrap_or(0));
         Some(cycle)
@@ -161,7 +164,7 @@ impl Graph {
 }
 
 impl Reason {
-    /// As a part of a sentence, with the names of the network.
+    /// Returns the reason as part of a sentence, with the names of the network.
     #[must_use]
     pub fn describe<'a>(&'a self, network: &'a Network) -> impl fmt::Display + 'a {
         Described { reason: self, network }
@@ -204,7 +207,7 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// Names in a sentence, the first few if there are many.
+/// Returns names as part of a sentence: only the first few if there are many.
 fn names(mut names: impl ExactSizeIterator<Item = String>) -> String {
     let count = names.len();
     let first: Vec<String> = names.by_ref().take(NAMED).map(|name| format!("'{name}'")).collect();
@@ -220,7 +223,7 @@ mod tests {
     use crate::Curve;
     use crate::network::{Flow, NetworkBuilder, Server};
 
-    /// Servers of rate 10, and flows over them with their rates.
+    /// Builds a network of servers of rate 10, with flows given by their rates and paths.
     fn network(servers: usize, flows: &[(i64, &[usize])]) -> Network {
         let mut builder = NetworkBuilder::new("test");
         let service = Curve::rate_latency(10, 1).expect("a curve");
@@ -246,12 +249,14 @@ mod tests {
 
     #[test]
     fn the_reason_may_lie_before_the_path() {
-        // f0 passes s0, which is overloaded; f1 meets it behind that; f2 meets f1; f3 nobody.
+        // f0 passes s0, which is overloaded; f1 shares s1 with f0; f2 shares s2 with f1; f3 shares
+        // no server.
         let network = network(4, &[(11, &[0, 1]), (0, &[1, 2]), (1, &[2]), (10, &[3]), (1, &[0])]);
         assert_eq!(
             said(&network),
             [
-                // What leaves s0 is as much as comes to it, for all that can be said.
+                // The output of an overloaded server may be as much as its input, so s1 counts as
+                // overloaded, too.
                 "3 's0', 's1' are overloaded",
                 "1 's3' is exactly full: what has waited there once may wait for ever",
                 "1 's0' is overloaded",

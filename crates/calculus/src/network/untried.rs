@@ -1,4 +1,5 @@
-//! Analyses that were not tried for a large network, and how long they would take.
+//! Analyses that were not tried for a large network, with estimates of the time that they would
+//! take.
 
 use std::time::{Duration, Instant};
 
@@ -6,31 +7,31 @@ use super::analysis::{Analyser, Analysis, AnalysisError};
 use super::elements::{FlowId, Multiplexing};
 use super::settings::{FlowOfInterest, Settings};
 
-/// Flows that are tried before an analysis counts as one that does not apply.
+/// The number of refused flows after which an analysis counts as not applicable.
 const TRIED: usize = 3;
 
-/// An analysis that might have found smaller bounds and was not tried.
+/// An analysis that was not tried and might have found smaller bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untried {
     /// The analysis.
     pub analysis: Analysis,
-    /// The time that it would take for all flows.
+    /// The time that the analysis would take for all flows.
     pub time: Estimate,
 }
 
-/// The time that something would take.
+/// An estimate of a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimate {
-    /// An extrapolation from some flows.
+    /// An extrapolation from the flows that were finished.
     About(Duration),
-    /// An extrapolation from a first flow that was not done when patience ended.
+    /// A lower limit: the first flow was not finished when `patience` ended.
     AtLeast(Duration),
 }
 
 impl Analyser<'_> {
-    /// Returns the analyses that [`Analysis::Quick`] or [`Analysis::Best`] leave out for this network
-    /// although they apply to some of the flows. The estimate of each follows from the flows that it
-    /// bounds within `patience`.
+    /// Returns the analyses that [`Analysis::Quick`] or [`Analysis::Best`] omits for this network
+    /// although they apply to some of the flows. Each estimate is extrapolated from the flows that
+    /// the analysis bounds within `patience`.
     #[must_use]
     pub fn untried(
         &self,
@@ -48,7 +49,8 @@ impl Analyser<'_> {
         timed.collect()
     }
 
-    /// Returns the time that an analysis would take for the flows; none if it does not apply to them.
+    /// Returns an estimate of the time that an analysis would take for the flows; `None` if it does
+    /// not apply to them.
     fn estimate(
         &self,
         analysis: Analysis,
@@ -70,7 +72,7 @@ impl Analyser<'_> {
         let sample = self.sample(settings, begin + patience)?;
         let is_cyclic = self.network().order().is_err();
         let (mut once, mut done, mut refused) = (None, 0, 0);
-        // Flows from all over the network: steps of the golden section repeat late.
+        // Multiples of the golden ratio sample flows from the whole list with few repetitions.
         for step in 0..flows.len() {
             let place = (step as f64 * 0.618_034).fract() * flows.len() as f64;
             match sample.bound(*flows.get(place as usize)?, analysis) {
@@ -104,7 +106,7 @@ impl Analyser<'_> {
     }
 }
 
-/// The time that one thread needed for some flows, and the threads that there will be.
+/// The time that one thread took for some flows, and the number of threads of the full analysis.
 #[derive(Clone, Copy)]
 struct Pace {
     spent: Duration,
@@ -117,8 +119,8 @@ impl Pace {
         self.spent.mul_f64(flows as f64 / (self.done.max(1) * self.threads) as f64)
     }
 
-    /// Returns the estimate for a cyclic network, where the first flow waits for bursts that are found
-    /// once for all flows. `once` is the time until that flow was done.
+    /// Returns the estimate for a cyclic network, in which the first flow also pays for the bursts
+    /// at the cuts of all flows. `once` is the time until that flow was finished.
     fn after(self, once: Duration, flows: usize) -> Estimate {
         match self.done {
             _ if flows < 2 => Estimate::About(once),
@@ -141,7 +143,7 @@ mod tests {
         let ms = Duration::from_millis;
         let pace = |done| Pace { spent: ms(120), done, threads: 2 };
         assert_eq!(pace(4).time_of(100), ms(1_500));
-        // Two others took 20 ms, on one thread.
+        // The two other flows took 20 ms on one thread.
         assert_eq!(pace(3).after(ms(100), 101), Estimate::About(ms(100 + 500)));
         assert_eq!(pace(1).after(ms(100), 101), Estimate::AtLeast(ms(120)));
         assert_eq!(pace(1).after(ms(120), 1), Estimate::About(ms(120)));

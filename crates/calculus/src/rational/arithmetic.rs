@@ -1,16 +1,17 @@
-//! Sums, differences, products and quotients: words first, arbitrary precision when they overflow.
+//! Sums, differences, products and quotients: in words if the result fits, else in arbitrary
+//! precision.
 
 use super::{Rational, Repr, big, gcd_word};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 impl Rational {
-    /// The quotient, or `None` if the divisor is zero.
+    /// Returns the quotient, or `None` if the divisor is zero.
     pub fn checked_div(&self, divisor: &Self) -> Option<Self> {
         Some(multiply(self, &divisor.reciprocal()?))
     }
 
-    /// One over this, or `None` for zero.
+    /// Returns one over this number, or `None` for zero.
     pub fn reciprocal(&self) -> Option<Self> {
         match &self.0 {
             Repr::Words { numerator: 0, .. } => None,
@@ -25,7 +26,7 @@ impl Rational {
         }
     }
 
-    /// The absolute value.
+    /// Returns the absolute value.
     pub fn abs(&self) -> Self {
         if self.is_negative() { -self } else { self.clone() }
     }
@@ -46,7 +47,7 @@ fn add(a: &Rational, b: &Rational) -> Rational {
             return Rational::from_wide(n1 + n2, d1.unsigned_abs());
         }
         if d1 == 1 || d2 == 1 {
-            // A whole number does not change the denominator: nothing to reduce.
+            // A whole number does not change the other denominator, so there is nothing to reduce.
             return Rational::from_reduced(n1 * d2 + n2 * d1, (d1 * d2).unsigned_abs());
         }
         return Rational::from_wide(n1 * d2 + n2 * d1, (d1 * d2).unsigned_abs());
@@ -85,7 +86,7 @@ fn negate(a: &Rational) -> Rational {
 /// Divides.
 ///
 /// # Panics
-/// On a zero divisor, as the integers of the standard library do; see [`Rational::checked_div`].
+/// If the divisor is zero, as integers of the standard library do; see [`Rational::checked_div`].
 fn divide(a: &Rational, b: &Rational) -> Rational {
     a.checked_div(b).expect("division of a rational by zero")
 }

@@ -1,8 +1,10 @@
-//! Arithmetic beyond words, with few and small greatest common divisors.
+//! Arithmetic of rational numbers beyond machine words, with few and small greatest common
+//! divisors.
 //!
-//! Operands are reduced, which the general routines of the number crate do not make use of: a sum needs only the
-//! divisor of the denominators and one more of that size, a product two crosswise ones (Knuth, The Art of Computer
-//! Programming, volume 2, section 4.5.1). Divisors dominate the cost of long fractions.
+//! Operands are reduced, which the general routines of the number crate do not exploit. A sum needs
+//! only the common divisor of the denominators and one more of that size; a product needs the two
+//! crosswise divisors (Knuth, The Art of Computer Programming, volume 2, section 4.5.1). Common
+//! divisors dominate the cost of arithmetic on long fractions.
 
 use super::gcd_wide;
 use num_bigint::{BigInt, BigUint};
@@ -52,8 +54,9 @@ pub(super) fn compare(a: &BigRational, b: &BigRational) -> Ordering {
     (a.numer() * b.denom()).cmp(&(b.numer() * a.denom()))
 }
 
-/// Positive greatest common divisor of numbers of which at least one is not zero. A long number beside a short one
-/// becomes short by one division; binary steps would take as many rounds as it has bits.
+/// Returns the positive greatest common divisor of two numbers, at least one of which is not zero.
+/// If one number is much longer than the other, one division makes it short; the binary algorithm
+/// would take as many rounds as it has bits.
 fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
     let (a, b) = (a.magnitude(), b.magnitude());
     let (long, short) = if a >= b { (a, b) } else { (b, a) };
@@ -82,7 +85,7 @@ mod tests {
         let part = prop::collection::vec(any::<u32>(), 0..9);
         (part.clone(), part, any::<bool>(), 1..1000_u32, 0..120_u32).prop_map(
             |(numerator, denominator, negative, factor, shift)| {
-                // Factors in common and powers of two make the divisors that matter.
+                // Common factors and powers of two make divisors that are not trivial.
                 let numerator = BigInt::from(BigUint::new(numerator)) * factor;
                 let denominator = (BigInt::from(BigUint::new(denominator)) * factor) << shift;
                 let denominator = if denominator.is_zero() { BigInt::one() } else { denominator };
@@ -92,8 +95,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the number crate, which reduces afterwards; parts are compared, so that a fraction left
-        /// unreduced fails.
+        /// Compares with the number crate, which reduces after each operation. Numerators and
+        /// denominators are compared, so that a fraction left unreduced fails.
         #[test]
         fn results_are_those_of_the_number_crate_and_reduced(a in big(), b in big()) {
             let parts = |value: &BigRational| (value.numer().clone(), value.denom().clone());

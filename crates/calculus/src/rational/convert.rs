@@ -1,4 +1,5 @@
-//! Conversions: whole numbers, floats (both ways exact or with a stated rounding), common multiples.
+//! Conversions to and from whole numbers and floats (exact or with a stated rounding), and common
+//! multiples.
 
 use super::{Rational, Repr, gcd_wide};
 use num_bigint::BigInt;
@@ -7,7 +8,7 @@ use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
 impl Rational {
-    /// The largest whole number not above this.
+    /// Returns the largest whole number not above this.
     pub fn floor(&self) -> Self {
         match &self.0 {
             Repr::Words { denominator: 1, .. } => self.clone(),
@@ -18,27 +19,28 @@ impl Rational {
         }
     }
 
-    /// The smallest whole number not below this.
+    /// Returns the smallest whole number not below this.
     pub fn ceil(&self) -> Self {
         -(-self).floor()
     }
 
-    /// The smallest number not below this that so many binary digits are enough for: at most a part of 2^(1 - digits)
-    /// larger. Numbers in words, and those that are not positive, stay as they are.
+    /// Rounds a positive number up to one with about `digits` significant binary digits, by a
+    /// factor of at most 1 + 2^(1 - digits). Numbers in words, and numbers that are not positive,
+    /// are returned unchanged.
     pub(crate) fn rounded_up(&self, digits: u64) -> Self {
         let Repr::Big(value) = &self.0 else { return self.clone() };
         if !self.is_positive() {
             return self.clone();
         }
         let (numerator, denominator) = (value.numer(), value.denom());
-        // The quotient of both, moved by this many places, has that many digits or one less.
+        // The quotient of both, shifted by this many bits, has `digits` bits or one fewer.
         let moved_up = (digits + denominator.bits()).saturating_sub(numerator.bits());
         let moved_down = numerator.bits().saturating_sub(digits + denominator.bits());
         let quotient = (numerator << moved_up).div_ceil(&(denominator << moved_down));
         Self::from_big(BigRational::new(quotient << moved_down, BigInt::from(1) << moved_up))
     }
 
-    /// The value if it is a whole number that fits.
+    /// Returns the value if it is a whole number that fits `i64`.
     pub fn to_i64(&self) -> Option<i64> {
         match &self.0 {
             Repr::Words { numerator, denominator: 1 } => Some(*numerator),
@@ -46,12 +48,12 @@ impl Rational {
         }
     }
 
-    /// The value if it is a whole number that fits and is not negative.
+    /// Returns the value if it is a whole number that fits `usize`.
     pub fn to_usize(&self) -> Option<usize> {
         self.to_i64().and_then(|value| usize::try_from(value).ok())
     }
 
-    /// The nearest double, ties to even. Infinite beyond the range of doubles.
+    /// Returns the nearest double, ties to even. Infinite beyond the range of doubles.
     pub fn to_f64(&self) -> f64 {
         const EXACT: i64 = 1 << 53;
         match &self.0 {
@@ -65,7 +67,7 @@ impl Rational {
         }
     }
 
-    /// The smallest double not below this: for bounds from above.
+    /// Returns the smallest double not below this: for bounds from above.
     pub fn to_f64_up(&self) -> f64 {
         let nearest = self.to_f64();
         match Self::from_f64(nearest) {
@@ -75,7 +77,7 @@ impl Rational {
         }
     }
 
-    /// The largest double not above this: for bounds from below.
+    /// Returns the largest double not above this: for bounds from below.
     pub fn to_f64_down(&self) -> f64 {
         let nearest = self.to_f64();
         match Self::from_f64(nearest) {
@@ -85,14 +87,14 @@ impl Rational {
         }
     }
 
-    /// The exact value of a finite double; `None` for infinities and NaN.
+    /// Returns the exact value of a finite double; `None` for infinities and NaN.
     ///
     /// `0.1_f64` is not one tenth: parse the text `"0.1"` to get that.
     pub fn from_f64(value: f64) -> Option<Self> {
         BigRational::from_float(value).map(Self::from_big)
     }
 
-    /// The smallest positive number that both (positive) arguments divide a whole number of times.
+    /// Returns the smallest positive number that is a whole multiple of both (positive) arguments.
     ///
     /// With reduced fractions this is `lcm(a, c) / gcd(b, d)` for `a/b` and `c/d`.
     pub(crate) fn common_multiple(&self, other: &Self) -> Self {
@@ -113,8 +115,8 @@ impl Rational {
     }
 }
 
-/// Correctly rounded conversion: scales so that the quotient has at least 64 significant bits,
-/// folds the remainder into the lowest (sticky) bit, and lets the integer conversion round.
+/// Converts to the nearest double. Scales so that the quotient has at least 64 significant bits,
+/// folds the remainder into the lowest (sticky) bit, and rounds to even.
 fn nearest_double(value: &BigRational) -> f64 {
     let bits = |n: &num_bigint::BigInt| i64::try_from(n.bits()).unwrap_or(i64::MAX);
     let shift = 66 - (bits(value.numer()) - bits(value.denom()));
@@ -134,7 +136,7 @@ fn nearest_double(value: &BigRational) -> f64 {
     let (quotient, remainder) = numerator.magnitude().div_rem(denominator.magnitude());
     let sticky = u128::from(remainder.bits() != 0);
     let mantissa = quotient.to_u128().unwrap_or(u128::MAX) | sticky;
-    // Below the normal range the mantissa is rounded to the bits that a subnormal has left.
+    // Below the normal range the mantissa is rounded to the bits that a subnormal number has.
     let exponent = -shift;
     let width = 128 - i64::from(mantissa.leading_zeros());
     let dropped_by_range = -1074 - exponent;
@@ -149,7 +151,8 @@ fn nearest_double(value: &BigRational) -> f64 {
     if negative { -scaled } else { scaled }
 }
 
-/// `value * 2^exponent`, exact in two steps because `value` is a whole number below 2^54.
+/// Returns `value * 2^exponent`. Two steps keep the powers of two in range; `value` is a whole
+/// number below 2^54.
 fn scale(value: f64, exponent: i64) -> f64 {
     let clamp = exponent.clamp(-1100, 1100);
     let first = (clamp / 2) as i32;

@@ -1,4 +1,5 @@
-//! Text to rational and back, exactly: `67/100`, `0.67`, `6.7e-1` are one number.
+//! Parsing and formatting of rational numbers, both exact: `67/100`, `0.67` and `6.7e-1` are one
+//! number.
 
 use super::{Rational, Repr};
 use crate::excerpt::excerpt;
@@ -8,16 +9,16 @@ use num_traits::{Pow, Zero};
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest accepted text of a number, in bytes, and largest accepted decimal exponent: beyond
-/// these a number is more likely an attack than a rate.
+/// The longest accepted text of a number, in bytes. A longer text is more likely an attack than a
+/// rate; the largest accepted exponent is limited for the same reason.
 const LONGEST: usize = 4096;
 const LARGEST_EXPONENT: i32 = 4096;
 
-/// Why a text is not an exact rational number.
+/// The reason why a text is not an exact rational number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseRationalError {
-    /// Not a number in one of the accepted forms.
+    /// The text is not a number in one of the accepted forms.
     #[error(
         "`{}` is not a number: write a whole number, a decimal such as 0.67 or 1.5e-3, or a fraction such as 67/100",
         excerpt(.0)
@@ -26,7 +27,7 @@ pub enum ParseRationalError {
     /// The part after the slash is zero.
     #[error("`{}` divides by zero", excerpt(.0))]
     ZeroDenominator(String),
-    /// The text or its exponent is beyond what is accepted.
+    /// The text or its exponent exceeds the limits.
     #[error(
         "the number is too large: at most {LONGEST} characters and a decimal exponent of {LARGEST_EXPONENT}"
     )]
@@ -87,7 +88,8 @@ fn parse_decimal(text: &str, whole: &str) -> Result<Rational, ParseRationalError
     Ok(Rational::from_big(if negative { -value } else { value }))
 }
 
-/// Digits before and after the point with an exponent, where all of it fits a word.
+/// Parses digits before and after the point with an exponent; `None` if an intermediate result does
+/// not fit a word.
 fn short_decimal(before: &str, after: &str, exponent: i32) -> Option<Rational> {
     let mut magnitude = 0_i64;
     for digit in before.bytes().chain(after.bytes()) {
@@ -113,7 +115,7 @@ fn parse_exponent(text: &str, whole: &str) -> Result<i32, ParseRationalError> {
     }
 }
 
-/// Writes the reduced fraction, or the whole number.
+/// Formats the reduced fraction, or the whole number.
 impl fmt::Display for Rational {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

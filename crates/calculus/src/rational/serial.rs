@@ -1,4 +1,4 @@
-//! Exact numbers among serialised results: numerator and denominator in decimal, of any length.
+//! Serialisation of exact numbers: a pair of numerator and denominator in decimal, of any length.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;

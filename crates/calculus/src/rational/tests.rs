@@ -82,7 +82,7 @@ fn any_rational() -> impl Strategy<Value = Rational> {
         .prop_map(|(n, d)| Rational::ratio(n, d))
 }
 
-/// The same value by arbitrary precision alone.
+/// Returns the value in arbitrary precision.
 fn big(value: &Rational) -> BigRational {
     value.to_big()
 }

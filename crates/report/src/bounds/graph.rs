@@ -14,7 +14,7 @@ const ALL: usize = 40;
 /// Servers that are drawn of larger networks.
 const SOME: usize = 30;
 
-/// The figure; none of a network without flows.
+/// Returns the figure; none of a network without flows.
 pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
     let network = bounds.network;
     let ratio = |id: &ServerId| bounds.loads.get(id.index()).map_or(0.0, |load| load.ratio());

@@ -97,7 +97,8 @@ pub fn to_json(run: &Run<'_>) -> String {
     result(run.provenance, value)
 }
 
-/// A row for each flow and analysis, in seconds and bits. A bound that is infinite is empty.
+/// Returns a row for each flow and analysis, in seconds and bits. A bound that is infinite is
+/// empty.
 #[must_use]
 pub fn to_csv(bounds: &Bounds<'_>) -> String {
     let mut out = String::from(
@@ -172,7 +173,8 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
     })
 }
 
-/// A bound: exact text, and the smallest double that is not below it; no double if it is infinite.
+/// Returns a bound: exact text, and the smallest double that is not below it; no double if it is
+/// infinite.
 pub(super) fn number(value: &Extended) -> Value {
     json!({
         "exact": value.to_string(),
@@ -185,7 +187,7 @@ pub(super) fn seen(value: &Rational) -> Value {
     json!({"exact": value.to_string(), "value": value.to_f64_down()})
 }
 
-/// A curve by name, and exactly in the language of min-plus programs.
+/// Returns a curve by name, and exactly in the language of min-plus programs.
 fn curve(curve: &Curve) -> Value {
     json!({"name": describe::curve(curve), "mppg": calculus::mppg::to_mppg(curve)})
 }

@@ -41,7 +41,7 @@ pub(super) const DEFINITIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The whole page.
+/// Returns the whole page.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let bounds = run.bounds;
@@ -80,7 +80,7 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// The largest delay bound and the most loaded server.
+/// Returns the largest delay bound and the most loaded server.
 fn tiles(bounds: &Bounds<'_>) -> Vec<Tile> {
     let best =
         |row: &[Assessed]| row.iter().map(|assessed| assessed.bound.delay.clone()).min_by(compare);
@@ -132,7 +132,7 @@ fn thresholds(bounds: &Bounds<'_>) -> Table {
     table
 }
 
-/// A row for each flow and analysis.
+/// Returns a row for each flow and analysis.
 fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
     use describe::Round::{Down, Up};
     let (time, data) = (&bounds.time_unit.name, &bounds.data_unit.name);

@@ -18,7 +18,7 @@ pub fn curves(bounds: &Bounds<'_>, assessed: &Assessed) -> std::io::Result<Strin
     Ok(drawing.map_err(std::io::Error::other)?.svg())
 }
 
-/// The same for a page.
+/// Returns the same for a page.
 pub(super) fn figure(bounds: &Bounds<'_>, assessed: &Assessed) -> Figure {
     Figure::plot(plot(bounds, assessed), "").with_data(Data::Extremes)
 }
@@ -141,7 +141,7 @@ fn vertical(arrival: &Curve, service: &Curve, bound: &Extended) -> Option<[Corne
     Some([Corner { time: at.clone(), data: bottom }, Corner { time: at, data: top }])
 }
 
-/// A time up to which everything that matters is seen.
+/// Returns a time up to which everything that matters is seen.
 fn horizon(shown: &[(String, Curve, Style)], delay: &Extended) -> Rational {
     let mut until = match delay {
         Extended::Finite(delay) => delay * &Rational::from(2),

@@ -37,7 +37,7 @@ impl Required<'_> {
         self.run.is_some_and(|run| run > self.limit)
     }
 
-    /// The verdict in a word.
+    /// Returns the verdict in a word.
     pub(super) fn word(&self) -> &'static str {
         if self.is_met() { "met" } else { "missed" }
     }
@@ -155,7 +155,7 @@ impl<'a> Bounds<'a> {
 }
 
 impl Threshold {
-    /// The value with its unit.
+    /// Returns the value with its unit.
     pub(super) fn figure(&self) -> String {
         self.value.map_or_else(|| "infinite".to_owned(), |value| crate::quantity(value, self.unit))
     }

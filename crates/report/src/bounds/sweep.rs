@@ -84,7 +84,7 @@ impl What {
 }
 
 impl Sweep<'_> {
-    /// A row for each value, a column for each flow: delay bounds. Ends with a newline.
+    /// Returns a row for each value, a column for each flow: delay bounds. Ends with a newline.
     #[must_use]
     pub fn table(&self, layout: Layout) -> String {
         let mut out = layout.paragraph("", &self.title(), Paint::Strong);
@@ -130,8 +130,8 @@ impl Sweep<'_> {
         out
     }
 
-    /// A row for each value, flow and analysis, in seconds and bits, the value in its own unit. A bound that is infinite is
-    /// empty.
+    /// Returns a row for each value, flow and analysis, in seconds and bits, the value in its own
+    /// unit. A bound that is infinite is empty.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut out = format!(
@@ -199,7 +199,7 @@ impl Sweep<'_> {
         result(provenance, value)
     }
 
-    /// The report.
+    /// Returns the report.
     #[must_use]
     pub fn page(&self, provenance: &Provenance) -> Page {
         let mut page = Page::of_run(provenance, "delay and backlog bounds", self.title());

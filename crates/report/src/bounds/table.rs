@@ -135,7 +135,7 @@ pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Set
     )
 }
 
-/// A row per flow for one analysis.
+/// Returns a row per flow for one analysis.
 fn of_one(bounds: &Bounds<'_>) -> Grid {
     let is_required = !bounds.required().is_empty();
     let mut columns = vec![Column::left("flow").indent(2), Column::right("delay")];
@@ -189,7 +189,8 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
     grid
 }
 
-/// The maximum delay of the flow of a row, and whether it is met; nothing where none is required.
+/// Returns the maximum delay of the flow of a row, and whether it is met; nothing where none is
+/// required.
 fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
     match bounds.required_of(row) {
         None => [Cell::new(""), Cell::new("")],
@@ -200,7 +201,7 @@ fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
     }
 }
 
-/// A row per flow, a column for each of some analyses.
+/// Returns a row per flow, a column for each of some analyses.
 fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
     let analyses = bounds.analyses.iter().skip(start).take(BESIDE);
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
@@ -332,13 +333,13 @@ pub(super) fn more(count: usize, what: &str) -> Option<String> {
     (count > ROWS).then(|| format!("and {} more {what}; the JSON has all", count - ROWS))
 }
 
-/// A value in the unit of the table. Where a few digits are not all, bounds are rounded up and what
-/// happened in runs is rounded down, so that neither says more than is true.
+/// Returns a value in the unit of the table. Where a few digits are not all, bounds are rounded up
+/// and what happened in runs is rounded down, so that neither says more than is true.
 pub(super) fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> String {
     figure_in(value, if time { &bounds.time_unit } else { &bounds.data_unit }, round)
 }
 
-/// The same in a unit.
+/// Returns the same in a unit.
 pub(super) fn figure_in(value: &Extended, unit: &Unit, round: Round) -> String {
     let value = scaled(value, unit);
     let Extended::Finite(exact) = &value else { return extended(&value) };

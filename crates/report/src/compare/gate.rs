@@ -49,7 +49,8 @@ impl Outcome {
     }
 }
 
-/// The worst news of a comparison: conditions that do not hold, and results that are not whole.
+/// Returns the worst news of a comparison: conditions that do not hold, and results that are not
+/// whole.
 pub(super) fn alarms(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> Vec<Alarm> {
     let missed = outcomes.iter().filter(|outcome| !outcome.held);
     let missed = missed.map(|one| format!("{} does not hold: {}", one.condition, one.found()));

@@ -67,7 +67,7 @@ fn quantity(of: &Quantity) -> Value {
     json!({"value": of.value, "low": low, "high": high, "repetitions": of.repetitions()})
 }
 
-/// A row for each figure of each result that is held against the base.
+/// Returns a row for each figure of each result that is held against the base.
 #[must_use]
 pub fn to_csv(comparison: &Comparison<'_>) -> String {
     let mut out = String::from(

@@ -19,7 +19,7 @@ const LINES: usize = 12;
 /// Rows of a forest plot, at most.
 const ROWS: usize = 24;
 
-/// The page.
+/// Returns the page.
 #[must_use]
 pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Provenance) -> Page {
     let count = comparison.others.len() + 1;
@@ -129,7 +129,7 @@ fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row
     comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
 }
 
-/// The differences to the base that are drawn, surest first.
+/// Returns the differences to the base that are drawn, surest first.
 fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
     let with_share = |row: &&Row<'_>| row.base.value != 0.0;
     let rows: Vec<&Row<'_>> = surest_first(against).into_iter().filter(with_share).collect();
@@ -185,7 +185,8 @@ fn conditions(page: &mut Page, outcomes: &[Outcome]) {
     page.lead(Block::Table(table));
 }
 
-/// A figure for each headline metric of several places: against what varies, if anything does, else by place.
+/// Returns a figure for each headline metric of several places: against what varies, if anything
+/// does, else by place.
 fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
     let metrics = distinct(shown(comparison).map(|row| (row.base.metric.as_str(), row.base.unit)));
     let metrics = metrics.into_iter().filter(|(metric, _)| !single.contains(metric));
@@ -223,7 +224,7 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
     figures.collect()
 }
 
-/// The name of a metric in words: points of numbers, as in p99.9, stay.
+/// Returns the name of a metric in words: points of numbers, as in p99.9, stay.
 fn words(metric: &str) -> String {
     let mut words = metric.replace('_', " ");
     for (at, _) in metric.match_indices('.') {
@@ -234,7 +235,8 @@ fn words(metric: &str) -> String {
     words
 }
 
-/// The lines of a metric, those of one thing in all results together, and what must be said of all.
+/// Returns the lines of a metric, those of one thing in all results together, and what must be said
+/// of all.
 fn lines(
     comparison: &Comparison<'_>,
     metric: &str,

@@ -10,7 +10,7 @@ use crate::page::Tone;
 use crate::results::Quantity;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The results side by side, below the conditions that do not hold. Ends with a newline.
+/// Returns the results side by side, below the conditions that do not hold. Ends with a newline.
 #[must_use]
 pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) -> String {
     let alarms = alarms(comparison, outcomes);
@@ -141,7 +141,7 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
     if grid.is_empty() { String::new() } else { grid.render(layout) }
 }
 
-/// A figure with its interval.
+/// Returns a figure with its interval.
 pub(super) fn stated(of: &Quantity) -> String {
     match of.spread {
         crate::results::Spread::Exact => figure(of.value, of.unit),
@@ -149,7 +149,7 @@ pub(super) fn stated(of: &Quantity) -> String {
     }
 }
 
-/// A difference in percent of the base.
+/// Returns a difference in percent of the base.
 pub(super) fn percent(change: Change, base: &Quantity) -> String {
     if base.value == 0.0 {
         // There is no percentage of nothing.
@@ -174,7 +174,8 @@ pub(super) fn percent(change: Change, base: &Quantity) -> String {
     }
 }
 
-/// The other over the base, with its interval, which is that of the difference; nothing where the base is zero.
+/// Returns the other over the base, with its interval, which is that of the difference; nothing
+/// where the base is zero.
 pub(super) fn ratio(row: &Row<'_>) -> String {
     if row.base.value == 0.0 || row.base.value.signum() != row.other.value.signum() {
         return "–".to_owned();

@@ -135,7 +135,7 @@ fn percentiles(times: &Ordered<u32>) -> Value {
     })
 }
 
-/// A row for each case.
+/// Returns a row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

@@ -108,17 +108,17 @@ pub(super) fn times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| estimate(ratio, Unit::Count))
 }
 
-/// The mean alone; a dash where there is none.
+/// Returns the mean alone; a dash where there is none.
 pub(super) fn mean_times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio.mean, Unit::Count))
 }
 
-/// A ratio of the paper; a dash where it has none.
+/// Returns a ratio of the paper; a dash where it has none.
 pub(super) fn published_times(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio, Unit::Count))
 }
 
-/// The section: what each method reached, what the one in place gains, both drawn.
+/// Returns the section: what each method reached, what the one in place gains, both drawn.
 pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
     let methods = measured(findings);
     let Some(first) = methods.first() else { return Vec::new() };

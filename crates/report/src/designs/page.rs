@@ -64,13 +64,13 @@ const DEFINITIONS: [(&str, &str); 10] = [
     ),
 ];
 
-/// The whole document.
+/// Returns the whole document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
     page(run).html()
 }
 
-/// The page.
+/// Returns the page.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let findings = run.findings;
@@ -108,7 +108,7 @@ fn lead(page: &mut Page, run: &Run<'_>) {
     page.lead(Block::Notes(remarks(findings)));
 }
 
-/// A row for each case, those of one size together.
+/// Returns a row for each case, those of one size together.
 fn cases(run: &Run<'_>) -> Vec<Block> {
     let findings = run.findings;
     let several = shapes(findings).len() > 1;

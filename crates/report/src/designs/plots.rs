@@ -85,7 +85,8 @@ impl Drawing<'_> {
         )
     }
 
-    /// The paper's Fig. 4: storages and replicas on one core, with the sizes that the cache holds.
+    /// Returns the paper's Fig. 4: storages and replicas on one core, with the sizes that the cache
+    /// holds.
     fn storages(&self) -> Figure {
         let wanted = |case: &Case| case.cores == 1 && case.design.entry_lock == EntryLock::None;
         let name = |case: &Case| {
@@ -145,7 +146,7 @@ impl Drawing<'_> {
         Some(Figure::plot(plot, remark))
     }
 
-    /// The paper's Fig. 5: what designs achieve on all cores.
+    /// Returns the paper's Fig. 5: what designs achieve on all cores.
     fn cores(&self) -> Option<Figure> {
         let most = self.measured.iter().map(|one| one.case.cores).max().filter(|&most| most > 1)?;
         let wanted = |case: &Case| {
@@ -167,7 +168,7 @@ impl Drawing<'_> {
         Some(Figure::plot(plot, remark))
     }
 
-    /// The paper's Fig. 6: with locks and without.
+    /// Returns the paper's Fig. 6: with locks and without.
     fn locks(&self) -> Figure {
         let storages = distinct(self.measured.iter().map(|one| one.case.design.storage));
         // The paper's best and ours, or whatever was asked for.
@@ -255,7 +256,7 @@ fn is_sharded(case: &Case) -> bool {
     matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
 }
 
-/// A colour for each storage, and other ones where it is sharded or has two replicas.
+/// Returns a colour for each storage, and other ones where it is sharded or has two replicas.
 fn hue(case: &Case) -> usize {
     let storage =
         Storage::ALL.iter().position(|storage| *storage == case.design.storage).unwrap_or(0);

@@ -17,7 +17,7 @@ const DETAILS: usize = 24;
 /// Sizes that fit beside each other.
 const SIZES: usize = 7;
 
-/// The comparison as text that fits the terminal. Ends with a newline.
+/// Returns the comparison as text that fits the terminal. Ends with a newline.
 #[must_use]
 pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let findings = run.findings;
@@ -120,7 +120,7 @@ fn latencies(findings: &Findings) -> String {
     format!("dependent access: {}", levels.join(", "))
 }
 
-/// A row for each design, a column for each size.
+/// Returns a row for each design, a column for each size.
 fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     let sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
     if sizes.len() < 2 {
@@ -211,7 +211,7 @@ fn millions(rate: f64) -> String {
     }
 }
 
-/// A row for each case with everything that is known of it.
+/// Returns a row for each case with everything that is known of it.
 fn in_detail(
     measured: &[&Measured],
     shape_of: Shape,

@@ -358,7 +358,7 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
     Figure::plot(Plot { lines, marks, keys, ..plot }, format!("{} {MEANS}", shown.remark))
 }
 
-/// A line without an entry in the legend.
+/// Returns a line without an entry in the legend.
 fn line(
     name: String,
     group: &Group<'_>,

@@ -31,7 +31,7 @@ pub(super) fn figures(point: &Point) -> Vec<Figure> {
     figures
 }
 
-/// A plot over time.
+/// Returns a plot over time.
 fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial: &Trial) -> Plot {
     let series = &trial.series;
     let span = (series.measure_to_s > series.measure_from_s).then(|| Span {
@@ -287,7 +287,7 @@ fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {
     }
 }
 
-/// A thin line per trial, if there are several.
+/// Returns a thin line per trial, if there are several.
 fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     if usable(point).count() < 2 {
         return Vec::new();
@@ -313,8 +313,8 @@ pub(super) fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Lin
     Line::new(name, curve_of(&pool, &latencies), style)
 }
 
-/// The curve of a histogram; of a result read back from `result.json`, which has none, that of the
-/// percentiles in the summaries.
+/// Returns the curve of a histogram; of a result read back from `result.json`, which has none, that
+/// of the percentiles in the summaries.
 fn curve_of(histogram: &Histogram<u64>, latencies: &[&Latency]) -> Vec<Dot> {
     if !histogram.is_empty() {
         let most = histogram.len() as f64;

@@ -9,7 +9,7 @@ use crate::format::{capital, estimate, figure, optional, printable, setting};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 use crate::{describe, verdict};
 
-/// A page with what was measured, the verdict, the headline figures, thresholds, remarks.
+/// Returns a page with what was measured, the verdict, the headline figures, thresholds, remarks.
 pub(super) fn of(result: &RunResult, title: &str) -> Page {
     let mut page = Page::of_run(&result.provenance, "controller benchmark", title);
     let process =

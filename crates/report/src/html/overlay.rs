@@ -20,7 +20,7 @@ use crate::page::{Block, Figure, Note, Page, Text};
 use crate::plot::{Axis, Line, Plot, Style, spans_decades};
 use crate::verdict;
 
-/// The page of several runs.
+/// Returns the page of several runs.
 pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
     let mut loads = runs.iter().map(|run| Load::of(&run.result.configuration));
     let load = loads.next().unwrap_or_default();

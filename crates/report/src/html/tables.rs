@@ -11,7 +11,7 @@ use crate::{describe, verdict};
 /// Switches that have a row of their own.
 const SWITCH_ROWS: usize = 64;
 
-/// A mean with its interval, or a dash.
+/// Returns a mean with its interval, or a dash.
 fn mean(value: Option<&Estimate>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit))
 }
@@ -35,7 +35,7 @@ const COLUMNS: [Shown; 10] = [
     ("trials", |point| usable(point).count().to_string()),
 ];
 
-/// A mean without its interval, where that is of no interest.
+/// Returns a mean without its interval, where that is of no interest.
 fn short(point: &Point, name: &str, unit: Unit) -> String {
     optional(metric(point, name).map(|estimate| estimate.mean), unit)
 }
@@ -86,7 +86,7 @@ pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-/// A point in a line: what was answered, how fast, and who was the limit.
+/// Returns a point in a line: what was answered, how fast, and who was the limit.
 pub(super) fn gist(point: &Point) -> String {
     let received = mean(metric(point, "received_rate"), Unit::PerSecond);
     let p99 = mean(metric(point, "rtt.p99"), Unit::Seconds);
@@ -94,7 +94,7 @@ pub(super) fn gist(point: &Point) -> String {
     format!("answered {received}, RTT p99 {p99}, limit: {limit}")
 }
 
-/// A side, as it stands out.
+/// Returns a side, as it stands out.
 fn limit(side: Saturated, word: &str) -> Cell {
     match side {
         Saturated::Probe => Cell::toned(Tone::Bad, word),
@@ -236,7 +236,8 @@ fn handshake(point: &Point) -> Option<Table> {
     Some(table)
 }
 
-/// A row per switch of the first trial that measured something; of many switches, their spread.
+/// Returns a row per switch of the first trial that measured something; of many switches, their
+/// spread.
 pub(super) fn switches(point: &Point) -> Option<Block> {
     let trial = usable(point).next().filter(|t| t.per_switch.len() > 1)?;
     let all = &trial.per_switch;

@@ -8,7 +8,7 @@ use super::{Axes, percent};
 use crate::page::Figure;
 use crate::plot::{HeatCell, HeatMap};
 
-/// The heat map of a level (figures 5 and 7 of the paper).
+/// Returns the heat map of a level (figures 5 and 7 of the paper).
 pub(super) fn map(axes: &Axes, verification: &Verification, level: Level) -> Figure {
     let cell = |row: usize, column: usize, cell: &VerifiedCell| {
         let error = cell.errors.iter().find(|error| error.level == level)?;

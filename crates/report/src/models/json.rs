@@ -11,7 +11,8 @@ use crate::json::result;
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/device-result.v1.schema.json");
 
-/// A verification as JSON. Times are in picoseconds, rates in bit/s, errors and shares as fractions.
+/// Returns a verification as JSON. Times are in picoseconds, rates in bit/s, errors and shares as
+/// fractions.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let value = json!({
@@ -122,7 +123,7 @@ fn shift(shift: &Shift) -> Value {
     })
 }
 
-/// A row for each cell and level.
+/// Returns a row for each cell and level.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

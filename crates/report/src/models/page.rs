@@ -50,13 +50,13 @@ const DEFINITIONS: [(&str, &str); 7] = [
     ),
 ];
 
-/// The whole document.
+/// Returns the whole document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
     page(run).html()
 }
 
-/// The page.
+/// Returns the page.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let title = format!("Device model: {}", printable(&run.model.device.name));
@@ -223,7 +223,7 @@ fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-/// A figure with its interval below it, so that many fit side by side.
+/// Returns a figure with its interval below it, so that many fit side by side.
 fn below(stated: &str) -> Cell {
     match stated.split_once(" (") {
         Some((value, interval)) => Text::from(value).and_faint(format!("({interval}")).into(),

@@ -76,7 +76,7 @@ fn costs(model: &Model, under: &SettingModel, layout: Layout) -> String {
     grid.render(layout)
 }
 
-/// The test of constant costs, with its figures.
+/// Returns the test of constant costs, with its figures.
 fn shifts(under: &SettingModel, layout: Layout) -> String {
     let mut out = String::new();
     if let Some(beyond) = under.f0.profile.beyond_maximum {
@@ -300,7 +300,7 @@ fn thresholds(run: &Run<'_>, layout: Layout) -> String {
     layout.heading("Thresholds") + &grid.render(layout)
 }
 
-/// A level with its interval, for tables elsewhere.
+/// Returns a level with its interval, for tables elsewhere.
 pub(super) fn with_interval(function: &FunctionModel, level: Level) -> String {
     function.measurement.profile.level(level).map_or_else(|| "–".to_owned(), estimate)
 }

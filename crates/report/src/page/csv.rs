@@ -6,7 +6,7 @@ use super::figure::Graphic;
 use crate::csv::{Cell, Text};
 use crate::plot::{Axis, Datum, Forest, Graph, HeatMap, Plot};
 
-/// The rows of a figure.
+/// Returns the rows of a figure.
 pub(super) fn of(graphic: &Graphic) -> String {
     match graphic {
         Graphic::Plot(plot) => of_plot(plot),
@@ -42,7 +42,7 @@ fn of_plot(plot: &Plot) -> String {
     out
 }
 
-/// A cell of the horizontal axis.
+/// Returns a cell of the horizontal axis.
 fn across(axis: &Axis, value: f64) -> String {
     match axis.data(value) {
         Datum::Number(number) => Cell(Some(number)).to_string(),
@@ -50,7 +50,7 @@ fn across(axis: &Axis, value: f64) -> String {
     }
 }
 
-/// A row for each box on each way, with its value and where the way goes on.
+/// Returns a row for each box on each way, with its value and where the way goes on.
 fn of_graph(graph: &Graph) -> String {
     let value = format!("{} [fraction]", graph.value_title);
     let (way, node) = (Text(&graph.way_title), Text(&graph.node_title));
@@ -69,7 +69,7 @@ fn of_graph(graph: &Graph) -> String {
     out
 }
 
-/// A row for each difference, with the ends of its interval.
+/// Returns a row for each difference, with the ends of its interval.
 fn of_forest(forest: &Forest) -> String {
     let value = format!("{} [{}]", forest.axis, forest.unit.text());
     let mut out = format!("what,{},low,high,shown\n", Text(&value));

@@ -66,7 +66,7 @@ pub struct Section {
 }
 
 impl Document {
-    /// The page.
+    /// Returns the page.
     #[must_use]
     pub fn page(&self) -> Page {
         let mut page = Page::of_run(&self.provenance, self.kind, printable(&self.title));
@@ -97,7 +97,7 @@ impl Document {
 }
 
 impl Section {
-    /// An earlier section that has a table too, as it is called in short.
+    /// Returns an earlier section that has a table too, as it is called in short.
     fn has_too<'s>(table: &Table, before: &'s [Self]) -> Option<&'s str> {
         let other = before.iter().find(|section| section.tables.contains(table))?;
         other.title.split(':').next()
@@ -125,7 +125,7 @@ impl Section {
     }
 }
 
-/// The text, whose first words stand out if they say what it is about.
+/// Returns the text, whose first words stand out if they say what it is about.
 fn labelled(text: &str) -> Text {
     match text.split_once(": ") {
         Some((label, rest)) if label.chars().count() <= 60 && !is_sentence(label) => {

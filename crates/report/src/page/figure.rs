@@ -42,22 +42,22 @@ pub enum Data {
 }
 
 impl Figure {
-    /// A plot with all of its points as a table.
+    /// Returns a plot with all of its points as a table.
     pub fn plot(plot: Plot, remark: impl Into<String>) -> Self {
         Self { graphic: Graphic::Plot(plot), remark: remark.into(), data: Data::Points }
     }
 
-    /// A heat map with all of its cells as a table.
+    /// Returns a heat map with all of its cells as a table.
     pub fn heat_map(map: HeatMap, remark: impl Into<String>) -> Self {
         Self { graphic: Graphic::HeatMap(map), remark: remark.into(), data: Data::Points }
     }
 
-    /// A graph. A table elsewhere says what its boxes are.
+    /// Returns a graph. A table elsewhere says what its boxes are.
     pub fn graph(graph: Graph, remark: impl Into<String>) -> Self {
         Self { graphic: Graphic::Graph(graph), remark: remark.into(), data: Data::Elsewhere }
     }
 
-    /// The same with another table below.
+    /// Returns the same with another table below.
     #[must_use]
     pub fn with_data(self, data: Data) -> Self {
         Self { data, ..self }
@@ -74,7 +74,7 @@ impl Figure {
         }
     }
 
-    /// The same with other words.
+    /// Returns the same with other words.
     pub(crate) fn reworded(mut self, words: impl Fn(&str) -> String) -> Self {
         let say = |text: &mut String| *text = words(text);
         say(&mut self.remark);
@@ -86,7 +86,7 @@ impl Figure {
         self
     }
 
-    /// The table below.
+    /// Returns the table below.
     pub(super) fn data_table(&self) -> Table {
         match (&self.graphic, self.data) {
             (_, Data::Elsewhere) | (Graphic::Graph(_), _) => Table::default(),
@@ -119,7 +119,7 @@ impl Graphic {
         self.svg_at(id, Width::PAGE)
     }
 
-    /// The drawing, laid out for a width.
+    /// Returns the drawing, laid out for a width.
     pub(super) fn svg_at(&self, id: &str, width: Width) -> String {
         match self {
             Self::Plot(plot) => plot.svg_at(id, width),
@@ -130,7 +130,7 @@ impl Graphic {
     }
 }
 
-/// The rows of a forest plot in words.
+/// Returns the rows of a forest plot in words.
 fn differences(forest: &Forest) -> Table {
     let mut table = Table::new(&forest.title, ["", "figures and difference"].map(Column::words));
     for row in &forest.rows {
@@ -139,7 +139,7 @@ fn differences(forest: &Forest) -> Table {
     table
 }
 
-/// The lines of a plot that show data.
+/// Returns the lines of a plot that show data.
 fn lines(plot: &Plot) -> impl Iterator<Item = &Line> {
     plot.lines.iter().filter(|line| !line.style.is_guide())
 }

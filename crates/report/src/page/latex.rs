@@ -25,7 +25,7 @@ struct Remarked<'a> {
     remarks: Vec<String>,
 }
 
-/// The tables of a page, in order.
+/// Returns the tables of a page, in order.
 pub(crate) fn files(page: &Page) -> Vec<TableFile> {
     let mut found = Vec::new();
     collect(&page.lead, &page.title, &mut found);
@@ -217,7 +217,8 @@ const RAISED: [(char, char); 12] = [
     ('⁺', '+'),
 ];
 
-/// A text in which nothing is a command; letters beyond ASCII stay, which LaTeX reads as UTF-8.
+/// Returns a text in which nothing is a command; letters beyond ASCII stay, which LaTeX reads as
+/// UTF-8.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     let mut raised = String::new();

@@ -43,7 +43,7 @@ impl Page {
         lead
     }
 
-    /// The document, with its figures.
+    /// Returns the document, with its figures.
     pub(crate) fn render(&self) -> Rendered {
         let mut drawn = Vec::new();
         let lead = blocks(&self.worst_first(), Level::Lead, &mut drawn);
@@ -329,12 +329,13 @@ impl Render for escape::Escaped<'_> {
 }
 
 impl Drawn {
-    /// A name for files of the figure with that number, without an extension.
+    /// Returns a name for files of the figure with that number, without an extension.
     pub(crate) fn file_name(&self, number: usize) -> String {
         file_stem("figure", number, self.graphic.title())
     }
 
-    /// The figure as shapes, to be written to files: as it is in the page, or laid out for a width.
+    /// Returns the figure as shapes, to be written to files: as it is in the page, or laid out for
+    /// a width.
     pub(crate) fn drawing(&self, width: Option<Width>) -> Result<Drawing, DrawingError> {
         match width {
             None => Drawing::read(&self.svg),
@@ -346,7 +347,8 @@ impl Drawn {
 /// Characters of a file name, without its extension.
 const LONGEST_NAME: usize = 80;
 
-/// The name of a file of a figure or a table, without its extension: what it is, its number, and the words of its title.
+/// Returns the name of a file of a figure or a table, without its extension: what it is, its
+/// number, and the words of its title.
 pub(super) fn file_stem(kind: &str, number: usize, title: &str) -> String {
     let letters = title.chars().map(|c| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() => c,
@@ -365,7 +367,7 @@ pub(super) fn file_stem(kind: &str, number: usize, title: &str) -> String {
     name
 }
 
-/// The lines of an alarm's card.
+/// Returns the lines of an alarm's card.
 fn lines_of(alarm: &Alarm) -> Vec<Text> {
     vec![Text::strong(alarm.text.as_str()), alarm.more.as_str().into()]
 }

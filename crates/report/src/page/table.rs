@@ -54,12 +54,12 @@ pub(super) enum Content {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Returns a table without rows.
     pub fn new(caption: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
         Self { caption: caption.into(), columns: columns.into_iter().collect(), groups: Vec::new() }
     }
 
-    /// A table of values without rows, whose first column names the rows.
+    /// Returns a table of values without rows, whose first column names the rows.
     pub fn of_values<'a>(
         caption: impl Into<String>,
         columns: impl IntoIterator<Item = &'a str>,
@@ -112,34 +112,34 @@ impl Table {
 }
 
 impl Column {
-    /// A column of figures, right-justified.
+    /// Returns a column of figures, right-justified.
     pub fn figures(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: Kind::Figures }
     }
 
-    /// A column of words.
+    /// Returns a column of words.
     pub fn words(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: Kind::Words }
     }
 
-    /// A column of sentences, which may take several lines.
+    /// Returns a column of sentences, which may take several lines.
     pub fn prose(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: Kind::Prose }
     }
 }
 
 impl Cell {
-    /// A cell that stands out as good or bad news.
+    /// Returns a cell that stands out as good or bad news.
     pub fn toned(tone: Tone, text: impl Into<Text>) -> Self {
         Self { tone, ..Self::from(text) }
     }
 
-    /// A cell of words.
+    /// Returns a cell of words.
     pub fn text(text: impl Into<String>) -> Self {
         Self::from(printable(&text.into()))
     }
 
-    /// A cell with a value, if there is one.
+    /// Returns a cell with a value, if there is one.
     pub fn optional(value: Option<Value>) -> Self {
         value.map_or_else(Self::default, Self::from)
     }

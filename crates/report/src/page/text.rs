@@ -44,24 +44,24 @@ impl Text {
         Self(vec![(Emphasis::Code, text.into())])
     }
 
-    /// A number that leads to the part of the page with the identifier `prefix-number`.
+    /// Returns a number that leads to the part of the page with the identifier `prefix-number`.
     pub(crate) fn link(prefix: &str, number: usize) -> Self {
         Self(vec![(Emphasis::Link, format!("{prefix}-{number}"))])
     }
 
-    /// The name of a file beside the page, which leads there.
+    /// Returns the name of a file beside the page, which leads there.
     pub fn file(path: impl Into<String>) -> Self {
         Self(vec![(Emphasis::File, path.into())])
     }
 
-    /// The same with more text behind it.
+    /// Returns the same with more text behind it.
     #[must_use]
     pub fn and(mut self, more: impl Into<Self>) -> Self {
         self.0.extend(more.into().0);
         self
     }
 
-    /// The same with more text behind it, in smaller print.
+    /// Returns the same with more text behind it, in smaller print.
     #[must_use]
     pub fn and_faint(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -77,7 +77,7 @@ impl Text {
         self.0.iter().all(|(_, text)| text.is_empty())
     }
 
-    /// The same without emphasis.
+    /// Returns the same without emphasis.
     pub(super) fn plain(&self) -> String {
         let texts = self.0.iter().map(|(emphasis, text)| match emphasis {
             Emphasis::Faint => format!(" {text}"),

@@ -13,7 +13,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// The labels of two axes of these lengths.
+    /// Returns the labels of two axes of these lengths.
     pub(super) fn of(x: &Scale, width: f64, y: &Scale, height: f64) -> Self {
         let lines = |scale: &Scale, room: f64| wrap(&scale.label(), (room / LETTER) as usize);
         Self { x: lines(x, width), y: lines(y, height) }

@@ -70,7 +70,7 @@ impl Drawn {
     }
 }
 
-/// The point of the stretch between two that is nearest to a third.
+/// Returns the point of the stretch between two that is nearest to a third.
 fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
     let (along, up) = (to.0 - from.0, to.1 - from.1);
     let square = along * along + up * up;
@@ -117,13 +117,13 @@ impl Coincidence {
         Self { depths, groups: groups.into_iter().map(names).collect() }
     }
 
-    /// A sentence about it; nothing where all lines can be seen.
+    /// Returns a sentence about it; nothing where all lines can be seen.
     pub(super) fn sentence(&self) -> Option<String> {
         let groups: Vec<String> = self.groups.iter().map(|names| names.join(" and ")).collect();
         (!groups.is_empty()).then(|| format!("One on another: {}", groups.join("; ")))
     }
 
-    /// The same in so many characters.
+    /// Returns the same in so many characters.
     pub(super) fn note(&self, most: usize) -> Option<String> {
         let sentence = self.sentence()?;
         if sentence.chars().count() <= most {

@@ -251,7 +251,7 @@ impl State {
         self.open.iter().any(|(_, classes)| classes.split(' ').any(|own| own == class))
     }
 
-    /// The colour that the nearest element with one has.
+    /// Returns the colour that the nearest element with one has.
     fn colour(&self) -> &'static str {
         if self.has("muted") {
             return LIGHT.muted;

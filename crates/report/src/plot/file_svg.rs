@@ -5,7 +5,7 @@ use crate::page::escape;
 use crate::put::put;
 
 impl Drawing {
-    /// The text of the file.
+    /// Returns the text of the file.
     pub(crate) fn svg(&self) -> String {
         let (width, height) = (self.width, self.height);
         let mut out = format!(

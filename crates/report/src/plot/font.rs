@@ -43,22 +43,22 @@ impl Letters {
         Ok(Self { face, numbers: GlyphRemapper::new(), used: Vec::new() })
     }
 
-    /// The width of a text at size 1.
+    /// Returns the width of a text at size 1.
     pub(super) fn width(&self, text: &str) -> f64 {
         text.chars().map(|letter| self.advance(self.glyph(letter))).sum::<f64>() / 1000.0
     }
 
-    /// A text as the content of a hexadecimal string: two bytes for each glyph.
+    /// Returns a text as the content of a hexadecimal string: two bytes for each glyph.
     pub(super) fn encoded(&mut self, text: &str) -> String {
         text.chars().map(|letter| format!("{:04x}", self.number(letter))).collect()
     }
 
-    /// The part of the font that holds the letters encoded so far.
+    /// Returns the part of the font that holds the letters encoded so far.
     pub(super) fn file(&self) -> Result<Vec<u8>, DrawingError> {
         subsetter::subset(FILE, 0, &self.numbers).map_err(DrawingError::new)
     }
 
-    /// The widths of these letters as the array `W` of a font (ISO 32000-1, 9.7.4.3).
+    /// Returns the widths of these letters as the array `W` of a font (ISO 32000-1, 9.7.4.3).
     pub(super) fn widths(&self) -> String {
         let widths = self.used.iter().map(|one| format!("{} [{:.0}]", one.glyph, one.width));
         widths.collect::<Vec<_>>().join(" ")
@@ -100,7 +100,7 @@ impl Letters {
         }
     }
 
-    /// The number of a letter's glyph in the figure's part of the font.
+    /// Returns the number of a letter's glyph in the figure's part of the font.
     fn number(&mut self, letter: char) -> u16 {
         if let Some(known) = self.used.iter().find(|one| one.letter == letter) {
             return known.glyph;
@@ -119,7 +119,7 @@ impl Letters {
         known.or_else(|| self.face.glyph_index(REPLACEMENT)).unwrap_or_default()
     }
 
-    /// The width of a glyph in thousandths of the size.
+    /// Returns the width of a glyph in thousandths of the size.
     fn advance(&self, glyph: GlyphId) -> f64 {
         self.thousandths(f64::from(self.face.glyph_hor_advance(glyph).unwrap_or_default()))
     }

@@ -53,7 +53,8 @@ impl Forest {
         self.rows.is_empty()
     }
 
-    /// The drawing, laid out for a width. `id` must be unique in the page and a valid identifier.
+    /// Returns the drawing, laid out for a width. `id` must be unique in the page and a valid
+    /// identifier.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let axis = Axis { from_zero: true, ..Axis::linear(self.axis.as_str(), self.unit) };

@@ -84,7 +84,8 @@ impl Graph {
         self.nodes.is_empty()
     }
 
-    /// The drawing, laid out for a width. `id` must be unique in the page and a valid identifier.
+    /// Returns the drawing, laid out for a width. `id` must be unique in the page and a valid
+    /// identifier.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let mut legend = String::new();

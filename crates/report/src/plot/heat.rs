@@ -56,7 +56,7 @@ pub struct HeatCell {
 }
 
 impl HeatMap {
-    /// The cell at a place.
+    /// Returns the cell at a place.
     #[must_use]
     pub fn cell(&self, row: usize, column: usize) -> Option<&HeatCell> {
         self.cells.get(row * self.columns.len() + column)?.as_ref()
@@ -68,8 +68,9 @@ impl HeatMap {
         self.cells.iter().all(Option::is_none)
     }
 
-    /// The drawing, laid out for a width. `id` must be unique in the page and a valid identifier. Letters have the same size
-    /// at each width. Where columns are narrow, what stands in cells stands upright.
+    /// Returns the drawing, laid out for a width. `id` must be unique in the page and a valid
+    /// identifier. Letters have the same size at each width. Where columns are narrow, what stands
+    /// in cells stands upright.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let grid = Grid::of(self, edge);

@@ -36,7 +36,7 @@ enum Sample {
 }
 
 impl Legend {
-    /// The legend of a plot in so much room across, with a note below it.
+    /// Returns the legend of a plot in so much room across, with a note below it.
     pub(super) fn of(plot: &Plot, note: Option<&str>, room: f64) -> Self {
         let notes = note.map(|text| wrap(text, (room / LETTER) as usize)).unwrap_or_default();
         let mut entries: Vec<(&str, Sample)> = Vec::new();
@@ -95,7 +95,7 @@ impl Legend {
     }
 }
 
-/// The height of a row: that of its entry with most lines.
+/// Returns the height of a row: that of its entry with most lines.
 fn height(row: &[Entry]) -> f64 {
     let lines = row.iter().map(|entry| entry.name.len()).max().unwrap_or(1);
     ROW + (lines.max(1) - 1) as f64 * LINE

@@ -61,8 +61,8 @@ const DARK: Theme = Theme {
     ],
 };
 
-/// The colours as style sheet variables: light by default and in print, dark where the reader
-/// prefers it.
+/// Returns the colours as style sheet variables: light by default and in print, dark where the
+/// reader prefers it.
 pub(crate) fn style_sheet() -> String {
     let mut css = format!(":root{{color-scheme:light dark;{}}}\n", variables(&LIGHT));
     put!(css, "@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n", variables(&DARK));

@@ -15,7 +15,7 @@ const SCALE: f64 = 0.75;
 const KAPPA: f64 = 0.552_284_749_8;
 
 impl Drawing {
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub(crate) fn pdf(&self) -> Result<Vec<u8>, DrawingError> {
         let mut content = Content::new(Letters::new()?);
         // From the top down, as the drawing is.
@@ -81,7 +81,8 @@ fn stream(bytes: &[u8]) -> Object {
 /// The name of the font. Six letters before it say that it is a part of one.
 const FONT: &str = "PLANIM+DejaVuSansCondensed";
 
-/// The font of the page, from object 5 on: its letters by their numbers, what they measure, and what text they stand for.
+/// Returns the font of the page, from object 5 on: its letters by their numbers, what they measure,
+/// and what text they stand for.
 fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
     let measures = letters.measures();
     let bounds = measures.bounds.map(|side| format!("{side:.0}")).join(" ");
@@ -245,7 +246,7 @@ impl Content {
     }
 }
 
-/// The three parts of `#rrggbb`, from 0 to 1.
+/// Returns the three parts of `#rrggbb`, from 0 to 1.
 fn components(colour: &str) -> String {
     let part = |from: usize| {
         let digits = colour.get(from..from + 2).unwrap_or_default();
@@ -254,7 +255,8 @@ fn components(colour: &str) -> String {
     format!("{:.3} {:.3} {:.3}", part(1), part(3), part(5))
 }
 
-/// A text that describes the file, as the content of a hexadecimal string: UTF-16 with its mark (ISO 32000-1, 7.9.2.2).
+/// Returns a text that describes the file, as the content of a hexadecimal string: UTF-16 with its
+/// mark (ISO 32000-1, 7.9.2.2).
 fn unicode(text: &str) -> String {
     let units = std::iter::once(0xfeff).chain(text.encode_utf16());
     units.map(|unit| format!("{unit:04x}")).collect()

@@ -31,12 +31,13 @@ impl Plot {
         !any_line && self.areas.iter().all(|a| a.points.is_empty())
     }
 
-    /// The drawing as a page has it. `id` must be unique in the page and a valid identifier.
+    /// Returns the drawing as a page has it. `id` must be unique in the page and a valid
+    /// identifier.
     pub(crate) fn svg(&self, id: &str) -> String {
         self.svg_at(id, Width::PAGE)
     }
 
-    /// The drawing, laid out for a width: letters have the same size at each.
+    /// Returns the drawing, laid out for a width: letters have the same size at each.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let inner = (width.pixels() * INNER_HEIGHT).clamp(150.0, 420.0);
         let fitted = Width::new(width.pixels() - 100.0);

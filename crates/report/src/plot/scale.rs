@@ -42,35 +42,35 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A linear axis that starts at zero.
+    /// Returns a linear axis that starts at zero.
     pub fn linear(label: impl Into<String>, unit: Unit) -> Self {
         let label = label.into();
         let (levels, names) = (Vec::new(), Vec::new());
         Self { label, unit, spacing: Spacing::Linear, from_zero: true, levels, names }
     }
 
-    /// An axis of names, side by side in their order.
+    /// Returns an axis of names, side by side in their order.
     pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
         Self { spacing: Spacing::Named, names, ..Self::linear(label, Unit::Index) }
     }
 
-    /// A logarithmic axis.
+    /// Returns a logarithmic axis.
     pub fn logarithmic(label: impl Into<String>, unit: Unit) -> Self {
         Self { spacing: Spacing::Logarithmic, from_zero: false, ..Self::linear(label, unit) }
     }
 
-    /// A logarithmic axis of counts whose ticks are powers of two.
+    /// Returns a logarithmic axis of counts whose ticks are powers of two.
     pub fn binary(label: impl Into<String>) -> Self {
         Self { spacing: Spacing::Binary, ..Self::logarithmic(label, Unit::Count) }
     }
 
-    /// The same with lines across the plot.
+    /// Returns the same with lines across the plot.
     #[must_use]
     pub fn with_levels(self, levels: Vec<(f64, String)>) -> Self {
         Self { levels, ..self }
     }
 
-    /// A value of this axis as tables show it.
+    /// Returns a value of this axis as tables show it.
     pub(crate) fn value(&self, value: f64) -> String {
         match self.spacing {
             Spacing::Binary => power_of_two(value).unwrap_or_else(|| figure(value, self.unit)),
@@ -79,7 +79,8 @@ impl Axis {
         }
     }
 
-    /// A value of this axis as files hold it: the quantile or the name where the axis spreads those.
+    /// Returns a value of this axis as files hold it: the quantile or the name where the axis
+    /// spreads those.
     pub(crate) fn data(&self, value: f64) -> Datum<'_> {
         match self.spacing {
             Spacing::Quantile => Datum::Number(1.0 - 1.0 / value),
@@ -100,13 +101,13 @@ impl Axis {
         format!("{}{more}.", named.collect::<Vec<_>>().join("; "))
     }
 
-    /// The name at a place.
+    /// Returns the name at a place.
     fn called(&self, value: f64) -> Option<&str> {
         let place = (value.round() as usize).checked_sub(1)?;
         self.names.get(place).map(String::as_str)
     }
 
-    /// The label with the unit of the values in files.
+    /// Returns the label with the unit of the values in files.
     pub(crate) fn name(&self) -> String {
         match (self.spacing, self.unit) {
             (Spacing::Quantile, _) => format!("{} [fraction]", self.label),
@@ -116,7 +117,7 @@ impl Axis {
         }
     }
 
-    /// An axis of quantiles.
+    /// Returns an axis of quantiles.
     pub fn quantile(label: impl Into<String>) -> Self {
         Self { spacing: Spacing::Quantile, ..Self::logarithmic(label, Unit::Index) }
     }
@@ -218,7 +219,7 @@ impl Scale {
         (self.low - slack..=self.high + slack).contains(&value)
     }
 
-    /// The marks, low to high.
+    /// Returns the marks, low to high.
     pub(crate) fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
@@ -228,7 +229,7 @@ impl Scale {
         self.unit
     }
 
-    /// The label of the axis, with the unit if all ticks share it.
+    /// Returns the label of the axis, with the unit if all ticks share it.
     pub(crate) fn label(&self) -> String {
         if self.suffix.is_empty() {
             self.label.clone()
@@ -282,7 +283,7 @@ impl Scale {
             .collect();
     }
 
-    /// A tick label; thousands and millions are abbreviated alike on the whole axis.
+    /// Returns a tick label; thousands and millions are abbreviated alike on the whole axis.
     fn linear_label(&self, value: f64, decimals: usize, largest: f64) -> String {
         let value = if value == 0.0 { 0.0 } else { value };
         if matches!(self.unit, Unit::Count | Unit::PerSecond) && largest >= 10_000.0 && value != 0.0
@@ -385,7 +386,7 @@ impl Scale {
     }
 }
 
-/// A power of two as `2` with a raised exponent; nothing if the value is none.
+/// Returns a power of two as `2` with a raised exponent; nothing if the value is none.
 pub(crate) fn power_of_two(value: f64) -> Option<String> {
     let exponent = value.log2();
     if exponent.fract() != 0.0 || !(-999.0..=999.0).contains(&exponent) {
@@ -401,7 +402,7 @@ pub(crate) fn power_of_two(value: f64) -> Option<String> {
     Some(format!("2{}", (exponent as i32).to_string().chars().map(raised).collect::<String>()))
 }
 
-/// The suffix of units that an axis never changes.
+/// Returns the suffix of units that an axis never changes.
 fn plain_suffix(unit: Unit) -> &'static str {
     match unit {
         Unit::PerSecond => "1/s",
@@ -410,7 +411,7 @@ fn plain_suffix(unit: Unit) -> &'static str {
     }
 }
 
-/// The round step (1, 2 or 5 times a power of ten) that is at least `rough`.
+/// Returns the round step (1, 2 or 5 times a power of ten) that is at least `rough`.
 fn round_step(rough: f64) -> f64 {
     if !(rough.is_finite() && rough > 0.0) {
         return 1.0;
@@ -432,7 +433,7 @@ fn round_down_125(value: f64) -> f64 {
     rounded * power
 }
 
-/// A tick of a logarithmic axis names its own unit.
+/// Returns a tick of a logarithmic axis names its own unit.
 fn logarithmic_label(value: f64, unit: Unit) -> String {
     let unit = if unit == Unit::PerSecond { Unit::Count } else { unit };
     let text = figure(value, unit);

@@ -124,8 +124,9 @@ impl Place {
         Some(self.quantity(metric, unit, estimate.mean, Spread::Repetitions(estimate)))
     }
 
-    /// A percentile: the mean over those of each repetition, as for controllers; of all samples together, with no interval,
-    /// where repetitions are not told apart or one of them has too few samples.
+    /// Returns a percentile: the mean over those of each repetition, as for controllers; of all
+    /// samples together, with no interval, where repetitions are not told apart or one of them has
+    /// too few samples.
     fn percentile(&self, metric: &str, each: Vec<&Value>, pooled: &Value) -> Option<Quantity> {
         let seconds = |value: &Value| Some(value.as_f64()? / 1e9);
         let of_each: Option<Vec<f64>> = each.into_iter().map(seconds).collect();

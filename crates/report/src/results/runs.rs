@@ -26,7 +26,7 @@ const SHOWN: [(&str, Option<bool>); 9] = [
 const DECIDING: [&str; 4] = ["isolate", "switches.", "timing.", "traffic."];
 
 impl Recorded {
-    /// The figures of a benchmark of a controller.
+    /// Returns the figures of a benchmark of a controller.
     #[must_use]
     pub fn of_run(name: &str, result: &RunResult) -> Self {
         let decides = |key: &str| DECIDING.iter().any(|prefix| key.starts_with(prefix));

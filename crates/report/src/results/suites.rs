@@ -21,7 +21,7 @@ const UNITS: [Unit; 7] = [
 /// What decides over the figures of RFC 8456 beside what is compared: the controller and its southbound.
 const PARAMETERS: [&str; 6] = ["switches", "links", "topology", "hosts", "frame_bytes", "trial_s"];
 
-/// A test is a place, and its figure the metric.
+/// Returns a test is a place, and its figure the metric.
 pub(super) fn rfc8456(value: &Value) -> Recorded {
     let parameters = &value["parameters"];
     let about = format!(
@@ -61,7 +61,8 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
     recorded
 }
 
-/// A row of a table is a place, and its columns the metrics; what was published elsewhere is the same in all.
+/// Returns a row of a table is a place, and its columns the metrics; what was published elsewhere
+/// is the same in all.
 pub(super) fn document(value: &Value) -> Recorded {
     let kind = words(&value["kind"]);
     let about = format!("{kind}: {}", words(&value["title"]));

@@ -21,7 +21,7 @@ const FIGURES: [(&str, &[&str], Unit, &str); 5] = [
     ("Rates under faults and attacks", &["5.3"], Unit::PerSecond, "rate"),
 ];
 
-/// A figure for each unit that was measured.
+/// Returns a figure for each unit that was measured.
 pub(super) fn figures(candidates: &[Candidate<'_>]) -> Vec<Figure> {
     FIGURES.into_iter().filter_map(|one| of_unit(candidates, one)).collect()
 }

@@ -38,7 +38,7 @@ const DEFINITIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The page of one controller or several.
+/// Returns the page of one controller or several.
 #[must_use]
 pub fn page(candidates: &[Candidate<'_>]) -> Page {
     let title = match candidates {
@@ -82,7 +82,7 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
     page
 }
 
-/// A row for each test, a column for each controller.
+/// Returns a row for each test, a column for each controller.
 fn summary(candidates: &[Candidate<'_>]) -> Block {
     let columns = [Column::words("section"), Column::words("test")]
         .into_iter()
@@ -115,7 +115,7 @@ pub(super) fn find<'a>(
     tests.find(|outcome| outcome.section == section && name(outcome) == called)
 }
 
-/// A test with every trial: the table that the document has for it.
+/// Returns a test with every trial: the table that the document has for it.
 fn section(candidates: &[Candidate<'_>], test: Test) -> Vec<Block> {
     let mut blocks = Vec::new();
     for candidate in candidates {

@@ -4,7 +4,7 @@ use super::{Candidate, deviation, name, remarks, trials, value};
 use crate::format::{duration, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The results as text that fits the terminal. Ends with a newline.
+/// Returns the results as text that fits the terminal. Ends with a newline.
 #[must_use]
 pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
     let mut out = String::new();

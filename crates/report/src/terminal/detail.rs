@@ -9,7 +9,7 @@ use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, metric, usa
 use crate::format::{estimate, figure, optional, printable, whole};
 use crate::put::put;
 
-/// The figures of a point.
+/// Returns the figures of a point.
 pub(super) fn of(point: &Point, layout: Layout) -> String {
     let n = usable(point).count();
     let mut out = String::new();

@@ -109,7 +109,7 @@ impl Grid {
         self.rows.push(Row::Section(text.into()));
     }
 
-    /// The rows as lines that fit.
+    /// Returns the rows as lines that fit.
     pub(crate) fn render(&self, layout: Layout) -> String {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         let shown = self.fitting(&widths, layout.columns());

@@ -22,7 +22,7 @@ impl Layout {
         if self.colour { paint.around(text) } else { text.to_owned() }
     }
 
-    /// A heading above figures.
+    /// Returns a heading above figures.
     pub(crate) fn heading(self, text: &str) -> String {
         format!("\n{}", self.paragraph("", text, Paint::Strong))
     }

@@ -8,7 +8,7 @@ use crate::estimates::{UNBOUNDED_MEANS, mark, metric, usable};
 use crate::format::{estimate, optional, setting, whole};
 use crate::{describe, verdict};
 
-/// The rows of a sweep.
+/// Returns the rows of a sweep.
 pub(super) fn of(points: &[Point], layout: Layout) -> String {
     // Protocol and mode are the same over many rows, which they share as a heading.
     let kinds = describe::distinct(points.iter().map(kind));

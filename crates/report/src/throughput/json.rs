@@ -112,7 +112,7 @@ fn repetition(histogram: &Histogram<u64>) -> Map<String, Value> {
     fields
 }
 
-/// The percentiles; one is null where it cannot be stated.
+/// Returns the percentiles; one is null where it cannot be stated.
 fn stated(histogram: &Histogram<u64>) -> impl Iterator<Item = (String, Value)> {
     SHARES.into_iter().map(|(name, share)| {
         let stated = can_state(share, histogram.len());
@@ -126,7 +126,7 @@ fn counted(histogram: &Histogram<u64>) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A row for each case.
+/// Returns a row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

@@ -45,13 +45,13 @@ const DEFINITIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The whole document.
+/// Returns the whole document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
     page(run).html()
 }
 
-/// The page.
+/// Returns the page.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let title = format!("How fast {} runs", printable(run.program));
@@ -115,7 +115,7 @@ fn rates(run: &Run<'_>) -> Figure {
     Figure::plot(Plot { lines, ..plot }, remark)
 }
 
-/// A path, and the method unless that is the usual one.
+/// Returns a path, and the method unless that is the usual one.
 fn named(case: &Case) -> String {
     match case.method {
         UpdateMethod::Pointer => path(case).to_owned(),

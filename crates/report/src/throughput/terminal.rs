@@ -11,7 +11,7 @@ use crate::alarm;
 use crate::format::{duration, estimate, figure, printable, whole};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The benchmark as text that fits the terminal. Ends with a newline.
+/// Returns the benchmark as text that fits the terminal. Ends with a newline.
 #[must_use]
 pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let settings = run.settings;
@@ -117,7 +117,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// A path, and where several were asked for, the method.
+/// Returns a path, and where several were asked for, the method.
 fn named(case: &Case, has_methods: bool) -> String {
     if has_methods {
         format!("{}, {}", path(case), case.method.name())

@@ -33,8 +33,9 @@ struct Queue {
 }
 
 impl Network {
-    /// The network with the service that classes get at ports with round robin because others send less than their share
-    /// lets them; classes without flows count with all of that. Of the settings the order of service matters.
+    /// Returns the network with the service that classes get at ports with round robin because
+    /// others send less than their share lets them; classes without flows count with all of that.
+    /// Of the settings the order of service matters.
     ///
     /// # Errors
     ///

@@ -20,7 +20,8 @@ const THOROUGH: usize = 300;
 const SMALL: usize = 2_000;
 
 impl Network {
-    /// The analysis that is done by default: [`Analysis::Best`], for large networks [`Analysis::Quick`].
+    /// Returns the analysis that is done by default: [`Analysis::Best`], for large networks
+    /// [`Analysis::Quick`].
     #[must_use]
     pub fn default_analysis(&self) -> Analysis {
         if hops(self) <= SMALL { Analysis::Best } else { Analysis::Quick }
@@ -37,7 +38,8 @@ impl Network {
 /// Conventions, and the analyses to do under them.
 pub(super) type Candidate<'n> = (Analyser<'n>, Vec<Analysis>);
 
-/// The settings for each of some analyses, as the analyser of `best` or `quick` makes candidates of them.
+/// Returns the settings for each of some analyses, as the analyser of `best` or `quick` makes
+/// candidates of them.
 fn with_analysers<'n>(
     of: &Analyser<'n>,
     candidates: Vec<(Settings, Vec<Analysis>)>,
@@ -238,7 +240,7 @@ fn of_cycles(
     candidates
 }
 
-/// The best bounds of one flow.
+/// Returns the best bounds of one flow.
 pub(super) fn bound(
     candidates: &[Candidate<'_>],
     flow: FlowId,

@@ -339,7 +339,7 @@ fn is_regulated(common: &Common<'_>, server: ServerId) -> bool {
     common.network.server(server).regulator.is_some()
 }
 
-/// A power of two that is at most the number and more than half of it.
+/// Returns a power of two that is at most the number and more than half of it.
 pub(super) fn power_of_two_below(number: &Rational) -> Rational {
     let (one, two) = (Rational::ONE, Rational::from(2));
     let mut power = one;

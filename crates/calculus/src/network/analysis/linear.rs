@@ -87,7 +87,7 @@ struct Found {
     optimal: bool,
 }
 
-/// The path of a flow that a program is made for.
+/// Returns the path of a flow that a program is made for.
 fn path_of<'a>(
     common: &Common<'a>,
     id: FlowId,

@@ -13,7 +13,7 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let of_interest = common.network.flow(flow);
     let lowest = common.lowest(flow);
     let left =
-        bounder.pmoo(&of_interest.path, &common.sets.alone(flow), lowest, Without::Nobody, true)?;
+        bounder.pmoo(&of_interest.path, &common.sets.alone(flow), lowest, Without::NoFlow, true)?;
     // All hold with respect to the same backlogged period, so their maximum does.
     let service = operations::maximum_of(&left.services)?;
     let delay = operations::horizontal_deviation(&of_interest.arrival, &service)?;

@@ -140,7 +140,7 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     found
 }
 
-/// The same for one rate-latency curve and one token bucket at each server.
+/// Returns the same for one rate-latency curve and one token bucket at each server.
 fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
     let mut exits = Vec::with_capacity(chosen.len());
     for end in 1..=chosen.len() {

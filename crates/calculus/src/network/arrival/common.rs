@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::Known;
-use crate::network::cache::Answers;
+use crate::network::cache::SharedCaches;
 use crate::network::cycles::{CutLink, Cuts};
 use crate::network::elements::{FlowId, Multiplexing, ServerId};
 use crate::network::model::Network;
@@ -34,7 +34,7 @@ pub(crate) struct Common<'n> {
     /// Whether something does, for each flow and for any, if it has been asked for.
     returns: Vec<OnceLock<bool>>,
     any_returns: OnceLock<bool>,
-    pub(super) answers: Known,
+    pub(super) caches: Known,
     pub(crate) sets: Sets<'n>,
     /// Whether the network is so small that answers for one flow of interest are kept, too.
     pub(super) keeps_all: bool,
@@ -60,7 +60,7 @@ impl<'n> Common<'n> {
             off_path,
             returns: network.flows().map(|_| OnceLock::new()).collect(),
             any_returns: OnceLock::new(),
-            answers: Answers::default(),
+            caches: SharedCaches::default(),
             sets: Sets::new(network),
             keeps_all: network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= KEPT,
             rounded: AtomicBool::new(false),
@@ -68,7 +68,7 @@ impl<'n> Common<'n> {
         }
     }
 
-    /// The same for a cyclic network that is cut.
+    /// Returns the same for a cyclic network that is cut.
     pub(crate) fn cut(self, cuts: Cuts) -> Self {
         Self { cuts: Some(Arc::new(cuts)), ..self }
     }
@@ -85,7 +85,7 @@ impl<'n> Common<'n> {
         Ok(interrupt::check()?)
     }
 
-    /// The flow that cross traffic is bounded without, if there is one by convention.
+    /// Returns the flow that cross traffic is bounded without, if there is one by convention.
     pub(crate) fn lowest(&self, flow: FlowId) -> Option<FlowId> {
         // In a circle, every flow may disturb what it meets later.
         if self.cuts.is_some() {
@@ -100,7 +100,7 @@ impl<'n> Common<'n> {
         excluded.then_some(flow)
     }
 
-    /// The place of each server in the order of all.
+    /// Returns the place of each server in the order of all.
     fn rank(&self) -> &[usize] {
         self.rank.get_or_init(|| {
             let mut rank = vec![0; self.network.servers().len()];
@@ -163,7 +163,7 @@ impl<'n> Common<'n> {
         })
     }
 
-    /// The minimum service of a server for what follows it, or for delays behind the last.
+    /// Returns the minimum service of a server for what follows it, or for delays behind the last.
     ///
     /// A packetizer holds back up to a packet; that does not delay the end of a packet at the last
     /// server (Le Boudec, Thiran, "Network Calculus", theorem 1.7.1).
@@ -187,7 +187,7 @@ impl<'n> Common<'n> {
         }
     }
 
-    /// The order of service at a server.
+    /// Returns the order of service at a server.
     pub(crate) fn multiplexing(&self, server: ServerId) -> Multiplexing {
         self.settings.multiplexing_at(self.network.server(server))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Bounder, LeftOver, Tandem, Without};
-use crate::network::cache::Question;
+use crate::network::cache::CacheKey;
 use crate::network::derivation::CrossFlows;
 use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::pmoo::{self, Crossing, RateLatency};
@@ -71,7 +71,7 @@ impl Bounder<'_, '_> {
         Ok(LeftOver { server, cross, arrival, service })
     }
 
-    /// The same at a server that serves by priority, FIFO within a priority.
+    /// Returns the same at a server that serves by priority, FIFO within a priority.
     fn left_over_by_priority(
         &self,
         competing: Competing<'_>,
@@ -132,13 +132,13 @@ impl Bounder<'_, '_> {
         lowest: Option<FlowId>,
     ) -> Result<Arc<LeftOver>, AnalysisError> {
         let lowest = lowest.filter(|flow| self.network().position(*flow, server).is_some());
-        let question = Question { from: server, to: server, flows: flows.key(), alone: None };
+        let key = CacheKey { from: server, to: server, flows: flows.key(), alone: None };
         let known = self.servers(lowest, flows);
-        if let Some(left) = known.get(&question) {
+        if let Some(left) = known.get(&key) {
             return Ok(left);
         }
         let left = Arc::new(self.left_over(server, flows, lowest, false)?);
-        known.put(question, Arc::clone(&left));
+        known.put(key, Arc::clone(&left));
         Ok(left)
     }
 
@@ -151,14 +151,14 @@ impl Bounder<'_, '_> {
         lowest: Option<FlowId>,
     ) -> Result<Arc<Curve>, AnalysisError> {
         let Some(first) = tandem.first() else { return Ok(Arc::new(Curve::zero())) };
-        let question =
-            |last: ServerId| Question { from: *first, to: last, flows: flows.key(), alone: None };
-        let memory = self.tandems(lowest, flows);
+        let key =
+            |last: ServerId| CacheKey { from: *first, to: last, flows: flows.key(), alone: None };
+        let cache = self.tandems(lowest, flows);
         let known = tandem
             .iter()
             .enumerate()
             .rev()
-            .find_map(|(index, last)| Some((index + 1, memory.get(&question(*last))?)));
+            .find_map(|(index, last)| Some((index + 1, cache.get(&key(*last))?)));
         let (done, mut service) = match known {
             Some((done, service)) => (done, Some(service)),
             None => (0, None),
@@ -169,7 +169,7 @@ impl Bounder<'_, '_> {
                 None => left.service.clone(),
                 Some(service) => operations::convolution(&service, &left.service)?,
             });
-            memory.put(question(*server), Arc::clone(&longer));
+            cache.put(key(*server), Arc::clone(&longer));
             service = Some(longer);
         }
         Ok(service.unwrap_or_else(|| Arc::new(Curve::zero())))
@@ -226,7 +226,7 @@ impl Bounder<'_, '_> {
                 let ends = tandem.get(first).zip(tandem.get(last));
                 let Some((server, end)) = ends else { continue };
                 let arrival = match without_flow {
-                    Without::Nobody => self.arrival(*server, &flows, None)?,
+                    Without::NoFlow => self.arrival(*server, &flows, None)?,
                     Without::AlongItsPath(flow) => self.cross_traffic(*server, &flows, flow)?,
                     Without::Wherever(flow) => self.arrival(*server, &flows, flow)?,
                 };

@@ -73,8 +73,8 @@ impl Options {
     }
 }
 
-/// A server whose output has a capacity: it shapes if `shapes`, and limits the service in any case,
-/// which is noted where it counts.
+/// Returns a server whose output has a capacity: it shapes if `shapes`, and limits the service in
+/// any case, which is noted where it counts.
 pub(super) fn limited(
     server: Server,
     capacity: Rational,
@@ -106,7 +106,7 @@ pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
     }
 }
 
-/// The first few of some names in a sentence.
+/// Returns the first few of some names in a sentence.
 pub(super) fn listed(names: &[String]) -> String {
     let first: Vec<String> = names
         .iter()

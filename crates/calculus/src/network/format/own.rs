@@ -190,7 +190,7 @@ fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
     }
 }
 
-/// A server, and whether a curve of it is an outline.
+/// Returns a server, and whether a curve of it is an outline.
 fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bool), FormatError> {
     let known = [
         "name",
@@ -228,7 +228,7 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
     Ok((server, outlined))
 }
 
-/// A flow, and whether its curve is an outline.
+/// Returns a flow, and whether its curve is an outline.
 fn flow(
     node: &Node<'_>,
     units: &Units,
@@ -271,7 +271,7 @@ fn flow(
     Ok((flow, arrival.outlined))
 }
 
-/// A link, and whether its curve is an outline.
+/// Returns a link, and whether its curve is an outline.
 fn link(
     node: &Node<'_>,
     units: &Units,

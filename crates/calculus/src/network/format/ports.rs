@@ -15,7 +15,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// The queue of a priority.
+    /// Returns the queue of a priority.
     pub(super) fn queue(
         &self,
         step: &Node<'_>,
@@ -120,7 +120,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The classes; what each has of the port is read by `share` from fields of these names.
+    /// Returns the classes; what each has of the port is read by `share` from fields of these
+    /// names.
     fn classes<S>(
         &self,
         names: &[&'static str],

@@ -37,7 +37,7 @@ impl Default for Units {
 }
 
 impl Units {
-    /// The unit of a dimension.
+    /// Returns the unit of a dimension.
     fn of(&self, dimension: Dimension) -> &Rational {
         match dimension {
             Dimension::Time => &self.time,
@@ -129,7 +129,7 @@ fn examples(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The size of a unit.
+/// Returns the size of a unit.
 pub(crate) fn unit(text: &str, dimension: Dimension) -> Option<Rational> {
     match dimension {
         Dimension::Time => match text {

@@ -155,7 +155,7 @@ fn pairs(
         .collect()
 }
 
-/// A field of a flow or server, or what the network says for all.
+/// Returns a field of a flow or server, or what the network says for all.
 fn field<'a>(
     fields: &Fields<'a>,
     general: &General<'a>,

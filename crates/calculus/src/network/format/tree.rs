@@ -64,7 +64,7 @@ impl<'t> Place<'t> {
         Self { within: None, step: Step::Whole(text), offset: 0 }
     }
 
-    /// The line in the file, from 1.
+    /// Returns the line in the file, from 1.
     fn line(&self) -> usize {
         let mut place = self;
         while let Some(within) = &place.within {
@@ -87,7 +87,7 @@ impl<'t> Place<'t> {
     }
 }
 
-/// The line, from 1, of a place in a text.
+/// Returns the line, from 1, of a place in a text.
 fn line(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
     work::count(before.len());
@@ -112,17 +112,17 @@ impl<'t> Node<'t> {
         json(text, raw, Place { offset: offset(text, raw.get()), ..Place::whole(text) }, 0)
     }
 
-    /// An object without fields that stands in no file.
+    /// Returns an object without fields that stands in no file.
     pub(crate) fn empty() -> Self {
         Self { place: Place::whole(""), value: Tree::Object(Vec::new()) }
     }
 
-    /// The name of a field; empty for what is none.
+    /// Returns the name of a field; empty for what is none.
     pub(super) fn name(&self) -> &str {
         if let Step::Field(name) = &self.place.step { name } else { "" }
     }
 
-    /// A fault at this place.
+    /// Returns a fault at this place.
     pub(crate) fn fault(&self, message: impl Into<String>) -> FormatError {
         FormatError::Field {
             line: self.place.line(),
@@ -134,7 +134,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The kind of value, for messages.
+    /// Returns the kind of value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Tree::Object(_) => "a table",
@@ -146,7 +146,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The fields of an object. None but `known` may be there.
+    /// Returns the fields of an object. None but `known` may be there.
     pub(crate) fn fields(&self, known: &[&str]) -> Result<Fields<'_>, FormatError> {
         let fields = self.any_fields()?;
         for node in fields.fields {
@@ -158,7 +158,7 @@ impl<'t> Node<'t> {
         Ok(fields)
     }
 
-    /// The fields of an object, whatever they are called.
+    /// Returns the fields of an object, whatever they are called.
     pub(crate) fn any_fields(&self) -> Result<Fields<'_>, FormatError> {
         match &self.value {
             Tree::Object(fields) => Ok(Fields { node: self, fields }),
@@ -166,7 +166,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list.
     pub(crate) fn list(&self) -> Result<&[Node<'t>], FormatError> {
         match &self.value {
             Tree::Array(nodes) => Ok(nodes),
@@ -174,7 +174,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// A field, to be changed.
+    /// Returns a field, to be changed.
     pub(super) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
         match &mut self.value {
             Tree::Object(nodes) => nodes.iter_mut().find(|node| node.name() == name),
@@ -182,7 +182,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// An element of a list, to be changed.
+    /// Returns an element of a list, to be changed.
     pub(super) fn element_mut(&mut self, index: usize) -> Option<&mut Self> {
         match &mut self.value {
             Tree::Array(nodes) => nodes.get_mut(index),
@@ -190,7 +190,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// A text.
+    /// Returns a text.
     pub(crate) fn text(&self) -> Result<&str, FormatError> {
         match &self.value {
             Tree::Text(text) => Ok(text),
@@ -206,7 +206,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// A number without a unit.
+    /// Returns a number without a unit.
     pub(crate) fn number(&self) -> Result<Rational, FormatError> {
         let number = match &self.value {
             Tree::Number(text) => text.replace('_', "").parse().ok(),
@@ -215,7 +215,7 @@ impl<'t> Node<'t> {
         number.ok_or_else(|| self.fault("must be a number without a unit"))
     }
 
-    /// A whole number from 0.
+    /// Returns a whole number from 0.
     pub(crate) fn whole(&self) -> Result<u32, FormatError> {
         let number = match &self.value {
             Tree::Number(text) => text.replace('_', "").parse().ok(),
@@ -234,13 +234,13 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// A field that may be missing.
+    /// Returns a field that may be missing.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Node<'a>> {
         work::count(self.fields.len());
         self.fields.iter().find(|node| node.name() == name)
     }
 
-    /// A field that must be there.
+    /// Returns a field that must be there.
     pub(crate) fn need(&self, name: &str) -> Result<&'a Node<'a>, FormatError> {
         self.get(name).ok_or_else(|| self.node.fault(format!("has no '{name}'")))
     }

@@ -101,7 +101,7 @@ impl FromStr for Variation {
     }
 }
 
-/// A number and its unit, which may be empty.
+/// Returns a number and its unit, which may be empty.
 fn end(text: &str) -> Result<(Rational, &str), VariationError> {
     let (number, unit) = split(text.trim());
     let number: Rational = number
@@ -121,13 +121,13 @@ impl Variation {
         format!("{}.{}{which}", self.part, self.quantity)
     }
 
-    /// The unit of the values; empty for that of the file.
+    /// Returns the unit of the values; empty for that of the file.
     #[must_use]
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// The values from the first end to the last, evenly spaced: one more than steps.
+    /// Returns the values from the first end to the last, evenly spaced: one more than steps.
     #[must_use]
     pub fn values(&self) -> Vec<Rational> {
         let step = &(&self.to - &self.from) / &Rational::from(i64::from(self.steps));
@@ -135,12 +135,12 @@ impl Variation {
         (0..=self.steps).map(value).collect()
     }
 
-    /// The network in which the quantity has that value.
+    /// Returns the network in which the quantity has that value.
     ///
     /// # Errors
     ///
-    /// What [`super::read`] says of the file; a part or quantity that is not there, with those that are; a format that has
-    /// no such names.
+    /// What [`super::read`] says of the file; a part or quantity that is not there, with those that
+    /// are; a format that has no such names.
     pub fn network(
         &self,
         text: &str,

@@ -198,7 +198,7 @@ impl Reader<'_> {
         Ok(Output { service, capacity: capacity.transpose()? })
     }
 
-    /// The server of an output port; none if neither node nor link has a service.
+    /// Returns the server of an output port; none if neither node nor link has a service.
     fn server(
         &self,
         output: &Output,
@@ -243,7 +243,7 @@ impl Reader<'_> {
         Ok(like)
     }
 
-    /// A flow without a path.
+    /// Returns a flow without a path.
     fn traffic(&self, element: &Element, name: &str) -> Result<Flow, FormatError> {
         let value = |name: &str| element.get(name).or_else(|| self.general.get(name));
         let read = |name: &str, dimension| {
@@ -298,7 +298,7 @@ impl Reader<'_> {
     }
 }
 
-/// The way of a flow to a target.
+/// Returns the way of a flow to a target.
 fn way<'a>(
     flow: &'a Element,
     target: &'a Element,

@@ -92,7 +92,7 @@ impl Element {
         Ok(Self { name: name.to_string(), line, attributes, children: Vec::new() })
     }
 
-    /// An attribute that may be missing.
+    /// Returns an attribute that may be missing.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         work::count(self.attributes.len());
         // Of two that differ in their namespaces alone, the last.
@@ -100,7 +100,7 @@ impl Element {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// An attribute that must be there.
+    /// Returns an attribute that must be there.
     pub(super) fn need(&self, name: &str) -> Result<&str, FormatError> {
         self.get(name).ok_or_else(|| self.fault(format!("has no attribute {name}")))
     }
@@ -134,7 +134,7 @@ impl Element {
         }
     }
 
-    /// A fault of this element.
+    /// Returns a fault of this element.
     pub(super) fn fault(&self, message: impl Into<String>) -> FormatError {
         let path = match self.get("name") {
             Some(name) => format!("<{}> '{}'", excerpt(&self.name), excerpt(name)),

@@ -27,7 +27,7 @@ pub struct NetworkBuilder {
 }
 
 impl NetworkBuilder {
-    /// An empty network.
+    /// Returns an empty network.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -119,7 +119,7 @@ impl NetworkBuilder {
         }
         let firsts = check_multicast(&self.flows)?;
         let copies = Copies::of(&self.flows, &self.servers)?;
-        let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
+        let mut hops = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
         let mut crossing = vec![Vec::new(); self.servers.len()];
         let mut positions = HashMap::new();
         for (index, flow) in self.flows.iter().enumerate() {
@@ -138,12 +138,12 @@ impl NetworkBuilder {
             }
             for turn in flow.path.windows(2).take(own.end).skip(own.start.saturating_sub(1)) {
                 if let [from, to] = turn {
-                    turns.entry((*from, *to)).or_default().push(id);
+                    hops.entry((*from, *to)).or_default().push(id);
                 }
             }
         }
         let mut successors = vec![Vec::new(); self.servers.len()];
-        for (from, to) in turns.keys() {
+        for (from, to) in hops.keys() {
             // What comes over a regulator does not depend on what was before it.
             if self.servers[from.index()].regulator.is_none() {
                 successors[from.index()].push(*to);
@@ -156,7 +156,7 @@ impl NetworkBuilder {
                 None => format!("#{}", id.index()),
             };
             let (from, to) = (name(link.from), name(link.to));
-            if !turns.contains_key(&(link.from, link.to)) {
+            if !hops.contains_key(&(link.from, link.to)) {
                 return Err(ModelError::UnusedLink { from, to });
             }
             let owner = || format!("the link from '{}' to '{}'", excerpt(&from), excerpt(&to));
@@ -177,7 +177,7 @@ impl NetworkBuilder {
             copies,
             outlined: self.outlined.into_iter().collect(),
             notes: self.notes,
-            turns,
+            hops,
             successors,
             crossing,
             positions,
@@ -279,7 +279,7 @@ fn check_regulable(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
     }
 }
 
-/// The first flow of each multicast group.
+/// Returns the first flow of each multicast group.
 fn check_multicast(flows: &[Flow]) -> Result<HashMap<&str, usize>, ModelError> {
     let mut firsts = HashMap::<&str, usize>::new();
     for (index, flow) in flows.iter().enumerate() {

@@ -8,13 +8,13 @@ fn number() -> impl Strategy<Value = Rational> {
     (0_i64..40, 1_i64..6).prop_map(|(n, d)| Rational::ratio(n, d))
 }
 
-/// The minimum of up to three token buckets.
+/// Returns the minimum of up to three token buckets.
 fn arrivals() -> impl Strategy<Value = Curve> {
     prop::collection::vec((number(), number()), 1..4)
         .prop_map(|buckets| Curve::token_buckets(buckets).expect("token buckets"))
 }
 
-/// The maximum of up to three rate-latency curves.
+/// Returns the maximum of up to three rate-latency curves.
 fn services() -> impl Strategy<Value = Curve> {
     prop::collection::vec((number(), number()), 1..4)
         .prop_map(|services| Curve::rate_latencies(services).expect("rate-latency curves"))

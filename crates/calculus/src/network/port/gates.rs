@@ -89,7 +89,7 @@ pub(in crate::network) fn openings<'c>(
     classes.map(|class| own(class).unwrap_or_else(|| open.clone())).collect()
 }
 
-/// The windows that others, which do not overlap, leave in a cycle.
+/// Returns the windows that others, which do not overlap, leave in a cycle.
 pub(super) fn left_open(shut: &[Window], cycle: &Rational) -> Vec<Window> {
     let mut shut = shut.to_vec();
     shut.sort();

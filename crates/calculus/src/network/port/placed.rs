@@ -22,7 +22,8 @@ impl Ports {
         self.ports.push(port);
     }
 
-    /// The place of the port that a server stands for, the port, and the classes of the queue.
+    /// Returns the place of the port that a server stands for, the port, and the classes of the
+    /// queue.
     pub(in crate::network) fn at(&self, server: ServerId) -> Option<(usize, &Port, &[Priority])> {
         let (place, classes) = self.queues.get(&server)?;
         Some((*place, self.ports.get(*place)?, classes))

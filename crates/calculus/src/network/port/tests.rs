@@ -47,7 +47,8 @@ fn credit_has_the_bounds_of_two_classes() {
         class(3, 1, 16, None),
     ]);
     let queues = port(100, scheduler).queues().expect("queues");
-    // Class A: latency L / c with the largest of the lower packets. Class B: (L_BE + L_A + L_n I_A / (c - I_A)) / c.
+    // Class A: latency L / c with the largest of the lower packets. Class B: (L_BE + L_A + L_n I_A
+    // / (c - I_A)) / c.
     let (a, b) = (number("0.4"), (number("48") + number("40") * number("20/80")) / number("100"));
     let expected = [
         Curve::rate_latency(20, a.clone()).expect("a curve"),
@@ -118,7 +119,8 @@ fn gates_that_never_shut_change_no_credit() {
 
 #[test]
 fn credit_is_frozen_while_gates_are_shut() {
-    // Of 100, 20 belong to class 0. A packet of 10 at a rate of 10 does not fit into the last 1 of the other 80.
+    // Of 100, 20 belong to class 0. A packet of 10 at a rate of 10 does not fit into the last 1 of
+    // the other 80.
     let split = vec![
         Window { at: 90.into(), length: 10.into() },
         Window { at: Rational::ZERO, length: 10.into() },
@@ -134,7 +136,8 @@ fn credit_is_frozen_while_gates_are_shut() {
     let queues = port(10, scheduler).queues().expect("queues");
     let [windows, shaped, rest] = queues.as_slice() else { panic!("three queues") };
     assert_eq!(windows.server.service, Curve::tdma(10, 15, 100).expect("a curve"));
-    // A slope of 4 for 100 is one of 5 for 80. Credit: 5 (20 / 10 + 10 / (10 - 10 / 80)) = 1190 / 79.
+    // A slope of 4 for 100 is one of 5 for 80. Credit: 5 (20 / 10 + 10 / (10 - 10 / 80)) = 1190 /
+    // 79.
     let service = &shaped.server.service;
     assert!(!shaped.server.strict);
     for (time, served) in [("20", "0"), ("1818/79", "0"), ("100", "30410/79"), ("120", "30410/79")]
@@ -142,7 +145,8 @@ fn credit_is_frozen_while_gates_are_shut() {
         assert_eq!(service.value_at(&number(time)), Extended::from(number(served)), "{time}");
     }
     assert_eq!(service.ultimate_rate(), Extended::from(4));
-    // Behind a first burst of the credit and 5 10 / 10, at most 5 while the gate is open: in 80, then nothing in 20.
+    // Behind a first burst of the credit and 5 10 / 10, at most 5 while the gate is open: in 80,
+    // then nothing in 20.
     let out = shaped.server.shaping.as_ref().expect("shaping");
     for (time, sent) in [("80", "400"), ("100", "400"), ("180", "800")] {
         let sent = number(sent) + number("1190/79") + number("5");
@@ -159,8 +163,9 @@ fn credit_is_frozen_while_gates_are_shut() {
     }
 }
 
-/// The closed form of the curve of deficit round robin, as the paper has it: with n = Q_i, k = the sum
-/// of all quanta, (lambda_1 * nu)(x - psi(Q - d)) + min(max(0, x - sum of Q_j + d_j), Q - d).
+/// Returns the closed form of the curve of deficit round robin, as the paper has it: with n = Q_i,
+/// k = the sum of all quanta, (lambda_1 * nu)(x - psi(Q - d)) + min(max(0, x - sum of Q_j + d_j), Q
+/// - d).
 fn closed_form(x: &Rational, quanta: &[i64], packets: &[i64], own: usize) -> Rational {
     let of = |values: &[i64], index: usize| Rational::from(values[index]);
     let left = |index: usize| of(packets, index) - Rational::ONE;
@@ -221,8 +226,8 @@ fn weights_have_the_closed_forms_of_their_paper() {
             );
         }
     }
-    // Interleaved, for the first packet: class 0 waits for 2 packets of class 1 (one more than its own
-    // weight, and one) and one of class 2; between its packets for one of each.
+    // Interleaved, for the first packet: class 0 waits for 2 packets of class 1 (one more than its
+    // own weight, and one) and one of class 2; between its packets for one of each.
     let interleaved = services(&port(1, Scheduler::InterleavedWeightedRoundRobin(weighted())));
     let first = |time: i64, served: i64| {
         let found = interleaved[0].value_at(&Rational::from(time));

@@ -55,7 +55,8 @@ pub(super) fn weights(
     by_priority(classes).into_iter().map(share).collect()
 }
 
-/// The data of a class among those that the link sends of all classes but some, at least; none if the port has no turns.
+/// Returns the data of a class among those that the link sends of all classes but some, at least;
+/// none if the port has no turns.
 pub(super) fn own(
     scheduler: &Scheduler,
     priority: Priority,
@@ -148,7 +149,7 @@ fn staircase(
     Ok(Curve::pseudo_periodic(pieces, period)?)
 }
 
-/// The same packet by packet.
+/// Returns the same packet by packet.
 fn one_by_one<'a, I: Iterator<Item = &'a Class<u32>>>(
     class: &Class<u32>,
     others: impl Fn() -> I,

@@ -172,8 +172,8 @@ impl Cast<'_> {
         offsets
     }
 
-    /// A time within which things happen: what some packets of all streams, or of all classes, take
-    /// at the slowest place.
+    /// Returns a time within which things happen: what some packets of all streams, or of all
+    /// classes, take at the slowest place.
     fn span(&self) -> Rational {
         let all: Rational = self.streams.iter().map(|stream| stream.size.clone()).sum();
         let all = all * Rational::from(4);

@@ -16,7 +16,7 @@ pub(super) struct Knot {
 }
 
 impl Knot {
-    /// The value at a time from here on and up to the next knot.
+    /// Returns the value at a time from here on and up to the next knot.
     pub(super) fn at(&self, t: &Rational) -> Rational {
         if self.slope.is_zero() || *t == self.t {
             return self.high.clone();
@@ -45,8 +45,8 @@ impl Process {
         Some(process)
     }
 
-    /// The same in whole packets of a size, each when all of it has passed; what is left at the end
-    /// is a smaller one. None if that are more than [`PACKETS`].
+    /// Returns the same in whole packets of a size, each when all of it has passed; what is left at
+    /// the end is a smaller one. None if that are more than [`PACKETS`].
     pub(super) fn packetised(&self, size: &Rational) -> Option<Self> {
         let total = self.total();
         let count = total.checked_div(size)?.floor();
@@ -63,12 +63,12 @@ impl Process {
         Some(packets)
     }
 
-    /// The value right after the last knot, prolonged to a time that is not before it.
+    /// Returns the value right after the last knot, prolonged to a time that is not before it.
     pub(super) fn value_at(&self, t: &Rational) -> Rational {
         self.knots.last().map_or(Rational::ZERO, |knot| knot.at(t))
     }
 
-    /// The value right before a time.
+    /// Returns the value right before a time.
     pub(super) fn before(&self, t: &Rational) -> Rational {
         match self.knots.iter().rfind(|knot| knot.t <= *t) {
             Some(knot) if knot.t == *t => knot.low.clone(),
@@ -175,7 +175,7 @@ impl Process {
         (first, None)
     }
 
-    /// The longest time between data in `self` and the same data in `other`.
+    /// Returns the longest time between data in `self` and the same data in `other`.
     pub(super) fn delay_to(&self, other: &Self) -> Rational {
         let levels = self.knots.iter().chain(&other.knots).flat_map(|knot| [&knot.low, &knot.high]);
         let mut most = Rational::ZERO;
@@ -190,7 +190,7 @@ impl Process {
         most
     }
 
-    /// The most data that are in between at any time.
+    /// Returns the most data that are in between at any time.
     pub(super) fn backlog_to(&self, other: &Self) -> Rational {
         let between = self.plus(other, -1);
         let values = between.knots.iter().flat_map(|knot| [&knot.low, &knot.high]);

@@ -73,7 +73,8 @@ pub(super) struct Blocking<'a> {
     pub(super) amount: &'a Rational,
 }
 
-/// The same where a packet goes before everything. It leaves whole if the server packetizes.
+/// Returns the same where a packet goes before everything. It leaves whole if the server
+/// packetizes.
 pub(super) fn serve_behind(
     blocking: Blocking<'_>,
     packetizer: bool,
@@ -197,7 +198,7 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     Some(phases)
 }
 
-/// The long-term rate without any latency, where that is not below the service curve.
+/// Returns the long-term rate without any latency, where that is not below the service curve.
 fn eager(service: &Curve) -> Curve {
     let rate = service.ultimate_rate().into_finite();
     let curve = rate.and_then(|rate| Curve::rate_latency(rate, Rational::ZERO).ok());

@@ -17,7 +17,7 @@ pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// A row for each cell with a value or words.
+/// Returns a row for each cell with a value or words.
 fn table(table: &Table) -> String {
     let mut out = String::from("row,column,unit,value,ci95,stddev,approximate\n");
     for row in table.rows() {

@@ -12,7 +12,8 @@ use crate::value::Spread;
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../../schemas/document-result.v1.schema.json");
 
-/// A document as JSON. Values are in base units: seconds, bytes, per second, shares from 0 to 1, percent of one core.
+/// Returns a document as JSON. Values are in base units: seconds, bytes, per second, shares from 0
+/// to 1, percent of one core.
 #[must_use]
 pub fn to_json(document: &Document) -> String {
     let value = json!({

@@ -6,7 +6,7 @@ use crate::format::{duration, printable};
 use crate::notes::merged;
 use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint, wrap};
 
-/// The findings, and each section with its tables. Ends with a newline.
+/// Returns the findings, and each section with its tables. Ends with a newline.
 #[must_use]
 pub fn text(document: &Document, layout: Layout) -> String {
     let mut out = layout.paragraph("", &printable(&document.title), Paint::Strong);
@@ -103,8 +103,9 @@ fn is_prose(table: &Table, place: usize) -> bool {
     table.rows().filter_map(|row| row.get(place)).all(|cell| cell.value().is_none())
 }
 
-/// The columns that fit, each with its width: words go on in a further line where they must, values never do. Where that is
-/// not enough room, words are left out before values, and later columns before earlier ones.
+/// Returns the columns that fit, each with its width: words go on in a further line where they
+/// must, values never do. Where that is not enough room, words are left out before values, and
+/// later columns before earlier ones.
 fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     let widest = |place: usize, counts: &dyn Fn(&Cell) -> bool| {
         let cells = table.rows().filter_map(|row| row.get(place)).filter(|cell| counts(cell));
@@ -137,7 +138,7 @@ fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     shown
 }
 
-/// A cell in lines of so many characters; a value is one line.
+/// Returns a cell in lines of so many characters; a value is one line.
 fn lines(cell: &Cell, width: usize) -> Vec<String> {
     match cell.content {
         Content::Text(_) => wrap(&words(cell), width),
@@ -145,7 +146,7 @@ fn lines(cell: &Cell, width: usize) -> Vec<String> {
     }
 }
 
-/// A table of sentences, which no column holds: a paragraph for each row.
+/// Returns a table of sentences, which no column holds: a paragraph for each row.
 fn listed(table: &Table, layout: Layout) -> String {
     let mut out = String::new();
     for row in table.rows() {

@@ -208,7 +208,7 @@ enum State {
     Done,
 }
 
-/// The longest way to each node over steps that form no cycle.
+/// Returns the longest way to each node over steps that form no cycle.
 fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
     let mut layers = vec![0; count];
     // Each round settles at least one more layer.

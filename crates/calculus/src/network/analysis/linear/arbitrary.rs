@@ -147,7 +147,8 @@ pub(in crate::network::analysis) fn bound(
     Ok(bound)
 }
 
-/// The servers of the path, then those from which flows come to one of these, near the root first.
+/// Returns the servers of the path, then those from which flows come to one of these, near the root
+/// first.
 fn unfold(
     bounder: &Bounder<'_, '_>,
     delays: &Delays,
@@ -222,7 +223,7 @@ fn servers_before(common: &Common<'_>, server: ServerId) -> Vec<ServerId> {
     before
 }
 
-/// The node of a server before another node.
+/// Returns the node of a server before another node.
 fn child(nodes: &[Node], index: usize, server: ServerId) -> Option<usize> {
     nodes.iter().position(|node| node.next == Some(index) && node.server == server)
 }
@@ -276,7 +277,7 @@ fn classes(
     Ok(classes)
 }
 
-/// The nodes that a flow visits from one on.
+/// Returns the nodes that a flow visits from one on.
 fn way(common: &Common<'_>, nodes: &[Node], id: FlowId, first: usize) -> Vec<usize> {
     let mut way = vec![first];
     let mut at = first;
@@ -401,7 +402,7 @@ impl Formulation {
         }
     }
 
-    /// The delay of something of the first class, whose way has so many servers.
+    /// Returns the delay of something of the first class, whose way has so many servers.
     fn delay(&self, servers: usize) -> Option<Bound> {
         let mut most: Option<Bound> = None;
         for place in 0..servers {

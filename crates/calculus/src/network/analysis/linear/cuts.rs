@@ -207,7 +207,7 @@ impl System {
         Some(best)
     }
 
-    /// A line above each burst that touches it near some bursts.
+    /// Returns a line above each burst that touches it near some bursts.
     fn lines(&self, near: &[f64]) -> Option<Vec<Affine>> {
         let line = |(program, objective, data): &(Program, Terms, Rational)| {
             let line = program.maximum_near(objective, near)?;
@@ -245,7 +245,7 @@ fn by_delays(common: &Common<'_>, delays: &Delays, unknowns: &[Unknown]) -> Opti
     bursts.collect()
 }
 
-/// The burst that the flows have where they come from.
+/// Returns the burst that the flows have where they come from.
 fn source_burst(common: &Common<'_>, unknown: Unknown) -> Rational {
     let burst = |id: &FlowId| match common.network.flow(*id).arrival.right_limit_at(&Rational::ZERO)
     {
@@ -318,7 +318,7 @@ fn eliminate(lines: &[Affine]) -> Option<Vec<f64>> {
     Some(matrix.iter().enumerate().map(|(row, values)| values[count] / values[row]).collect())
 }
 
-/// A number that is finite.
+/// Returns a number that is finite.
 fn rounded_up(value: f64) -> Rational {
     Rational::from_f64(value).unwrap_or(Rational::ZERO)
 }

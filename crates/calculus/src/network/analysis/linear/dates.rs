@@ -47,7 +47,7 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// The one time behind the last server.
+    /// Returns the one time behind the last server.
     fn exit() -> Self {
         let date = Date { kind: Kind::Fifo, of: 0, stem: Some(0) };
         Self { dates: vec![date], later_than: vec![Vec::new()] }
@@ -104,8 +104,8 @@ impl Level {
     }
 }
 
-/// The one time behind all servers, and then the times at the entrance of a server by how many there
-/// are from it to the last.
+/// Returns the one time behind all servers, and then the times at the entrance of a server by how
+/// many there are from it to the last.
 pub(super) fn levels(deepest: usize, choice: Choice) -> Vec<Level> {
     let mut levels = vec![Level::exit()];
     for depth in 1..=deepest {

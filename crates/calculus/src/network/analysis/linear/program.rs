@@ -75,7 +75,7 @@ pub(super) struct Affine {
 }
 
 impl Program {
-    /// An empty program of which no bound is found any more once the interrupt is set.
+    /// Returns an empty program of which no bound is found any more once the interrupt is set.
     pub(super) fn stopped_by(stop: Interrupt) -> Self {
         Self { stop, ..Self::default() }
     }
@@ -238,7 +238,7 @@ impl Program {
         Some(Affine { constant, factors })
     }
 
-    /// The objective less the weighted sum of rows.
+    /// Returns the objective less the weighted sum of rows.
     fn excess(&self, objective: &Terms, multipliers: &[Rational]) -> Vec<Rational> {
         let mut excess = vec![Rational::ZERO; self.most.len()];
         for (variable, factor) in objective {
@@ -259,7 +259,7 @@ impl Program {
         excess
     }
 
-    /// The optimum, if the corner near the multipliers can be had exactly and is one.
+    /// Returns the optimum, if the corner near the multipliers can be had exactly and is one.
     fn recover(&self, objective: &Terms, near: &[f64]) -> Option<Rational> {
         let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
         if support.len() > RECOVERED {
@@ -297,7 +297,7 @@ impl Program {
     }
 }
 
-/// A multiplier as a number of few digits, not negative.
+/// Returns a multiplier as a number of few digits, not negative.
 fn rounded(value: f64) -> Rational {
     if value <= NEGLIGIBLE * NEGLIGIBLE {
         return Rational::ZERO;

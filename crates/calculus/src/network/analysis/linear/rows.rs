@@ -61,7 +61,7 @@ impl<'t> Formulation<'t> {
         this
     }
 
-    /// The delay of anything that goes the way of the first nodes of the tree to its root.
+    /// Returns the delay of anything that goes the way of the first nodes of the tree to its root.
     pub(super) fn delay(&self) -> Option<Bound> {
         let entrance = self.times.first().and_then(|times| times.first()).copied().flatten()?;
         let bound = self.program.maximum(&vec![(entrance, Rational::ONE)])?;
@@ -111,13 +111,13 @@ impl<'t> Formulation<'t> {
         rate * &self.tree.time / &self.tree.data
     }
 
-    /// The unknown bursts of a class as what they add to a limit, and its rate.
+    /// Returns the unknown bursts of a class as what they add to a limit, and its rate.
     fn unknown(&self, class: &Class) -> Option<(Terms, Rational)> {
         let rate = class.rate.clone().filter(|_| !class.unknowns.is_empty())?;
         Some((class.unknowns.iter().map(|number| (*number, self.one())).collect(), rate))
     }
 
-    /// A unit of data in those of the tree.
+    /// Returns a unit of data in those of the tree.
     fn one(&self) -> Rational {
         Rational::ONE / &self.tree.data
     }

@@ -200,7 +200,7 @@ impl Tree {
         (self.time, self.data) = scales(&self.nodes, &self.classes);
     }
 
-    /// The node from which a class comes to one behind its first.
+    /// Returns the node from which a class comes to one behind its first.
     fn child(&self, class: &Class, to: usize) -> Option<usize> {
         let mut at = class.first;
         while let Some(next) = self.nodes.get(at)?.next {
@@ -434,7 +434,7 @@ fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     (time, data)
 }
 
-/// The power of two near a positive number; one for zero.
+/// Returns the power of two near a positive number; one for zero.
 pub(super) fn power_of_two(number: &Rational) -> Rational {
     let mut power = Rational::ONE;
     if !number.is_positive() {

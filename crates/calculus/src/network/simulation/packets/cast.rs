@@ -134,8 +134,8 @@ impl<'n> Cast<'n> {
         });
     }
 
-    /// The size of the smallest packets that a flow sends: those that its ports allow, else some
-    /// part of the largest.
+    /// Returns the size of the smallest packets that a flow sends: those that its ports allow, else
+    /// some part of the largest.
     fn least_packet(&self, flow: &Flow, size: &Rational) -> Rational {
         let mut least: Option<Rational> = None;
         for (port, _) in flow.path.iter().filter_map(|server| self.network.port_at(*server)) {
@@ -149,7 +149,7 @@ impl<'n> Cast<'n> {
         least.unwrap_or_else(|| size / &Rational::from(4)).min(size.clone())
     }
 
-    /// The size of the packets of a flow, if it takes part.
+    /// Returns the size of the packets of a flow, if it takes part.
     fn fits(&mut self, settings: &Settings, id: FlowId) -> Option<Rational> {
         let network = self.network;
         let flow = network.flow(id);
@@ -232,7 +232,7 @@ impl<'n> Cast<'n> {
         if let Entry::Vacant(place) = self.lines.entry(server) {
             let limited = !limits.is_empty()
                 || network
-                    .turns()
+                    .hops()
                     .any(|(from, to)| from == server && network.link(from, to).is_some());
             place.insert(Spec {
                 order,
@@ -247,8 +247,8 @@ impl<'n> Cast<'n> {
     }
 }
 
-/// A flow and those that meet it, the ones that share most servers first; with all flows of its
-/// group.
+/// Returns a flow and those that meet it, the ones that share most servers first; with all flows of
+/// its group.
 fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     let own = network.flow(flow);
     let is_same = |other: &Flow| {

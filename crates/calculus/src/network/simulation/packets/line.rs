@@ -92,7 +92,7 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// A packet comes; returns what is served next if nothing was.
+    /// Returns a packet comes; returns what is served next if nothing was.
     pub(super) fn comes(
         &mut self,
         now: &Rational,
@@ -115,7 +115,7 @@ impl<'s> Line<'s> {
         if self.is_busy { None } else { self.serve(now, chance) }
     }
 
-    /// A packet has left; returns what is served next.
+    /// Returns a packet has left; returns what is served next.
     pub(super) fn done(&mut self, now: &Rational, chance: Option<&mut Chance>) -> Option<Service> {
         self.is_busy = false;
         self.serve(now, chance)
@@ -153,7 +153,7 @@ impl<'s> Line<'s> {
         Some(latest.map_or(Rational::ZERO, |local| self.clock.time_of(&local)))
     }
 
-    /// The place in the queue of what is served next.
+    /// Returns the place in the queue of what is served next.
     fn choose(&self, chance: Option<&mut Chance>) -> Option<usize> {
         let first = |of: &dyn Fn(&Waiting) -> bool| self.queue.iter().position(of);
         match self.spec.order {

@@ -147,7 +147,7 @@ impl<'n> State<'n> {
         }
     }
 
-    /// The packet that was being sent has left.
+    /// Returns the packet that was being sent has left.
     pub(super) fn done(&mut self) -> Option<usize> {
         let until = self.sending.as_ref()?.until.clone();
         self.pass_time(&until);
@@ -251,7 +251,8 @@ fn sorted<S>(classes: &[Class<S>]) -> impl Iterator<Item = &Class<S>> + Clone {
 }
 
 impl Order<'_> {
-    /// The class that sends, or when one may; none if nothing waits. Heads are the sizes of what waits.
+    /// Returns the class that sends, or when one may; none if nothing waits. Heads are the sizes of
+    /// what waits.
     fn pick(
         &mut self,
         now: &Rational,

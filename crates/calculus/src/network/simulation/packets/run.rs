@@ -256,8 +256,8 @@ impl<'c, 'n> Run<'c, 'n> {
             && self.packets.get(packet).is_some_and(|packet| packet.members.contains(&0))
     }
 
-    /// The rank of a packet among those that come at one time: the flow of interest is the last.
-    /// Packets that come from one server keep their order.
+    /// Returns the rank of a packet among those that come at one time: the flow of interest is the
+    /// last. Packets that come from one server keep their order.
     fn rank(&self, index: usize) -> u8 {
         let Some(packet) = self.packets.get(index) else { return 2 };
         let before = |actor: usize, hop: usize| {
@@ -317,7 +317,7 @@ impl<'c, 'n> Run<'c, 'n> {
         self.plan(now.clone(), Event::Comes(self.packets.len() - 1));
     }
 
-    /// The server at which a packet is.
+    /// Returns the server at which a packet is.
     fn server(&self, packet: usize) -> Option<ServerId> {
         let packet = self.packets.get(packet)?;
         self.cast.actors.get(*packet.members.first()?)?.path.get(packet.hop).copied()
