@@ -101,13 +101,13 @@ pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<
 /// Searches for a bad fluid run. Returns `None` if the network is not supported: infinite bursts,
 /// overload, maximum service curves, very long paths, or substitutes for longer curves.
 fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
-    let scene = Scene::of(network, flow, settings)?;
+    let setup = FluidSetup::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;
     let strategies = [Strategy::Together, Strategy::WithTheFirst, Strategy::WithTheLast];
-    let sizes = if scene.sends_packets() { &[false, true][..] } else { &[false] };
+    let sizes = if setup.sends_packets() { &[false, true][..] } else { &[false] };
     for (strategy, packets) in strategies.iter().flat_map(|s| sizes.iter().map(move |p| (s, p))) {
         for reversed in [false, true] {
-            let Some(found) = scene.run(*strategy, reversed, *packets) else { continue };
+            let Some(found) = setup.run(*strategy, reversed, *packets) else { continue };
             worst = Some(match worst {
                 None => found,
                 Some(worst) => worst.or_worse(found),
@@ -118,7 +118,7 @@ fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Optio
 }
 
 /// The flows and servers that take part in a fluid simulation.
-struct Scene<'n> {
+struct FluidSetup<'n> {
     network: &'n Network,
     settings: &'n Settings,
     flow: FlowId,
@@ -130,7 +130,7 @@ struct Scene<'n> {
     lasting: Rational,
 }
 
-impl<'n> Scene<'n> {
+impl<'n> FluidSetup<'n> {
     fn of(network: &'n Network, flow: FlowId, settings: &'n Settings) -> Option<Self> {
         let path = &network.flow(flow).path;
         if path.len() > SERVERS || network.is_outlined(Part::Flow(flow)) {

@@ -1,12 +1,15 @@
-//! Round robin whose classes count with what they send.
+//! Service of round robin that takes the arrivals of the other classes into account.
 //!
-//! The service curves of `port::turns` hold whatever other classes send. What they do send is known in a network: if class j has
-//! arrivals alpha_j and the service curve beta_j, no more than alpha_j ⊘ beta_j leaves it within any time. So, for any set of other classes,
-//! while a class always has something to send within t, the link sends at least c t less what those of the set send, of that class
-//! and the remaining ones: with the psi of these alone, x >= psi^-1([c t - sum of alpha_j ⊘ beta_j]+), made non-decreasing. Each set
-//! gives a strict service curve, and their maximum is one; smaller delays give smaller alpha_j, and so on (Tabatabaee and Le Boudec,
-//! "Deficit round-robin: a second network calculus analysis", IEEE/ACM Transactions on Networking 30, 2022, theorem 3; what
-//! is said there of deficits holds for any staircase psi).
+//! The service curves of `port::turns` hold whatever other classes send. In a network their
+//! arrivals are known: if class j has the arrival curve alpha_j and the service curve beta_j, its
+//! output within any time is at most alpha_j ⊘ beta_j. Take any set of other classes. While a class
+//! is backlogged within t, the link sends at least c t less the output of the set, and this amount
+//! belongs to the class itself and the remaining classes. With the psi of the class and the
+//! remaining ones, x >= psi^-1([c t - sum of alpha_j ⊘ beta_j]+), made non-decreasing. Each set
+//! yields a strict service curve, and their maximum is one, too. Larger service makes delays and
+//! thus the alpha_j smaller, so the step is repeated (Tabatabaee and Le Boudec, "Deficit
+//! round-robin: a second network calculus analysis", IEEE/ACM Transactions on Networking 30, 2022,
+//! theorem 3; its proof for deficits holds for any staircase psi).
 
 use super::fixed_point::Delays;
 use super::{AnalysisError, operations};
@@ -17,29 +20,31 @@ use crate::network::port::Port;
 use crate::network::settings::Settings;
 use crate::{Curve, Rational};
 
-/// Rounds, at most; each is sound without the next.
+/// The largest number of rounds; the result of each round is sound.
 const ROUNDS: usize = 4;
-/// Other classes of which all sets are tried; of more, each alone and all.
+/// The largest number of other classes for which all sets are tried; beyond it, only single classes
+/// and the set of all.
 const ALL_SETS: usize = 5;
-/// Pieces of a service, at most: of two rates that are close, the larger overtakes late.
+/// The largest number of pieces of a service curve: a maximum of curves with similar rates may
+/// switch late.
 const LONGEST: usize = 256;
 
-/// A class of a port whose flows are known.
+/// A class of a port, with the arrival curve of its output.
 struct Queue {
     server: ServerId,
     priority: Priority,
-    /// What leaves within any time, at most; none if there is no bound, or nobody knows what comes.
+    /// The arrival curve of the output; `None` if there is no bound or the class has no flows.
     output: Option<Curve>,
 }
 
 impl Network {
-    /// Returns the network with the service that classes get at ports with round robin because
-    /// others send less than their share lets them; classes without flows count with all of that.
-    /// Of the settings the order of service matters.
+    /// Returns the network with larger service curves at ports with round robin, because other
+    /// classes send less than their share allows. Classes without flows count with their full
+    /// share. Of the settings only the order of service matters.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`], where delays cannot be bounded at all.
+    /// [`AnalysisError`], if delays cannot be bounded.
     pub fn arrival_aware(&self, settings: &Settings) -> Result<Self, AnalysisError> {
         let mut aware = self.clone();
         for _ in 0..ROUNDS {
@@ -53,7 +58,7 @@ impl Network {
     }
 }
 
-/// Larger services of queues, where there are any.
+/// Returns the queues whose service curves grow, with the new curves.
 fn services(
     network: &Network,
     settings: &Settings,
@@ -99,7 +104,7 @@ fn queue(
     let Some((_, [priority])) = network.port_at(server) else { return Ok(None) };
     let mut output = None;
     if !network.flows_at(server).is_empty() {
-        // Simple curves around both, so that sums have no long periods.
+        // Concave and convex hulls avoid sums with long periods.
         let arrival = operations::concave_above(&delays.arrivals(common, server)?);
         let service = operations::convex_below(&network.server(server).service);
         let leaves = operations::deconvolution(&arrival, &service)?;
@@ -108,7 +113,7 @@ fn queue(
     Ok(Some(Queue { server, priority: *priority, output }))
 }
 
-/// What a class gets, at least what it had before.
+/// Returns the service curve of a class, at least the one it had before.
 fn service(
     port: &Port,
     own: &Queue,
@@ -141,7 +146,7 @@ fn service(
         let link = Curve::line(Rational::ZERO, port.rate.clone());
         let left = operations::left_over(&link, &sent)?;
         let Some(turns) = port.turns_without(own.priority, &known)? else { continue };
-        // Convex, so that no common period of several staircases is too long to compute with.
+        // The convex hull has no period, which could be too long to compute with.
         let service = turns.composition(&left)?.delayed(&port.latency);
         let both = best.maximum(&operations::convex_below(&service))?;
         if both.pieces().len() <= LONGEST {

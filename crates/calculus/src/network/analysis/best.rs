@@ -1,4 +1,4 @@
-//! The smallest of all bounds that are proven.
+//! The smallest of all proven bounds.
 
 use super::{Analyser, Analysis, AnalysisError, FlowBound};
 use crate::Extended;
@@ -7,27 +7,27 @@ use crate::network::elements::{FlowId, Multiplexing};
 use crate::network::model::Network;
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
-/// Hops of all flows together up to which linear programs are solved.
+/// The total number of hops of all flows up to which linear programs are solved.
 const PROGRAMMED: usize = 200;
-/// The same for the linear programs of any order of service in cyclic networks, which are solved for
-/// each burst in each round.
+/// The total number of hops up to which the linear programs for arbitrary multiplexing are solved
+/// in cyclic networks, where each burst needs one in each round.
 const PROGRAMMED_IN_CYCLES: usize = 60;
-/// Squares of the lengths of all paths together, up to which every way to bound arrivals is tried: what
-/// most of them cost.
+/// The sum of the squares of all path lengths up to which every method to bound arrivals is tried;
+/// most methods cost as much.
 const THOROUGH: usize = 300;
 
-/// Hops of all flows together up to which the best of all analyses is what one has the time for by default.
+/// The total number of hops of all flows up to which [`Analysis::Best`] is the default.
 const SMALL: usize = 2_000;
 
 impl Network {
-    /// Returns the analysis that is done by default: [`Analysis::Best`], for large networks
-    /// [`Analysis::Quick`].
+    /// Returns the default analysis: [`Analysis::Best`], for large networks [`Analysis::Quick`].
     #[must_use]
     pub fn default_analysis(&self) -> Analysis {
         if hops(self) <= SMALL { Analysis::Best } else { Analysis::Quick }
     }
 
-    /// Whether [`Analysis::Best`] tries every way to bound arrivals, which it does in networks that are neither large nor cyclic.
+    /// Whether [`Analysis::Best`] tries every method to bound arrivals, as it does in networks that
+    /// are neither large nor cyclic.
     #[must_use]
     pub fn is_searched_thoroughly(&self) -> bool {
         self.order().is_ok()
@@ -35,11 +35,10 @@ impl Network {
     }
 }
 
-/// Conventions, and the analyses to do under them.
+/// An analyser with its conventions, and the analyses to run under them.
 pub(super) type Candidate<'n> = (Analyser<'n>, Vec<Analysis>);
 
-/// Returns the settings for each of some analyses, as the analyser of `best` or `quick` makes
-/// candidates of them.
+/// Creates an analyser for each of some settings.
 fn with_analysers<'n>(
     of: &Analyser<'n>,
     candidates: Vec<(Settings, Vec<Analysis>)>,
@@ -49,8 +48,8 @@ fn with_analysers<'n>(
     candidates.into_iter().map(|(settings, analyses)| (analyser(settings), analyses)).collect()
 }
 
-/// Returns the analyses that [`Analysis::Quick`] chooses from: each that scales, by one convention that is
-/// proven.
+/// Returns the candidates of [`Analysis::Quick`]: the analyses that scale, each under one proven
+/// convention.
 pub(super) fn quick<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     let (network, settings) = (of.common.network, &of.common.settings);
     let settings = Settings {
@@ -75,7 +74,7 @@ pub(super) fn quick<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     with_analysers(of, candidates)
 }
 
-/// Returns the analyses that [`Analysis::Best`] chooses from, with their conventions.
+/// Returns the candidates of [`Analysis::Best`], with their conventions.
 pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     let (network, settings) = (of.common.network, &of.common.settings);
     let orders: Vec<Multiplexing> =
@@ -84,18 +83,18 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     let hops = hops(network);
     let is_thorough = network.is_searched_thoroughly();
     let mut first = vec![Analysis::TfaPlusPlus];
-    // Linear programs and searches take milliseconds: for networks of which one has patience for
-    // all flows.
+    // Linear programs and searches take milliseconds per flow, which is acceptable for small
+    // networks.
     if solves_programs(&of.common) {
         first.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp]);
     }
     let feed_forward = network.order().is_ok();
     if feed_forward {
-        // Whether all is FIFO on the way of a flow, each flow finds out for itself.
+        // The sink-tree analysis itself checks whether all servers that matter to a flow are FIFO.
         first.push(Analysis::SinkTree);
     }
     let mut candidates = vec![(settings.clone(), first)];
-    // Only for flows that are over it otherwise.
+    // The last resort is tried only for flows that would miss their deadline otherwise.
     let last_resort = settings.deadline.is_some() && hops > PROGRAMMED;
     let with = |settings: &Settings, methods: &[ArrivalBound], cap_bursts| Settings {
         arrival_bounds: methods.to_vec(),
@@ -107,12 +106,13 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     }
     if feed_forward {
         if !all(Multiplexing::Arbitrary) {
-            // The order of service as it is, and cross traffic with all that it meets; or any order
-            // for the flow, while cross traffic comes in its own.
+            // Each server's own order of service, with the flow of interest counted as cross
+            // traffic. PMOO and tandem matching then assume arbitrary multiplexing for the flow of
+            // interest only.
             let own = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
             let analyses = [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
-            // A smaller arrival curve has a larger FIFO bound at times, for theta is the time that
-            // its burst takes: none of these makes another one superfluous.
+            // A smaller arrival curve may have a larger FIFO bound, because theta is the time to
+            // serve its burst; so no method makes another one redundant.
             let mut choices = vec![&ArrivalBound::ALL[..]];
             choices.extend(ArrivalBound::ALL.chunks(1));
             if !is_thorough {
@@ -124,8 +124,8 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
                 }
             }
         }
-        // What holds in any order of service holds in every order. Smaller arrivals leave more over
-        // then, so that all methods together are best.
+        // A bound for arbitrary multiplexing holds for every order of service. Smaller arrival
+        // curves then leave more residual service, so that all methods together are best.
         let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
         let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
         let any = Settings { prolong: is_thorough, ..any };
@@ -139,7 +139,7 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
             candidates.push((with(&any, &methods, true), analyses));
         } else {
             candidates.push((with(&any, &ArrivalBound::ALL, true), analyses.clone()));
-            // But for curves of so many segments that not all combinations of them are tried.
+            // Except for curves with so many segments that not all combinations of these are tried.
             for methods in ArrivalBound::ALL.chunks(1) {
                 candidates.push((with(&any, methods, true), analyses.clone()));
                 candidates.push((with(&any, methods, false), analyses.clone()));
@@ -150,7 +150,8 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
         candidates.push((settings.clone(), vec![Analysis::Ludb, Analysis::Plp]));
     }
     if feed_forward && (hops <= PROGRAMMED || last_resort) {
-        // In any order of service, and so in every order. Last, for it has many programs.
+        // The program for arbitrary multiplexing holds for every order of service. It comes last,
+        // because it consists of many programs.
         candidates.push((settings.clone(), vec![Analysis::Ulp]));
     }
     with_analysers(of, candidates)
@@ -161,18 +162,18 @@ fn solves_programs(common: &Common<'_>) -> bool {
     hops(common.network) <= PROGRAMMED
 }
 
-/// Returns the hops of all flows together.
+/// Returns the total number of hops of all flows.
 fn hops(network: &Network) -> usize {
     network.flows().map(|(_, flow)| flow.path.len()).sum()
 }
 
-/// Returns the analyses that `best` leaves out in large networks.
+/// Returns the analyses that `best` omits in large networks.
 pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
     let network = common.network;
     let is_cyclic = network.order().is_err();
     let mut left_out = match solves_programs(common) {
         true => Vec::new(),
-        // The others are the last resort for flows that are over it.
+        // The other analyses are the last resort for flows that miss their deadline.
         false if common.settings.deadline.is_some() => vec![Analysis::Elp],
         false => vec![Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp],
     };
@@ -190,7 +191,7 @@ pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
     left_out
 }
 
-/// Returns the analyses that `quick` leaves out, with `best` for the other ways to bound arrivals.
+/// Returns the analyses that `quick` omits; `best` stands for the other methods to bound arrivals.
 pub(super) fn left_out_by_quick(common: &Common<'_>) -> Vec<Analysis> {
     let mut left_out = vec![Analysis::TandemMatching, Analysis::SinkTree];
     left_out.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp, Analysis::Best]);
@@ -200,8 +201,8 @@ pub(super) fn left_out_by_quick(common: &Common<'_>) -> Vec<Analysis> {
     left_out
 }
 
-/// Returns what is tried for cyclic networks besides the analyses that cut nothing. Each of these
-/// conventions has a fixed point of its own.
+/// Returns the candidates for cyclic networks in addition to the analyses without cuts. Each of
+/// these conventions has its own fixed point.
 fn of_cycles(
     settings: &Settings,
     all: &dyn Fn(Multiplexing) -> bool,
@@ -232,7 +233,7 @@ fn of_cycles(
     }
     let any = Settings { arrival_bounds: ArrivalBound::ALL.to_vec(), prolong: true, ..any };
     let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
-    // Linear programs of FIFO paths are closer where all is FIFO.
+    // If all servers are FIFO, the linear programs of FIFO paths are tighter.
     if hops <= PROGRAMMED_IN_CYCLES && !all(Multiplexing::Fifo) {
         analyses.push(Analysis::Ulp);
     }
@@ -259,14 +260,14 @@ pub(super) fn bound(
             let mut found = match analyser.run(flow, *analysis) {
                 Ok(found) => found,
                 Err(AnalysisError::Stopped) => return Err(AnalysisError::Stopped),
-                // It does not apply here, others do.
+                // The analysis does not apply to this flow, but others may.
                 Err(error) => {
                     fault.get_or_insert(error);
                     continue;
                 }
             };
             if *analysis == Analysis::Tfa {
-                // That of a server, not of the flow.
+                // The backlog is that of a server, not of the flow.
                 found.backlog = Extended::PositiveInfinity;
             }
             best = Some(match best {
@@ -287,7 +288,7 @@ fn smaller(mut best: FlowBound, found: FlowBound) -> Result<FlowBound, AnalysisE
         best.backlog = found.backlog;
         best.backlog_by = found.backlog_by;
     }
-    // Of two curves that have no minimum, as it would be too long, one will do.
+    // If the minimum of two curves would be too long, either of them is kept.
     if let Ok(both) = crate::network::operations::minimum(&best.output, &found.output) {
         best.output = both;
     }

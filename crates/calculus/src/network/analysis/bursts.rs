@@ -1,24 +1,24 @@
 //! Bursts over cut links of a cyclic network, as a fixed point.
 //!
-//! What comes over a cut link ([`crate::network::cycles`]) is a token bucket for each flow, of the
-//! flow's rate in the long run and an unknown burst, and one more for all flows of the link together.
-//! The cut network is feed-forward, so any analysis of such networks bounds these bursts again:
-//! x <= F(x) holds for the bursts x of each run up to any time, and these are finite.
+//! The traffic over a cut link ([`crate::network::cycles`]) is bounded by a token bucket for each
+//! flow, with the flow's long-term rate and an unknown burst, and by one more for all flows of the
+//! link together. The cut network is feed-forward, so any analysis of such networks bounds these
+//! bursts again: x <= F(x) holds for the bursts x of each run up to any time, and these are finite.
 //!
-//! If F(y) < y for some y > 0, then x <= y. Suppose that some burst is above, and let s > 1 be the
-//! largest ratio x / y, attained by burst i. A concave arrival curve has s alpha(t / s) >= alpha(t),
-//! and a convex service curve has s beta(t / s) <= beta(t). So the run is also a run of the network
-//! in which all curves and packets are scaled like that and the bursts at the cuts are s y. That is
-//! the network with y at its cuts in other units of time and data, whose bounds are s F(y). Hence
-//! x_i <= s F_i(y) < s y_i = x_i, a contradiction. The argument needs nothing of F but that it is a
-//! bound. For other curves, the concave and convex ones around them are taken.
+//! If F(y) < y for some y > 0, then x <= y. Suppose that some burst of x exceeds that of y, and let
+//! s > 1 be the largest ratio x / y, attained by burst i. A concave arrival curve has s alpha(t /
+//! s) >= alpha(t), and a convex service curve has s beta(t / s) <= beta(t). So the run is also a
+//! run of the network in which all curves and packets are scaled like that and the bursts at the
+//! cuts are s y. That is the network with y at its cuts in other units of time and data, whose
+//! bounds are s F(y). Hence x_i <= s F_i(y) < s y_i = x_i, a contradiction. The argument requires
+//! of F only that it is a bound. Other curves are replaced by their concave and convex hulls.
 //!
 //! Once some y holds, F(y) holds as well, and so does F(F(y)). The delays of total flow analysis
-//! give a first y where they are finite. Otherwise, and to come closer, y is found in floating point:
-//! F is iterated, and the limit is extrapolated by reduced rank extrapolation (Sidi, Ford and Smith,
-//! "Acceleration of convergence of vector sequences", SIAM Journal on Numerical Analysis 23, 1986),
-//! which is exact after a few rounds where F is affine. No bound depends on these numbers: a y counts
-//! only if F(y) < y in exact arithmetic.
+//! yield a first y if they are finite. Otherwise, and to come closer, y is computed in floating
+//! point: F is iterated, and the limit is extrapolated by reduced rank extrapolation (Sidi, Ford
+//! and Smith, "Acceleration of convergence of vector sequences", SIAM Journal on Numerical Analysis
+//! 23, 1986), which is exact after a few rounds where F is affine. No bound depends on these
+//! numbers: a y is accepted only if F(y) < y in exact arithmetic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,14 +34,15 @@ use crate::network::operations;
 use crate::network::settings::Settings;
 use crate::{Curve, Extended, Interrupt, Rational};
 
-/// Unknown bursts, at most, that are searched for: each round bounds all of them.
+/// The largest number of unknown bursts for which a limit is searched: each round bounds all of
+/// them.
 const UNKNOWNS: usize = 200;
 const UNKNOWNS_BY_PROGRAMS: usize = 60;
-/// Rounds between two extrapolations.
+/// The number of rounds between two extrapolations.
 const ROUNDS: usize = 6;
-/// Extrapolations, at most.
+/// The largest number of extrapolations.
 const EXTRAPOLATIONS: usize = 8;
-/// The relative difference below which two limits count as one: solutions of linear programs are
+/// The relative difference below which two limits count as equal; solutions of linear programs are
 /// less exact.
 const CLOSE: f64 = 1e-11;
 const CLOSE_BY_PROGRAMS: f64 = 1e-7;
@@ -50,35 +51,36 @@ const LARGEST: f64 = 1e12;
 /// The relative amounts by which a limit is raised before it is checked; the first that suffices
 /// is taken.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
-/// Rounds, at most, in which bursts that hold are bounded again.
+/// The largest number of rounds that improve bursts which are proven already.
 const DESCENTS: usize = 6;
-/// Progress, in proportion, below which bursts that hold are left as they are.
+/// The relative improvement below which proven bursts are not improved further.
 const PROGRESS: f64 = 1e-8;
 const PROGRESS_BY_PROGRAMS: f64 = 1e-6;
 
-/// The means by which bursts are bounded.
+/// The method by which bursts are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// The left-over services of the servers.
+    /// Residual service of the servers.
     LeftOver,
-    /// The left-over services, and linear programs for any order of service.
+    /// Residual service, and linear programs for arbitrary multiplexing.
     Programs,
 }
 
-/// An unknown burst: that of a flow, or of several flows together, behind a cut link.
+/// An unknown burst: that of a flow, or of several flows together, after a cut link.
 struct Unknown {
     link: CutLink,
     flows: Vec<FlowId>,
     rate: Rational,
-    /// The burst of the sources.
+    /// The burst of the flows at their sources.
     source: Rational,
     /// The arrival curve that follows from the delays of total flow analysis, if they are finite.
     by_delays: Option<Arc<Curve>>,
 }
 
-/// Returns a cyclic network that is cut. The curves at the cuts are infinite if no bursts were found.
+/// Returns a cyclic network with its cuts. The curves at the cuts are infinite if no bursts were
+/// proven.
 ///
-/// `network` must be an outline: arrival curves concave, services convex.
+/// `network` must be an outline: arrival curves concave, service curves convex.
 pub(super) fn cut<'n>(
     network: &'n Network,
     whole: &Common<'_>,
@@ -98,8 +100,8 @@ pub(super) fn cut<'n>(
     system.common(bursts.as_deref())
 }
 
-/// Returns an unknown burst for each flow over a cut link, and one for all flows that are served
-/// alike.
+/// Returns an unknown burst for each flow over a cut link, and one for all flows of each priority
+/// over it.
 fn unknowns(
     network: &Network,
     whole: &Common<'_>,
@@ -109,7 +111,7 @@ fn unknowns(
     for link in cut_links(network)? {
         let flows = network.flows_over(link.from, link.to);
         let alone = flows.iter().map(|flow| vec![*flow]);
-        // Flows of different priority do not get the same service.
+        // Flows of different priorities do not receive the same service.
         let mut classes = BTreeMap::<Option<Priority>, Vec<FlowId>>::new();
         for id in flows {
             let priority = whole.priorities.then(|| network.flow(*id).priority);
@@ -134,7 +136,7 @@ fn unknown(
     let mut by_delays: Option<Curve> = Some(Curve::zero());
     for id in &flows {
         let flow = network.flow(*id);
-        // An infinite rate overloads the servers of the flow, for which nothing is found.
+        // An infinite rate overloads the servers of the flow, and no burst will be proven.
         rate += &flow.arrival.ultimate_rate().into_finite().unwrap_or_default();
         source += &flow.arrival.right_limit_at(&Rational::ZERO).into_finite().unwrap_or_default();
         let mut late = Extended::ZERO;
@@ -158,13 +160,13 @@ struct System<'a, 'n> {
     settings: &'a Settings,
     delays: &'a Delays,
     by: By,
-    /// The same network cut by bursts that hold and were found otherwise.
+    /// The network cut by bursts that another method has proven.
     known: Option<&'a Common<'n>>,
     unknowns: Vec<Unknown>,
 }
 
 impl<'n> System<'_, 'n> {
-    /// Returns the network with those bursts at the cuts.
+    /// Returns the network with the given bursts at the cuts.
     fn common(&self, bursts: Option<&[Rational]>) -> Result<Common<'n>, AnalysisError> {
         let mut cuts = Cuts::default();
         for (place, unknown) in self.unknowns.iter().enumerate() {
@@ -185,7 +187,7 @@ impl<'n> System<'_, 'n> {
         Ok(Common::new(self.network, self.settings.clone()).cut(cuts))
     }
 
-    /// Returns F: bounds of all bursts, given those at the cuts; none if one has no bound.
+    /// Evaluates F: bounds all bursts, given those at the cuts. Returns `None` if one has no bound.
     fn bound(&self, bursts: &[Rational]) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let common = self.common(Some(bursts))?;
         let stop = Interrupt::of_thread();
@@ -206,7 +208,7 @@ impl<'n> System<'_, 'n> {
         Ok(found.into_iter().collect())
     }
 
-    /// Returns bursts that hold, if some are found.
+    /// Returns proven bursts, or `None` if there are none.
     fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut best = self.first()?;
         let (most, close, progress) = match self.by {
@@ -229,7 +231,7 @@ impl<'n> System<'_, 'n> {
             }
         }
         let Some(mut best) = best else { return Ok(None) };
-        // One round costs as much as all flows do.
+        // One round takes as long as the bounds of all flows.
         let descents = if self.unknowns.len() <= most { DESCENTS } else { 1 };
         for _ in 0..descents {
             let Some(found) = self.bound(&best)? else { break };
@@ -245,7 +247,7 @@ impl<'n> System<'_, 'n> {
         Ok(Some(best))
     }
 
-    /// Returns bursts that hold without a search: those known otherwise, or those by delays.
+    /// Returns proven bursts that need no search: those of the other method, or those by delays.
     fn first(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut bursts = Vec::with_capacity(self.unknowns.len());
         for unknown in &self.unknowns {
@@ -264,8 +266,8 @@ impl<'n> System<'_, 'n> {
         Ok(Some(bursts))
     }
 
-    /// Returns the limit of the iteration from bursts that hold, or else from those of the sources;
-    /// none if they grow without end.
+    /// Returns the limit of the iteration, which starts from proven bursts or else from those of
+    /// the sources; `None` if the bursts grow without end.
     fn limit(
         &self,
         known: Option<&[Rational]>,
@@ -303,7 +305,7 @@ impl<'n> System<'_, 'n> {
                         return Ok(Some(at));
                     }
                 }
-                // What grows without end has a limit below zero.
+                // A sequence that grows without end is extrapolated to a negative limit.
                 None if failed > 0 => return Ok(None),
                 None => failed += 1,
             }
@@ -311,7 +313,7 @@ impl<'n> System<'_, 'n> {
         Ok(Some(at))
     }
 
-    /// Returns bursts a little above a limit, all positive.
+    /// Returns bursts a little above a limit, all of them positive.
     fn raised(&self, limit: &[f64], raise: f64) -> Vec<Rational> {
         let largest = limit.iter().copied().fold(0.0, f64::max);
         let least = if largest > 0.0 { largest * raise } else { raise };
@@ -319,7 +321,8 @@ impl<'n> System<'_, 'n> {
     }
 }
 
-/// Returns the smallest burst with which a token bucket of that rate is above a curve, if there is one.
+/// Returns the smallest burst with which a token bucket of the given rate is above a curve, or
+/// `None`.
 fn burst_above(curve: &Curve, rate: &Rational) -> Result<Option<Rational>, AnalysisError> {
     let line = Curve::rate_latency(rate.clone(), Rational::ZERO);
     let Ok(line) = line else { return Ok(None) };
@@ -347,19 +350,19 @@ fn is_close(a: &[f64], b: &[f64], unit: f64, close: f64) -> bool {
     a.iter().zip(b).all(|(a, b)| (a - b).abs() <= close * a.abs().max(b.abs()).max(close * unit))
 }
 
-/// Returns the limit of a sequence of vectors by reduced rank extrapolation; none unless all of its
-/// numbers are finite and not negative.
+/// Returns the limit of a sequence of vectors by reduced rank extrapolation; `None` unless all of
+/// its numbers are finite and not negative.
 fn extrapolated(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
     let less = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let first = rounds.first()?;
     let steps: Vec<Vec<f64>> = rounds.windows(2).map(|pair| less(&pair[1], &pair[0])).collect();
     let (start, changes) = (steps.first()?, steps.windows(2).map(|pair| less(&pair[1], &pair[0])));
-    // An orthonormal basis of the changes, with what each part of it does to the limit.
+    // An orthonormal basis of the changes, each with its effect on the limit.
     let mut basis: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     for (change, step) in changes.zip(&steps) {
         let (mut direction, mut effect) = (change.clone(), step.clone());
-        // Twice, for what rounding leaves the first time.
+        // The second pass removes what rounding leaves after the first one.
         for _ in 0..2 {
             for (unit, of_unit) in &basis {
                 let part = dot(&direction, unit);
@@ -388,7 +391,7 @@ mod tests {
 
     #[test]
     fn affine_rounds_lead_to_their_fixed_point() {
-        // x = 1 + y / 2, y = 2 + x / 4 + y / 4.
+        // The fixed point of x = 1 + y / 2, y = 2 + x / 4 + y / 4.
         let next = |at: &[f64]| vec![1.0 + at[1] / 2.0, 2.0 + at[0] / 4.0 + at[1] / 4.0];
         let mut rounds = vec![vec![0.0, 0.0]];
         for _ in 0..3 {

@@ -1,25 +1,25 @@
-//! Total flow analysis by delays, with the shaping of links ("TFA++"), also for networks in which
-//! flows depend on each other in a circle.
+//! Total flow analysis by delays, with the shaping of links ("TFA++"), also for cyclic networks.
 //!
-//! A flow that was delayed by up to D so far arrives with its first arrival curve advanced by D;
-//! flows that come over one link are together also bounded by what shapes the link (Mifdaoui,
-//! Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network
-//! calculus for complex networks", 2017). All that is unknown is one delay per server (and
-//! priority). Behind a regulator a flow keeps the arrival curve of its source again, and delays
-//! since the last regulation are those of the regulator, too (`regulators`); flows of one multicast
-//! group count once where they have gone the same way, and copies of replicated flows once from
-//! where all but one are eliminated (`copies`). In a feed-forward network these follow in order. In
-//! a cyclic one they are a fixed point of a function F (Thomas, Le Boudec, Mifdaoui, "On cyclic
-//! dependencies and regulators in time-sensitive networks", RTSS 2019).
+//! A flow that has been delayed by at most D arrives with its source's arrival curve, advanced by
+//! D. Flows that come over one link are together also bounded by the link's shaping curve (Mifdaoui
+//! and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network
+//! calculus for complex networks", 2017). The unknowns are one delay per server (and priority).
+//! After a regulator, a flow has the arrival curve of its source again, and the delays since its
+//! last regulation include that of the regulator (`regulators`). Flows of one multicast group count
+//! once where they share their path, and copies of replicated flows count once after all but one
+//! are eliminated (`copies`). In a feed-forward network the delays follow in topological order. In
+//! a cyclic network they are a fixed point of a function F (Thomas, Le Boudec and Mifdaoui, "On
+//! cyclic dependencies and regulators in time-sensitive networks", RTSS 2019).
 //!
-//! Iteration from zero reaches it only in the limit, so here delays are rounded up to a grid and
-//! raised by one step of it, and the iteration ends when it finds delays x that lie above F(x). Close to the load at
-//! which delays grow from round to round it would take ever more rounds; Newton's method takes over then (`newton`).
-//! That such x bound the delays needs no limit: F is concave and non-decreasing for concave
-//! arrivals and convex service. Real delays b up to any time are finite and obey b <= F(b). Were
-//! some of them above x, let s > 1 be the largest ratio b/x. Then b <= F(b) <= F(s x) <=
-//! s F(x) - (s - 1) F(0) < s x, which contradicts that the ratio is attained. For other curves the
-//! concave and convex ones around them are taken.
+//! Iteration from zero reaches the fixed point only in the limit. Here delays are rounded up to a
+//! grid and raised by one step of it, and the iteration ends when it finds delays x with x >= F(x).
+//! Close to the load at which delays grow from round to round, this would take more and more
+//! rounds; Newton's method then replaces it (`newton`). That such an x bounds the delays does not
+//! depend on a limit: F is concave and non-decreasing for concave arrival curves and convex service
+//! curves. The real delays b up to any time are finite and obey b <= F(b). Were some of them above
+//! x, let s > 1 be the largest ratio b/x. Then b <= F(b) <= F(s x) <= s F(x) - (s - 1) F(0) < s x,
+//! which contradicts that the ratio is attained. Other curves are replaced by their concave and
+//! convex hulls.
 
 mod newton;
 
@@ -33,14 +33,14 @@ use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::{operations, pmoo, regulators};
 use crate::{Curve, Extended, Rational};
 
-/// Rounds of iteration after which a cyclic network counts as unbounded.
+/// The number of rounds after which a cyclic network counts as unbounded.
 const ROUNDS: usize = 20_000;
-/// Rounds after which Newton's method is tried, and again after each so many.
+/// The number of rounds after which Newton's method is tried, repeatedly.
 const PATIENCE: usize = 200;
-/// Steps of the grid within the largest delay of the first round.
+/// The number of grid steps in the largest delay of the first round.
 const STEPS: i64 = 1 << 40;
 
-/// Delays of all servers, and how they come about.
+/// The delay bounds of all servers, with the curves from which they follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Delays {
     classes: HashMap<(ServerId, Option<Priority>), Class>,
@@ -90,7 +90,8 @@ impl Delays {
                         most = most.max(delay.clone());
                     }
                     let before = delays.classes.get(&(*server, class)).map(|class| &class.delay);
-                    // Delays never fall from round to round, so the grid is reached again.
+                    // Delays never decrease from round to round, so unchanged delays are rounded to
+                    // the same grid point.
                     if before.is_none_or(|before| *before < result.delay) {
                         changed = true;
                         delays.classes.insert((*server, class), result);
@@ -118,7 +119,8 @@ impl Delays {
         Ok(delays)
     }
 
-    /// Delays at a server, given those at the servers before it. Unknown ones count as zero.
+    /// Returns the classes of a server with their delays, given the delays at the servers before
+    /// it. Unknown delays count as zero.
     fn server(
         &self,
         common: &Common<'_>,
@@ -167,7 +169,7 @@ impl Delays {
         Ok(classes)
     }
 
-    /// Arrivals of flows at a server.
+    /// Returns the arrival curve of flows at a server.
     fn arrival(
         &self,
         common: &Common<'_>,
@@ -187,12 +189,14 @@ impl Delays {
             }
             let copies = network.copies_at(*id, server);
             if copies.len() > 1 {
-                // Of copies that meet here or have met before, each packet is there once, late by the most of any.
+                // Of copies that have been or are merged here, each packet counts once, with the
+                // largest delay of any copy.
                 let arrival = operations::advanced(&arrival, &self.late(common, copies, server))?;
                 let way = network.predecessor(*id, server);
                 let apart = |copy: &FlowId| network.predecessor(*copy, server) != way;
                 match way.filter(|_| !copies.iter().any(apart)) {
-                    // What shapes one way does not shape what comes over several.
+                    // The shaping of one link does not apply to copies that come over several
+                    // links.
                     None => total = operations::sum(&total, &arrival)?,
                     Some(before) => {
                         let (sum, packet) =
@@ -207,7 +211,8 @@ impl Delays {
                 total = operations::sum(&total, &arrival)?;
                 continue;
             };
-            // Behind a regulator it is as it was at its source, and what shaped it before is past.
+            // After a regulator the flow has the arrival curve of its source, and earlier shaping
+            // no longer applies.
             if is_regulated(common, before) {
                 total = operations::sum(&total, &arrival)?;
                 continue;
@@ -237,7 +242,8 @@ impl Delays {
         Ok(total)
     }
 
-    /// How late the copies of a flow are at a server, at most; no regulator is on their ways.
+    /// Returns the largest total delay of the copies of a flow before a server; no regulator is on
+    /// their paths.
     fn late(&self, common: &Common<'_>, copies: &[FlowId], server: ServerId) -> Extended {
         let mut most = Extended::ZERO;
         for copy in copies {
@@ -257,13 +263,13 @@ impl Delays {
         self.classes.get(&(server, priority))
     }
 
-    /// How long a flow is at a server at most.
+    /// Returns the delay bound of a flow at a server.
     pub(super) fn delay(&self, common: &Common<'_>, server: ServerId, flow: FlowId) -> Extended {
         let class = self.class(common, server, flow);
         class.map_or(Extended::PositiveInfinity, |class| class.delay.clone())
     }
 
-    /// What comes to a server, at most.
+    /// Returns the arrival curve of all flows at a server.
     pub(super) fn arrivals(
         &self,
         common: &Common<'_>,
@@ -273,7 +279,7 @@ impl Delays {
         self.arrival(common, server, common.network.flows_at(server), cyclic)
     }
 
-    /// For how long more may have come to a server than it has served, at most.
+    /// Returns a bound on the length of a server's backlogged period.
     pub(super) fn backlogged_period(
         &self,
         common: &Common<'_>,
@@ -334,12 +340,12 @@ impl Delays {
     }
 }
 
-/// Whether flows keep the arrival curves of their sources behind a server.
+/// Whether flows are regulated after a server.
 fn is_regulated(common: &Common<'_>, server: ServerId) -> bool {
     common.network.server(server).regulator.is_some()
 }
 
-/// Returns a power of two that is at most the number and more than half of it.
+/// Returns the largest power of two that is not above the number.
 pub(super) fn power_of_two_below(number: &Rational) -> Rational {
     let (one, two) = (Rational::ONE, Rational::from(2));
     let mut power = one;

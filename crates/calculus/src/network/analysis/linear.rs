@@ -1,21 +1,21 @@
-//! Linear programs for FIFO paths: what is the worst that any run can do?
+//! Linear programs for FIFO paths, which maximise the delay over all runs.
 //!
-//! A run that delays data of the flow for long is described by times at the entrances of servers
-//! ([`dates`]) and by the data that have passed at these times. Arrival curves, service curves, the
-//! order of times and first in, first out are linear in both, so that the longest delay is at most
-//! the optimum of a linear program. With all times that is the program of Bouillard and Stea ("Exact
-//! worst-case delay in FIFO-multiplexing feed-forward networks", IEEE/ACM Transactions on
-//! Networking 23, 2015), here without the case distinction over orders that the words leave open;
-//! with some of them, and the delays of total flow analysis as further rows, that of Bouillard
-//! ("Trade-off between accuracy and tractability of network calculus in FIFO networks", Performance
-//! Evaluation 153, 2022), there called PLP.
+//! A run that delays data of the flow is described by times at the entrances of servers ([`dates`])
+//! and by the cumulative data at these times. Arrival curves, service curves, the order of times
+//! and the FIFO property are linear constraints on both, so that the worst-case delay is at most
+//! the optimum of a linear program. With all times this is the program of Bouillard and Stea
+//! ("Exact worst-case delay in FIFO-multiplexing feed-forward networks", IEEE/ACM Transactions on
+//! Networking 23, 2015), without its case distinction over the orders of times that the constraints
+//! leave open. With some of the times, and the delays of total flow analysis as additional rows, it
+//! is that of Bouillard ("Trade-off between accuracy and tractability of network calculus in FIFO
+//! networks", Performance Evaluation 153, 2022), where it is called PLP.
 //!
-//! The network is cut where its flows come onto the path: they arrive with their arrival curve
-//! advanced by the delays that total flow analysis finds on their way there. These hold in cyclic
-//! networks too. Flows that share the same servers of the path count as one.
+//! The network is cut where flows come onto the path: they arrive with their arrival curve,
+//! advanced by the delays that total flow analysis has found on their way. These delays hold in
+//! cyclic networks, too. Flows that share the same servers of the path are one class.
 //!
-//! Every row is true for every run, so each program gives a bound, whatever it leaves out. The bound
-//! is proven in exact arithmetic, whatever the solver answers: see [`program`].
+//! Every row holds for every run, so each program yields a bound, whichever rows it leaves out. The
+//! bound is proven in exact arithmetic, whatever the solver returns; see [`program`].
 
 mod arbitrary;
 mod cuts;
@@ -38,17 +38,19 @@ use dates::Choice;
 use rows::Formulation;
 pub(super) use tree::{Bursts, Tree, Unfolding};
 
-/// Servers to the root up to which all times are taken: there are twice as many with each.
+/// The number of servers up to the root for which all times are used: the number of times doubles
+/// with each server.
 const DEEPEST: usize = 6;
-/// Times at servers up to which side branches are unfolded where all times are taken.
+/// The largest number of times at servers up to which side branches are unfolded when all times are
+/// used.
 const TIMES: usize = 140;
-/// Servers on a path up to which there is a program: it grows with their square, and the time to
-/// solve it faster.
+/// The largest number of servers on a path for which a program is built: its size grows with the
+/// square of that number, and the time to solve it faster.
 const LONGEST: usize = 100;
-/// Variables up to which a program takes more times than it must.
+/// The number of variables up to which a program uses more times than necessary.
 const ROOMY: usize = 900;
 
-/// Bursts of cut links, by the last server of the paths that they were asked for.
+/// The bursts over cut links, cached by the last server of the paths that need them.
 #[derive(Debug, Default)]
 pub(super) struct Cuts(Vec<OnceLock<Result<Bursts, AnalysisError>>>);
 
@@ -57,7 +59,8 @@ impl Cuts {
         Self(network.servers().map(|_| OnceLock::new()).collect())
     }
 
-    /// Bursts for a path. In a feed-forward network total flow analysis has finite ones.
+    /// Returns the bursts over cut links for a path; none in a feed-forward network, where total
+    /// flow analysis yields finite ones.
     fn bursts(
         &self,
         common: &Common<'_>,
@@ -77,7 +80,7 @@ impl Cuts {
     }
 }
 
-/// What one program of a flow found.
+/// The result of one program of a flow.
 struct Found {
     tree: Tree,
     delay: Extended,
@@ -87,7 +90,7 @@ struct Found {
     optimal: bool,
 }
 
-/// Returns the path of a flow that a program is made for.
+/// Returns the path of a flow, or an error if it has more than `longest` servers.
 fn path_of<'a>(
     common: &Common<'a>,
     id: FlowId,
@@ -114,14 +117,15 @@ pub(super) fn bound(
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
     let path = path_of(common, id, analysis, LONGEST)?;
-    // The path alone, with what total flow analysis says of all that comes onto it, and the tree.
+    // The attempts: the path alone, with the results of total flow analysis for all that comes onto
+    // it, and the tree.
     let polynomial = Unfolding::Polynomial(cuts::ROOM);
     let mut attempts = vec![(Unfolding::Path, Choice::Behind(0)), (polynomial, Choice::Behind(0))];
     if analysis == Analysis::Elp {
         attempts.push((Unfolding::Path, Choice::All(DEEPEST)));
         attempts.push((Unfolding::Exponential(DEEPEST, TIMES), Choice::All(DEEPEST)));
     }
-    // Refused before anything is asked for its sake.
+    // Fail before the expensive bursts are computed.
     Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
     let bursts = cuts.bursts(common, delays, path)?;
     common.go_on()?;
@@ -164,7 +168,8 @@ fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
     let mut formulation = Formulation::of(&tree, choice);
     let found = formulation.delay();
     let (variables, rows) = (formulation.program.variables(), formulation.program.rows());
-    // Known before, if the solver fails or servers are overloaded.
+    // The sum of the delays of total flow analysis, for the case that the solver fails or servers
+    // are overloaded.
     let mut added = Extended::ZERO;
     let mut at = Some(0);
     while let Some(node) = at.and_then(|index| tree.nodes.get(index)) {

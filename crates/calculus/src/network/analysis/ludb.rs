@@ -1,18 +1,19 @@
-//! Least upper delay bound for FIFO paths ("LUDB"): left-over service curves inside out, with the
-//! best parameters theta.
+//! The least upper delay bound (LUDB) for FIFO paths: nested residual service curves with optimised
+//! parameters theta.
 //!
-//! Cross flows of which any two share no server of the path, or one all of those of the other, are
-//! nested. What a flow that holds others finds on its servers is their service, convolved, with that
-//! left over by the flows inside; the FIFO left-over curve of that flow, for any theta, is in turn
-//! what is left over for the flow around it (Lenzini, Mingozzi, Stea, "A methodology for computing
-//! end-to-end delay bounds in FIFO-multiplexing tandems", Performance Evaluation 65, 2008). All that
-//! goes all the way is one aggregate. Where two flows overlap, one of them is cut there and comes to
-//! the rest of its servers as a new flow, delayed as total flow analysis says; either the one that
-//! begins first is always cut or the other.
+//! Cross flows are nested if of any two, either they share no server of the path, or one visits all
+//! servers of the other. Consider a flow that contains others. On its servers it receives their
+//! service, convolved, with the residual service where an inner flow is. The FIFO residual service
+//! curve for that flow and any theta is in turn the service of the flow around it (Lenzini,
+//! Mingozzi and Stea, "A methodology for computing end-to-end delay bounds in FIFO-multiplexing
+//! tandems", Performance Evaluation 65, 2008). All flows that visit the whole path are one
+//! aggregate. Where two flows overlap, one of them is cut there and continues on the rest of its
+//! servers as a new flow, with the delay of total flow analysis. The flow that is cut is either
+//! always the one that begins first, or always the other.
 //!
-//! Every choice of thetas gives a bound, so they are searched for: from the time that it takes to
-//! serve the burst of the flow on, in steps that become smaller. What is found is a bound, and mostly
-//! the least one but for some digits; it need not be the least.
+//! Every choice of thetas yields a bound, so the thetas are searched, starting from the times that
+//! it takes to serve the bursts, in steps that become smaller. The result is a bound and usually
+//! close to the least one, but need not be the least.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,28 +27,29 @@ use crate::network::elements::{FlowId, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended, Rational};
 
-/// Servers of a path, and cross flows on it (alike ones are one), up to which parameters are
-/// searched for.
+/// The largest numbers of servers of a path and of distinct cross flows for which parameters are
+/// searched.
 const LONGEST: usize = 16;
 const MOST: usize = 32;
-/// How often the step of the search is halved, and how often all parameters are tried with a step.
+/// The number of times that the step of the search is halved, and the number of passes over all
+/// parameters per step.
 const HALVINGS: usize = 14;
 const ROUNDS: usize = 6;
 
-/// Cross traffic of a part of the path: its flows, and their arrivals together.
+/// The flows of cross traffic on a part of the path, and their arrival curve.
 type Crossing = (Vec<FlowId>, Curve);
 
-/// Parts of the path by their first and last servers.
+/// Cross traffic by the part of the path that it visits.
 type Crossings = BTreeMap<Part, Crossing>;
 
-/// The servers of a path from one place to another.
+/// The servers of a path from one index to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     first: usize,
     last: usize,
 }
 
-/// Cross traffic with what is nested in it.
+/// Cross traffic with the cross traffic that is nested in it.
 #[derive(Debug)]
 struct Node {
     first: usize,
@@ -114,7 +116,8 @@ fn add(
     Ok(())
 }
 
-/// Cuts what overlaps: the one that begins `earlier`, or the other.
+/// Cuts overlapping cross traffic until it is nested: the one that begins first if `earlier`, else
+/// the other.
 fn nested(
     mut crossings: Crossings,
     waits: &[Extended],
@@ -128,7 +131,7 @@ fn nested(
             Some((*one, *crossings.keys().find(behind)?))
         });
         let Some((one, later)) = overlap else { return Ok(crossings) };
-        // The part that is cut, and where the rest begins.
+        // The part that is cut, and the index at which its rest begins.
         let (part, rest) = if earlier { (one, later.first) } else { (later, one.last + 1) };
         let Some((flows, arrival)) = crossings.remove(&part) else { return Ok(crossings) };
         let mut delay = Extended::ZERO;
@@ -145,16 +148,17 @@ fn nested(
 struct Path<'c, 'n> {
     common: &'c Common<'n>,
     servers: Vec<ServerId>,
-    /// Those inside come before those around them.
+    /// The nodes; nodes inside come before those around them.
     nodes: Vec<Node>,
-    /// Those around which there are no others.
+    /// The nodes that are inside no other node.
     outermost: Vec<usize>,
 }
 
 impl<'c, 'n> Path<'c, 'n> {
     fn of(common: &'c Common<'n>, servers: &[ServerId], crossings: Crossings) -> Self {
         let mut parts: Vec<_> = crossings.into_iter().collect();
-        // Short ones first; of the nodes so far, those that lie within and have nobody around them.
+        // By ascending length: the outermost nodes so far that lie within the new node become its
+        // inner nodes.
         parts.sort_by_key(|(part, _)| (part.last - part.first, part.first));
         let mut nodes: Vec<Node> = Vec::with_capacity(parts.len());
         let mut outermost: Vec<usize> = Vec::new();
@@ -171,7 +175,8 @@ impl<'c, 'n> Path<'c, 'n> {
         Self { common, servers: servers.to_vec(), nodes, outermost }
     }
 
-    /// What the servers of a part give to all that is not inside, given what is left over there.
+    /// Returns the service of a part of the path for the traffic around the nodes `inside`, given
+    /// the residual service of the nodes in `left`.
     fn around(&self, part: Part, inside: &[usize], left: &[Curve]) -> Result<Curve, AnalysisError> {
         let mut together: Option<Curve> = None;
         let mut join = |curve: &Curve| {
@@ -197,7 +202,8 @@ impl<'c, 'n> Path<'c, 'n> {
         Ok(together.unwrap_or_else(Curve::zero))
     }
 
-    /// What is left over all the way. Offsets add to the thetas.
+    /// Returns the residual service of the whole path. Each theta is the time to serve the burst
+    /// plus an offset.
     fn service(&self, offsets: &[Rational], steps: &mut Vec<Step>) -> Result<Curve, AnalysisError> {
         let mut left: Vec<Curve> = Vec::with_capacity(self.nodes.len());
         for (node, offset) in self.nodes.iter().zip(offsets) {
@@ -233,7 +239,8 @@ impl<'c, 'n> Path<'c, 'n> {
         Ok(operations::horizontal_deviation(aggregate, &service)?)
     }
 
-    /// Offsets from which no step leads to a smaller delay, and that delay.
+    /// Searches offsets from which no step leads to a smaller delay; returns that delay and the
+    /// offsets.
     fn search(&self, aggregate: &Curve) -> Result<(Extended, Vec<Rational>), AnalysisError> {
         let mut offsets = vec![Rational::ZERO; self.nodes.len()];
         let mut least = self.delay(aggregate, &offsets)?;

@@ -1,4 +1,5 @@
-//! Pay multiplexing only once: the flow alone against what its whole path leaves over for it.
+//! Pay multiplexing only once: the arrival curve of the flow and the residual service curve of its
+//! whole path.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let lowest = common.lowest(flow);
     let left =
         bounder.pmoo(&of_interest.path, &common.sets.alone(flow), lowest, Without::NoFlow, true)?;
-    // All hold with respect to the same backlogged period, so their maximum does.
+    // All curves hold for the same backlogged period, so their maximum does.
     let service = operations::maximum_of(&left.services)?;
     let delay = operations::horizontal_deviation(&of_interest.arrival, &service)?;
     let backlog = operations::vertical_deviation(&of_interest.arrival, &service)?;

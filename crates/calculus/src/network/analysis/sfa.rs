@@ -1,4 +1,5 @@
-//! Separate flow analysis: the flow alone against what each server leaves over for it.
+//! Separate flow analysis (SFA): the arrival curve of the flow, and the convolution of the residual
+//! service curves of the servers on its path.
 
 use std::sync::Arc;
 

@@ -1,19 +1,22 @@
-//! Sink trees: FIFO networks in which all flows go to one root.
+//! Sink trees: FIFO networks in which all flows end at one root.
 //!
-//! All that joins the path of the flow at a server stays on it to the end, so the rest of the path
-//! is one FIFO system for it and all that came before. From the root backwards: the service of the
-//! rest, less what joins at its beginning (the FIFO left-over service curve), behind the server
-//! before; what starts where the flow does is one aggregate with it. What joins is bounded by its
-//! arrivals at the sources, delayed aggregate by aggregate, for nothing leaves on the way.
+//! All flows that join the path of the flow of interest at a server stay on it to the end, so the
+//! rest of the path is one FIFO system for these flows and for all that came before. The residual
+//! service is computed from the root backwards: the service curve of a server, convolved with the
+//! residual service of the rest of the path, is reduced by the flows that join there (FIFO residual
+//! service curve). Flows that start together with the flow of interest form one aggregate with it.
+//! Joining flows are bounded by their arrival curves at the sources, delayed aggregate by
+//! aggregate, because no flow leaves on the way.
 //!
-//! Every choice of the parameters theta of the left-over curves gives a bound. The best one is how
-//! long the last of the burst of interest is in the rest of the system. For token buckets and
-//! rate-latency curves that is known: a burst that joins is passed on at a rate that each server
-//! which cannot pass on all that comes together reduces in proportion, and the delay is the sum of
-//! latencies and of bursts over these rates. The result is the exact worst case then (Lenzini, Martorini,
-//! Mingozzi, Stea, "Tight end-to-end per-flow delay bounds in FIFO multiplexing sink-tree networks",
-//! Performance Evaluation 63, 2006). Curves of several segments are taken apart into token buckets
-//! and rate-latency curves for these parameters; the smallest bound of all choices counts.
+//! Every choice of the parameters theta of the residual service curves yields a bound. In the best
+//! choice, each theta is the time that the last bit of the burst of interest spends in the rest of
+//! the system. For token buckets and rate-latency curves that time is known. A joining burst is
+//! forwarded at a rate that is reduced in proportion by each server which cannot forward all that
+//! arrives together, and the delay is the sum of latencies and of bursts over these rates. The
+//! result is then the exact worst case (Lenzini, Martorini, Mingozzi and Stea, "Tight end-to-end
+//! per-flow delay bounds in FIFO multiplexing sink-tree networks", Performance Evaluation 63,
+//! 2006). To choose these parameters, curves of several segments are decomposed into token buckets
+//! and rate-latency curves; the smallest bound of all choices counts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +29,7 @@ use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
-/// Choices of token buckets and rate-latency curves that are tried.
+/// The largest number of choices of token buckets and rate-latency curves that are tried.
 const CHOICES: usize = 64;
 
 pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, AnalysisError> {
@@ -58,17 +61,18 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
     FlowBound::of_delay(common, Analysis::SinkTree, id, delay, derivation)
 }
 
-/// What joins at each server of the path: who, and their arrivals.
+/// The flows that join the path at a server, with the server and their arrival curve.
 type Joining = (ServerId, Vec<FlowId>, Arc<Curve>);
 
-/// What the path leaves over for the aggregate that starts it, from the root backwards. `exits` is
-/// when a burst that starts there leaves each server; without it, thetas are those of single servers.
+/// Returns the residual service of the path for the aggregate that starts it. `exits` has the times
+/// at which a burst that starts there leaves each server; without it, each theta is that of a
+/// single server.
 fn left_over(
     common: &Common<'_>,
     joining: &[Joining],
     exits: Option<&[Rational]>,
 ) -> Result<(Curve, Vec<Step>), AnalysisError> {
-    // What the servers from one on to the root leave over for all that came before it.
+    // The residual service of the servers after the current one, for all that came before.
     let mut rest: Option<Curve> = None;
     let mut steps = Vec::new();
     for (index, (server, flows, arrival)) in joining.iter().enumerate().rev() {
@@ -98,9 +102,10 @@ fn left_over(
     Ok((rest.unwrap_or_else(Curve::zero), steps))
 }
 
-/// When the last of the first burst leaves each server, if all bursts come when they hurt: for each
-/// choice of one token bucket out of each arrival curve and of one rate-latency curve out of each
-/// service curve, up to [`CHOICES`]; those of the long run first. None where a choice is overloaded.
+/// Returns the times at which the last bit of the first burst leaves each server, if all bursts
+/// arrive at the worst time. There is one result for each choice of one token bucket out of each
+/// arrival curve and one rate-latency curve out of each service curve, up to [`CHOICES`], starting
+/// with the curves that hold in the long run; `None` where a choice is overloaded.
 fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>> {
     let mut parts = Vec::with_capacity(joining.len());
     for (index, (server, _, arrival)) in joining.iter().enumerate() {
@@ -116,7 +121,7 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     let product = |count: usize, size: &usize| count.saturating_mul((*size).max(1));
     let count = sizes.iter().fold(1, product);
     let longest = sizes.iter().copied().max().unwrap_or(1);
-    // Too many: all go from the long run to the short one in step.
+    // There are too many choices: vary all of them together, from the long run to the short one.
     let all = count <= CHOICES;
     let tried = if all { count } else { longest.min(CHOICES) };
     let mut found = Vec::with_capacity(tried);
@@ -140,14 +145,15 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     found
 }
 
-/// Returns the same for one rate-latency curve and one token bucket at each server.
+/// Returns the exit times for one rate-latency curve and one token bucket at each server.
 fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
     let mut exits = Vec::with_capacity(chosen.len());
     for end in 1..=chosen.len() {
         let servers = chosen.get(..end)?;
         let mut exit = Rational::ZERO;
         for (index, (service, bucket)) in servers.iter().enumerate() {
-            // The rate of the burst, and of all that comes together with it.
+            // The rate at which this burst leaves, and the rate of all that arrives together with
+            // it.
             let rate = service.rate.finite()?;
             let (mut clearing, mut together) = (rate.clone(), rate.clone());
             for (limit, joining) in servers.iter().skip(index + 1) {
@@ -166,7 +172,7 @@ fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
     Some(exits)
 }
 
-/// Arrivals of flows at a server to which nothing but them comes over their links.
+/// Returns the arrival curve of flows at a server if all flows on their links are among them.
 fn joined(
     common: &Common<'_>,
     server: ServerId,
@@ -182,7 +188,7 @@ fn joined(
             Some(_) => {}
         }
     }
-    // All that was at the server before comes here, whole.
+    // All flows of the server before continue to this one.
     for before in links {
         common.go_on()?;
         let there = joined(common, before, network.flows_at(before))?;
@@ -192,7 +198,8 @@ fn joined(
     Ok(Arc::new(total))
 }
 
-/// Whether all flows that the flow meets, and all that those meet, end where it ends.
+/// Checks that all flows which share a server with the flow of interest, directly or through
+/// others, end at its last server.
 fn check(common: &Common<'_>, id: FlowId) -> Result<(), AnalysisError> {
     let network = common.network;
     let fault = |why: String| Err(AnalysisError::NotSinkTree(why));
@@ -202,7 +209,8 @@ fn check(common: &Common<'_>, id: FlowId) -> Result<(), AnalysisError> {
     for other in network.flows_at(root) {
         let path = &network.flow(*other).path;
         for (index, server) in path.iter().enumerate() {
-            // All flows of a server were seen to go on to the same one.
+            // All flows of a server continue to the same next server, so each server is checked
+            // once.
             if !seen.insert(*server) {
                 continue;
             }

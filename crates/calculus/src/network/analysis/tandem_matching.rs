@@ -1,6 +1,6 @@
-//! Tandem matching: PMOO over parts of the path, cut where that gives the smallest bound.
+//! Tandem matching: PMOO on the parts of the path, for the decomposition with the smallest bound.
 //!
-//! Bondorf, Nikolaus, Schmitt, "Quality and cost of deterministic network calculus: design and
+//! Bondorf, Nikolaus and Schmitt, "Quality and cost of deterministic network calculus: design and
 //! evaluation of an accurate and fast analysis", SIGMETRICS 2017.
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let lowest = common.lowest(flow);
     let services =
         bounder.tandem_matching(&of_interest.path, &common.sets.alone(flow), lowest, true)?;
-    // Several token buckets and rate-latency curves give several curves for the uncut path, whose
-    // maximum holds.
+    // For the whole path, several token buckets and rate-latency curves yield several curves, whose
+    // maximum holds, too.
     let without = Without::AlongItsPath(lowest);
     let whole = bounder.pmoo(&of_interest.path, &common.sets.alone(flow), lowest, without, true)?;
     let mut candidates = vec![operations::maximum_of(&whole.services)?];
@@ -32,7 +32,8 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let mut delay = Extended::PositiveInfinity;
     let mut backlog = Extended::PositiveInfinity;
     let mut output = affine::unbounded();
-    // Not of one backlogged period: each holds, their maximum need not.
+    // The curves belong to different backlogged periods: each of them holds, their maximum need
+    // not.
     let mut curves = Vec::new();
     for service in candidates {
         delay = delay.min(operations::horizontal_deviation(&of_interest.arrival, &service)?);

@@ -1,4 +1,5 @@
-//! Total flow analysis: all traffic of a server is one flow, and its delays add up along a path.
+//! Total flow analysis (TFA): all traffic of a server is one aggregate, and the delays of the
+//! servers add up along a path.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,14 +11,14 @@ use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended};
 
-/// Bounds of servers, and of the priorities at them, that were computed before.
+/// The cached bounds of servers, and of the priorities at them.
 #[derive(Debug, Default)]
 pub(crate) struct Totals(Mutex<HashMap<Class, Arc<Total>>>);
 
-/// A server, and one priority of it or all.
+/// A server with one of its priorities, or `None` for all.
 type Class = (ServerId, Option<Priority>);
 
-/// All traffic of a server, or of those of its flows that have one priority.
+/// The bounds of all traffic of a server, or of its flows of one priority.
 #[derive(Debug)]
 pub(crate) struct Total {
     arrival: Arc<Curve>,
@@ -89,7 +90,7 @@ pub(super) fn server(
     Ok(ServerBound { server, delay, backlog, classes })
 }
 
-/// Bounds all flows of a server, or those of one priority at a server that serves by priority.
+/// Bounds all flows of a server, or those of one priority at a server with static priority.
 fn total(
     bounder: &Bounder<'_, '_>,
     totals: &Totals,

@@ -13,34 +13,34 @@ use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 use crate::network::{AnalysisError, operations};
 use crate::{Curve, interrupt};
 
-/// The number of hops of all flows together up to which answers for single flows of interest are
-/// kept: each flow may have as many answers as the network has links.
+/// The total number of hops of all flows up to which results for single flows of interest are
+/// cached as well. Each flow may have as many results as the network has links.
 const KEPT: usize = 2_000;
 
-/// What is the same for all flows of interest: network, conventions, answers.
+/// The network, the conventions and the caches that all flows of interest share.
 #[derive(Debug)]
 pub(crate) struct Common<'n> {
     pub(crate) network: &'n Network,
     pub(crate) settings: Settings,
-    /// Whether some server serves by priority.
+    /// Whether some server multiplexes by static priority.
     pub(crate) priorities: bool,
-    /// Whether all servers serve in arbitrary order.
+    /// Whether all servers have arbitrary multiplexing.
     pub(crate) arbitrary: bool,
-    /// The place of each server in the order of all, if it has been asked for.
+    /// The position of each server in topological order, computed on first use.
     rank: OnceLock<Vec<usize>>,
-    /// For each flow, the servers by which something may come back to its path, if they have been
-    /// asked for.
+    /// For each flow, the servers through which data may rejoin its path, computed on first use.
     off_path: Vec<OnceLock<Vec<ServerId>>>,
-    /// Whether something does, for each flow and for any, if it has been asked for.
+    /// Whether data may leave the path of a flow and rejoin it, for each flow, computed on first
+    /// use.
     returns: Vec<OnceLock<bool>>,
     any_returns: OnceLock<bool>,
     pub(super) caches: Known,
     pub(crate) sets: Sets<'n>,
-    /// Whether the network is so small that answers for one flow of interest are kept, too.
+    /// Whether the network is so small that results for one flow of interest are cached, too.
     pub(super) keeps_all: bool,
     /// Whether some arrival curve was rounded up.
     pub(crate) rounded: AtomicBool,
-    /// What comes over the links at which a cyclic network is cut.
+    /// The arrival curves over the links at which a cyclic network is cut.
     pub(crate) cuts: Option<Arc<Cuts>>,
 }
 
@@ -68,7 +68,7 @@ impl<'n> Common<'n> {
         }
     }
 
-    /// Returns the same for a cyclic network that is cut.
+    /// Returns this part for a cyclic network, with its cuts.
     pub(crate) fn cut(self, cuts: Cuts) -> Self {
         Self { cuts: Some(Arc::new(cuts)), ..self }
     }
@@ -78,21 +78,24 @@ impl<'n> Common<'n> {
         self.cuts.as_ref().is_some_and(|cuts| cuts.is_cut(CutLink { from, to }))
     }
 
+    /// Fails if the analysis is to stop.
+    ///
     /// # Errors
     ///
-    /// If no more bounds are wanted.
+    /// [`AnalysisError::Stopped`] if the interrupt of the thread is set.
     pub(crate) fn go_on(&self) -> Result<(), AnalysisError> {
         Ok(interrupt::check()?)
     }
 
-    /// Returns the flow that cross traffic is bounded without, if there is one by convention.
+    /// Returns the flow that is not counted when cross traffic is bounded, if the convention
+    /// excludes one.
     pub(crate) fn lowest(&self, flow: FlowId) -> Option<FlowId> {
-        // In a circle, every flow may disturb what it meets later.
+        // In a cyclic network, every flow may affect traffic that it meets again.
         if self.cuts.is_some() {
             return None;
         }
         let excluded = match self.settings.flow_of_interest {
-            // With priorities, the file says which flow has the lowest.
+            // With static priority, the network says which flow has the lowest priority.
             FlowOfInterest::LowestPriority => !self.priorities,
             FlowOfInterest::LowestPriorityWhereProven => self.arbitrary && !self.returns(flow),
             FlowOfInterest::Interferes => false,
@@ -100,7 +103,7 @@ impl<'n> Common<'n> {
         excluded.then_some(flow)
     }
 
-    /// Returns the place of each server in the order of all.
+    /// Returns the position of each server in topological order.
     fn rank(&self) -> &[usize] {
         self.rank.get_or_init(|| {
             let mut rank = vec![0; self.network.servers().len()];
@@ -111,16 +114,16 @@ impl<'n> Common<'n> {
         })
     }
 
-    /// Servers by which something may come back to the path of a flow, in ascending order.
+    /// Returns the servers through which data may rejoin the path of a flow, in ascending order.
     fn off_path(&self, flow: FlowId) -> &[ServerId] {
         let off_path = self.off_path.get(flow.index());
         off_path.map_or(&[], |off| off.get_or_init(|| self.network.off_path(flow, self.rank())))
     }
 
-    /// Whether a way leads off the path of a flow and back to it.
+    /// Whether data may leave the path of a flow and rejoin it.
     pub(crate) fn returns(&self, flow: FlowId) -> bool {
         let returns = || {
-            // Not remembered: of a large network that would be many lists.
+            // The list is not cached: in a large network all lists together would be long.
             let off_path = self.network.off_path(flow, self.rank());
             let path = &self.network.flow(flow).path;
             path.iter().any(|server| off_path.binary_search(server).is_ok())
@@ -128,16 +131,17 @@ impl<'n> Common<'n> {
         self.returns.get(flow.index()).is_some_and(|known| *known.get_or_init(returns))
     }
 
-    /// Whether one does for any flow.
+    /// Whether data may leave the path of any flow and rejoin it.
     pub(crate) fn any_returns(&self) -> bool {
         *self.any_returns.get_or_init(|| self.network.flows().any(|(id, _)| self.returns(id)))
     }
 
-    /// Whether flows that come from a server may have been bounded without `lowest` somewhere.
+    /// Whether flows that come from a server may have been bounded without `lowest` at some server.
     ///
-    /// Where no way leads back to its path, it must be at that server. Otherwise DNC goes on to
-    /// leave it out on the way back, as far as flows go that it has left it out for: those that
-    /// met it or, where whole tandems are taken, those that met others that did.
+    /// If no data can rejoin the path of `lowest`, that server must be on the path. Otherwise DNC
+    /// continues to exclude `lowest` on the way back, for flows for which it has excluded it
+    /// before: those that shared a server with it or, where whole tandems are analysed, those that
+    /// shared a server with such flows.
     pub(super) fn left_out(&self, lowest: FlowId, from: ServerId, flows: &Group) -> bool {
         let network = self.network;
         if network.position(lowest, from).is_some() {
@@ -163,10 +167,11 @@ impl<'n> Common<'n> {
         })
     }
 
-    /// Returns the minimum service of a server for what follows it, or for delays behind the last.
+    /// Returns the service curve of a server for computing its output, or for the delay at the last
+    /// server of a path.
     ///
-    /// A packetizer holds back up to a packet; that does not delay the end of a packet at the last
-    /// server (Le Boudec, Thiran, "Network Calculus", theorem 1.7.1).
+    /// A packetizer holds back up to a packet. It does not delay the end of a packet at the last
+    /// server (Le Boudec and Thiran, "Network Calculus", theorem 1.7.1).
     pub(crate) fn service(&self, server: ServerId, last: bool) -> Result<Curve, AnalysisError> {
         let model = self.network.server(server);
         let packet = self.network.maximum_packet(server);
@@ -176,7 +181,7 @@ impl<'n> Common<'n> {
         Ok(operations::lowered(&model.service, &packet)?)
     }
 
-    /// Returns the curve, rounded up if its numbers have grown long, and records whether it was.
+    /// Returns the curve with its long bursts rounded up, and records whether that changed it.
     pub(crate) fn shortened(&self, curve: Curve) -> Curve {
         match operations::shortened(&curve) {
             None => curve,

@@ -1,4 +1,4 @@
-//! The service that servers and tandems leave over for some flows.
+//! The residual (left-over) service of servers and tandems for some flows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::network::sets::Group;
 use crate::network::{AnalysisError, operations};
 use crate::{Curve, Rational};
 
-/// Flows at a server, and the others that take service away from them.
+/// Flows at a server, and the cross flows that compete with them.
 struct Competing<'a> {
     server: ServerId,
     flows: &'a Group,
     others: Group,
 }
 
-/// Flows that share the servers `first..=last` of a tandem.
+/// Cross flows that share the servers `first..=last` of a tandem.
 struct Crosses {
     first: usize,
     last: usize,
@@ -37,7 +37,8 @@ impl Bounder<'_, '_> {
         if server.strict { Ok(()) } else { Err(AnalysisError::NotStrict(server.name.clone())) }
     }
 
-    /// What is left over for flows at one server. `lowest` takes nothing away.
+    /// Returns the residual service of one server for some flows. `lowest` is not counted as cross
+    /// traffic.
     pub(crate) fn left_over(
         &self,
         server: ServerId,
@@ -71,7 +72,8 @@ impl Bounder<'_, '_> {
         Ok(LeftOver { server, cross, arrival, service })
     }
 
-    /// Returns the same at a server that serves by priority, FIFO within a priority.
+    /// Returns the residual service of a server with static priority, which is FIFO within a
+    /// priority.
     fn left_over_by_priority(
         &self,
         competing: Competing<'_>,
@@ -84,8 +86,8 @@ impl Bounder<'_, '_> {
         let most_urgent = priorities().min().unwrap_or_default();
         let least_urgent = priorities().max().unwrap_or_default();
         let [before, behind] = sets.until(least_urgent, &others);
-        // Flows of one priority are FIFO among each other; for a mixture of priorities, anything
-        // at least as urgent as its least urgent flow may come first.
+        // Flows of one priority are FIFO among each other. If `flows` have several priorities, all
+        // traffic at least as urgent as the least urgent of them may be served first.
         let nothing = || sets.group(Vec::new());
         let [urgent, equal] = match most_urgent.0.checked_sub(1) {
             _ if most_urgent < least_urgent => [before.clone(), nothing()],
@@ -112,8 +114,9 @@ impl Bounder<'_, '_> {
         Ok(LeftOver { server, cross: CrossFlows::of(&before), arrival, service })
     }
 
-    /// Arrivals of cross traffic at a server. Only what comes along the path of `lowest` is bounded
-    /// without it: what left that path may have met it again.
+    /// Returns the arrival curve of cross traffic at a server. Only traffic that comes along the
+    /// path of `lowest` is bounded without it, because traffic that left that path may have met
+    /// `lowest` again.
     fn cross_traffic(
         &self,
         server: ServerId,
@@ -124,7 +127,7 @@ impl Bounder<'_, '_> {
         self.arrival_from(server, flows, |from| lowest.filter(|_| from.is_some() && from == before))
     }
 
-    /// What is left over at a server inside the network, remembered.
+    /// Returns the residual service of a server inside the network, from the cache if possible.
     pub(super) fn remembered_left_over(
         &self,
         server: ServerId,
@@ -142,8 +145,8 @@ impl Bounder<'_, '_> {
         Ok(left)
     }
 
-    /// Left-over service of a tandem inside the network, server by server. What is known of its
-    /// beginning is not computed again.
+    /// Returns the residual service of a tandem inside the network, server by server (PBOO).
+    /// Results for the beginning of the tandem are taken from the cache.
     pub(super) fn pboo_service(
         &self,
         tandem: &[ServerId],
@@ -175,7 +178,8 @@ impl Bounder<'_, '_> {
         Ok(service.unwrap_or_else(|| Arc::new(Curve::zero())))
     }
 
-    /// Left-over service of a tandem, server by server.
+    /// Returns the residual service of a tandem, server by server (PBOO), with the residual service
+    /// of each server.
     pub(crate) fn pboo(
         &self,
         tandem: &[ServerId],
@@ -197,8 +201,8 @@ impl Bounder<'_, '_> {
         Ok((service.unwrap_or_else(Curve::zero), steps))
     }
 
-    /// Left-over service of a tandem at once. `lowest` takes nothing away; cross traffic is bounded
-    /// `without` some flow.
+    /// Returns the residual service of a whole tandem (PMOO). `lowest` is not counted as cross
+    /// traffic; `without_flow` says which flow is not counted when the cross traffic is bounded.
     pub(crate) fn pmoo(
         &self,
         tandem: &[ServerId],
@@ -216,7 +220,7 @@ impl Bounder<'_, '_> {
         }
         let stays = self.stays(tandem, flows, lowest, &mut servers)?;
         let servers: Vec<_> = servers.iter().map(pmoo::rate_latencies).collect();
-        // All hold with respect to the same backlogged periods.
+        // All curves hold for the same backlogged periods.
         let mut found = Vec::new();
         for stays in self.prolonged(tandem, stays) {
             self.common.go_on()?;
@@ -236,7 +240,7 @@ impl Bounder<'_, '_> {
             found.push((pmoo::left_over(&servers, &crossings), of_stays));
         }
         let services = pmoo::pareto(found.iter().flat_map(|(left, _)| left.clone()).collect());
-        // What crosses where the latency is smallest.
+        // The cross traffic of the variant with the smallest latency.
         let fastest = |(left, _): &(Vec<RateLatency>, _)| {
             services.first().is_none_or(|service| left.contains(service))
         };
@@ -244,9 +248,9 @@ impl Bounder<'_, '_> {
         Ok(Tandem { services, crossings: crossings.unwrap_or_default() })
     }
 
-    /// Returns the other flows on a tandem by their first and last servers there. Where servers
-    /// serve by priority, only flows that are as urgent count, and `services` are lowered by the
-    /// packets of the others.
+    /// Returns the other flows on a tandem by their first and last server there. Where servers
+    /// multiplex by static priority, only flows that are as urgent count, and `services` are
+    /// reduced by the packets of the others.
     fn stays(
         &self,
         tandem: &[ServerId],
@@ -262,7 +266,7 @@ impl Bounder<'_, '_> {
             false => None,
         };
         let mut stays = BTreeMap::<(usize, usize), Vec<Group>>::new();
-        // Those that are still there, by where they joined.
+        // The cross flows that are still on the tandem, by the server at which they joined.
         let mut joined: Vec<(usize, Group)> = Vec::new();
         let mut earlier: Option<ServerId> = None;
         for (index, (server, service)) in tandem.iter().zip(services).enumerate() {
@@ -278,10 +282,10 @@ impl Bounder<'_, '_> {
             }
             let mut still = Vec::with_capacity(joined.len() + 1);
             if let Some(from) = earlier {
-                // One that comes back by another way stays where it was until it joins again.
+                // A flow that comes back over another link starts a new stay.
                 let [along, mut joining] = sets.over(from, *server, &here);
                 if let Some(least_urgent) = least_urgent.filter(|_| by_priority(from)) {
-                    // Those that did not count at the server before count from here on.
+                    // Flows that did not count at the previous server count from here on.
                     let [_, newly] = sets.until(least_urgent, &along);
                     joining = sets.union(vec![joining, newly]);
                 }
@@ -314,8 +318,8 @@ impl Bounder<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the stays of cross traffic on a tandem and, if the settings say so, variants in which
-    /// flows are prolonged.
+    /// Returns the stays of cross traffic on a tandem and, if the settings say so, variants in
+    /// which flows are prolonged.
     fn prolonged(&self, tandem: &[ServerId], stays: Vec<Crosses>) -> Vec<Vec<Crosses>> {
         if !self.common.settings.prolong {
             return vec![stays];
@@ -337,11 +341,12 @@ impl Bounder<'_, '_> {
         variants.into_iter().map(|stays| stays.into_iter().map(grouped).collect()).collect()
     }
 
-    /// Left-over service of a tandem that is cut into parts in every way that may be best.
+    /// Returns the residual service of a tandem under tandem matching: PMOO on the parts of every
+    /// decomposition that may be best.
     ///
-    /// Trying all 2^(n-1) ways is not needed: what counts of a beginning is its rate and its
-    /// latency, and of two with the same end the one that is worse in both is never part of the
-    /// best.
+    /// Only the rate and the latency of a prefix matter, so of two decompositions of one prefix the
+    /// one that is worse in both can be dropped. Dynamic programming thus avoids the 2^(n-1)
+    /// decompositions.
     pub(crate) fn tandem_matching(
         &self,
         tandem: &[ServerId],

@@ -1,12 +1,12 @@
 //! Curves in Planimeter's own format.
 //!
-//! A curve is a table with one field, the kind, such as `{ rate-latency = { rate = "1Gbps",
-//! latency = "2us" } }`. A list of curves is their minimum where a curve bounds from above
-//! (arrivals, shaping, maximum service) and their maximum where it bounds from below (service).
+//! A curve is a table with one field, the kind, such as `{ rate-latency = { rate = "1Gbps", latency
+//! = "2us" } }`. A list of curves is their minimum for upper curves (arrival, shaping, maximum
+//! service) and their maximum for service curves.
 //!
-//! Curves whose periods have no common multiple that is short enough to compute with are combined in outline: the least
-//! concave curve above each, or the greatest convex one below. The result bounds as the exact one would, and says that
-//! it stands in for it.
+//! Curves whose common period is too long to compute with are combined by their outlines: the least
+//! concave curve above each, or the greatest convex curve below. The result is a valid bound and is
+//! marked as a substitute.
 
 use super::FormatError;
 use super::quantity::{Dimension, Units};
@@ -31,18 +31,18 @@ const KINDS: [&str; 14] = [
     "convolution",
 ];
 
-/// What a list of curves means.
+/// The meaning of a list of curves: upper curves have their minimum, lower curves their maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bounds {
     FromAbove,
     FromBelow,
 }
 
-/// A curve of a file.
+/// A curve as read from a file.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) curve: Curve,
-    /// Whether it is a simpler one on the safe side of what the file says.
+    /// Whether the curve is a simple substitute, on the safe side, for what the file describes.
     pub(super) outlined: bool,
 }
 
@@ -116,7 +116,7 @@ pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Gi
     built.map(Given::from).map_err(fault)
 }
 
-/// Several curves as one.
+/// Combines several curves into one.
 fn combined(
     node: &Node<'_>,
     nodes: &[Node<'_>],
@@ -136,8 +136,8 @@ fn combined(
     whole.ok_or_else(|| node.fault("is empty; give at least one curve"))
 }
 
-/// Two curves as one; in outline where the exact one would be too long. All kinds of combination grow with both curves,
-/// so that the outlines combined bound what the curves combined bound.
+/// Combines two curves, by their outlines if the exact result would be too long. All combinations
+/// are monotone in both curves, so the combined outlines bound the combined curves.
 fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, AlgebraError> {
     let operation = |a: &Curve, b: &Curve| match kind {
         "minimum" => a.minimum(b),
@@ -160,7 +160,7 @@ fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, Alg
     Ok(Given { curve, outlined: true })
 }
 
-/// Breakpoints: time, value and slope of each segment; the last one goes on for ever.
+/// Reads breakpoints, each with time, value and slope; the last segment does not end.
 fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
     for node in node.list()? {
@@ -170,7 +170,8 @@ fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
             pieces.clear();
             pieces.push(Piece::new(time, Extended::ZERO, value, slope));
         } else {
-            // The limit from the left at a jump, as arrival and service curves have it.
+            // At a jump, the value is the limit from the left, as is usual for arrival and service
+            // curves.
             let last = pieces.last().and_then(|before| {
                 let height = before.right_limit().finite()?;
                 Some(height + &(before.slope() * &(&time - before.start())))
@@ -182,7 +183,7 @@ fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     Curve::ultimately_affine(pieces).map_err(|error| node.fault(format!("is no curve: {error}")))
 }
 
-/// Parameters of a kind of curve.
+/// The parameters of a kind of curve.
 struct Parameters<'a> {
     fields: Fields<'a>,
     units: &'a Units,

@@ -1,35 +1,36 @@
-//! Common parts of the formats of other tools: options, flows with several ends, limits of servers.
+//! Common parts of the formats of other tools: options, flows with several destinations, capacities
+//! of servers.
 
 use std::collections::BTreeSet;
 
 use crate::network::{Flow, Multiplexing, NetworkBuilder, Server, ServerId};
 use crate::{Curve, CurveError, Rational};
 
-/// Options that choose how other tools compute. They say nothing of the network.
+/// Options that select algorithms of other tools; they do not describe the network.
 const OF_OTHER_TOOLS: [&str; 3] = ["CEIL", "MOH", "TDMI"];
 
-/// Names in one note, at most.
+/// The largest number of names in a note.
 const NAMED: usize = 5;
 
-/// The options of a network: words of Saihu's `analysis_option` and of WOPANets' `technology`.
+/// The options of a network: the words of Saihu's `analysis_option` and of WOPANets' `technology`.
 #[derive(Debug, Default)]
 pub(super) struct Options {
-    /// `FIFO` or `ARBITRARY`.
+    /// The multiplexing: `FIFO` or `ARBITRARY`.
     pub(super) order: Option<Multiplexing>,
-    /// `IS`: capacities shape.
+    /// Whether capacities shape: the option `IS` (input shaping).
     pub(super) shaping: bool,
-    /// `PK`: data leave in packets.
+    /// Whether data leave in packets: the option `PK`.
     pub(super) packetizer: bool,
-    /// Options that say nothing here.
+    /// The options that have no effect here.
     without_effect: BTreeSet<String>,
 }
 
 impl Options {
-    /// Adds a word.
+    /// Adds an option.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as a sentence.
+    /// The fault, as a sentence.
     pub(super) fn add(&mut self, word: &str) -> Result<(), String> {
         let order = match word.to_ascii_uppercase().as_str() {
             "FIFO" => Multiplexing::Fifo,
@@ -61,7 +62,7 @@ impl Options {
         }
     }
 
-    /// Notes what has no effect.
+    /// Adds a note about the options without effect.
     pub(super) fn note(&self, builder: &mut NetworkBuilder) {
         if !self.without_effect.is_empty() {
             let words: Vec<&str> = self.without_effect.iter().map(String::as_str).collect();
@@ -73,8 +74,8 @@ impl Options {
     }
 }
 
-/// Returns a server whose output has a capacity: it shapes if `shapes`, and limits the service in
-/// any case, which is noted where it counts.
+/// Applies the capacity of a server's output: it shapes the output if `shapes`, and limits the
+/// service in any case. If it lowers the service, a note says so.
 pub(super) fn limited(
     server: Server,
     capacity: Rational,
@@ -84,7 +85,7 @@ pub(super) fn limited(
     let line = Curve::token_bucket(Rational::ZERO, capacity)?;
     let mut server = server;
     if !server.service.is_at_most(&line).unwrap_or(true) {
-        // Service curves of a server and the link behind it are convolved.
+        // The capacity is a second server in series: service curves are convolved.
         if let Ok(service) = server.service.convolution(&line) {
             builder.note(format!(
                 "the capacity of server '{}' is below the rate of its service, so it is served at the rate of the capacity",
@@ -96,7 +97,7 @@ pub(super) fn limited(
     Ok(if shapes { server.shaped(line) } else { server })
 }
 
-/// Notes flows that packetizers do not hold back, since their packets have no size.
+/// Notes flows that packetizers do not hold back because the size of their packets is not given.
 pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
     if !flows.is_empty() {
         builder.note(format!(
@@ -106,7 +107,7 @@ pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
     }
 }
 
-/// Returns the first few of some names in a sentence.
+/// Returns names as part of a sentence: only the first few if there are many.
 pub(super) fn listed(names: &[String]) -> String {
     let first: Vec<String> = names
         .iter()
@@ -119,20 +120,19 @@ pub(super) fn listed(names: &[String]) -> String {
     }
 }
 
-/// One way of a flow from its source to an end.
+/// One path of a flow from its source to a destination.
 #[derive(Clone, Debug)]
 pub(super) struct Way<'t> {
-    /// The name of the flow that goes this way.
+    /// The name of the flow on this path.
     pub(super) name: String,
     pub(super) path: Vec<ServerId>,
-    /// The nodes on the way, and the place among them of each server of the path.
+    /// The nodes on the path, and for each server of the path its index among the nodes.
     pub(super) nodes: Vec<&'t str>,
     pub(super) places: Vec<usize>,
 }
 
 impl Way<'_> {
-    /// Whether both ways have the first servers in common, and are the same up to the last of
-    /// those.
+    /// Whether both paths start with common servers, and are identical up to the last of these.
     fn begins_as(&self, other: &Self) -> bool {
         let common = self.path.iter().zip(&other.path).take_while(|(a, b)| a == b).count();
         let up_to =
@@ -146,8 +146,8 @@ impl Way<'_> {
     }
 }
 
-/// Adds the ways of a flow as flows that are the same data until they part. Ways that have no
-/// server in common at their beginnings are flows by themselves.
+/// Adds the paths of a flow as flows that are the same data until they part. Paths without a common
+/// first server become independent flows.
 pub(super) fn add_ways(builder: &mut NetworkBuilder, flow: &str, ways: Vec<Way<'_>>, like: &Flow) {
     let mut groups = Vec::<Vec<Way<'_>>>::new();
     for way in ways {

@@ -1,4 +1,5 @@
-//! Planimeter's own format: `[[server]]`, `[[port]]`, `[[flow]]`, `[[link]]`, in the words of the field.
+//! Planimeter's own format: `[[server]]`, `[[port]]`, `[[flow]]` and `[[link]]`, with the terms of
+//! network calculus.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -50,7 +51,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     for node in fields.get("server").map_or(Ok(&[][..]), Node::list)? {
         let (server, outlined) = server(node, &units, &common)?;
         let name = server.name.clone();
-        // A second server of that name is found when the network is built.
+        // A second server of the same name is an error when the network is built.
         let id = builder.server(server);
         if outlined {
             builder.outlined(Part::Server(id));
@@ -71,7 +72,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         }
         placed.push(Named { name, queues });
     }
-    // Queues go by their own names where no flow is near, as in links.
+    // In links, a queue is named "port/classes".
     for (id, name) in placed.iter().flat_map(|port| {
         port.queues.iter().map(|(id, classes)| {
             let classes: Vec<String> = classes.iter().map(Priority::to_string).collect();
@@ -109,7 +110,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         .map_err(|error| node.fault(format!("do not fit: {error}")))
 }
 
-/// What is required of the flows of a priority that say nothing else.
+/// The requirement for the flows of a priority that have none of their own.
 struct Class<'a> {
     node: &'a Node<'a>,
     maximum_delay: Rational,
@@ -132,7 +133,7 @@ fn classes<'a>(
     Ok(classes)
 }
 
-/// How far clocks are from true time.
+/// Reads the deviations of clocks from true time.
 fn clocks(node: &Node<'_>, units: &Units) -> Result<Clocks, FormatError> {
     let fields = node.fields(&["stability", "jitter", "error"])?;
     let time = |node: &Node<'_>| units.read(node, Dimension::Time);
@@ -152,7 +153,7 @@ fn regulator(node: &Node<'_>) -> Result<Option<Regulator>, FormatError> {
     }
 }
 
-/// What holds for all servers that say nothing else.
+/// The defaults for servers.
 struct Common {
     multiplexing: Option<Multiplexing>,
     packetizer: bool,
@@ -190,7 +191,7 @@ fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
     }
 }
 
-/// Returns a server, and whether a curve of it is an outline.
+/// Reads a server; the flag says whether one of its curves is an outline.
 fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bool), FormatError> {
     let known = [
         "name",
@@ -228,7 +229,7 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
     Ok((server, outlined))
 }
 
-/// Returns a flow, and whether its curve is an outline.
+/// Reads a flow; the flag says whether its arrival curve is an outline.
 fn flow(
     node: &Node<'_>,
     units: &Units,
@@ -271,7 +272,7 @@ fn flow(
     Ok((flow, arrival.outlined))
 }
 
-/// Returns a link, and whether its curve is an outline.
+/// Reads a link; the flag says whether its shaping curve is an outline.
 fn link(
     node: &Node<'_>,
     units: &Units,

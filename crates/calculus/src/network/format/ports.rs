@@ -8,14 +8,14 @@ use crate::excerpt::excerpt;
 use crate::network::port::{Class, Gate, Port, Scheduler, Window};
 use crate::network::{Priority, ServerId};
 
-/// Queues of a port by its name.
+/// A port by its name, with the servers and classes of its queues.
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) queues: Vec<(ServerId, Vec<Priority>)>,
 }
 
 impl Named {
-    /// Returns the queue of a priority.
+    /// Returns the server of the queue for a priority.
     pub(super) fn queue(
         &self,
         step: &Node<'_>,
@@ -34,7 +34,7 @@ impl Named {
     }
 }
 
-/// Reads a port, and finds what it says of the regulators behind its queues, if it does.
+/// Reads a port. The second result is the node of its `regulator` field, if it has one.
 pub(super) fn port<'a>(
     node: &'a Node<'_>,
     units: &Units,
@@ -120,8 +120,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the classes; what each has of the port is read by `share` from fields of these
-    /// names.
+    /// Reads the classes; `share` reads the scheduler's parameter of a class from the fields in
+    /// `names`.
     fn classes<S>(
         &self,
         names: &[&'static str],
@@ -143,7 +143,7 @@ impl Reader<'_> {
             };
             let minimum_packet = match size("minimum-packet")? {
                 Some(size) => size,
-                // Where packets count, not bits, it matters how small they are.
+                // Weights count packets, not bits, so the smallest packet matters.
                 None if names == ["weight"] => return Err(missing("minimum-packet")()),
                 None => Rational::ONE,
             };

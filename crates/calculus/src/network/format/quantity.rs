@@ -1,7 +1,7 @@
 //! Numbers with units: `10`, `"10Mbps"`, `"1.5 kB"`, `"2/3"`.
 //!
-//! Everything is in seconds, bits and bits per second inside. Prefixes of data and rates are
-//! decimal (`k` is 1000) as in networking; `Ki`, `Mi`, `Gi` are binary. `b` is bits, `B` bytes.
+//! Results are in seconds, bits and bits per second. Prefixes of data and rates are decimal (`k` is
+//! 1000) as is usual in networking; `Ki`, `Mi`, `Gi` are binary. `b` is bits, `B` bytes.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::FormatError;
 use super::tree::{Node, Tree};
 use crate::excerpt::excerpt;
 
-/// What a number counts.
+/// The dimension of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dimension {
     /// Seconds.
@@ -22,7 +22,7 @@ pub(crate) enum Dimension {
     Rate,
 }
 
-/// What a number without a unit means, for each dimension.
+/// The default unit of each dimension, for numbers without a unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Units {
     pub(crate) time: Rational,
@@ -46,7 +46,7 @@ impl Units {
         }
     }
 
-    /// Reads a number with or without a unit.
+    /// Reads a number with or without a unit from a node.
     pub(crate) fn read(
         &self,
         node: &Node<'_>,
@@ -61,7 +61,7 @@ impl Units {
         self.parse(&text, dimension).map_err(|message| node.fault(message))
     }
 
-    /// Reads a text.
+    /// Parses a number with or without a unit.
     pub(crate) fn parse(&self, text: &str, dimension: Dimension) -> Result<Rational, String> {
         let text = text.trim();
         if is_not_finite(text) {
@@ -87,7 +87,7 @@ impl Units {
     }
 }
 
-/// Whether it is what programs write for numbers that are none or have no end, such as `nan`,
+/// Whether a text is what programs write for numbers that are undefined or infinite, such as `nan`,
 /// `-inf` or `Infinity Mbps`.
 fn is_not_finite(text: &str) -> bool {
     let word = text.trim_start_matches(['+', '-']);
@@ -95,7 +95,7 @@ fn is_not_finite(text: &str) -> bool {
     ["nan", "inf", "infinity", "infinite"].iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
-/// Where the number ends: at the first letter that is no exponent.
+/// Splits a text at the first letter that is not an exponent, into the number and its unit.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let mut end = 0;

@@ -1,12 +1,12 @@
-//! Saihu's output-port networks (Tsai, Tabatabaee, Plassart, Le Boudec, "Saihu: a common interface
-//! of worst-case delay analysis tools for time-sensitive networks", 2023).
+//! Saihu's output-port networks (Tsai, Tabatabaee, Plassart and Le Boudec, "Saihu: a common
+//! interface of worst-case delay analysis tools for time-sensitive networks", 2023).
 //!
-//! Token buckets in `bursts` and `rates`, rate-latency curves in `latencies` and `rates`. Units
-//! come from the number itself, else from its flow or server, else from the network, else they are
-//! seconds, bits and bits per second. The `capacity` of a server shapes its output, unless
-//! `analysis_option` is there and does not list `IS` (input shaping); a service above it is served
-//! at the capacity. A flow with `multicast` is several flows, named `flow_path`, which are the same
-//! data until they part.
+//! Token buckets are given by `bursts` and `rates`, rate-latency curves by `latencies` and `rates`.
+//! The unit of a number is the one written with it, else that of its flow or server, else that of
+//! the network, else seconds, bits and bits per second. The `capacity` of a server shapes its
+//! output, unless `analysis_option` exists and does not list `IS` (input shaping); a service rate
+//! above the capacity is lowered to it. A flow with `multicast` becomes several flows, named
+//! `flow_path`, which are the same data until they part.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
-/// Fields of a network; those of curves, capacity and packets are for flows and servers that have
-/// none of their own.
+/// The fields of a network. Those about curves, capacity and packets are defaults for flows and
+/// servers.
 const OF_NETWORK: [&str; 12] = [
     "name",
     "multiplexing",
@@ -34,7 +34,7 @@ const OF_NETWORK: [&str; 12] = [
     "max_packet_length",
     "min_packet_length",
 ];
-/// Fields of a server and of a flow; Saihu writes an `id` of its own.
+/// The fields of a server and of a flow; Saihu adds an `id` when it writes files.
 const OF_SERVER: [&str; 7] =
     ["name", "service_curve", "capacity", "time_unit", "data_unit", "rate_unit", "id"];
 const OF_FLOW: [&str; 11] = [
@@ -53,7 +53,7 @@ const OF_FLOW: [&str; 11] = [
 
 /// Reads a network.
 pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
-    // The matrix follows from the paths.
+    // The adjacency matrix is redundant: it follows from the paths.
     let fields = root.fields(&["network", "flows", "servers", "adjacency_matrix"])?;
     let nothing = Node::empty();
     let common = fields.get("network").unwrap_or(&nothing);
@@ -102,13 +102,13 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     Ok(builder.build()?)
 }
 
-/// What the network says for all.
+/// The settings of the network that apply to all flows and servers.
 struct General<'a> {
     multiplexing: Multiplexing,
     packetizer: bool,
     shaping: bool,
     units: Units,
-    /// Values of fields that flows and servers may leave out.
+    /// The fields with defaults for flows and servers.
     fields: Fields<'a>,
 }
 
@@ -120,7 +120,8 @@ fn multiplexing(node: &Node<'_>, options: &mut Options) -> Result<(), FormatErro
     }
 }
 
-/// Units of a network, flow or server; what it does not say is as outside.
+/// Returns the units of a network, flow or server; those that it does not define are inherited from
+/// `outside`.
 fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
     let of = |name: &str, dimension: Dimension, outside: &Rational| {
         let Some(node) = fields.get(name) else { return Ok(outside.clone()) };
@@ -135,7 +136,7 @@ fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
     })
 }
 
-/// Two lists of one length as pairs.
+/// Reads two lists of equal length as pairs.
 fn pairs(
     node: &Node<'_>,
     first: &str,
@@ -155,7 +156,7 @@ fn pairs(
         .collect()
 }
 
-/// Returns a field of a flow or server, or what the network says for all.
+/// Returns a field of a flow or server (with `true`), or the default of the network (with `false`).
 fn field<'a>(
     fields: &Fields<'a>,
     general: &General<'a>,
@@ -188,7 +189,7 @@ fn server(
         .map_err(|error| capacity.fault(format!("is no capacity: {error}")))
 }
 
-/// Adds the flows of a node, and returns what they have in common.
+/// Adds the flows of a node, and returns their common properties.
 fn flow(
     node: &Node<'_>,
     general: &General<'_>,
@@ -209,7 +210,7 @@ fn flow(
         like.maximum_packet = chosen(is_own).read(packet, Dimension::Data)?;
     }
     if let Some((packet, is_own)) = field(&fields, general, "min_packet_length") {
-        // Bounds here do not depend on it, but what is no size is a fault.
+        // Bounds do not depend on the smallest packet, but an invalid size is an error.
         chosen(is_own).read(packet, Dimension::Data)?;
     }
     let further = fields.get("multicast").map_or(Ok(&[][..]), Node::list)?;
@@ -234,7 +235,7 @@ fn flow(
     Ok(like)
 }
 
-/// One path of a flow. Servers are all that is known of it.
+/// Reads one path of a flow. Its nodes are its servers.
 fn way<'a>(
     flow: &str,
     node: &'a Node<'_>,

@@ -1,4 +1,4 @@
-//! Files of all formats, right and wrong.
+//! Network files of all formats, valid and invalid.
 
 use super::{Format, read, work};
 use crate::network::{Multiplexing, Part, Settings, simulate};
@@ -80,7 +80,7 @@ fn flows_and_classes_may_have_maximum_delays() {
     let text = file(class, "maximum-delay = \"5us\"");
     let network = read(&text, Format::Toml).expect("a network");
     let delays: Vec<_> = network.flows().map(|(_, flow)| flow.maximum_delay.clone()).collect();
-    // Its own comes before that of its class.
+    // The requirement of a flow overrides that of its class.
     let expected = [Some(Rational::ratio(1, 200_000)), Some(Rational::ratio(1, 500)), None];
     assert_eq!(delays, expected);
     for (classes, own, said) in [
@@ -199,7 +199,7 @@ const SAIHU: &str = r#"{
 fn saihu_says_units_everywhere() {
     let network = read(SAIHU, Format::Json).expect("a network");
     let flow = network.flow(network.flow_named("f0").expect("a flow"));
-    // The unit of the flow, kbps, is for its bare numbers only.
+    // The rate unit of the flow, kbps, applies only to its numbers without a unit.
     let buckets = [(80, 10_000), (16_000, 500)];
     assert_eq!(flow.arrival, Curve::token_buckets(buckets).expect("a curve"));
     assert_eq!(flow.maximum_packet, Rational::from(400));
@@ -213,7 +213,7 @@ fn saihu_says_units_everywhere() {
     assert!(network.servers().all(|(_, server)| server.shaping.is_none()));
 }
 
-/// A physical network: ports without a service are no servers.
+/// A physical network; ports without a service do not become servers.
 const WOPANETS: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <elements>
     <network name="demo" technology="FIFO+IS+PK"/>
@@ -280,7 +280,7 @@ fn faults_of_other_formats_name_their_place() {
     insta::assert_snapshot!(said);
 }
 
-/// Many flows of one line, the last of which is wrong.
+/// Returns a file of many flows, one per line, the last of which is invalid.
 fn many_in_json(flows: usize) -> String {
     let flow = |f: usize| {
         let rate = if f + 1 == flows { "[]".to_owned() } else { f.to_string() };
@@ -293,7 +293,8 @@ fn many_in_json(flows: usize) -> String {
 
 #[test]
 fn the_line_of_a_fault_is_found_in_large_files() {
-    // Each value has a line. Where finding one takes as long as the file is, this takes an hour.
+    // Each value has a line. If finding the line of a value took time proportional to the file,
+    // this test would take an hour.
     let flows = 20_000;
     let said = read(&many_in_json(flows), Format::Json).expect_err("a fault").to_string();
     assert_eq!(
@@ -381,7 +382,7 @@ fn numbers_that_are_none_are_named() {
         let said = fault(&text, Format::Json);
         assert!(said.contains(&format!("'{word}' is not a finite number")), "{said}");
     }
-    // Python writes these without quotes.
+    // Python writes these words without quotes.
     for word in ["NaN", "Infinity", "-Infinity"] {
         let text =
             format!("{{\"server\": [\n{{\"name\": \"a\", \"service\": {{\"rate\": {word}}}}}]}}");
@@ -461,7 +462,7 @@ fn what_limits_a_server_lets_its_service_through() {
     ] {
         read(&with(limit), Format::Toml).expect("a network");
     }
-    // Below in the long run, and only for a while.
+    // The limit is below the service curve in the long run, or only for a while.
     for (limit, curve) in [
         ("shaping = { rate = 2 }", "shaping curve"),
         (
@@ -483,7 +484,8 @@ fn what_limits_a_server_lets_its_service_through() {
     );
 }
 
-/// Flow `long` has one curve, of staircases with the periods, in a kind of combination; flow `short` a token bucket.
+/// Returns a file with two flows: `long`, whose arrival curve combines two staircases of the given
+/// periods, and `short`, with a token bucket.
 fn stairs(kind: &str, periods: [u32; 2]) -> String {
     let [a, b] = periods;
     format!(
@@ -520,7 +522,8 @@ fn a_curve_of_staircases_without_a_common_period_becomes_a_concave_one_above_and
         assert!(kind == "maximum" || curve.is_concave(), "{kind}");
         let a = Curve::staircase(1_000, microseconds(999_983)).expect("a staircase");
         let b = Curve::staircase(3_000, microseconds(1_000_003)).expect("a staircase");
-        // Around every corner of the first steps; for a convolution, which is at most the smaller one, against that.
+        // Compare at every corner of the first steps. A convolution is at most the minimum, so the
+        // minimum is compared.
         for step in 0..40 {
             for around in [-1, 0, 1, 500_000] {
                 for period in [999_983, 1_000_003] {
@@ -536,7 +539,7 @@ fn a_curve_of_staircases_without_a_common_period_becomes_a_concave_one_above_and
             }
         }
     }
-    // What can be computed stays exact.
+    // A curve that can be computed stays exact.
     let network = read(&stairs("sum", [4_000, 6_000]), Format::Toml).expect("a network");
     assert_eq!(network.outlined().next(), None);
     assert!(!network.flow(network.flow_named("long").expect("a flow")).arrival.is_concave());
@@ -548,7 +551,7 @@ fn no_run_is_built_on_a_curve_that_stands_in_for_another() {
     let named = |name| with.flow_named(name).expect("a flow");
     let settings = Settings::default();
     assert_eq!(simulate(&with, named("long"), &settings), None);
-    // Beside it, the others run as if it sent nothing: 500 bits at 10 Gbps.
+    // Other flows run as if this one sent nothing: 500 bits at 10 Gbps.
     let run = simulate(&with, named("short"), &settings).expect("a run");
     assert_eq!(run.delay, Rational::ratio(500, 10_000_000_000_i64));
     assert!(run.offsets.iter().all(|(flow, _)| *flow == named("short")), "{run:?}");
@@ -613,7 +616,8 @@ fn what_reading_takes_grows_with_the_file_and_no_faster() {
             (text.len() as f64, steps as f64)
         });
         let (longer, more) = (large.0 / small.0, large.1 / small.1);
-        // JSON is parsed level by level, so a byte is met once for each; nothing else comes back to it.
+        // JSON is parsed level by level, so each byte is read once per level; otherwise no byte is
+        // read twice.
         assert!(large.1 < 8.0 * large.0, "{format:?}: {} steps for {} bytes", large.1, large.0);
         assert!(
             more < 1.1 * longer,

@@ -1,7 +1,7 @@
-//! TOML and JSON as one tree in which numbers are still text.
+//! TOML and JSON as one kind of tree, in which numbers are still text.
 //!
-//! The common ways to read both go through `f64`, where 0.67 is not 67/100 any more. Here a number
-//! stays as it was written until somebody knows its unit; see [`super::quantity`].
+//! The usual readers of both convert numbers to `f64`, in which 0.67 is not exactly 67/100. Here a
+//! number remains as it was written until its unit is known; see [`super::quantity`].
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -16,15 +16,15 @@ use super::{FormatError, work};
 use crate::Rational;
 use crate::excerpt::excerpt;
 
-/// Objects within objects, at most.
+/// The deepest nesting of objects and lists.
 const DEEPEST: usize = 64;
 
-/// A value and where it stands. Line and path are found when a fault asks for them: files have
-/// a million values, and at most one is at fault.
+/// A value with its position. Line and path are computed only when an error needs them, because
+/// files have up to a million values.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'t> {
     place: Place<'t>,
-    /// What it is.
+    /// The value.
     pub(crate) value: Tree<'t>,
 }
 
@@ -34,26 +34,26 @@ pub(crate) enum Tree<'t> {
     Object(Vec<Node<'t>>),
     Array(Vec<Node<'t>>),
     Text(Cow<'t, str>),
-    /// As it was written.
+    /// A number as it was written.
     Number(&'t str),
     Flag(bool),
     Nothing,
 }
 
-/// Where a value stands.
+/// The position of a value in the file and in the tree.
 #[derive(Clone, Debug)]
 struct Place<'t> {
-    /// The place of what it is in; none for the whole.
+    /// The position of the enclosing value; `None` for the root.
     within: Option<Rc<Place<'t>>>,
     step: Step<'t>,
-    /// Bytes before it, or before its name.
+    /// The number of bytes before the value, or before its name.
     offset: usize,
 }
 
-/// How one comes to a value from what it is in.
+/// The step from the enclosing value to this one.
 #[derive(Clone, Debug)]
 enum Step<'t> {
-    /// It is the whole text, which this is.
+    /// The root; the text is the whole file.
     Whole(&'t str),
     Field(Cow<'t, str>),
     Element(usize),
@@ -74,7 +74,7 @@ impl<'t> Place<'t> {
         line(text, self.offset)
     }
 
-    /// Where in the tree, such as `flow[2].arrival`.
+    /// Returns the path in the tree, such as `flow[2].arrival`.
     fn path(&self) -> String {
         let mut path = self.within.as_ref().map_or(String::new(), |within| within.path());
         match &self.step {
@@ -87,7 +87,7 @@ impl<'t> Place<'t> {
     }
 }
 
-/// Returns the line, from 1, of a place in a text.
+/// Returns the line, from 1, of a byte offset in a text.
 fn line(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
     work::count(before.len());
@@ -112,17 +112,17 @@ impl<'t> Node<'t> {
         json(text, raw, Place { offset: offset(text, raw.get()), ..Place::whole(text) }, 0)
     }
 
-    /// Returns an object without fields that stands in no file.
+    /// Returns an object without fields that does not belong to a file.
     pub(crate) fn empty() -> Self {
         Self { place: Place::whole(""), value: Tree::Object(Vec::new()) }
     }
 
-    /// Returns the name of a field; empty for what is none.
+    /// Returns the name of the field, or an empty name if the value is not a field.
     pub(super) fn name(&self) -> &str {
         if let Step::Field(name) = &self.place.step { name } else { "" }
     }
 
-    /// Returns a fault at this place.
+    /// Returns an error at this position.
     pub(crate) fn fault(&self, message: impl Into<String>) -> FormatError {
         FormatError::Field {
             line: self.place.line(),
@@ -146,7 +146,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns the fields of an object. None but `known` may be there.
+    /// Returns the fields of an object. Fields that are not `known` are an error.
     pub(crate) fn fields(&self, known: &[&str]) -> Result<Fields<'_>, FormatError> {
         let fields = self.any_fields()?;
         for node in fields.fields {
@@ -158,7 +158,7 @@ impl<'t> Node<'t> {
         Ok(fields)
     }
 
-    /// Returns the fields of an object, whatever they are called.
+    /// Returns the fields of an object, whatever their names are.
     pub(crate) fn any_fields(&self) -> Result<Fields<'_>, FormatError> {
         match &self.value {
             Tree::Object(fields) => Ok(Fields { node: self, fields }),
@@ -174,7 +174,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns a field, to be changed.
+    /// Returns a mutable reference to a field.
     pub(super) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
         match &mut self.value {
             Tree::Object(nodes) => nodes.iter_mut().find(|node| node.name() == name),
@@ -182,7 +182,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns an element of a list, to be changed.
+    /// Returns a mutable reference to an element of a list.
     pub(super) fn element_mut(&mut self, index: usize) -> Option<&mut Self> {
         match &mut self.value {
             Tree::Array(nodes) => nodes.get_mut(index),
@@ -198,7 +198,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// True or false.
+    /// Returns a boolean.
     pub(crate) fn flag(&self) -> Result<bool, FormatError> {
         match self.value {
             Tree::Flag(flag) => Ok(flag),
@@ -215,7 +215,7 @@ impl<'t> Node<'t> {
         number.ok_or_else(|| self.fault("must be a number without a unit"))
     }
 
-    /// Returns a whole number from 0.
+    /// Returns a non-negative whole number.
     pub(crate) fn whole(&self) -> Result<u32, FormatError> {
         let number = match &self.value {
             Tree::Number(text) => text.replace('_', "").parse().ok(),
@@ -229,23 +229,23 @@ impl<'t> Node<'t> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     node: &'a Node<'a>,
-    /// Sorted by name.
+    /// The fields, sorted by name.
     fields: &'a [Node<'a>],
 }
 
 impl<'a> Fields<'a> {
-    /// Returns a field that may be missing.
+    /// Returns an optional field.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Node<'a>> {
         work::count(self.fields.len());
         self.fields.iter().find(|node| node.name() == name)
     }
 
-    /// Returns a field that must be there.
+    /// Returns a required field.
     pub(crate) fn need(&self, name: &str) -> Result<&'a Node<'a>, FormatError> {
         self.get(name).ok_or_else(|| self.node.fault(format!("has no '{name}'")))
     }
 
-    /// All, by name.
+    /// Returns all fields, sorted by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Node<'a>)> {
         self.fields.iter().map(|node| (node.name(), node))
     }
@@ -296,7 +296,7 @@ fn toml_value<'t>(
             Tree::Number(text.get(span).unwrap_or_default().trim())
         }
         DeValue::Boolean(flag) => Tree::Flag(flag),
-        // A date is no value that anything here takes; as a text it is refused with its place.
+        // No field takes a date; as a text it is refused with its position.
         DeValue::Datetime(date) => Tree::Text(Cow::Owned(date.to_string())),
         DeValue::Array(array) => {
             let within = Rc::new(place.clone());
@@ -313,13 +313,13 @@ fn toml_value<'t>(
     Ok(Node { place, value })
 }
 
-/// What a part of a text that begins behind so many lines has for faults.
+/// Converts an error of the JSON parser in a part of the file that begins after `lines` lines.
 fn json_fault(part: &str, lines: usize, error: &serde_json::Error) -> FormatError {
     let message = error.to_string();
     let mut message = message.split(" at line ").next().unwrap_or_default().to_owned();
     let wrong = part.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let wrong = wrong.get(error.column().saturating_sub(1)..).unwrap_or_default();
-    // What other languages write for numbers that are none, or have no end.
+    // Words that other languages write for undefined or infinite numbers.
     let word = wrong.strip_prefix('-').unwrap_or(wrong);
     if let Some(word) = ["NaN", "nan", "Infinity", "inf"].iter().find(|w| word.starts_with(**w)) {
         message = format!("'{word}' is no number in JSON; all numbers here are finite");
@@ -331,7 +331,7 @@ fn json_fault(part: &str, lines: usize, error: &serde_json::Error) -> FormatErro
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The fields of an object in the order of the text, with those that are there twice.
+/// The fields of an object in the order of the text, duplicates included.
 struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -356,7 +356,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// Where a part of a text begins: parts borrow from the whole, so that their addresses say it.
+/// Returns the byte offset of `part` in `text`; `part` must borrow from `text`.
 fn offset(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }

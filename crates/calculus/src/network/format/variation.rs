@@ -1,7 +1,7 @@
-//! One quantity of a network over a range: `video.rate=0..60Mbps:20`.
+//! Variation of one quantity of a network over a range: `video.rate=0..60Mbps:20`.
 //!
-//! The file is read again for each value, with that value where the number stands, so that whatever a file may say
-//! holds for every value, too, and every fault has its place.
+//! The file is read again for each value, with the value in place of the number. All checks of the
+//! reader thus apply to every value, and every error names its position.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -13,19 +13,21 @@ use crate::excerpt::excerpt;
 use crate::network::Network;
 use crate::{ParseRationalError, Rational};
 
-/// Steps, at most: every value is a network to bound.
+/// The largest number of steps; each value is a network to bound.
 const MOST_STEPS: u32 = 10_000;
 
-/// Which quantity takes which values.
+/// A quantity of a network file and the values that it takes.
 ///
-/// Written `PART.QUANTITY=FROM..TO:STEPS`. The part is the name of a flow, server or port, `flow.NAME`, `server.NAME` or
-/// `port.NAME` where several are called so, or `flow`, `server` or `port` for all of them alike. The quantity is the name of a number in the file, such as
-/// `rate`, `burst` or `latency`; `rate[1]` is the second of several, in the order of the file. Both ends belong to the values.
+/// Written `PART.QUANTITY=FROM..TO:STEPS`. The part is the name of a flow, server or port;
+/// `flow.NAME`, `server.NAME` or `port.NAME` where several elements have that name; or `flow`,
+/// `server` or `port` for all of them. The quantity is the name of a number in the file, such as
+/// `rate`, `burst` or `latency`; `rate[1]` is the second of several, in the order of the file. Both
+/// ends of the range are included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variation {
     part: String,
     quantity: String,
-    /// Which of several; none where there must be one.
+    /// The index among several numbers of that name; `None` if there must be only one.
     which: Option<usize>,
     from: Rational,
     to: Rational,
@@ -33,33 +35,33 @@ pub struct Variation {
     steps: u32,
 }
 
-/// Why a text is no [`Variation`].
+/// The reason why a text is not a [`Variation`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VariationError {
-    /// It has another form.
+    /// The text does not have the required form.
     #[error("'{}' is not of the form PART.QUANTITY=FROM..TO:STEPS, such as video.rate=0..60Mbps:20", excerpt(.0))]
     Form(String),
-    /// An end of the range is no number.
+    /// An end of the range is not a number.
     #[error("'{}' is no end of a range: {reason}", excerpt(text))]
     End {
-        /// The end.
+        /// The end of the range.
         text: String,
-        /// Why.
+        /// The fault of the number.
         reason: ParseRationalError,
     },
-    /// An end is below zero.
+    /// An end of the range is negative.
     #[error("'{}' is negative; quantities of networks are not", excerpt(.0))]
     Negative(String),
     /// The ends have different units.
     #[error("the ends of a range have one unit, not '{}' and '{}'", excerpt(from), excerpt(to))]
     Units {
-        /// Of the first.
+        /// The unit of the first end.
         from: String,
-        /// Of the last.
+        /// The unit of the last end.
         to: String,
     },
-    /// No steps, or more than anybody waits for.
+    /// The number of steps is zero or too large.
     #[error("'{}' is no number of steps; give 1 to {MOST_STEPS}", excerpt(.0))]
     Steps(String),
 }
@@ -101,7 +103,7 @@ impl FromStr for Variation {
     }
 }
 
-/// Returns a number and its unit, which may be empty.
+/// Splits an end of the range into a number and its unit, which may be empty.
 fn end(text: &str) -> Result<(Rational, &str), VariationError> {
     let (number, unit) = split(text.trim());
     let number: Rational = number
@@ -114,20 +116,21 @@ fn end(text: &str) -> Result<(Rational, &str), VariationError> {
 }
 
 impl Variation {
-    /// What varies, as it was written: `video.rate`.
+    /// Returns the part and quantity as they were written: `video.rate`.
     #[must_use]
     pub fn place(&self) -> String {
         let which = self.which.map_or_else(String::new, |which| format!("[{which}]"));
         format!("{}.{}{which}", self.part, self.quantity)
     }
 
-    /// Returns the unit of the values; empty for that of the file.
+    /// Returns the unit of the values; empty if it is the file's default unit.
     #[must_use]
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// Returns the values from the first end to the last, evenly spaced: one more than steps.
+    /// Returns the evenly spaced values from the first end to the last, one more than there are
+    /// steps.
     #[must_use]
     pub fn values(&self) -> Vec<Rational> {
         let step = &(&self.to - &self.from) / &Rational::from(i64::from(self.steps));
@@ -135,12 +138,12 @@ impl Variation {
         (0..=self.steps).map(value).collect()
     }
 
-    /// Returns the network in which the quantity has that value.
+    /// Reads the network with `value` as the varied quantity.
     ///
     /// # Errors
     ///
-    /// What [`super::read`] says of the file; a part or quantity that is not there, with those that
-    /// are; a format that has no such names.
+    /// The errors of [`super::read`]; an unknown part or quantity, with the known ones; a format
+    /// without named quantities.
     pub fn network(
         &self,
         text: &str,
@@ -159,7 +162,7 @@ impl Variation {
         own::network(&root)
     }
 
-    /// Puts a value in all the places that are meant.
+    /// Replaces the number in all elements that the variation means.
     fn set(&self, root: &mut Node<'_>, value: &str) -> Result<(), FormatError> {
         let owners = self.owners(root)?;
         for (kind, index) in owners {
@@ -197,7 +200,7 @@ impl Variation {
         Ok(())
     }
 
-    /// Lists of the file, and which of their elements are meant.
+    /// Returns the elements that the variation means, each as the name of its list and its index.
     fn owners(&self, root: &Node<'_>) -> Result<Vec<(&'static str, usize)>, FormatError> {
         let fields = root.any_fields()?;
         let mut named = Vec::new();
@@ -256,7 +259,7 @@ fn other_format() -> FormatError {
     }
 }
 
-/// Names of the numbers of something, each once.
+/// Returns the names of all numbers of an element, without duplicates.
 fn names(owner: &Node<'_>) -> Vec<String> {
     let mut found = Vec::new();
     collect(owner, &mut found);
@@ -267,7 +270,7 @@ fn names(owner: &Node<'_>) -> Vec<String> {
     names
 }
 
-/// Whether it is a number, with or without a unit, that a name leads to.
+/// Whether a node is a named number, with or without a unit.
 fn is_number(node: &Node<'_>) -> bool {
     let number = match &node.value {
         Tree::Number(_) => true,
@@ -288,7 +291,8 @@ fn collect<'n, 't>(node: &'n Node<'t>, found: &mut Vec<&'n Node<'t>>) {
     }
 }
 
-/// Puts a value into the number of that name, after passing over so many. Whether it did.
+/// Replaces the number named `quantity`, after skipping `left` numbers of that name. Returns
+/// whether it did.
 fn replace(node: &mut Node<'_>, quantity: &str, left: &mut usize, value: &str) -> bool {
     if let Tree::Object(nodes) | Tree::Array(nodes) = &mut node.value {
         return nodes.iter_mut().any(|node| replace(node, quantity, left, value));
@@ -358,7 +362,7 @@ mod tests {
         let changed = network("flow.twin.rate=0..9Mbps:9", 5).expect("a network");
         assert_eq!(rate(&changed, "twin"), "5000000");
         assert_eq!(rate(&changed, "video.hd"), "24000000");
-        // The slower of two buckets decides in the long run.
+        // In the long run the slower of the two buckets determines the rate.
         let changed = network("video.hd.rate[1]=0..9Mbps:9", 7).expect("a network");
         assert_eq!(rate(&changed, "video.hd"), "7000000");
         let changed = network("port.latency=0..9us:9", 3).expect("a network");

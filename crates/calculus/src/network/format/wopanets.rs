@@ -1,12 +1,12 @@
 //! WOPANets' physical networks, as Saihu and xTFA read them.
 //!
 //! Stations and switches have a service (`service-rate`, `service-latency`) at each output port
-//! that a link leaves; a link may have its own. Each such port is a server, named `node-port`.
-//! Ports without a service are no servers: data pass them at once. The attribute `technology` of
-//! the network lists, joined by `+`, `FIFO` or `ARBITRARY`, `IS` (the `transmission-capacity` of a
-//! link shapes what flows over it) and `PK` (packets). A flow with several targets is several
-//! flows, named `flow_target`, which are the same data until they part. Data are in bytes, rates in
-//! bits per second where no unit says otherwise.
+//! that a link leaves; a link may override it. Each such port becomes a server, named `node-port`.
+//! Ports without a service do not become servers: data pass them without delay. The attribute
+//! `technology` of the network lists, joined by `+`, `FIFO` or `ARBITRARY`, `IS` (the
+//! `transmission-capacity` of a link shapes the flows over it) and `PK` (packets). A flow with
+//! several targets becomes several flows, named `flow_target`, which are the same data until they
+//! part. Without a unit, data are in bytes and rates in bits per second.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
-/// Attributes that hold for the whole network, or for an element that has its own.
+/// Attributes of an element whose defaults are those of the network.
 const SERVICE: [&str; 3] = ["service-rate", "service-latency", "transmission-capacity"];
 const TRAFFIC: [&str; 7] = [
     "arrival-curve",
@@ -72,7 +72,7 @@ pub(super) fn network(text: &str) -> Result<Network, FormatError> {
     Ok(builder.build()?)
 }
 
-/// What holds for the whole file.
+/// The settings of the whole file.
 struct Reader<'a> {
     general: &'a Element,
     units: Units,
@@ -84,13 +84,13 @@ struct Reader<'a> {
 /// The output ports between neighbours, by node and next node.
 type Ports<'a> = HashMap<(&'a str, &'a str), Link<'a>>;
 
-/// A link from a node to the next.
+/// A link from one node to the next.
 struct Link<'a> {
     element: &'a Element,
-    /// The output port that it leaves, and the server there if there is one.
+    /// The output port that the link leaves, and its server if it has one.
     port: &'a str,
     server: Option<ServerId>,
-    /// Another port from which a link leads to the same node.
+    /// Another link to the same node, with its output port.
     other: Option<(&'a Element, &'a str)>,
 }
 
@@ -169,7 +169,7 @@ impl Reader<'_> {
         Ok(ports)
     }
 
-    /// Returns the service and capacity of the output port that a link leaves, from the link, else
+    /// Reads the service and capacity of the output port that a link leaves, from the link, else
     /// its node, else the network.
     fn output(&self, node: &Element, link: &Element) -> Result<Output, FormatError> {
         let from = |name: &str| {
@@ -198,7 +198,7 @@ impl Reader<'_> {
         Ok(Output { service, capacity: capacity.transpose()? })
     }
 
-    /// Returns the server of an output port; none if neither node nor link has a service.
+    /// Returns the server of an output port; `None` if neither node nor link has a service.
     fn server(
         &self,
         output: &Output,
@@ -215,7 +215,7 @@ impl Reader<'_> {
             .map_err(|error| link.fault(error.to_string()))
     }
 
-    /// Adds the flows of an element, and returns what they have in common.
+    /// Adds the flows of an element, and returns their common properties.
     fn flow(
         &self,
         element: &Element,
@@ -243,7 +243,7 @@ impl Reader<'_> {
         Ok(like)
     }
 
-    /// Returns a flow without a path.
+    /// Reads a flow without its path.
     fn traffic(&self, element: &Element, name: &str) -> Result<Flow, FormatError> {
         let value = |name: &str| element.get(name).or_else(|| self.general.get(name));
         let read = |name: &str, dimension| {
@@ -259,7 +259,7 @@ impl Reader<'_> {
                  rates as often as they have packets",
             ));
         }
-        // Bounds here do not depend on it, but what is no size is a fault.
+        // Bounds do not depend on the smallest packet, but an invalid size is an error.
         optional("minimum-packet-size")?;
         let packet = optional("maximum-packet-size")?;
         let without_effect = |names: &[&str], kind: &str| match names
@@ -298,7 +298,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the way of a flow to a target.
+/// Returns the path of a flow to a target.
 fn way<'a>(
     flow: &'a Element,
     target: &'a Element,
@@ -329,7 +329,7 @@ fn way<'a>(
             )));
         }
         if let Some(server) = link.server {
-            // The server is at the port of the node that the step leaves.
+            // The server belongs to the output port of the node that the step leaves.
             way.places.push(way.nodes.len() - 1);
             way.path.push(server);
         }

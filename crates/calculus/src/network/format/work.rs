@@ -1,15 +1,15 @@
-//! How much reading a file takes, counted in tests.
+//! A counter of the work that reading a file takes, for tests.
 //!
-//! What grows faster than a file is seen in a count at once and in every run, in a time on a machine that does other
-//! things as well at best now and then. Counted is what could go over the same text again: looking for lines, parsing
-//! parts of parts, comparing names of fields.
+//! A test can check with it that the work grows no faster than the file; elapsed time would be too
+//! unreliable for that. The counter includes everything that could process the same text
+//! repeatedly: searches for lines, parsing of nested parts, comparisons of field names.
 
 #[cfg(test)]
 thread_local! {
     static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// So many bytes or names were looked at.
+/// Adds `steps` to the number of bytes or names that were examined.
 #[inline(always)]
 pub(super) fn count(steps: usize) {
     #[cfg(test)]
@@ -18,7 +18,7 @@ pub(super) fn count(steps: usize) {
     let _ = steps;
 }
 
-/// What `work` takes on this thread.
+/// Runs `work` and returns its result with the number of steps that it took on this thread.
 #[cfg(test)]
 pub(super) fn of<R>(work: impl FnOnce() -> R) -> (R, u64) {
     STEPS.with(|all| all.set(0));

@@ -1,4 +1,4 @@
-//! XML as a tree of elements with attributes; there is no text between them.
+//! XML as a tree of elements with attributes, without text between the elements.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -6,7 +6,7 @@ use quick_xml::{Reader, XmlVersion};
 use super::{FormatError, work};
 use crate::excerpt::excerpt;
 
-/// Elements within elements, at most.
+/// The deepest nesting of elements.
 const DEEPEST: usize = 64;
 
 /// An element.
@@ -19,10 +19,10 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Reads the outermost element.
+    /// Parses a document and returns its root element.
     pub(super) fn read(text: &str) -> Result<Self, FormatError> {
         let mut reader = Reader::from_str(text);
-        // Elements that are open, the outermost first.
+        // The elements that are open, the outermost first.
         let mut open: Vec<Self> = Vec::new();
         let (mut line, mut counted) = (1, 0);
         loop {
@@ -78,7 +78,7 @@ impl Element {
                 FormatError::Syntax { line, message }
             };
             let attribute = attribute.map_err(|error| fault(error.to_string()))?;
-            // Namespaces and schemas say nothing of the network.
+            // Namespaces and schemas do not describe the network.
             let qualified = attribute.key.as_ref();
             if ["xmlns", "xsi:"].iter().any(|prefix| qualified.starts_with(*prefix)) {
                 continue;
@@ -92,26 +92,26 @@ impl Element {
         Ok(Self { name: name.to_string(), line, attributes, children: Vec::new() })
     }
 
-    /// Returns an attribute that may be missing.
+    /// Returns an optional attribute.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         work::count(self.attributes.len());
-        // Of two that differ in their namespaces alone, the last.
+        // Of two attributes that differ only in their namespaces, the last one counts.
         let found = self.attributes.iter().rev().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns an attribute that must be there.
+    /// Returns a required attribute.
     pub(super) fn need(&self, name: &str) -> Result<&str, FormatError> {
         self.get(name).ok_or_else(|| self.fault(format!("has no attribute {name}")))
     }
 
-    /// Elements in this one that have that name.
+    /// Returns the child elements with the given name.
     pub(super) fn each(&self, name: &str) -> impl Iterator<Item = &Self> {
         work::count(self.children.len());
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// Checks that the element has no attributes and no elements in it but these.
+    /// Checks that the element has no other attributes and child elements than the given ones.
     pub(super) fn check(&self, attributes: &[&str], children: &[&str]) -> Result<(), FormatError> {
         work::count(self.attributes.len() + self.children.len());
         if let Some((name, _)) =
@@ -134,7 +134,7 @@ impl Element {
         }
     }
 
-    /// Returns a fault of this element.
+    /// Returns an error about this element.
     pub(super) fn fault(&self, message: impl Into<String>) -> FormatError {
         let path = match self.get("name") {
             Some(name) => format!("<{}> '{}'", excerpt(&self.name), excerpt(name)),

@@ -1,4 +1,4 @@
-//! Checks servers, flows and links, and makes a network of them.
+//! The builder: checks servers, flows and links, and builds a network of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use crate::network::elements::{
 use crate::network::port::{Port, PortError, Ports};
 use crate::{Curve, Extended, Rational};
 
-/// Collects servers, flows and links.
+/// Collects the servers, flows and links of a network.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkBuilder {
     name: String,
@@ -27,7 +27,7 @@ pub struct NetworkBuilder {
 }
 
 impl NetworkBuilder {
-    /// Returns an empty network.
+    /// Creates a builder without servers and flows.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -38,11 +38,12 @@ impl NetworkBuilder {
         ServerId::new(self.servers.len() - 1)
     }
 
-    /// Adds a port: a server for each of its queues, with the classes that it is for.
+    /// Adds a port, as one server for each of its queues. Returns the servers with the classes of
+    /// their queues.
     ///
     /// # Errors
     ///
-    /// [`PortError`].
+    /// [`PortError`] if the port is invalid.
     pub fn port(&mut self, port: Port) -> Result<Vec<(ServerId, Vec<Priority>)>, PortError> {
         let mut placed = Vec::new();
         for queue in port.queues()? {
@@ -53,7 +54,8 @@ impl NetworkBuilder {
         Ok(placed)
     }
 
-    /// Puts a regulator behind a server that was added, or takes it away; for the queues of ports.
+    /// Sets or removes the regulator after a server that was added before, such as the queue of a
+    /// port.
     pub fn regulate(&mut self, server: ServerId, regulator: Option<Regulator>) {
         if let Some(server) = self.servers.get_mut(server.index()) {
             server.regulator = regulator;
@@ -66,33 +68,34 @@ impl NetworkBuilder {
         FlowId::new(self.flows.len() - 1)
     }
 
-    /// Adds a link that shapes.
+    /// Adds a link with a shaping curve.
     pub fn link(&mut self, link: Link) {
         self.links.push(link);
     }
 
-    /// Says that a curve of something stands in for one that is too long to compute with, on its safe side: above it for
-    /// what bounds from above, below it for a service. Bounds hold; no run is built on such a curve.
+    /// Marks an element one of whose curves is a simple substitute for a curve that is too long to
+    /// compute with. The substitute must be on the safe side: above an upper curve, below a service
+    /// curve. Bounds remain valid; runs do not use such elements.
     pub fn outlined(&mut self, part: Part) {
         self.outlined.push(part);
     }
 
-    /// Notes what a reader of the bounds must know of how the network came about.
+    /// Adds a remark on the origin of the network that a reader of its bounds must know.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 
-    /// Sets the unit in which times are best read; seconds if it is never called.
+    /// Sets the unit in which times are displayed; the default is seconds.
     pub fn time_unit(&mut self, unit: Unit) {
         self.time_unit = Some(unit);
     }
 
-    /// Sets the unit in which data are best read; bits if it is never called.
+    /// Sets the unit in which data are displayed; the default is bits.
     pub fn data_unit(&mut self, unit: Unit) {
         self.data_unit = Some(unit);
     }
 
-    /// Checks everything.
+    /// Checks all elements and builds the network.
     ///
     /// # Errors
     ///
@@ -124,7 +127,7 @@ impl NetworkBuilder {
         let mut positions = HashMap::new();
         for (index, flow) in self.flows.iter().enumerate() {
             let id = FlowId::new(index);
-            // Where it is the same data as an earlier flow, that counts.
+            // Where a flow is the same data as an earlier flow, only the earlier one counts.
             let shared = shared_servers(flow, &self.flows[..index], &firsts);
             let own = copies.own(id, flow.path.len());
             let own = own.start.max(shared)..own.end;
@@ -144,7 +147,7 @@ impl NetworkBuilder {
         }
         let mut successors = vec![Vec::new(); self.servers.len()];
         for (from, to) in hops.keys() {
-            // What comes over a regulator does not depend on what was before it.
+            // The traffic after a regulator does not depend on the servers before it.
             if self.servers[from.index()].regulator.is_none() {
                 successors[from.index()].push(*to);
             }
@@ -218,15 +221,15 @@ fn check_server(server: &Server) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// What limits the output must let through what the server promises: both cannot be true otherwise,
-/// and a bound that uses both would be too small.
+/// Checks that a shaping or maximum service curve is not below the service curve. Otherwise both
+/// cannot hold, and a bound that uses both would be too small.
 fn check_above(
     curve: &'static str,
     limit: &Curve,
     server: &Server,
     owner: impl Fn() -> String,
 ) -> Result<(), ModelError> {
-    // Curves whose periods have no small common multiple cannot be compared; they are believed.
+    // Curves whose periods have no small common multiple cannot be compared; they are accepted.
     if server.service.is_at_most(limit).unwrap_or(true) {
         return Ok(());
     }
@@ -235,7 +238,7 @@ fn check_above(
     Err(ModelError::Curve { curve, owner: owner(), fault })
 }
 
-/// Checks a flow; `last_visits` has, for each server, the last of the flows so far that visits it.
+/// Checks a flow. `last_visits` has, for each server, the last flow so far that visits it.
 fn check_flow(
     flow: &Flow,
     this: FlowId,
@@ -297,7 +300,8 @@ fn check_multicast(flows: &[Flow]) -> Result<HashMap<&str, usize>, ModelError> {
     Ok(firsts)
 }
 
-/// Servers at the beginning of a path at which an earlier flow is the same data.
+/// Returns the number of servers at the beginning of a path at which an earlier flow is the same
+/// data.
 fn shared_servers(flow: &Flow, earlier: &[Flow], firsts: &HashMap<&str, usize>) -> usize {
     let Some(group) = &flow.multicast else { return 0 };
     let first = firsts.get(group.as_str()).copied().unwrap_or(earlier.len());

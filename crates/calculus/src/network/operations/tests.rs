@@ -1,4 +1,4 @@
-//! The closed forms against the algebra.
+//! Property tests that compare the closed forms with the algebra.
 
 use proptest::prelude::*;
 

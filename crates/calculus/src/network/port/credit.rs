@@ -1,21 +1,26 @@
 //! Credit-based shapers.
 //!
-//! Of a class with idle slope I at a link of rate c, credit V rises at I while its packets wait, and while it is below
-//! zero, and falls at c - I while they are sent; a packet begins only at V >= 0, and credit above zero is lost when
-//! nothing waits. So from a time s at which V is 0 and the class has nothing to send, it has sent I (t - s) - V(t) by t:
-//! the class has the service curve I max(0, t - v / I), v the most that V may be. As V never falls by more than
-//! (c - I) L / c below zero, with L its largest packet, the class never sends more than I d + v + (c - I) L / c within d.
+//! Consider a class with idle slope I at a link of rate c. Its credit V rises at rate I while its
+//! packets wait, and while it is negative; it falls at rate c - I while they are sent. A packet
+//! starts only at V >= 0, and positive credit is lost when nothing waits. Let s be a time at which
+//! V is 0 and the class has nothing to send. The class has then sent I (t - s) - V(t) by time t. So
+//! it has the service curve I max(0, t - v / I), where v is the largest possible V. V falls to at
+//! least -(c - I) L / c, where L is the class's largest packet, so the class sends at most I d + v
+//! + (c - I) L / c within a span d.
 //!
-//! The most that V may be: let V be 0 at u and above until t, so that the class waits all the time and the link never
-//! idles. At u a packet of a lower class may be on its way, for l / c at most, l the largest of these. Behind it, only
-//! higher classes and the class itself send. Higher ones, of idle slopes H together, send at most H d + K within d, K the
-//! sum of their ranges of credit. Of what the class itself must then send, V is at most I l / c + I d - max(0,
-//! (c - H) d - K), which is largest at d = K / (c - H): v = I (l / c + K / (c - H)).
+//! To bound V, let V be 0 at u and positive until t, so that the class waits throughout and the
+//! link never idles. At u a packet of a lower class may be in transmission, for at most l / c,
+//! where l is the largest packet of lower classes. After it, only higher classes and the class
+//! itself send. Higher classes with the total idle slope H send at most H d + K within d, where K
+//! is the sum of the ranges of their credit; the class itself must send the rest. So V is at most I
+//! l / c + I d - max(0, (c - H) d - K), which is largest at d = K / (c - H): v = I (l / c + K / (c
+//! - H)).
 //!
-//! For two classes these are the bounds of de Azua and Boyer ("Complete modelling of AVB in network calculus framework",
-//! RTNS 2014) and of Mohammadpour, Stai and Le Boudec ("Improved credit bounds for the credit-based shaper in
-//! time-sensitive networking", IEEE Networking Letters 1, 2019). What shapers leave over for best effort follows from the
-//! most that they send; it is strict, since the link never idles while best effort waits.
+//! For two classes these are the bounds of de Azua and Boyer ("Complete modelling of AVB in network
+//! calculus framework", RTNS 2014) and of Mohammadpour, Stai and Le Boudec ("Improved credit bounds
+//! for the credit-based shaper in time-sensitive networking", IEEE Networking Letters 1, 2019). The
+//! residual service for best effort follows from the most that the shaped classes send. It is
+//! strict, since the link never idles while best effort waits.
 
 use super::{Class, Port, PortError, Share, by_priority, check_idle_slope};
 use crate::{Curve, Rational};
@@ -27,7 +32,7 @@ pub(super) fn shares(
     let classes = by_priority(classes);
     let mut shares = Vec::with_capacity(classes.len());
     let mut best_effort = Vec::new();
-    // Idle slopes and ranges of credit of the classes so far.
+    // The sums of the idle slopes and of the credit ranges of the classes so far.
     let (mut slopes, mut ranges) = (Rational::ZERO, Rational::ZERO);
     for (place, class) in classes.iter().enumerate() {
         let Some(slope) = &class.share else {

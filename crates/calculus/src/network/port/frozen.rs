@@ -1,30 +1,37 @@
-//! Credit-based shapers beside gates.
+//! Credit-based shapers combined with gates.
 //!
-//! Classes with windows of their own leave a part of the cycle in which no gate of theirs is open. In that part the gates of all
-//! other classes are open: those with an idle slope have credit-based shapers, the rest is best effort. Credit is frozen while
-//! gates are shut, and an idle slope is that of the whole cycle, so that credit rises by I = (idle slope) cycle / (open part) while
-//! gates are open (IEEE 802.1Q, 8.6.8.2). So all of `credit` is told in open time, with one difference: at the end of each window
-//! a packet that does not fit waits for the next one. It gathers credit meanwhile (the "guard band" in which credit is not
-//! frozen; Zhao, Pop, Zheng, Daigmorte and Boyer, "Latency analysis of multiple classes of AVB traffic in TSN with standard
-//! credit behavior using network calculus", IEEE Transactions on Industrial Electronics 68, 2021).
+//! Classes with windows of their own leave a part of the cycle in which none of their gates is
+//! open. In that part the gates of all other classes are open: classes with an idle slope have
+//! credit-based shapers, the rest is best effort. Credit is frozen while gates are closed, and an
+//! idle slope refers to the whole cycle, so credit rises at rate I = (idle slope) cycle / (open
+//! part) while gates are open (IEEE 802.1Q, 8.6.8.2). The derivation in `credit` therefore holds in
+//! open time, with one difference: at the end of each window, a packet that does not fit waits for
+//! the next window and gathers credit meanwhile (the "guard band" in which credit is not frozen;
+//! Zhao, Pop, Zheng, Daigmorte and Boyer, "Latency analysis of multiple classes of AVB traffic in
+//! TSN with standard credit behavior using network calculus", IEEE Transactions on Industrial
+//! Electronics 68, 2021).
 //!
-//! With windows of w together in a cycle, and G the parts of these in which the largest packet of a class, L, does not fit (L / c of
-//! each window), within an open time d no more than G (d / w + 1) is such a part. Let credit V be 0 at u and above until t, d
-//! later. At u a packet of a lower class may be on its way, for l / c at most. Behind it, within d, the link is never idle and begins no
-//! packet of a lower class but in these parts, where one that begins ends before the gate closes. So with l, H and K as in
-//! `credit`, the class sends at least c (d - G (d / w + 1)) - (H d + K) within d, and V is at most I l / c + I d less that: at most
-//! v = I (l / c + (K + c G) / (c - H - c G / w)), as long as that divisor is at least I.
+//! Let w be the open time per cycle, and G the part of it in which the class's largest packet L
+//! does not fit (L / c of each window). Within an open time d, at most G (d / w + 1) belongs to
+//! such parts. Let credit V be 0 at u and positive until t, a time d later. At u a packet of a
+//! lower class may be in transmission, for at most l / c. After it, within d, the link never idles;
+//! it starts a packet of a lower class only in the parts at the ends of windows, where such a
+//! packet ends before the gate closes. So with l, H and K as in `credit`, the class sends at least
+//! c (d - G (d / w + 1)) - (H d + K) within d, and V is at most I l / c + I d less that amount.
+//! Hence v = I (l / c + (K + c G) / (c - H - c G / w)), provided that the divisor is at least I.
 //!
-//! The class is served I max(0, d - v / I) within an open time d, and within t the open time is at least that which is
-//! least from the end of a window on. It never sends more than I d + v + (c - I) L / c within d, and of t no more is open than what
-//! the windows of others leave. Best effort is served what is left of c (d - G (d / w + 1)), its own G, by the most
-//! that shapers send; that is strict.
+//! The class is served I max(0, d - v / I) within an open time d, and the open time within t is at
+//! least that from the worst end of a window on. The class sends at most I d + v + (c - I) L / c
+//! within d, and the open time within t is at most t less the windows of others. Best effort is
+//! served the rest of c (d - G (d / w + 1)), with its own G, after the most that shaped classes
+//! send; that service is strict.
 
 use super::gates::{least, left_open, length};
 use super::{Class, Gate, Port, PortError, Share, Window, check_idle_slope};
 use crate::{Curve, Rational};
 
-/// Of classes without windows, in the order of priorities, behind others that have these.
+/// Returns the shares of classes without windows, in the order of priorities; `shut` has the
+/// windows of the other classes.
 pub(super) fn shares(
     port: &Port,
     cycle: &Rational,
@@ -40,15 +47,15 @@ pub(super) fn shares(
         };
     };
     let whole = length(&open);
-    // Open and shut time within any span, at least.
+    // The least open time and the least closed time within any span.
     let opened = least(&open, &Rational::ONE, cycle)?;
     let closed = match shut {
         [] => Curve::zero(),
-        // Windows of others that touch as one.
+        // The complement of the open part merges adjacent windows of others.
         _ => least(&left_open(&open, cycle), &Rational::ONE, cycle)?,
     };
     let rate = &port.rate;
-    // Parts in which a packet does not fit; where gates never shut there are none.
+    // The time per cycle in which a packet does not fit; zero if the gates never close.
     let guards = |packet: &Rational| -> Rational {
         let each = open.iter().map(|window| window.length.clone().min(packet / rate));
         if shut.is_empty() { Rational::ZERO } else { each.sum() }
@@ -58,7 +65,7 @@ pub(super) fn shares(
     };
     let mut shares = Vec::with_capacity(classes.len());
     let mut best_effort: Vec<&Class<Gate>> = Vec::new();
-    // Idle slopes and ranges of credit of the classes so far.
+    // The sums of the idle slopes and of the credit ranges of the classes so far.
     let (mut slopes, mut ranges) = (Rational::ZERO, Rational::ZERO);
     for (place, class) in classes.iter().enumerate() {
         if narrow(&class.maximum_packet) {
@@ -89,7 +96,7 @@ pub(super) fn shares(
             priorities: vec![class.priority],
             service: served.composition(&opened)?,
             strict: false,
-            // Of any span, no more than what is not shut is open.
+            // Within any span, the open time is at most the span less the least closed time.
             shaping: Some(sent.difference(&closed.scaled(&slope))?),
         });
         slopes += &slope;

@@ -1,18 +1,22 @@
-//! Gates that open and close at set times.
+//! Gates that open and close at set times of a cycle.
 //!
-//! A packet of L bits begins only if it ends before its gate closes, so of a window of length w the first w - L / c are
-//! used as long as packets wait, L being the largest. If no other gate is open then, the class (or the classes whose
-//! gates open with it) is served at the rate c of the link within these parts and, at worst, not at all between them. A time
-//! in which packets wait may begin anywhere in the cycle. What is served within t is least from the end of one of these
-//! parts on, so the strict service curve is the minimum over these ends, as that of a time-division cycle (BBL, chapter 8;
-//! Zhao, Pop and Craciunas, "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using network
-//! calculus", IEEE Access 6, 2018). Nothing is assumed of when packets come, nor of the cycles of other ports.
+//! A packet of L bits starts only if it ends before its gate closes. So of a window of length w,
+//! the first w - L / c are used as long as packets wait, where L is the largest packet. If no other
+//! gate is open then, the class (or the classes whose gates open together) is served at the rate c
+//! of the link within these parts and, in the worst case, not at all between them. A backlogged
+//! period may start anywhere in the cycle. The service within t is least from the end of one of
+//! these parts on, so the strict service curve is the minimum over these ends, as for a
+//! time-division cycle (Bouillard, Boyer and Le Corronc, chapter 8; Zhao, Pop and Craciunas,
+//! "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using network calculus",
+//! IEEE Access 6, 2018). No assumption is made about the arrival times of packets or about the
+//! cycles of other ports.
 
 use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
 use crate::network::elements::Priority;
 use crate::{Curve, Extended, Period, Piece, Rational};
 
-/// Windows of a class, at most: each is a curve of so many pieces.
+/// The largest number of windows of a class; the service curve is a minimum of as many periodic
+/// curves.
 const MOST_WINDOWS: usize = 64;
 
 /// Classes whose gates are open at the same times.
@@ -73,7 +77,7 @@ pub(super) fn shares(
     Ok(shares)
 }
 
-/// When the gates of classes are open, in their order.
+/// Returns the times at which the gate of each class is open, in the order of the classes.
 pub(in crate::network) fn openings<'c>(
     classes: impl Iterator<Item = &'c Class<Gate>> + Clone,
     cycle: &Rational,
@@ -89,7 +93,7 @@ pub(in crate::network) fn openings<'c>(
     classes.map(|class| own(class).unwrap_or_else(|| open.clone())).collect()
 }
 
-/// Returns the windows that others, which do not overlap, leave in a cycle.
+/// Returns the windows of a cycle that the given windows, which do not overlap, leave free.
 pub(super) fn left_open(shut: &[Window], cycle: &Rational) -> Vec<Window> {
     let mut shut = shut.to_vec();
     shut.sort();
@@ -109,12 +113,13 @@ pub(super) fn left_open(shut: &[Window], cycle: &Rational) -> Vec<Window> {
     open
 }
 
-/// How long windows are together.
+/// Returns the total length of windows.
 pub(super) fn length(windows: &[Window]) -> Rational {
     windows.iter().map(|window| window.length.clone()).sum()
 }
 
-/// Windows in order, those that touch as one. One that goes on in the next cycle ends behind this one.
+/// Returns the windows in ascending order, with adjacent ones merged. A window that continues in
+/// the next cycle ends after this cycle's end.
 fn merged(windows: &[Window], cycle: &Rational) -> Result<Vec<Window>, &'static str> {
     if windows.is_empty() || windows.len() > MOST_WINDOWS {
         return Err("needs one to 64 windows in which its gate is open");
@@ -147,10 +152,10 @@ fn end(window: &Window) -> Rational {
     &window.at + &window.length
 }
 
-/// Whether windows of two classes have a time in common.
+/// Whether windows of two classes overlap.
 fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     let overlap = |a: &Window, b: &Window| {
-        // Where the other begins, counted from the beginning of the one, within a cycle.
+        // The start of `b` relative to the start of `a`, within a cycle.
         let ahead = &b.at - &a.at;
         let ahead = if ahead.is_negative() { ahead + cycle } else { ahead };
         ahead < a.length || ahead + &b.length > *cycle
@@ -158,7 +163,7 @@ fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
 }
 
-/// What is served at least; none if no packet fits in any window.
+/// Returns the strict service curve of a group of classes; `None` if no packet fits in any window.
 fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Curve>, PortError> {
     if let [window] = group.windows.as_slice()
         && window.length == *cycle
@@ -177,7 +182,7 @@ fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Cu
     }
 }
 
-/// What is served at least in windows that do not overlap, of which all is used.
+/// Returns the strict service curve of windows that do not overlap and are used completely.
 pub(super) fn least(
     windows: &[Window],
     rate: &Rational,
@@ -186,7 +191,7 @@ pub(super) fn least(
     if length(windows) == *cycle {
         return Ok(Curve::line(Rational::ZERO, rate.clone()));
     }
-    // In the order of the cycle, for each begins behind the one before.
+    // Windows must be in ascending order, because each one follows the one before.
     let mut windows = windows.to_vec();
     windows.sort();
     let mut least: Option<Curve> = None;
@@ -200,7 +205,7 @@ pub(super) fn least(
     Ok(least.unwrap_or_else(Curve::zero))
 }
 
-/// What is served from the end of one window on.
+/// Returns the service from the end of one window on.
 fn behind(
     windows: &[Window],
     last: usize,

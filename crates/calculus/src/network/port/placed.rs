@@ -1,4 +1,4 @@
-//! Ports in a network: which servers stand for their queues, and what flows may pass them.
+//! The ports of a network: the servers of their queues, and checks of the flows that pass them.
 
 use std::collections::HashMap;
 
@@ -6,23 +6,23 @@ use super::{Port, Queue};
 use crate::network::elements::{Flow, ModelError, Priority, ServerId};
 use crate::{Extended, Rational};
 
-/// Ports of a network.
+/// The ports of a network.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network) struct Ports {
     ports: Vec<Port>,
-    /// Of each server that stands for a queue: its port, and the classes.
+    /// For each server of a queue: the index of its port, and the classes of the queue.
     queues: HashMap<ServerId, (usize, Vec<Priority>)>,
 }
 
 impl Ports {
-    /// Adds a port whose queues have these servers.
+    /// Adds a port with the servers of its queues.
     pub(in crate::network) fn add(&mut self, port: Port, queues: Vec<(ServerId, Vec<Priority>)>) {
         let place = self.ports.len();
         self.queues.extend(queues.into_iter().map(|(id, classes)| (id, (place, classes))));
         self.ports.push(port);
     }
 
-    /// Returns the place of the port that a server stands for, the port, and the classes of the
+    /// Returns the index of the port to which a server belongs, the port, and the classes of the
     /// queue.
     pub(in crate::network) fn at(&self, server: ServerId) -> Option<(usize, &Port, &[Priority])> {
         let (place, classes) = self.queues.get(&server)?;
@@ -33,7 +33,7 @@ impl Ports {
         self.ports.is_empty()
     }
 
-    /// Checks what passes the queues.
+    /// Checks that all flows fit the queues that they pass.
     pub(in crate::network) fn check(&self, flows: &[Flow]) -> Result<(), ModelError> {
         if self.is_empty() {
             return Ok(());
@@ -75,7 +75,7 @@ fn check_flow(flow: &Flow, port: &Port, classes: &[Priority]) -> Result<(), Mode
 }
 
 impl Queue {
-    /// Its classes, and the server for its place in a network.
+    /// Splits the queue into its classes and its server.
     pub(in crate::network) fn into_parts(self) -> (Vec<Priority>, crate::network::Server) {
         (self.priorities, self.server)
     }

@@ -1,4 +1,4 @@
-//! Curves against closed forms that were published.
+//! Service and shaping curves of ports, compared with published closed forms.
 
 use super::*;
 use crate::network::{Flow, ModelError, NetworkBuilder};
@@ -21,7 +21,7 @@ fn port(rate: i64, scheduler: Scheduler) -> Port {
     Port { name: "p".to_owned(), rate: rate.into(), latency: Rational::ZERO, scheduler }
 }
 
-/// Classes that have windows.
+/// Builds a gated scheduler of classes that all have windows.
 fn gates(cycle: i64, classes: Vec<Class<Vec<Window>>>) -> Scheduler {
     let open = |class: Class<Vec<Window>>| Class {
         priority: class.priority,
@@ -56,7 +56,7 @@ fn credit_has_the_bounds_of_two_classes() {
     ];
     assert_eq!(queues[0].server.service, expected[0]);
     assert_eq!(queues[1].server.service, expected[1]);
-    // Credits: up to 20 a and 30 b, down to 0.8 8 and 0.7 12.
+    // Ranges of credit: up to 20 a and 30 b, down to 0.8 times 8 and 0.7 times 12.
     let ranges = [a * Rational::from(20) + number("6.4"), b * Rational::from(30) + number("8.4")];
     let link = Curve::rate_latency(100, 0).expect("a curve");
     for ((queue, range), slope) in queues.iter().zip(&ranges).zip([20, 30]) {
@@ -65,7 +65,7 @@ fn credit_has_the_bounds_of_two_classes() {
         assert_eq!(queue.server.shaping.as_ref(), Some(&out));
         assert!(!queue.server.strict);
     }
-    // Best effort: the link less what both let out.
+    // Best effort has the residual service of the link.
     let [first, second] = ranges;
     let left = Curve::rate_latency(50, (first + second) / Rational::from(50)).expect("a curve");
     assert_eq!(queues[2].server.service, left);
@@ -82,15 +82,16 @@ fn one_window_is_a_time_division_cycle_less_a_packet() {
     // The same window in two parts, over the end of the cycle.
     let parts = gated(vec![class(0, 1, 50, vec![window(0, 10), window(80, 20)])]);
     assert_eq!(services(&parts), services(&one));
-    // Two windows: the worst begins behind the one that the longer time follows.
+    // Two windows: the worst case starts after the window that is followed by the longer gap.
     let two = gated(vec![class(0, 1, 50, vec![window(0, 15), window(40, 25)])]);
     let [curve] = services(&two).try_into().expect("one");
     for (time, served) in [("40", "0"), ("50", "100"), ("70", "100"), ("85", "150"), ("140", "300")]
     {
-        // Used are 0 to 10 and 40 to 60; from 60 nothing until 100, from 10 nothing until 40.
+        // The used parts are 0 to 10 and 40 to 60: from 60 on there is no service until 100, from
+        // 10 on none until 40.
         assert_eq!(curve.value_at(&number(time)), Extended::from(number(served)), "{time}");
     }
-    // Always open: the link.
+    // A gate that is always open has the service of the link.
     let open = gated(vec![class(0, 1, 50, vec![window(0, 40), window(40, 60)])]);
     assert_eq!(services(&open), [Curve::rate_latency(10, 0).expect("a curve")]);
 }
@@ -119,8 +120,8 @@ fn gates_that_never_shut_change_no_credit() {
 
 #[test]
 fn credit_is_frozen_while_gates_are_shut() {
-    // Of 100, 20 belong to class 0. A packet of 10 at a rate of 10 does not fit into the last 1 of
-    // the other 80.
+    // Of a cycle of 100, 20 belong to class 0. A packet of 10 at a rate of 10 does not fit into the
+    // last 1 of the other 80.
     let split = vec![
         Window { at: 90.into(), length: 10.into() },
         Window { at: Rational::ZERO, length: 10.into() },
@@ -136,8 +137,8 @@ fn credit_is_frozen_while_gates_are_shut() {
     let queues = port(10, scheduler).queues().expect("queues");
     let [windows, shaped, rest] = queues.as_slice() else { panic!("three queues") };
     assert_eq!(windows.server.service, Curve::tdma(10, 15, 100).expect("a curve"));
-    // A slope of 4 for 100 is one of 5 for 80. Credit: 5 (20 / 10 + 10 / (10 - 10 / 80)) = 1190 /
-    // 79.
+    // An idle slope of 4 per 100 is one of 5 per 80 open. Credit: 5 (20 / 10 + 10 / (10 - 10 / 80))
+    // = 1190 / 79.
     let service = &shaped.server.service;
     assert!(!shaped.server.strict);
     for (time, served) in [("20", "0"), ("1818/79", "0"), ("100", "30410/79"), ("120", "30410/79")]
@@ -145,14 +146,15 @@ fn credit_is_frozen_while_gates_are_shut() {
         assert_eq!(service.value_at(&number(time)), Extended::from(number(served)), "{time}");
     }
     assert_eq!(service.ultimate_rate(), Extended::from(4));
-    // Behind a first burst of the credit and 5 10 / 10, at most 5 while the gate is open: in 80,
-    // then nothing in 20.
+    // The burst is the credit's range, 1190 / 79 + 5 10 / 10; then the class sends at most at rate
+    // 5 while the gate is open: for 80, then nothing for 20.
     let out = shaped.server.shaping.as_ref().expect("shaping");
     for (time, sent) in [("80", "400"), ("100", "400"), ("180", "800")] {
         let sent = number(sent) + number("1190/79") + number("5");
         assert_eq!(out.value_at(&number(time)), Extended::from(sent), "{time}");
     }
-    // Best effort loses packets of 20 in the last 2, and what the shaper sends.
+    // Best effort loses the last 2 of each window, in which a packet of 20 does not fit, and what
+    // the shaper sends.
     let left = number("10") - number("5") - number("20/80");
     let latency = (number("1190/79") + number("5") + number("20")) / &left;
     assert!(rest.server.strict);
@@ -163,9 +165,9 @@ fn credit_is_frozen_while_gates_are_shut() {
     }
 }
 
-/// Returns the closed form of the curve of deficit round robin, as the paper has it: with n = Q_i,
-/// k = the sum of all quanta, (lambda_1 * nu)(x - psi(Q - d)) + min(max(0, x - sum of Q_j + d_j), Q
-/// - d).
+/// Returns the closed form of the service curve of deficit round robin as in the paper: with n =
+/// Q_i and k the sum of all quanta, (lambda_1 * nu)(x - psi(Q - d)) + min(max(0, x - sum of Q_j +
+/// d_j), Q - d).
 fn closed_form(x: &Rational, quanta: &[i64], packets: &[i64], own: usize) -> Rational {
     let of = |values: &[i64], index: usize| Rational::from(values[index]);
     let left = |index: usize| of(packets, index) - Rational::ONE;
@@ -179,7 +181,7 @@ fn closed_form(x: &Rational, quanta: &[i64], packets: &[i64], own: usize) -> Rat
     };
     let first = &quantum - &left(own);
     let behind = (x - &psi(&first)).max(Rational::ZERO);
-    // The unit-rate line convolved with the staircase: up by one quantum at once in each total.
+    // The unit-rate line convolved with the staircase that rises by one quantum per total.
     let whole = (&behind / &total).floor();
     let stair = (&behind - &(&whole * &total)).min(quantum.clone()) + whole * &quantum;
     let before = x - &others.iter().map(|o| of(quanta, *o) + left(*o)).sum::<Rational>();
@@ -200,11 +202,11 @@ fn deficit_round_robin_has_the_closed_form_of_its_paper() {
             let expected = closed_form(&(&time * &Rational::from(1_000)), &quanta, &packets, own);
             assert_eq!(curve.value_at(&time), Extended::from(expected), "class {own} at {time}");
         }
-        // In the long run, its share of the quanta.
+        // In the long run, a class gets its share of the quanta.
         let share = Rational::ratio(quanta[own] * 1_000, 9_000);
         assert_eq!(curve.ultimate_rate(), Extended::from(share));
     }
-    // A class alone has the link.
+    // A single class has the whole link.
     let alone = port(1_000, Scheduler::DeficitRoundRobin(classes().take(1).collect()));
     assert_eq!(services(&alone), [Curve::rate_latency(1_000, 0).expect("a curve")]);
 }
@@ -226,8 +228,8 @@ fn weights_have_the_closed_forms_of_their_paper() {
             );
         }
     }
-    // Interleaved, for the first packet: class 0 waits for 2 packets of class 1 (one more than its
-    // own weight, and one) and one of class 2; between its packets for one of each.
+    // Interleaved: before its first packet, class 0 waits for 2 packets of class 1 (one more than
+    // its own weight, plus one) and one of class 2; between its packets, for one packet of each.
     let interleaved = services(&port(1, Scheduler::InterleavedWeightedRoundRobin(weighted())));
     let first = |time: i64, served: i64| {
         let found = interleaved[0].value_at(&Rational::from(time));

@@ -1,27 +1,31 @@
-//! Classes that take turns: deficit round robin and weighted round robin.
+//! Round robin: deficit round robin and weighted round robin.
 //!
-//! Let the link send y bits while a class always has something to send, and x of them be of that class. How often
-//! others had a turn follows from x, so that y <= psi(x) with a staircase psi, and x is at least the lower pseudo-inverse of
-//! psi at y: a strict service curve, with y = c t.
+//! Let the link send y bits while a class is backlogged, x of them of that class. The number of
+//! turns of the other classes follows from x, so that y <= psi(x) with a staircase psi. Conversely,
+//! x is at least the lower pseudo-inverse of psi at y, which is a strict service curve with y = c
+//! t.
 //!
-//! * Deficit round robin: with p complete turns of quantum Q, x >= p Q - d, where what is left of a quantum at the end
-//!   of a turn is less than the largest packet L, at most d = L - 1 bit where quanta are whole bits. Other classes have at
-//!   most p + 1 turns, and send (p + 1) Q_j + d_j in these. So psi(x) = x + the sum over the others of
-//!   (floor((x + d) / Q) + 1) Q_j + d_j. This is the service curve of Tabatabaee and Le Boudec ("Deficit round-robin: a
-//!   second network calculus analysis", RTAS 2021, theorem 1), which nowhere is below that of Boyer, Stea and Sofack ("Deficit
-//!   round robin with network calculus", VALUETOOLS 2012).
-//! * Weighted round robin: a turn has w packets of at least l bits, so that x >= p w l; those of others have at most
-//!   w_j packets of at most L_j: psi(x) = x + (floor(x / (w l)) + 1) times the sum of w_j L_j.
-//! * Interleaved: while a class sends p packets, and up to the next one, another sends at most floor(p / w) w_j
-//!   plus max(0, w_j - w) plus min(p mod w + 1, w_j) (Tabatabaee, Le Boudec and Boyer, "Interleaved weighted
-//!   round-robin: a network calculus analysis", ITC 32, 2020). psi(x) is x and the sum of that, with p = floor(x / l),
+//! * Deficit round robin: after p complete turns with quantum Q, x >= p Q - d, where d bounds what
+//!   is left of a quantum at the end of a turn. It is less than the largest packet L, so d = L - 1
+//!   bit if quanta are whole bits. Other classes have at most p + 1 turns, in which they send (p +
+//!   1) Q_j + d_j. So psi(x) = x + the sum over the others of (floor((x + d) / Q) + 1) Q_j + d_j.
+//!   This is the service curve of Tabatabaee and Le Boudec ("Deficit round-robin: a second network
+//!   calculus analysis", RTAS 2021, theorem 1), which is nowhere below that of Boyer, Stea and
+//!   Sofack ("Deficit round robin with network calculus", VALUETOOLS 2012).
+//! * Weighted round robin: a turn has w packets of at least l bits, so that x >= p w l; turns of
+//!   the others have at most w_j packets of at most L_j. So psi(x) = x + (floor(x / (w l)) + 1)
+//!   times the sum of w_j L_j.
+//! * Interleaved weighted round robin: while a class sends p packets, and up to its next one,
+//!   another class sends at most floor(p / w) w_j + max(0, w_j - w) + min(p mod w + 1, w_j) packets
+//!   (Tabatabaee, Le Boudec and Boyer, "Interleaved weighted round-robin: a network calculus
+//!   analysis", ITC 32, 2020). psi(x) is x plus the sum of these numbers, with p = floor(x / l),
 //!   times L_j.
 
 use super::{Class, Port, PortError, Scheduler, Share, by_priority};
 use crate::network::elements::Priority;
 use crate::{Curve, Period, Piece, Rational};
 
-/// Weight of an interleaved class, at most: its curve has a piece for each packet.
+/// The largest weight of an interleaved class: its curve has a piece for each packet.
 const MOST_WEIGHT: u32 = 4_096;
 
 pub(super) fn deficits(port: &Port, classes: &[Class<Rational>]) -> Result<Vec<Share>, PortError> {
@@ -55,8 +59,9 @@ pub(super) fn weights(
     by_priority(classes).into_iter().map(share).collect()
 }
 
-/// Returns the data of a class among those that the link sends of all classes but some, at least;
-/// none if the port has no turns.
+/// Returns a curve that maps an amount of data which the link sends to the least part of it that
+/// belongs to a backlogged class, if the classes in `without` send nothing. Returns `None` if the
+/// port's scheduler is not a form of round robin.
 pub(super) fn own(
     scheduler: &Scheduler,
     priority: Priority,
@@ -80,7 +85,7 @@ pub(super) fn own(
     Ok(psi.transpose()?.map(|psi| psi.lower_pseudo_inverse()).transpose()?)
 }
 
-/// psi of deficit round robin, without some classes.
+/// Returns psi of deficit round robin, without some classes.
 fn deficit(
     classes: &[Class<Rational>],
     class: &Class<Rational>,
@@ -97,7 +102,7 @@ fn deficit(
     staircase(&class.share, &left(class), turn, once)
 }
 
-/// psi of weighted round robin, without some classes.
+/// Returns psi of weighted round robin, without some classes.
 fn weight(
     classes: &[Class<u32>],
     class: &Class<u32>,
@@ -106,7 +111,7 @@ fn weight(
 ) -> Result<Curve, PortError> {
     let others = || others(classes, class, without);
     if interleaved {
-        return one_by_one(class, others);
+        return interleaved_staircase(class, others);
     }
     let own = Rational::from(class.share) * &class.minimum_packet;
     let turn = others().map(|o| Rational::from(o.share) * &o.maximum_packet).sum();
@@ -125,12 +130,12 @@ fn others<'a, S>(
 
 fn turns(priority: Priority, psi: Curve, rate: &Rational) -> Result<Share, PortError> {
     let own = psi.lower_pseudo_inverse()?;
-    // The link is faster than one bit per second by its rate.
+    // The curve is for a link of rate 1; scale its time to the rate of the link.
     let service = own.stretched(&(Rational::ONE / rate))?;
     Ok(Share { priorities: vec![priority], service, strict: true, shaping: None })
 }
 
-/// `x + (floor((x + left) / own) + 1) turn + once`.
+/// Returns the curve `x + (floor((x + left) / own) + 1) turn + once`.
 fn staircase(
     own: &Rational,
     left: &Rational,
@@ -149,8 +154,8 @@ fn staircase(
     Ok(Curve::pseudo_periodic(pieces, period)?)
 }
 
-/// Returns the same packet by packet.
-fn one_by_one<'a, I: Iterator<Item = &'a Class<u32>>>(
+/// Returns psi of interleaved weighted round robin.
+fn interleaved_staircase<'a, I: Iterator<Item = &'a Class<u32>>>(
     class: &Class<u32>,
     others: impl Fn() -> I,
 ) -> Result<Curve, PortError> {

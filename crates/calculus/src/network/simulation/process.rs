@@ -1,12 +1,12 @@
-//! Cumulative processes: data that have passed a point up to each time, piecewise linear, with
-//! jumps, and finite.
+//! Cumulative processes: the data that have passed a point up to each time, as piecewise linear
+//! functions with jumps that are ultimately constant.
 
 use crate::{Curve, Extended, Rational};
 
-/// Packets of a flow in a run, at most.
+/// The largest number of packets of a flow in a run.
 const PACKETS: i64 = 100;
 
-/// A time, the values right before and right after it, and the slope up to the next knot.
+/// A time, the values just before and just after it, and the slope up to the next knot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Knot {
     pub(super) t: Rational,
@@ -16,7 +16,7 @@ pub(super) struct Knot {
 }
 
 impl Knot {
-    /// Returns the value at a time from here on and up to the next knot.
+    /// Returns the value at a time between this knot and the next.
     pub(super) fn at(&self, t: &Rational) -> Rational {
         if self.slope.is_zero() || *t == self.t {
             return self.high.clone();
@@ -25,14 +25,15 @@ impl Knot {
     }
 }
 
-/// Zero up to the first knot, constant from the last one on (its slope is zero).
+/// A process is zero up to the first knot and constant from the last one on, whose slope is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) knots: Vec<Knot>,
 }
 
 impl Process {
-    /// All that an arrival curve allows, from `from` on and for so long. None if it is infinite.
+    /// Returns the process of a source that sends all that an arrival curve allows, from time
+    /// `from` on and for the time `lasting`. Returns `None` if the curve is infinite.
     pub(super) fn greedy(curve: &Curve, from: &Rational, lasting: &Rational) -> Option<Self> {
         let mut process = Self::default();
         for piece in curve.pieces_until(lasting).ok()? {
@@ -45,8 +46,8 @@ impl Process {
         Some(process)
     }
 
-    /// Returns the same in whole packets of a size, each when all of it has passed; what is left at
-    /// the end is a smaller one. None if that are more than [`PACKETS`].
+    /// Returns the process in whole packets of a size, each when all of it has passed; the last
+    /// packet may be smaller. Returns `None` if there are more than [`PACKETS`].
     pub(super) fn packetised(&self, size: &Rational) -> Option<Self> {
         let total = self.total();
         let count = total.checked_div(size)?.floor();
@@ -63,12 +64,12 @@ impl Process {
         Some(packets)
     }
 
-    /// Returns the value right after the last knot, prolonged to a time that is not before it.
+    /// Returns the value at a time that is not before the last knot.
     pub(super) fn value_at(&self, t: &Rational) -> Rational {
         self.knots.last().map_or(Rational::ZERO, |knot| knot.at(t))
     }
 
-    /// Returns the value right before a time.
+    /// Returns the value just before a time.
     pub(super) fn before(&self, t: &Rational) -> Rational {
         match self.knots.iter().rfind(|knot| knot.t <= *t) {
             Some(knot) if knot.t == *t => knot.low.clone(),
@@ -77,7 +78,7 @@ impl Process {
         }
     }
 
-    /// Adds a knot at a time, not before the last one, if there is none.
+    /// Returns the last knot, after adding one at the time `t` if the last one is earlier.
     fn knot(&mut self, t: &Rational) -> &mut Knot {
         let needed = self.knots.last().is_none_or(|last| last.t < *t);
         if needed {
@@ -89,14 +90,14 @@ impl Process {
         &mut self.knots[last]
     }
 
-    /// Rises by an amount at a time.
+    /// Adds a jump by an amount at a time.
     pub(super) fn jump(&mut self, t: &Rational, amount: &Rational) {
         if !amount.is_zero() {
             self.knot(t).high += amount;
         }
     }
 
-    /// Goes on with a slope from a time on.
+    /// Sets the slope from a time on.
     pub(super) fn go(&mut self, t: &Rational, slope: &Rational) {
         let now = self.knots.last().map_or(&Rational::ZERO, |last| &last.slope);
         if now != slope {
@@ -104,12 +105,12 @@ impl Process {
         }
     }
 
-    /// All data.
+    /// Returns the total amount of data.
     pub(super) fn total(&self) -> Rational {
         self.knots.last().map_or(Rational::ZERO, |last| last.high.clone())
     }
 
-    /// Sum, or difference for a `sign` of -1.
+    /// Returns the sum of two processes, or their difference for a `sign` of -1.
     pub(super) fn plus(&self, other: &Self, sign: i64) -> Self {
         let sign = Rational::from(sign);
         let (mut i, mut j) = (0, 0);
@@ -144,7 +145,7 @@ impl Process {
                 slope: a.2 + &sign * &b.2,
                 t,
             };
-            // A knot that changes nothing would only cost.
+            // A knot that changes nothing is dropped.
             let visible = knot.low != knot.high
                 || sum.knots.last().map_or(&Rational::ZERO, |last| &last.slope) != &knot.slope;
             if visible {
@@ -153,7 +154,8 @@ impl Process {
         }
     }
 
-    /// When the process first reaches `y`, and until when it does not exceed it.
+    /// Returns the time at which the process first reaches `y`, and the last time up to which it
+    /// does not exceed `y`.
     fn times_of(&self, y: &Rational) -> (Option<Rational>, Option<Rational>) {
         let mut first = None;
         for (index, knot) in self.knots.iter().enumerate() {
@@ -175,7 +177,7 @@ impl Process {
         (first, None)
     }
 
-    /// Returns the longest time between data in `self` and the same data in `other`.
+    /// Returns the longest time between the passing of data in `self` and in `other`.
     pub(super) fn delay_to(&self, other: &Self) -> Rational {
         let levels = self.knots.iter().chain(&other.knots).flat_map(|knot| [&knot.low, &knot.high]);
         let mut most = Rational::ZERO;
@@ -190,14 +192,14 @@ impl Process {
         most
     }
 
-    /// Returns the most data that are in between at any time.
+    /// Returns the largest amount by which `self` exceeds `other` at any time.
     pub(super) fn backlog_to(&self, other: &Self) -> Rational {
         let between = self.plus(other, -1);
         let values = between.knots.iter().flat_map(|knot| [&knot.low, &knot.high]);
         values.max().cloned().unwrap_or(Rational::ZERO).max(Rational::ZERO)
     }
 
-    /// When the first data pass, and when as much as `y` has passed.
+    /// Returns the time at which the first data pass.
     pub(super) fn first(&self) -> Option<&Rational> {
         let moving = |knot: &&Knot| knot.high > knot.low || knot.slope.is_positive();
         self.knots.iter().find(moving).map(|knot| &knot.t)
@@ -207,7 +209,7 @@ impl Process {
         self.times_of(y).0
     }
 
-    /// Whether it jumps, or rises more steeply than that.
+    /// Whether the process jumps, or rises more steeply than `rate`.
     pub(super) fn exceeds(&self, rate: &Extended) -> bool {
         let steep = |knot: &Knot| Extended::Finite(knot.slope.clone()) > *rate;
         self.knots.iter().any(|knot| knot.high > knot.low || steep(knot))

@@ -1,23 +1,25 @@
-//! A server as lazy as its strict service curve allows.
+//! A server that serves as little as its strict service curve allows.
 //!
-//! Whenever data come to an empty server, a backlogged period begins, and during it the server
-//! serves exactly what its service curve says, counted from the beginning. That is a legal
-//! behaviour of every server with that service curve, strict or not.
+//! When data arrive at an empty server, a backlogged period starts, during which the server serves
+//! exactly its service curve, counted from the start. That is a legal behaviour of every server
+//! with that service curve, strict or not.
 
 use super::process::Process;
 use crate::{Curve, Extended, Rational};
 
-/// Backlogged periods after which the server has no latency any more. It may always be faster.
+/// The number of backlogged periods after which the server no longer has a latency, to limit the
+/// length of runs. Faster service is always legal.
 const LAZY: usize = 3;
-/// Backlogged periods after which it serves at once.
+/// The largest number of backlogged periods; after these the server serves everything at once.
 const PERIODS: usize = 400;
 
-/// What the server does from a time on.
+/// The behaviour of the server from a time on.
 #[derive(Clone, Debug)]
 enum Phase {
-    /// All that comes leaves at once.
+    /// All data leave as they arrive.
     Free { from: Rational },
-    /// It serves what the steps say: from when, an amount at once (none for all), then a slope.
+    /// The server follows the steps: each has a time, an amount that is served at once (`None` for
+    /// everything), and then a slope.
     Busy { from: Rational, steps: Vec<(Rational, Option<Rational>, Rational)> },
 }
 
@@ -29,11 +31,11 @@ impl Phase {
     }
 }
 
-/// Flows of one urgency, in the order in which data that come at the same time are served.
+/// Flows of one priority, in the order in which simultaneous data are served.
 pub(super) type Group = Vec<usize>;
 
-/// What leaves a server, for each flow that comes. More urgent groups first. None if the server
-/// does not serve all.
+/// Returns the output of a server for each flow. Groups are in the order of urgency. Returns `None`
+/// if the server does not serve all data.
 pub(super) fn serve(
     arrivals: &[Process],
     groups: &[Group],
@@ -62,19 +64,19 @@ pub(super) fn serve(
     Some(departures)
 }
 
-/// A packet that is on its way when more urgent ones come.
+/// A packet in transmission when more urgent data arrive.
 #[derive(Clone, Copy)]
 pub(super) struct Blocking<'a> {
-    /// The place of its flow among those at the server.
+    /// The index of its flow among those at the server.
     pub(super) flow: usize,
-    /// When it comes.
+    /// The time at which the packet arrives.
     pub(super) at: &'a Rational,
-    /// Its length.
+    /// The size of the packet.
     pub(super) amount: &'a Rational,
 }
 
-/// Returns the same where a packet goes before everything. It leaves whole if the server
-/// packetizes.
+/// Returns the output of a server that serves a blocking packet before all other data. The packet
+/// leaves as a whole if the server packetizes.
 pub(super) fn serve_behind(
     blocking: Blocking<'_>,
     packetizer: bool,
@@ -100,7 +102,7 @@ pub(super) fn serve_behind(
     Some(departures)
 }
 
-/// Backlogged periods of a server.
+/// Returns the backlogged periods of a server.
 fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let mut phases = Vec::new();
     let Some(mut now) = all.first().cloned() else { return Some(phases) };
@@ -108,7 +110,7 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let eager = eager(service);
     for period in 0..PERIODS {
         let service = if period < LAZY { service } else { &eager };
-        // Skip what is idle; `now` is when data come to the empty server.
+        // Skip idle time; `now` is when data arrive at the empty server.
         let after = all.knots.iter().rposition(|knot| knot.t <= now)?;
         if all.knots[after].slope.is_zero() && all.knots[after].t < now {
             match all.knots.get(after + 1) {
@@ -130,7 +132,7 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
         let keeps_up = matches!(first.right_limit(), Extended::Finite(height)
             if height.is_zero() && *first.slope() >= knot.slope && knot.at(&now) == before);
         if keeps_up {
-            // No backlog arises before more comes.
+            // No backlog arises until more data arrive.
             phases.push(Phase::Free { from: now.clone() });
             match all.knots.get(index + 1) {
                 Some(next) => now = next.t.clone(),
@@ -144,7 +146,7 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
         let (mut at, mut piece, mut arrived) = (now.clone(), 0, index);
         let mut slope = Rational::ZERO;
         while caught_up.is_none() {
-            // Where both stand at `at`.
+            // Update arrivals and service to the time `at`.
             if let Some(next) = pieces.get(piece)
                 && &now + next.start() == at
             {
@@ -198,7 +200,8 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     Some(phases)
 }
 
-/// Returns the long-term rate without any latency, where that is not below the service curve.
+/// Returns the line with the long-term rate of the service curve and no latency, unless that is
+/// below the service curve somewhere.
 fn eager(service: &Curve) -> Curve {
     let rate = service.ultimate_rate().into_finite();
     let curve = rate.and_then(|rate| Curve::rate_latency(rate, Rational::ZERO).ok());
@@ -207,11 +210,11 @@ fn eager(service: &Curve) -> Curve {
         .unwrap_or_else(|| service.clone())
 }
 
-/// What leaves of the most urgent arrivals.
+/// Returns the output of the most urgent arrivals.
 fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
     let mut out = Process::default();
     let mut knots = arrivals.knots.iter().peekable();
-    // What has come, its slope, and what waits.
+    // The slope of the arrivals, and the waiting data.
     let (mut incoming, mut waiting) = (Rational::ZERO, Rational::ZERO);
     for (index, phase) in phases.iter().enumerate() {
         let end = phases.get(index + 1).map(Phase::from);
@@ -222,7 +225,7 @@ fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
         };
         let mut capacity = Rational::ZERO;
         loop {
-            // What happens at `at`: data come, then the server may serve some at once.
+            // Handle the events at `at`: data arrive, then the server may serve some at once.
             while let Some(knot) = knots.next_if(|knot| knot.t <= at) {
                 waiting += &(&knot.high - &knot.low);
                 incoming = knot.slope.clone();
@@ -248,7 +251,7 @@ fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
                 capacity.clone()
             };
             out.go(&at, &rate);
-            // Until when that goes on.
+            // Determine the time until which this state lasts.
             let growing = &incoming - &rate;
             let empty = (growing.is_negative() && waiting.is_positive())
                 .then(|| &at - &(&waiting / &growing));
@@ -269,14 +272,14 @@ fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
     out
 }
 
-/// Splits what leaves among flows that are served in the order of arrival.
+/// Splits the output among flows that are served in the order of arrival.
 fn split(
     arrivals: &[Process],
     group: &Group,
     out: &Process,
     departures: &mut [Process],
 ) -> Option<()> {
-    // The order of arrival: amounts, and to whom they belong.
+    // The order of arrival: amounts with the shares of the flows.
     let mut tape: std::collections::VecDeque<(Rational, Vec<(usize, Rational)>)> =
         std::collections::VecDeque::new();
     let mut times: Vec<&Rational> =
@@ -309,7 +312,7 @@ fn split(
             tape.push_back((amount, shares));
         }
     }
-    // What leaves takes from the front of the tape.
+    // The output takes data from the front of the tape.
     let mut taken = Rational::ZERO;
     for (index, knot) in out.knots.iter().enumerate() {
         let mut jump = &knot.high - &knot.low;
@@ -329,7 +332,7 @@ fn split(
         let next = out.knots.get(index + 1);
         let mut at = knot.t.clone();
         if knot.slope.is_positive() {
-            // A slope ends at a further knot, since processes are finite.
+            // A positive slope ends at a further knot, since processes are ultimately constant.
             let end = &next?.t;
             while at < *end {
                 let (amount, shares) = tape.front()?;
@@ -388,7 +391,7 @@ mod tests {
         let service = Curve::rate_latency(10, 1).expect("a curve");
         let flows = [greedy(3, 1, "0", 5), greedy(4, 2, "0", 5), greedy(2, 0, "1/2", 5)];
         let out = serve(&flows, &[vec![1, 2, 0]], &service).expect("served");
-        // 1 + 7 / 10 for the burst of the first.
+        // 1 + 7 / 10: the latency and the bursts of the first two flows.
         assert_eq!(flows[0].delay_to(&out[0]), number("17/10"));
         for (flow, out) in flows.iter().zip(&out) {
             assert_eq!(flow.total(), out.total());
@@ -405,7 +408,7 @@ mod tests {
         let service = Curve::rate_latency(10, 1).expect("a curve");
         let flows = [greedy(3, 1, "0", 50), greedy(4, 2, "0", 50)];
         let out = serve(&flows, &[vec![1], vec![0]], &service).expect("served");
-        // 10 (t - 1) = 4 + 2 t + 3: the latency, and both bursts at the rate 8.
+        // 10 (t - 1) = 4 + 2 t + 3: the latency, and both bursts at the residual rate 8.
         assert_eq!(flows[0].delay_to(&out[0]), number("17/8"));
         assert_eq!(flows[1].delay_to(&out[1]), number("7/5"));
     }

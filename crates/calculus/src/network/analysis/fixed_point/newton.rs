@@ -1,27 +1,30 @@
-//! Fixed points of delays where iteration creeps.
+//! Newton's method for fixed points of delays, where iteration converges too slowly.
 //!
-//! F is concave and non-decreasing, and for concave arrivals and convex service it is piecewise affine. From delays x, the
-//! next ones solve y = F(x) + J (y - x), with J the slopes of F at x. Since tangents of a concave function lie above it, y
-//! is above F(y); from there on the solutions fall to the fixed point, which is reached when its piece is. Slopes and
-//! solutions are computed in floating point, and nothing depends on that: what comes out is raised by a little and
-//! counts only if it is above what F makes of it in exact arithmetic.
+//! F is concave and non-decreasing, and for concave arrival curves and convex service curves it is
+//! piecewise affine. From delays x, the next delays y solve y = F(x) + J (y - x), where J has the
+//! slopes of F at x. Since tangents of a concave function lie above it, y is above F(y). From there
+//! on the solutions decrease to the fixed point, which is reached once its affine piece is. Slopes
+//! and solutions are computed in floating point, but no bound depends on that: the result is raised
+//! a little and accepted only if it is above F of it in exact arithmetic.
 
 use super::{AnalysisError, Class, Common, Delays, Priority, ServerId};
 use crate::{Extended, Rational};
 
-/// Delays, at most: the slopes take as many evaluations of F, and the solution their cube.
+/// The largest number of delays: the slopes take as many evaluations of F, and the solution takes
+/// cubic time.
 const MOST: usize = 128;
-/// Tangents, at most.
+/// The largest number of Newton steps.
 const TANGENTS: usize = 24;
-/// How close, in proportion, two solutions are that count as one.
+/// The relative difference below which two solutions count as equal.
 const CLOSE: f64 = 1e-12;
-/// By how much solutions are raised, in proportion: as little as is enough.
+/// The inverses of the relative amounts by which solutions are raised; the first that suffices is
+/// taken.
 const RAISES: [i64; 4] = [1 << 40, 1 << 34, 1 << 28, 1 << 22];
 
 type Key = (ServerId, Option<Priority>);
 
-/// Delays above what they bring about, close to the least ones; none if no solution was found. Slopes are taken over a
-/// step.
+/// Returns delays x with x >= F(x), close to the least ones; `None` if no solution was found.
+/// Slopes are difference quotients over `step`.
 pub(super) fn fixed_point(
     delays: &Delays,
     common: &Common<'_>,
@@ -66,7 +69,7 @@ pub(super) fn fixed_point(
     Ok(None)
 }
 
-/// What delays bring about.
+/// The function F from the delays of servers to the delays that follow from them.
 struct Function<'a, 'c, 'n> {
     delays: &'a Delays,
     common: &'c Common<'n>,
@@ -74,7 +77,8 @@ struct Function<'a, 'c, 'n> {
 }
 
 impl Function<'_, '_, '_> {
-    /// F, with arrivals and services; none if some class has appeared or gone.
+    /// Evaluates F and returns the classes with their arrival and service curves; `None` if the set
+    /// of classes changed.
     fn at(&self, keys: &[Key], delays: &[Rational]) -> Result<Option<Vec<Class>>, AnalysisError> {
         let mut given = Delays { classes: self.delays.classes.clone() };
         for (key, delay) in keys.iter().zip(delays) {
@@ -102,7 +106,8 @@ impl Function<'_, '_, '_> {
         Ok(classes.into_iter().map(|class| class.delay.into_finite()).collect())
     }
 
-    /// Where the tangent at these delays meets the identity; none if nowhere above zero.
+    /// Returns the point at which the tangent at the delays `at` meets the identity; `None` if it
+    /// is not positive.
     fn tangent(
         &self,
         keys: &[Key],
@@ -110,7 +115,8 @@ impl Function<'_, '_, '_> {
         step: &Rational,
     ) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let Some(values) = self.values(keys, at)? else { return Ok(None) };
-        // (I - J) (y - x) = F(x) - x, row by row, with the right side as the last column.
+        // Each row has the equation (I - J) (y - x) = F(x) - x, with the right side as the last
+        // column.
         let excess = |(value, at): (&Rational, &Rational)| (value - at).to_f64();
         let mut rows: Vec<Vec<f64>> = values
             .iter()
@@ -135,7 +141,8 @@ impl Function<'_, '_, '_> {
     }
 }
 
-/// Solves linear equations; the last column is the right side. None if they have no one solution.
+/// Solves linear equations whose last column is the right side; `None` if they have no unique
+/// solution.
 fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let size = rows.len();
     for column in 0..size {

@@ -1,27 +1,31 @@
-//! One linear program for strict servers that serve in any order.
+//! A single linear program for strict servers under arbitrary multiplexing.
 //!
-//! Bouillard, Jouhet and Thierry ("Tight performance bounds in the worst-case analysis of feed-forward
-//! networks", INFOCOM 2010) describe a run by a few times. Something leaves the last server at t. Before
-//! each server comes the beginning s of its backlogged period at a time t that is known already: all that
-//! came by s had left by s, and strict service says what has left by t. From s one goes on to the servers
-//! before. So every way through the network to the last server has its times, in order along the way. Data
-//! at them obey, for each flow,
+//! Bouillard, Jouhet and Thierry ("Tight performance bounds in the worst-case analysis of
+//! feed-forward networks", INFOCOM 2010) describe a run by a few times. Data leave the last server
+//! at t. For each server, let s be the start of its backlogged period at a time t that is known
+//! already: all that had arrived by s had left by s, and the strict service curve bounds what has
+//! left by t. The time s is then the time t of the servers before. So every path through the
+//! network to the last server has its times, in order along the path. For each flow, the data at
+//! these times obey
 //!
-//! * strict service: what left the server from s to t, of all flows, is at least the service of t - s;
-//! * arrivals between any two times of its way, by its arrival curve;
-//! * what has left is no more than what has come.
+//! * strict service: the data of all flows that left the server from s to t are at least the
+//!   service of t - s;
+//! * the arrival curve, between any two times of the flow's path;
+//! * causality: the data that have left are at most those that have arrived.
 //!
-//! All of that is linear. For a tandem the optimum is the exact worst case (theorem 4 there). Where ways join,
-//! the order of times on different ways is unknown; the paper has a program for each order, and as a
-//! bound one for all, with what holds in each: that is this one (ULP in DNC). A server to which
-//! several ways lead has times, and data, for each of them.
+//! All of that is linear. For a tandem the optimum is the exact worst case (theorem 4 there). Where
+//! paths join, the order of times on different paths is unknown. The paper has a program for each
+//! order, and, as a bound, one for all orders with the constraints that hold in each; this module
+//! has the latter (ULP in DNC). A server that several paths visit has times and data for each of
+//! them.
 //!
-//! The longest delay has one more time, at which that something came. Where it lies between the times of the
-//! path, each place has a program, and the largest optimum counts.
+//! For the longest delay there is one more time, at which the data that leave at t arrived. It may
+//! lie between any two consecutive times of the path; each place has a program, and the largest
+//! optimum counts.
 //!
-//! Flows with the same arrival curve and the same way count as one, which changes nothing: divided evenly, each
-//! keeps its curve. A network that unfolds too far is cut; over a cut link, flows come with arrivals that
-//! the settings bound.
+//! Flows with equal arrival curves and paths are one class, which does not change the optimum: each
+//! keeps its arrival curve if data are divided evenly. A network that unfolds too far is cut; flows
+//! over a cut link have the arrival curves that the settings bound.
 
 mod burst;
 
@@ -42,48 +46,51 @@ use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
-/// Servers, with the flows at them, that a network is unfolded to.
+/// The largest number of servers, plus the flows at them, to which a network is unfolded.
 const ROOM: usize = 240;
-/// The same for a burst: in cyclic networks there are many of them, each bounded several times.
+/// The largest unfolding for a burst. In cyclic networks there are many bursts, each bounded
+/// several times.
 const ROOM_FOR_BURSTS: usize = 120;
-/// Servers of a path: each has a program.
+/// The largest number of servers on a path: each has a program.
 const LONGEST: usize = 24;
 
-/// A server on one way to the root.
+/// A server on one path to the root.
 struct Node {
     server: ServerId,
-    /// Where the way goes on; none behind the root.
+    /// The next node on the path; `None` at the root.
     next: Option<usize>,
-    /// Their maximum is the strict service.
+    /// Rate-latency curves whose maximum is the strict service curve.
     services: Vec<RateLatency>,
-    /// No backlogged period is longer.
+    /// A bound on the length of backlogged periods.
     period: Extended,
 }
 
-/// Flows on one way.
+/// Flows that share one path.
 struct Class {
-    /// Nodes, in order.
+    /// The nodes of the path, in order.
     way: Vec<usize>,
-    /// The server from which they come to the first node, if it is not among the nodes.
+    /// The server from which the flows come to the first node, if it is not among the nodes.
     from: Option<ServerId>,
     flows: Vec<FlowId>,
     arrival: Curve,
 }
 
-/// Times and data of a class: at the beginning of the backlogged period of its first server, and then at the time to which
-/// that of each of its servers lasts. Times count backwards from the end, data from the first time.
+/// The times and data of a class. The first time is the start of the backlogged period of its first
+/// server; then there is one time per server, the end of the considered part of the server's
+/// backlogged period. Times count backwards from the end of the run, data from the first time.
 struct Variables {
     ages: Vec<Option<usize>>,
-    /// What has come to the first server by each time.
+    /// The data that have arrived at the first server by each time.
     come: Vec<Option<usize>>,
-    /// What has left each server by the time to which its backlogged period lasts; first, nothing.
+    /// The data that have left each server by its time; the first entry stands for zero.
     left: Vec<Option<usize>>,
     buckets: Vec<TokenBucket>,
-    /// The first time is no earlier, and no more comes.
+    /// The largest age of the first time, and the largest amount of data.
     most: (Option<Rational>, Option<Rational>),
 }
 
-/// A time, by its age, with what has come to the first server by then; nothing stands for zero.
+/// A time, given by its age, with the data that have arrived at the first server by then; `None`
+/// stands for zero.
 #[derive(Clone, Copy)]
 struct Moment {
     age: Option<usize>,
@@ -99,7 +106,7 @@ impl Variables {
 struct Formulation {
     program: Program,
     classes: Vec<Variables>,
-    /// Times and data are divided by these.
+    /// The units of time and of data in the program.
     time: Rational,
     data: Rational,
 }
@@ -122,7 +129,7 @@ pub(in crate::network::analysis) fn bound(
     common.go_on()?;
     let optimal = found.as_ref().is_some_and(|bound| bound.optimal);
     let delay = match common.network.flow(id).arrival == Curve::zero() {
-        // Nothing is never late.
+        // A flow without data has no delay.
         true => Extended::ZERO,
         false => found.map_or(Extended::PositiveInfinity, |bound| bound.value.into()),
     };
@@ -147,8 +154,8 @@ pub(in crate::network::analysis) fn bound(
     Ok(bound)
 }
 
-/// Returns the servers of the path, then those from which flows come to one of these, near the root
-/// first.
+/// Returns the servers of the path, then those from which flows come to one of the nodes, near the
+/// root first.
 fn unfold(
     bounder: &Bounder<'_, '_>,
     delays: &Delays,
@@ -196,7 +203,7 @@ fn unfold(
     }
 }
 
-/// No backlogged period of a server is longer.
+/// Returns a bound on the length of a server's backlogged periods.
 fn period(
     bounder: &Bounder<'_, '_>,
     delays: &Delays,
@@ -207,13 +214,13 @@ fn period(
     if common.cuts.is_none() {
         return Ok(by_delays);
     }
-    // What is known of a cut network bounds more than delays do.
+    // The arrival curves of a cut network may be smaller than those by delays.
     let all = bounder.arrival(server, &common.sets.at(server), None)?;
     let service = &common.network.server(server).service;
     Ok(by_delays.min(operations::backlogged_period(&all, service)?))
 }
 
-/// Servers from which flows come to one.
+/// Returns the servers from which flows come to the given one.
 fn servers_before(common: &Common<'_>, server: ServerId) -> Vec<ServerId> {
     let flows = common.network.flows_at(server).iter();
     let mut before: Vec<ServerId> =
@@ -228,14 +235,16 @@ fn child(nodes: &[Node], index: usize, server: ServerId) -> Option<usize> {
     nodes.iter().position(|node| node.next == Some(index) && node.server == server)
 }
 
-/// What goes which way. Each target that goes all the way to the root is a class of its own.
+/// Returns the classes of flows by their path. Each target that reaches the root is a class of its
+/// own.
 fn classes(
     bounder: &Bounder<'_, '_>,
     nodes: &[Node],
     targets: &[FlowId],
 ) -> Result<Vec<Class>, AnalysisError> {
     let network = bounder.common.network;
-    // By first node, last node, where they come from if that is not among the nodes, and target.
+    // First node, last node, the server before the first node if it is not among the nodes, and the
+    // target.
     type Key = (usize, usize, Option<ServerId>, Option<FlowId>);
     let mut found = BTreeMap::<Key, Vec<FlowId>>::new();
     for (first, node) in nodes.iter().enumerate() {
@@ -277,7 +286,7 @@ fn classes(
     Ok(classes)
 }
 
-/// Returns the nodes that a flow visits from one on.
+/// Returns the nodes that a flow visits from the node `first` on.
 fn way(common: &Common<'_>, nodes: &[Node], id: FlowId, first: usize) -> Vec<usize> {
     let mut way = vec![first];
     let mut at = first;
@@ -295,7 +304,8 @@ impl Formulation {
     fn of(nodes: &[Node], classes: &[Class]) -> Self {
         let (time, data) = scales(nodes, classes);
         let mut program = Program::stopped_by(crate::Interrupt::of_thread());
-        // Nearer to the root first, so that what comes next is known.
+        // Nodes near the root come first, because the ages of a node depend on those of its next
+        // node.
         let mut ages = vec![(None, None); nodes.len()];
         for index in from_the_root(nodes) {
             let node = &nodes[index];
@@ -335,7 +345,7 @@ impl Formulation {
     ) {
         let buckets = pmoo::token_buckets(&class.arrival);
         let (first, first_most) = &ages[class.way[0]];
-        // Nothing comes that the arrival curve does not allow since the first time.
+        // The data that have arrived since the first time are bounded by the arrival curve.
         let bucket = buckets.last().cloned();
         let most = first_most.as_ref().zip(bucket).map(|(age, bucket)| {
             (&bucket.burst + &(&bucket.rate * &(age * &self.time))) / &self.data
@@ -367,7 +377,7 @@ impl Formulation {
         self.classes.push(of_class);
     }
 
-    /// What comes between two moments.
+    /// Adds the rows of the arrival curve between two times.
     fn arrive(&mut self, buckets: &[TokenBucket], early: Moment, late: Moment) {
         for bucket in buckets {
             let rate = self.rate(&bucket.rate);
@@ -376,7 +386,8 @@ impl Formulation {
         }
     }
 
-    /// Strict service from the beginning of a backlogged period to a time in it.
+    /// Adds the rows of the strict service curve from the start of a backlogged period to a time in
+    /// it.
     fn serve(
         &mut self,
         index: usize,
@@ -402,18 +413,18 @@ impl Formulation {
         }
     }
 
-    /// Returns the delay of something of the first class, whose way has so many servers.
+    /// Returns the delay of data of the first class, whose path has the given number of servers.
     fn delay(&self, servers: usize) -> Option<Bound> {
         let mut most: Option<Bound> = None;
         for place in 0..servers {
-            let mut of_place = Self {
+            let mut with_place = Self {
                 program: self.program.clone(),
                 classes: Vec::new(),
                 time: self.time.clone(),
                 data: self.data.clone(),
             };
-            let objective = of_place.came_between(self.classes.first()?, place);
-            let bound = of_place.program.maximum(&objective)?;
+            let objective = with_place.came_between(self.classes.first()?, place);
+            let bound = with_place.program.maximum(&objective)?;
             most = Some(match most {
                 Some(most) if most.value >= bound.value => most,
                 _ => bound,
@@ -422,7 +433,8 @@ impl Formulation {
         most.map(|most| Bound { value: most.value * &self.time, ..most })
     }
 
-    /// What leaves in the end came between one time of its path and the next. Returns its age.
+    /// Adds the rows for data that leave at the end of the run and arrived between time `place` and
+    /// the next one. Returns their age.
     fn came_between(&mut self, class: &Variables, place: usize) -> Terms {
         let age = self.program.variable(class.most.0.clone());
         let came = self.program.variable(class.most.1.clone());
@@ -443,7 +455,7 @@ impl Formulation {
         vec![(age, Rational::ONE)]
     }
 
-    /// What of the first class has come and not left.
+    /// Returns the backlog of the first class: the data that have arrived and not left.
     fn backlog(&self) -> Option<Rational> {
         let class = self.classes.first()?;
         let mut program = self.program.clone();
@@ -456,7 +468,7 @@ impl Formulation {
     }
 }
 
-/// Places of nodes, each behind that to which its way goes on.
+/// Returns the indices of nodes, each after the next node on its path.
 fn from_the_root(nodes: &[Node]) -> Vec<usize> {
     let depth = |index: usize| {
         let mut depth = 0;
@@ -472,7 +484,7 @@ fn from_the_root(nodes: &[Node]) -> Vec<usize> {
     order
 }
 
-/// Powers of two of the size of times and of data.
+/// Returns powers of two of the magnitude of times and of data.
 fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     let services = || nodes.iter().flat_map(|node| &node.services);
     let rates = services().filter_map(|service| service.rate.finite());

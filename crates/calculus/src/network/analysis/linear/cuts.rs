@@ -1,19 +1,20 @@
-//! Bursts of what comes over cut links in cyclic networks, as a fixed point of linear programs.
+//! Bursts over cut links in cyclic networks, as a fixed point of linear programs.
 //!
-//! A tree around a server of a cycle is cut where it would come to its own servers again. What comes
-//! over a cut link is bounded by its burst x behind the server before the link, and that burst by a
-//! program of the tree of which this server is the root, in which bursts of cut links occur again:
-//! x <= H(x), for the bursts of all runs up to any time, which are finite. Together these are one
-//! linear program, in which the bursts are variables (Bouillard, "Trade-off between accuracy and
-//! tractability of network calculus in FIFO networks", Performance Evaluation 153, 2022, section 5).
+//! The tree of servers around a server of a cycle is cut where it would reach its own servers
+//! again. Traffic over a cut link is bounded by its burst x after the server before the link. That
+//! burst is bounded by a program of the tree whose root is this server, in which bursts of cut
+//! links occur again: x <= H(x), for the bursts of all runs up to any time, which are finite. All
+//! programs together are one linear program in which the bursts are variables (Bouillard,
+//! "Trade-off between accuracy and tractability of network calculus in FIFO networks", Performance
+//! Evaluation 153, 2022, section 5).
 //!
-//! It is solved in parts. Multipliers of the program of one burst, whatever they are, prove that
-//! burst to be at most a + g x for *all* x, with a and g not negative. One such line for each burst
-//! gives x <= a + G x, and if some y > 0 has a + G y <= y for a > 0, then x <= y: if y were exceeded
-//! somewhere, let s > 1 be the largest ratio x/y; there x = s y <= a + s G y <= a + s (y - a) < s y.
-//! The lines are those that touch H at the last y, so that the y of one round after the other fall
-//! towards the largest fixed point (Newton's method for a concave function). That a + G y <= y is
-//! checked in exact arithmetic; y itself comes from floating point, and is some digits larger.
+//! It is solved in parts. Any multipliers of the program of one burst prove that the burst is at
+//! most a + g x for *all* x, with non-negative a and g. One such line for each burst yields x <= a
+//! + G x. If some y > 0 has a + G y <= y for a > 0, then x <= y: otherwise let s > 1 be the largest
+//! ratio x/y; there x = s y <= a + s G y <= a + s (y - a) < s y. The lines are those that touch H
+//! at the last y, so that y decreases from round to round towards the largest fixed point (Newton's
+//! method for a concave function). The condition a + G y <= y is checked in exact arithmetic; y
+//! itself is computed in floating point and is slightly larger than the solution.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,26 +29,27 @@ use crate::network::arrival::Common;
 use crate::network::elements::{FlowId, ServerId};
 use crate::{Extended, Rational};
 
-/// Unknown bursts, at most: their programs are solved in every round.
+/// The largest number of unknown bursts: their programs are solved in every round.
 const UNKNOWNS: usize = 240;
-/// Rounds, at most.
+/// The largest number of rounds.
 const ROUNDS: usize = 12;
-/// Where no burst is known beforehand: how much larger than those of sources it is taken at first,
-/// as powers of two. The further away, the smaller are the factors of G.
+/// The exponents of two by which the bursts of sources are multiplied for a first guess if no
+/// bursts are known. The larger the guess, the smaller are the factors of G.
 const FIRST: [i32; 4] = [4, 10, 20, 40];
-/// What a burst is raised by before it is checked, and what counts as no progress.
+/// The relative amount by which a burst is raised before it is checked, and below which an
+/// improvement does not count.
 const MARGIN: f64 = 1e-9;
-/// Times and flows at servers of one tree.
+/// The largest number of times and flows at the servers of one tree.
 pub(super) const ROOM: usize = 400;
 
-/// What is asked for: the burst of a flow behind a server, or of all that goes over a link.
+/// An unknown: the burst of a flow after a server, or that of all flows over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unknown {
     Flow(FlowId, ServerId),
     Link(ServerId, ServerId),
 }
 
-/// Bursts of what comes into a tree over its cut links, as far as they can be had.
+/// Returns proven bursts over the cut links of a tree; empty if there are none.
 pub(super) fn bursts(
     common: &Common<'_>,
     delays: &Delays,
@@ -55,8 +57,8 @@ pub(super) fn bursts(
 ) -> Result<Bursts, AnalysisError> {
     let Some(unknowns) = unknowns(common, delays, links)? else { return Ok(Bursts::default()) };
     let mut known: Option<Vec<Rational>> = None;
-    // With the first bursts, delays in the trees may be had that were none before, and bound bursts
-    // closer.
+    // With the first bursts, more delays in the trees become finite, which improves the bursts in a
+    // second pass.
     for _ in 0..2 {
         let system = System::of(common, delays, &unknowns, known.as_deref())?;
         match system.solve(common, delays, &unknowns, known.clone()) {
@@ -68,8 +70,8 @@ pub(super) fn bursts(
     Ok(named(&unknowns, known.into_iter().map(Burst::Known)))
 }
 
-/// All bursts on which those of some links depend, in ascending order; none if they are too many or
-/// a server has no program.
+/// Returns all bursts on which those of some links depend, in ascending order; `None` if there are
+/// too many or a server has no program.
 fn unknowns(
     common: &Common<'_>,
     delays: &Delays,
@@ -126,7 +128,7 @@ fn named(unknowns: &[Unknown], values: impl Iterator<Item = Burst>) -> Bursts {
 
 /// The programs of all unknown bursts.
 struct System {
-    /// Each with what it maximises, and the data in whose unit it does.
+    /// Each program with its objective, and the unit of data of its result.
     programs: Vec<(Program, Terms, Rational)>,
 }
 
@@ -139,7 +141,7 @@ impl System {
     ) -> Result<Self, AnalysisError> {
         let bursts = named(unknowns, (0..unknowns.len()).map(Burst::Unknown));
         let known = known.map(|known| named(unknowns, known.iter().cloned().map(Burst::Known)));
-        // Delays that hold, by the trees of known bursts.
+        // Trees with delays that hold, computed from known bursts.
         let mut tightened = BTreeMap::<ServerId, Tree>::new();
         let mut programs = Vec::with_capacity(unknowns.len());
         for unknown in unknowns {
@@ -166,7 +168,7 @@ impl System {
         Ok(Self { programs })
     }
 
-    /// Proven bursts, at most those that are known already.
+    /// Returns proven bursts, each at most the known one; `None` if there are none.
     fn solve(
         &self,
         common: &Common<'_>,
@@ -188,7 +190,7 @@ impl System {
         for _ in 0..ROUNDS {
             let near: Vec<f64> = best.iter().map(Rational::to_f64).collect();
             let Some(lines) = self.lines(&near) else { break };
-            // What is known may be put into the lines as well.
+            // The known bursts may also be inserted into the lines.
             let mut found: Vec<Rational> = lines.iter().map(|line| at(line, &best)).collect();
             if let Some(proven) = prove(&lines) {
                 found = found.into_iter().zip(proven).map(|(a, b)| a.min(b)).collect();
@@ -207,7 +209,7 @@ impl System {
         Some(best)
     }
 
-    /// Returns a line above each burst that touches it near some bursts.
+    /// Returns, for each burst, a line above H that touches H at the bursts `near`.
     fn lines(&self, near: &[f64]) -> Option<Vec<Affine>> {
         let line = |(program, objective, data): &(Program, Terms, Rational)| {
             let line = program.maximum_near(objective, near)?;
@@ -221,7 +223,8 @@ impl System {
     }
 }
 
-/// Bursts by the delays of total flow analysis, if all are finite.
+/// Returns the bursts that follow from the delays of total flow analysis, if all of these are
+/// finite.
 fn by_delays(common: &Common<'_>, delays: &Delays, unknowns: &[Unknown]) -> Option<Vec<Rational>> {
     let network = common.network;
     let of_flow = |id: FlowId, from: ServerId| {
@@ -245,7 +248,7 @@ fn by_delays(common: &Common<'_>, delays: &Delays, unknowns: &[Unknown]) -> Opti
     bursts.collect()
 }
 
-/// Returns the burst that the flows have where they come from.
+/// Returns the burst of the flows at their sources.
 fn source_burst(common: &Common<'_>, unknown: Unknown) -> Rational {
     let burst = |id: &FlowId| match common.network.flow(*id).arrival.right_limit_at(&Rational::ZERO)
     {
@@ -266,11 +269,11 @@ fn at(line: &Affine, unknowns: &[Rational]) -> Rational {
     &line.constant + terms.sum::<Rational>()
 }
 
-/// Bursts y > 0 with a + G y <= y, and a > 0, if there are some.
+/// Returns bursts y > 0 with a + G y <= y for a > 0; `None` if there are none.
 fn prove(lines: &[Affine]) -> Option<Vec<Rational>> {
     let largest = lines.iter().map(|line| line.constant.to_f64()).fold(0.0, f64::max);
     let least = if largest > 0.0 { largest * MARGIN } else { MARGIN };
-    // A larger a is a bound as well.
+    // A larger a is valid, too.
     let raised: Vec<Affine> = lines
         .iter()
         .map(|line| Affine { constant: &line.constant + rounded_up(least), ..line.clone() })
@@ -318,7 +321,7 @@ fn eliminate(lines: &[Affine]) -> Option<Vec<f64>> {
     Some(matrix.iter().enumerate().map(|(row, values)| values[count] / values[row]).collect())
 }
 
-/// Returns a number that is finite.
+/// Converts a finite double to a rational number.
 fn rounded_up(value: f64) -> Rational {
     Rational::from_f64(value).unwrap_or(Rational::ZERO)
 }
@@ -335,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_fixed_point_is_proven_from_above() {
-        // x = 1 + y / 2 and y = 2 + x / 4: x = 16/7, y = 18/7.
+        // The fixed point of x = 1 + y / 2 and y = 2 + x / 4: x = 16/7, y = 18/7.
         let found = prove(&[line(1, &[(1, "0.5")]), line(2, &[(0, "0.25")])]).expect("bursts");
         for (found, exact) in found.iter().zip([Rational::ratio(16, 7), Rational::ratio(18, 7)]) {
             assert!(*found >= exact && found.to_f64() < exact.to_f64() * (1.0 + 1e-7), "{found}");
@@ -347,7 +350,7 @@ mod tests {
         assert_eq!(prove(&[line(1, &[(0, "1")])]), None);
         assert_eq!(prove(&[line(1, &[(0, "1.5")])]), None);
         assert_eq!(prove(&[line(1, &[(1, "2")]), line(1, &[(0, "0.6")])]), None);
-        // Nothing at first is nothing for ever, up to the margin.
+        // Bursts of zero stay zero, up to the margin.
         let nothing = prove(&[line(0, &[(0, "0.9")])]).expect("a burst");
         assert!(nothing[0].to_f64() < 1e-7);
     }

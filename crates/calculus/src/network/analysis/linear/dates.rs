@@ -1,20 +1,21 @@
-//! Points of time at which a run of a FIFO tandem is looked at.
+//! The points of time at which the programs observe a run of a FIFO tandem.
 //!
-//! Something leaves the last server at a time u. Two times at its entrance explain it: F(u), when
-//! what leaves at u came in (first in, first out: all flows alike), and S(u), from which on the
-//! service curve accounts for what has left. Both are exits of the server before, and so on back to
-//! the first server; a time is a word over F and S, read from the last server on. All words make an
-//! exact but exponential program; some of them a smaller one with a larger optimum.
+//! Data leave the last server at a time u. Two times at the entrance of that server explain this:
+//! F(u), when the data that leave at u arrived (by the FIFO property this holds for all flows), and
+//! S(u), from which on the service curve accounts for the data that have left. Both are times at
+//! the exit of the server before, and so on back to the first server. A time is thus a word over F
+//! and S, read from the last server on. All words form an exact but exponential program; some of
+//! them form a smaller program with a larger optimum.
 //!
-//! Which of two times of one server is later follows from their words: F and S never turn the order
-//! of two times round, and S(u) is not later than F(u).
+//! The order of some times of one server follows from their words: F and S preserve the order of
+//! two times, and S(u) is not later than F(u).
 
-/// How a time comes from one of the next server.
+/// The relation between a time and the time of the next server from which it is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The entrance of what leaves then.
+    /// F: the arrival of the data that leave at the other time.
     Fifo,
-    /// The beginning of the service that accounts for what has left.
+    /// S: the start of the service that accounts for the data that have left by the other time.
     Service,
 }
 
@@ -22,19 +23,20 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Date {
     pub(super) kind: Kind,
-    /// The time, by its place, at the entrance of the next server (or behind the last server).
+    /// The index of the other time, at the entrance of the next server (or after the last server).
     pub(super) of: usize,
-    /// If the word is so many F and then any number of S: how many F.
+    /// The number of F in a word that consists of F and then any number of S; `None` for other
+    /// words.
     stem: Option<usize>,
 }
 
-/// Which words there are.
+/// The words that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// All up to so many servers from the root, two to the power of their number; further away as with
-    /// `Behind(0)`.
+    /// All words up to the given number of servers from the root (two to the power of that number);
+    /// further away as with `Behind(0)`.
     All(usize),
-    /// S only behind up to so many F and then S (with 0 the words S..SF..F).
+    /// S only after at most the given number of F, followed by S only (with 0, the words S..SF..F).
     Behind(usize),
 }
 
@@ -42,18 +44,18 @@ pub(super) enum Choice {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
     pub(super) dates: Vec<Date>,
-    /// For each time, in ascending order, those that are known to be not later (and not itself).
+    /// For each time, the other times that are known to be not later, in ascending order.
     later_than: Vec<Vec<usize>>,
 }
 
 impl Level {
-    /// Returns the one time behind the last server.
+    /// Returns the level after the last server, with a single time.
     fn exit() -> Self {
         let date = Date { kind: Kind::Fifo, of: 0, stem: Some(0) };
         Self { dates: vec![date], later_than: vec![Vec::new()] }
     }
 
-    /// Times at the entrance of a server, from those behind it.
+    /// Returns the times at the entrance of a server, derived from those of the next level.
     fn before(next: &Self, choice: Choice, depth: usize) -> Self {
         let mut dates = Vec::new();
         let has_service = |date: &Date| match choice {
@@ -61,7 +63,7 @@ impl Level {
             Choice::Behind(most) => date.stem.is_some_and(|count| count <= most),
         };
         for (of, date) in next.dates.iter().enumerate() {
-            // The first word is the one of F only.
+            // The first word consists of F only.
             let stem = date.stem.filter(|_| of == 0).map(|count| count + 1);
             dates.push(Date { kind: Kind::Fifo, of, stem });
         }
@@ -88,13 +90,13 @@ impl Level {
         self.later_than.get(late).is_some_and(|others| others.binary_search(&early).is_ok())
     }
 
-    /// All pairs of times, the later first, of which the order is known.
+    /// Returns all pairs of times whose order is known, the later time first.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let pairs = self.later_than.iter().enumerate();
         pairs.flat_map(|(late, others)| others.iter().map(move |early| (late, *early)))
     }
 
-    /// Pairs from which the order of all pairs follows.
+    /// Returns the pairs from which the order of all pairs follows.
     pub(super) fn neighbours(&self) -> Vec<(usize, usize)> {
         let between = |late: usize, early: usize| {
             let others = self.later_than.get(late).into_iter().flatten();
@@ -104,8 +106,8 @@ impl Level {
     }
 }
 
-/// Returns the one time behind all servers, and then the times at the entrance of a server by how
-/// many there are from it to the last.
+/// Returns the level after the last server, and then the levels of servers by their number of
+/// servers to the root.
 pub(super) fn levels(deepest: usize, choice: Choice) -> Vec<Level> {
     let mut levels = vec![Level::exit()];
     for depth in 1..=deepest {
@@ -134,13 +136,13 @@ mod tests {
         let more = levels(3, Choice::Behind(1));
         assert_eq!(words(&more, 3), ["FFF", "SFF", "FSF", "SSF", "FSS", "SSS"]);
         assert_eq!(words(&levels(4, Choice::All(4)), 4).len(), 16);
-        // From the third server on only one more each.
+        // From the third server on, each level has only one more time.
         assert_eq!(words(&levels(4, Choice::All(2)), 4).len(), 6);
     }
 
     #[test]
     fn the_order_is_what_words_say() {
-        // Written out: letter by letter F is not before S, if words are of one beginning.
+        // For words with a common beginning, the order is letter by letter: S is not later than F.
         let all = levels(4, Choice::All(4));
         for (depth, level) in all.iter().enumerate().skip(1) {
             let words = words(&all, depth);

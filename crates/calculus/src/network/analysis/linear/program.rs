@@ -1,20 +1,22 @@
-//! Linear programs whose optimum is bounded by proof.
+//! Linear programs with proven bounds on their optimum.
 //!
-//! A program is `maximise x_k` with `x >= 0` and rows `a x <= b`. A solver in floating point finds
-//! multipliers `y >= 0` of the rows; from then on everything is exact. By weak duality
+//! A program is `maximise x_k` with `x >= 0` and rows `a x <= b`. A solver in floating point
+//! computes multipliers `y >= 0` of the rows; everything else is exact. By weak duality
 //!
 //! ```text
 //! x_k <= y b + sum over j of r_j x_j,   r = e_k - y A,
 //! ```
 //!
-//! for *any* `y >= 0` and all `x` that meet the rows. A column with `r_j <= 0` only helps; where the
-//! rounding of the solver left a positive `r_j`, an upper bound of `x_j` that is known beforehand
-//! makes it a number. So rounding costs some digits and never the proof. First, though, the
-//! multipliers are recovered exactly, as the solution of the equations that hold at the corner that
-//! the solver found: then all `r_j <= 0` and the bound is the optimum itself.
+//! for *any* `y >= 0` and all `x` that satisfy the rows. A column with `r_j <= 0` only lowers the
+//! bound. Where rounding in the solver leaves a positive `r_j`, an upper bound of `x_j` that is
+//! known beforehand is used. So rounding may make the bound slightly larger, but never invalid.
+//! Before that, the multipliers are recovered exactly, as the solution of the equations that hold
+//! at the vertex that the solver found; if that succeeds, all `r_j <= 0` and the bound is the
+//! optimum itself.
 //!
-//! The solver gets the dual program, because it gives values of variables and no multipliers, and
-//! because the dual is ready for the simplex method: limits are not negative here.
+//! The solver is given the dual program, because it returns the values of variables and no
+//! multipliers, and because the dual is feasible for the simplex method from the start: limits are
+//! not negative here.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "programs")]
@@ -25,16 +27,17 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
 use crate::{Interrupt, Rational};
 
-/// Multipliers are rounded to multiples of two to this power first.
+/// The exponent of two of whose inverse power rounded multipliers are multiples.
 const FRACTION: i32 = 46;
-/// Beyond that many multipliers the corner is not recovered: exact elimination grows too much.
+/// The largest number of multipliers up to which the vertex is recovered: the cost of exact
+/// elimination grows fast.
 const RECOVERED: usize = 260;
-/// Numbers of that many bits end a recovery.
+/// The number of bits of a number above which a recovery is abandoned.
 const BITS: u64 = 6_000;
-/// How long the solver works before it looks whether it is to go on.
+/// The time after which the solver pauses for a check of the interrupt.
 #[cfg(feature = "programs")]
 const TURN: Duration = Duration::from_millis(500);
-/// What counts as zero in floating point.
+/// The absolute value below which a floating-point number counts as zero.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// A row `terms <= limit`, the limit not negative.
@@ -42,17 +45,17 @@ const NEGLIGIBLE: f64 = 1e-9;
 struct Row {
     terms: Vec<(usize, Rational)>,
     limit: Rational,
-    /// What each unknown, once, adds to the limit.
+    /// For each unknown, its factor in the limit.
     unknowns: Vec<(usize, Rational)>,
 }
 
 /// A linear program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
-    /// For each variable what it never exceeds, if that is known.
+    /// For each variable, an upper bound if one is known.
     most: Vec<Option<Rational>>,
     rows: Vec<Row>,
-    /// Once it is set, no bound is found any more.
+    /// The interrupt; once it is set, no bound is found.
     stop: Interrupt,
 }
 
@@ -63,11 +66,11 @@ pub(super) type Terms = Vec<(usize, Rational)>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) value: Rational,
-    /// Whether it is the optimum itself, not some digits above.
+    /// Whether the value is the optimum itself rather than slightly above it.
     pub(super) optimal: bool,
 }
 
-/// A proven bound, whatever the unknowns are: a constant, and a factor for each of them.
+/// A proven bound for all values of the unknowns: a constant, and a factor for each unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Affine {
     pub(super) constant: Rational,
@@ -75,7 +78,7 @@ pub(super) struct Affine {
 }
 
 impl Program {
-    /// Returns an empty program of which no bound is found any more once the interrupt is set.
+    /// Creates an empty program that finds no bounds once the interrupt is set.
     pub(super) fn stopped_by(stop: Interrupt) -> Self {
         Self { stop, ..Self::default() }
     }
@@ -84,7 +87,7 @@ impl Program {
         self.stop.is_set()
     }
 
-    /// Adds a variable that is not negative and, as is known, at most `most`.
+    /// Adds a variable that is not negative and, if known, at most `most`.
     pub(super) fn variable(&mut self, most: Option<Rational>) -> usize {
         self.most.push(most);
         self.most.len() - 1
@@ -107,7 +110,7 @@ impl Program {
         self.row_with(terms, limit, Vec::new());
     }
 
-    /// The same with unknowns that raise the limit, none of them negative.
+    /// Adds a row whose limit includes non-negative unknowns, each with its factor.
     pub(super) fn row_with(
         &mut self,
         terms: impl IntoIterator<Item = (Option<usize>, Rational)>,
@@ -121,13 +124,13 @@ impl Program {
             }
         }
         let terms: Vec<_> = sum.into_iter().filter(|(_, factor)| !factor.is_zero()).collect();
-        // Nothing on the left is never more than a limit; variables are not negative.
+        // A row without positive terms always holds, because variables are not negative.
         if terms.iter().any(|(_, factor)| factor.is_positive()) {
             self.rows.push(Row { terms, limit, unknowns });
         }
     }
 
-    /// Bounds the largest value of a sum; none if no bound was found.
+    /// Bounds the largest value of a sum; `None` if no bound was found.
     pub(super) fn maximum(&self, objective: &Terms) -> Option<Bound> {
         let known = self.known(objective).map(|value| Bound { value, optimal: false });
         let Some(multipliers) = self.solve(objective, &[]) else { return known };
@@ -140,16 +143,16 @@ impl Program {
         [found, known].into_iter().flatten().min_by(|a, b| a.value.cmp(&b.value))
     }
 
-    /// Bounds the largest value of a sum for all unknowns, closely where these are as given; none
-    /// if no bound was found.
+    /// Bounds the largest value of a sum for all values of the unknowns, tightly near the given
+    /// values; `None` if no bound was found.
     pub(super) fn maximum_near(&self, objective: &Terms, unknowns: &[f64]) -> Option<Affine> {
         let multipliers = self.solve(objective, unknowns)?;
         let mut rounded: Vec<Rational> = multipliers.iter().map(|y| rounded(*y)).collect();
         if let Some(found) = self.certify(objective, &rounded) {
             return Some(found);
         }
-        // Where nothing is known of a variable, what is left of it is outweighed by rows that bound
-        // all of them.
+        // For variables without a known upper bound, a combination of rows that bounds all
+        // variables outweighs the remaining positive coefficients.
         let excess = self.excess(objective, &rounded);
         let left = excess.into_iter().zip(&self.most).filter(|(_, most)| most.is_none());
         let left = left.map(|(excess, _)| excess).max()? * Rational::from(2);
@@ -161,7 +164,7 @@ impl Program {
         self.certify(objective, &rounded)
     }
 
-    /// What a sum is at most because its variables are.
+    /// Returns the bound that follows from the upper bounds of the variables alone.
     fn known(&self, objective: &Terms) -> Option<Rational> {
         let mut sum = Rational::ZERO;
         for (variable, factor) in objective {
@@ -175,7 +178,7 @@ impl Program {
         None
     }
 
-    /// Multipliers of the rows, in floating point.
+    /// Solves for the multipliers of the rows, in floating point.
     #[cfg(feature = "programs")]
     fn solve(&self, objective: &Terms, unknowns: &[f64]) -> Option<Vec<f64>> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
@@ -218,7 +221,7 @@ impl Program {
         found.iter().all(|value| value.is_finite()).then_some(found)
     }
 
-    /// What the multipliers prove.
+    /// Returns the bound that the multipliers prove.
     fn certify(&self, objective: &Terms, multipliers: &[Rational]) -> Option<Affine> {
         let (mut constant, mut factors) = (Rational::ZERO, BTreeMap::<usize, Rational>::new());
         for (variable, excess) in self.excess(objective, multipliers).iter().enumerate() {
@@ -238,7 +241,7 @@ impl Program {
         Some(Affine { constant, factors })
     }
 
-    /// Returns the objective less the weighted sum of rows.
+    /// Returns the coefficients of the objective less the weighted sum of rows.
     fn excess(&self, objective: &Terms, multipliers: &[Rational]) -> Vec<Rational> {
         let mut excess = vec![Rational::ZERO; self.most.len()];
         for (variable, factor) in objective {
@@ -259,13 +262,14 @@ impl Program {
         excess
     }
 
-    /// Returns the optimum, if the corner near the multipliers can be had exactly and is one.
+    /// Returns the optimum, if the vertex near the multipliers can be computed exactly and is
+    /// optimal.
     fn recover(&self, objective: &Terms, near: &[f64]) -> Option<Rational> {
         let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
         if support.len() > RECOVERED {
             return None;
         }
-        // Columns that are met with equality there.
+        // The columns that hold with equality at the vertex.
         let mut sums = vec![0.0; self.most.len()];
         let mut columns = vec![BTreeMap::new(); self.most.len()];
         for (unknown, row) in support.iter().enumerate() {
@@ -297,7 +301,7 @@ impl Program {
     }
 }
 
-/// Returns a multiplier as a number of few digits, not negative.
+/// Rounds a multiplier to a non-negative number with few digits.
 fn rounded(value: f64) -> Rational {
     if value <= NEGLIGIBLE * NEGLIGIBLE {
         return Rational::ZERO;
@@ -306,7 +310,8 @@ fn rounded(value: f64) -> Rational {
     Rational::from_f64((value * steps).round() / steps).unwrap_or(Rational::ZERO)
 }
 
-/// Solves sparse equations exactly; none if the solution is not unique or too large, or nobody wants it any more.
+/// Solves sparse equations exactly; `None` if the solution is not unique, its numbers become too
+/// long, or the work is stopped.
 fn eliminate(
     mut equations: Vec<(BTreeMap<usize, Rational>, Rational)>,
     unknowns: usize,
@@ -317,12 +322,12 @@ fn eliminate(
         if is_stopped() {
             return None;
         }
-        // The shortest equation fills in least.
+        // The shortest equation causes the least fill-in.
         let next = (0..equations.len())
             .filter(|i| !equations[*i].0.is_empty())
             .min_by_key(|i| equations[*i].0.len())?;
         let (mut terms, mut aim) = equations.swap_remove(next);
-        // Of its unknowns the one in the fewest other equations.
+        // The pivot is the unknown that occurs in the fewest other equations.
         let count =
             |unknown: &usize| equations.iter().filter(|e| e.0.contains_key(unknown)).count();
         let pivot = *terms.keys().min_by_key(|unknown| count(unknown))?;
@@ -370,7 +375,7 @@ mod tests {
         program.row(terms, limit.into());
     }
 
-    /// Maximise x with 3 x + y <= 4, x - 7 y <= 0.
+    /// Returns the program: maximise x with 3 x + y <= 4, x - 7 y <= 0.
     fn example(most: Option<Rational>) -> Program {
         let mut program = Program::default();
         let (x, y) = (program.variable(most.clone()), program.variable(most));
@@ -398,14 +403,14 @@ mod tests {
             let proven = program.certify(&only(0), &multipliers).expect("a bound").constant;
             assert!(proven >= optimum, "{a} {b}: {proven}");
         }
-        // What is not bounded beforehand needs multipliers without an error.
+        // Variables without a known upper bound need multipliers without an error.
         let wrong = [Rational::ratio(6, 22), Rational::ratio(1, 22)];
         assert_eq!(example(None).certify(&only(0), &wrong), None);
     }
 
     #[test]
     fn a_bound_holds_for_all_unknowns() {
-        // Maximise x with x <= 2 + u and 2 x <= 5 + v: the smaller of both limits.
+        // Maximise x with x <= 2 + u and 2 x <= 5 + v: the optimum is the smaller limit.
         let mut program = Program::default();
         let x = program.variable(None);
         program.row_with([(Some(x), 1.into())], 2.into(), vec![(0, 1.into())]);

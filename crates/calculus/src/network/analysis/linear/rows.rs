@@ -1,9 +1,9 @@
-//! The linear program of a tree: variables for times and data, a row for each thing that is true of
-//! every run.
+//! The linear program of a tree: variables for times and data, and a row for each constraint that
+//! holds for every run.
 //!
-//! Times count backwards from the moment at which something leaves the root, data of a class from
-//! what has passed at the latest time behind its last server. What leaves a server is what comes into
-//! the next one, so that F needs no variable of its own.
+//! Times count backwards from the moment at which data leave the root. The data of a class count
+//! from those that have passed at the latest time after its last server. The data that leave a
+//! server are those that arrived at time F, so F needs no variables for data of its own.
 
 use super::dates::{Choice, Kind, Level, levels};
 use super::program::{Bound, Program, Terms};
@@ -11,24 +11,25 @@ use super::tree::{Class, Node, Tree};
 use crate::network::pmoo::{self, TokenBucket};
 use crate::{Extended, Rational};
 
-/// Times at an entrance up to which arrivals are bounded between all pairs of them; if all words
-/// are times, always.
+/// The largest number of times at an entrance up to which arrivals are bounded between all pairs of
+/// times; if all words are used, all pairs always are.
 const ALL_PAIRS: usize = 12;
 
-/// Variables of times, or of data of a class at them, by place.
+/// The variables of times, or of a class's data at these times, in the order of the times.
 type Variables = Vec<Option<usize>>;
 
-/// A program of a tree.
+/// The linear program of a tree.
 #[derive(Debug)]
 pub(super) struct Formulation<'t> {
     tree: &'t Tree,
     levels: Vec<Level>,
     pub(super) program: Program,
-    /// By node, what times of its entrance are, and at most.
+    /// For each node, the variables of the times at its entrance, and upper bounds on them.
     times: Vec<Variables>,
     most: Vec<Vec<Option<Rational>>>,
     exit: (Variables, Vec<Option<Rational>>),
-    /// By class and node, data that have not come in; behind the last server, that have not left.
+    /// For each class and node, the data that have not arrived; after the last server, the data
+    /// that have not left.
     data: Vec<Vec<Variables>>,
     left: Vec<Variables>,
 }
@@ -61,21 +62,21 @@ impl<'t> Formulation<'t> {
         this
     }
 
-    /// Returns the delay of anything that goes the way of the first nodes of the tree to its root.
+    /// Returns the delay along the path of the tree, from its first node to the root.
     pub(super) fn delay(&self) -> Option<Bound> {
         let entrance = self.times.first().and_then(|times| times.first()).copied().flatten()?;
         let bound = self.program.maximum(&vec![(entrance, Rational::ONE)])?;
         Some(Bound { value: bound.value * &self.tree.time, ..bound })
     }
 
-    /// Adds, for each class that is asked for, what it may have in the tree when something leaves
-    /// the root, and returns their sum. In units of the tree's data.
+    /// Adds, for each target class, a variable for the data that it has in the tree when data leave
+    /// the root, and returns their sum, in units of the tree's data.
     ///
-    /// With `ahead`, that is more: J = A(t) - r (t - s) - D(s), for any t after the time s when
-    /// something leaves, the rate r in the long run, arrivals A and departures D. Since D(t) is at
-    /// most A(t), a flow sends at most J + r (t - s) from s to t, so that the largest J is its burst
-    /// behind the root. J obeys A's token bucket of rate r as if it came at s. Without `ahead` it is
-    /// the backlog, which obeys all of A's token buckets.
+    /// With `ahead` the variable is J = A(t) - r (t - s) - D(s) instead, for any t after the time s
+    /// at which data leave, with the long-term rate r, arrivals A and departures D. Since D(t) is
+    /// at most A(t), a flow sends at most J + r (t - s) from s to t, so that the largest J is its
+    /// burst after the root. J obeys A's token bucket of rate r as if it arrived at s. Without
+    /// `ahead` the variable is the backlog, which obeys all of A's token buckets.
     pub(super) fn backlog(&mut self, ahead: bool) -> Terms {
         let mut sum = Terms::new();
         for (class, description) in self.tree.classes.iter().enumerate() {
@@ -111,13 +112,14 @@ impl<'t> Formulation<'t> {
         rate * &self.tree.time / &self.tree.data
     }
 
-    /// Returns the unknown bursts of a class as what they add to a limit, and its rate.
+    /// Returns the unknown bursts of a class, as terms to be added to a limit, and its rate; `None`
+    /// if its bursts are known.
     fn unknown(&self, class: &Class) -> Option<(Terms, Rational)> {
         let rate = class.rate.clone().filter(|_| !class.unknowns.is_empty())?;
         Some((class.unknowns.iter().map(|number| (*number, self.one())).collect(), rate))
     }
 
-    /// Returns a unit of data in those of the tree.
+    /// Returns one bit in units of the tree's data.
     fn one(&self) -> Rational {
         Rational::ONE / &self.tree.data
     }
@@ -156,7 +158,7 @@ impl<'t> Formulation<'t> {
             let delay = &self.tree.nodes[*at].delay;
             moved = moved.checked_add(delay).unwrap_or(Extended::PositiveInfinity);
         }
-        // What comes in within an age, anywhere on the way.
+        // The largest amount of data that arrives within an age, anywhere on the path.
         let tree = self.tree;
         let data = |age: &Option<Rational>| {
             let (bucket, moved, age) = (bucket.as_ref()?, moved.finite()?, age.as_ref()?);
@@ -166,7 +168,7 @@ impl<'t> Formulation<'t> {
             Some(next) => self.most[next].clone(),
             None => self.exit.1.clone(),
         };
-        // The latest time is where data are counted from.
+        // Data count from the latest time, so they are zero there.
         let mut behind: Variables = Vec::with_capacity(exit.len());
         for (place, age) in exit.iter().enumerate() {
             behind.push((place > 0).then(|| self.program.variable(data(age))));
@@ -186,7 +188,7 @@ impl<'t> Formulation<'t> {
         }
     }
 
-    /// What holds at one server.
+    /// Adds the constraints at one server.
     fn add_rows(&mut self, index: usize, all_pairs: bool) {
         let (node, level) = (&self.tree.nodes[index], self.level(&self.tree.nodes[index]));
         let here = self.times[index].clone();
@@ -220,7 +222,8 @@ impl<'t> Formulation<'t> {
         self.bound_arrivals(index, &pairs, &here);
     }
 
-    /// What has left is at least what came before and the service since.
+    /// Adds the rows of the service curve: the data that have left are at least those before plus
+    /// the service since.
     fn serve(
         &mut self,
         index: usize,
@@ -253,7 +256,7 @@ impl<'t> Formulation<'t> {
         }
     }
 
-    /// Arrival curves of classes that come in here, and shaping of what comes over links.
+    /// Adds the rows of the arrival curves of classes that enter here, and of the shaping of links.
     fn bound_arrivals(&mut self, index: usize, pairs: &[(usize, usize)], times: &Variables) {
         let tree = self.tree;
         let mut rows: Vec<(TokenBucket, Terms, Vec<usize>)> = Vec::new();
@@ -305,8 +308,8 @@ impl<'t> Formulation<'t> {
     }
 }
 
-/// Pairs of times between which arrivals are bounded. What is left out rarely matters: arrivals that
-/// are worst are greedy from one time on, and service begins then.
+/// Returns the pairs of times between which arrivals are bounded. The other pairs rarely matter:
+/// worst-case arrivals are greedy from one time on, at which the service starts.
 fn chosen_pairs(
     level: &Level,
     neighbours: &[(usize, usize)],

@@ -1,12 +1,13 @@
-//! The servers that matter to a flow, as a tree, and what enters it where.
+//! The servers that matter to a flow, as a tree, with the traffic that enters it.
 //!
-//! The root is the last server of the flow's path. Before each server stand those from which flows
-//! come to it: side branches are unfolded as panco does (Bouillard, "Trade-off between accuracy and
-//! tractability of network calculus in FIFO networks", Performance Evaluation 153, 2022, section 4),
-//! so that a server to which several ways lead stands there several times. A branch ends at sources,
-//! where it would come to one of its own servers again (a cycle), and where the tree would grow too
-//! large. There it is cut: what comes over a cut link obeys its arrival curve advanced by the delays
-//! of total flow analysis, and a burst that is known or, in a fixed point, asked for ([`super::cuts`]).
+//! The root is the last server of the flow's path. The children of a server are the servers from
+//! which flows come to it. Side branches are unfolded as in panco (Bouillard, "Trade-off between
+//! accuracy and tractability of network calculus in FIFO networks", Performance Evaluation 153,
+//! 2022, section 4), so that a server from which several paths lead to the root occurs several
+//! times. A branch ends at sources, where it would reach one of its own servers again (a cycle),
+//! and where the tree would grow too large. There the tree is cut: traffic over a cut link obeys
+//! its arrival curve advanced by the delays of total flow analysis, and a burst that is known or,
+//! in a fixed point, an unknown ([`super::cuts`]).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,16 +23,16 @@ use crate::{Curve, Extended, Interrupt, Rational};
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) struct Node {
     pub(in crate::network::analysis) server: ServerId,
-    /// Where the flows of this tree go on to; none behind the root.
+    /// The next node on the path to the root; `None` at the root.
     pub(super) next: Option<usize>,
-    /// Servers from here to the root, both included.
+    /// The number of servers from this one to the root, both included.
     pub(super) depth: usize,
     pub(super) services: Vec<RateLatency>,
-    /// Nothing stays longer.
+    /// A bound on the delay at the server.
     pub(in crate::network::analysis) delay: Extended,
-    /// Nothing is behind for longer.
+    /// A bound on the length of the server's backlogged periods.
     pub(super) period: Extended,
-    /// What shapes the traffic that goes on to the next server of the tree.
+    /// The shaping of the traffic to the next server of the tree.
     pub(super) shaping: Vec<TokenBucket>,
 }
 
@@ -40,72 +41,75 @@ pub(in crate::network::analysis) struct Node {
 pub(in crate::network::analysis) struct Class {
     pub(in crate::network::analysis) first: usize,
     pub(in crate::network::analysis) last: usize,
-    /// The server that they come from, which is not in the tree before the first.
+    /// The server that the flows come from; it is not a child of the first node.
     pub(super) from: Option<ServerId>,
     pub(in crate::network::analysis) flows: Vec<FlowId>,
-    /// What is known of their arrivals.
+    /// The known arrival curve of the class.
     pub(in crate::network::analysis) arrival: Curve,
-    /// Bursts that together are theirs, if these are unknowns.
+    /// The unknowns that add up to the burst of the class, if its burst is unknown.
     pub(super) unknowns: Vec<usize>,
-    /// Their rate in the long run.
+    /// The long-term rate of the class.
     pub(super) rate: Option<Rational>,
-    /// Whether the program asks for their burst behind the root.
+    /// Whether the program maximises the burst or backlog of the class.
     pub(super) is_target: bool,
 }
 
-/// A cut link with what its traffic obeys together.
+/// A cut link, with the constraints on its traffic as a whole.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     pub(super) to: usize,
     pub(super) from: ServerId,
     pub(super) buckets: Vec<TokenBucket>,
-    /// A burst that is an unknown, and the rate of all flows of the link.
+    /// The unknown burst of all flows over the link, and their rate.
     pub(super) unknown: Option<(usize, Rational)>,
 }
 
-/// A burst of what comes over a link.
+/// The burst of traffic over a link.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) enum Burst {
-    /// Proven.
+    /// A proven burst.
     Known(Rational),
-    /// To be found, by its number.
+    /// An unknown, by its number.
     Unknown(usize),
 }
 
-/// Bursts behind servers, above the long-run rates: of flows, and of all that goes over a link.
+/// Bursts after servers, for token buckets with the long-term rates: of flows, and of all traffic
+/// over a link.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network::analysis) struct Bursts {
     pub(super) flows: HashMap<(FlowId, ServerId), Burst>,
     pub(super) links: HashMap<(ServerId, ServerId), Burst>,
 }
 
-/// How far side branches are unfolded.
+/// The extent to which side branches are unfolded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network::analysis) enum Unfolding {
-    /// Not at all: the path alone.
+    /// No side branches: the path alone.
     Path,
-    /// As long as times and flows at servers add up to no more than this.
+    /// As long as the times and flows at all servers add up to at most this number.
     Polynomial(usize),
-    /// As long as no server is further than so many from the root, and there are no more than so many times.
+    /// As long as no server is further from the root than the first number, and there are at most
+    /// as many times as the second.
     Exponential(usize, usize),
 }
 
-/// A tree. The path of the flow of interest, if there is one, are its first nodes, in order.
+/// A tree of servers. If there is a flow of interest, its path is the first nodes, in order.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) struct Tree {
     pub(in crate::network::analysis) nodes: Vec<Node>,
     pub(in crate::network::analysis) classes: Vec<Class>,
     pub(super) sides: Vec<Side>,
-    /// Times and data are divided by these, so that numbers are of one size.
+    /// The units of time and of data, chosen so that the numbers of the program have similar
+    /// magnitudes.
     pub(super) time: Rational,
     pub(super) data: Rational,
-    /// Once it is set, nobody wants its programs solved any more.
+    /// The interrupt of the programs of this tree.
     pub(super) stop: Interrupt,
 }
 
 impl Tree {
-    /// Of a path, given delays at all servers. `targets` are flows that go all the way to the root
-    /// and count as a class of their own.
+    /// Builds the tree of a path, given delays at all servers. `targets` are flows to the root that
+    /// form classes of their own.
     pub(in crate::network::analysis) fn of(
         common: &Common<'_>,
         delays: &Delays,
@@ -129,7 +133,7 @@ impl Tree {
         Ok(Self { nodes, classes, sides, time, data, stop: Interrupt::of_thread() })
     }
 
-    /// Links over which something enters the tree from a server, each once.
+    /// Returns the links over which traffic enters the tree from a server, each once.
     pub(super) fn cut_links(&self) -> Vec<(ServerId, ServerId)> {
         let link = |class: &Class| Some((class.from?, self.nodes.get(class.first)?.server));
         let mut links: Vec<_> = self.classes.iter().filter_map(link).collect();
@@ -143,12 +147,12 @@ impl Tree {
     pub(super) fn tighten(&mut self) -> Result<(), AnalysisError> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(self.nodes[*index].depth));
-        // What each class brings to the node that it has come to.
+        // The arrival curve of each class at the node that it has reached.
         let mut here: Vec<Curve> = self.classes.iter().map(|class| class.arrival.clone()).collect();
         let mut at: Vec<usize> = self.classes.iter().map(|class| class.first).collect();
         for index in order {
             let mut total = Curve::zero();
-            // Together what comes over one link obeys its shape.
+            // The traffic over one link together obeys the link's shaping.
             let mut groups = BTreeMap::<(Option<usize>, Option<ServerId>), Vec<usize>>::new();
             for (class, description) in self.classes.iter().enumerate() {
                 if at[class] == index {
@@ -191,7 +195,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes the delays of servers from another tree of the same servers.
+    /// Takes the delays of servers from another tree of the same servers where they are smaller.
     pub(super) fn take_delays(&mut self, other: &Self) {
         for (node, other) in self.nodes.iter_mut().zip(&other.nodes) {
             node.delay = node.delay.clone().min(other.delay.clone());
@@ -200,7 +204,7 @@ impl Tree {
         (self.time, self.data) = scales(&self.nodes, &self.classes);
     }
 
-    /// Returns the node from which a class comes to one behind its first.
+    /// Returns the node from which a class comes to the node `to`, if that is not its first one.
     fn child(&self, class: &Class, to: usize) -> Option<usize> {
         let mut at = class.first;
         while let Some(next) = self.nodes.get(at)?.next {
@@ -213,8 +217,9 @@ impl Tree {
     }
 }
 
-/// Why a server takes no part in a program. Bits of several packets come in mixed, and leave packet
-/// by packet, unless nothing comes behind.
+/// Returns the reason why a server cannot be part of a program, if any. A packetizer mixes bits of
+/// several packets and releases them packet by packet, which the program does not model except at
+/// the last server.
 fn no_program(common: &Common<'_>, server: ServerId, is_last: bool) -> Option<String> {
     let model = common.network.server(server);
     if common.multiplexing(server) != Multiplexing::Fifo {
@@ -231,7 +236,7 @@ fn node(
     depth: usize,
 ) -> Result<Node, AnalysisError> {
     let model = common.network.server(server);
-    // All flows of a FIFO server have the delay of any of them.
+    // All flows of a FIFO server have the same delay bound.
     let any = common.network.flows_at(server).first();
     let delay = any.map_or(Extended::ZERO, |flow| delays.delay(common, server, *flow));
     Ok(Node {
@@ -245,7 +250,7 @@ fn node(
     })
 }
 
-/// Adds side branches, those near the root first.
+/// Adds side branches, near the root first.
 fn unfold(
     common: &Common<'_>,
     delays: &Delays,
@@ -296,7 +301,7 @@ fn unfold(
     }
 }
 
-/// Whether a server stands between a node and the root.
+/// Whether a server lies on the way from a node to the root, the node included.
 fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
     let mut at = Some(index);
     while let Some(node) = at.and_then(|index| nodes.get(index)) {
@@ -308,7 +313,7 @@ fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
     false
 }
 
-/// What comes into the tree, by first and last shared server and by link.
+/// Returns the classes of the traffic, by first and last common server and by link.
 fn classes(
     common: &Common<'_>,
     delays: &Delays,
@@ -407,7 +412,7 @@ fn sides(common: &Common<'_>, nodes: &[Node], classes: &[Class], bursts: &Bursts
     sides
 }
 
-/// What shapes all that goes from one server to another; nothing if in packets.
+/// Returns the shaping of all traffic from one server to another; empty if data leave in packets.
 fn shaping(common: &Common<'_>, from: ServerId, to: ServerId) -> Vec<TokenBucket> {
     let (network, server) = (common.network, common.network.server(from));
     if server.packetizer {
@@ -416,13 +421,13 @@ fn shaping(common: &Common<'_>, from: ServerId, to: ServerId) -> Vec<TokenBucket
     server.shaping.iter().chain(network.link(from, to)).flat_map(pmoo::token_buckets).collect()
 }
 
-/// Powers of two of the size of times and of data in the tree.
+/// Returns powers of two of the magnitude of times and of data in the tree.
 fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     let finite = nodes.iter().filter_map(|node| node.delay.finite()).max().cloned();
     let services = || nodes.iter().flat_map(|node| &node.services);
     let rates = services().filter_map(|service| service.rate.finite());
     let rate = rates.max().cloned().unwrap_or(Rational::ZERO);
-    // Without a delay, the latencies and the time that all bursts take.
+    // Without a finite delay, use the latencies and the time to serve all bursts.
     let alone = || {
         let latencies = services().map(|service| service.latency.clone()).sum::<Rational>();
         let bursts = classes.iter().filter_map(|class| pmoo::token_buckets(&class.arrival).pop());
@@ -434,7 +439,7 @@ fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     (time, data)
 }
 
-/// Returns the power of two near a positive number; one for zero.
+/// Returns the smallest power of two that is at least a positive number; one for zero.
 pub(super) fn power_of_two(number: &Rational) -> Rational {
     let mut power = Rational::ONE;
     if !number.is_positive() {

@@ -1,4 +1,4 @@
-//! Files of other tools, whose content is accepted, refused with its place, or noted.
+//! Files of other tools, whose content is accepted, refused with its position, or noted.
 
 use crate::network::format::{Format, read};
 use crate::network::{Analyser, Analysis, Network, Settings};
@@ -52,7 +52,7 @@ fn wopanets(from: &str, to: &str) -> Result<Network, String> {
     read(&WOPANETS.replacen(from, to, 1), Format::Xml).map_err(|error| error.to_string())
 }
 
-/// Names of flows, with their groups.
+/// Returns the names of the flows with their multicast groups.
 fn groups(network: &Network) -> Vec<(&str, Option<&str>)> {
     network.flows().map(|(_, flow)| (flow.name.as_str(), flow.multicast.as_deref())).collect()
 }
@@ -66,19 +66,19 @@ fn delay(network: &Network, flow: &str) -> Extended {
 #[test]
 fn multicast_of_saihu_counts_once_until_it_parts() {
     let network = saihu("", "").expect("a network");
-    // The third way has no server in common with the first ones.
+    // The third path has no server in common with the first two.
     let found = groups(&network);
     let own = Some("f");
     assert_eq!(found, [("f_left", own), ("f_right", own), ("f_p2", None), ("g", None)]);
     let ratios: Vec<f64> = network.loads().iter().map(|load| load.ratio()).collect();
     assert_eq!(ratios, [0.25, 0.375, 0.125]);
-    // At a 10 us and 150 B at 8 Mbit/s, at c 800 b and what came at 1 Mbit/s meanwhile, over a line
-    // of 100 Mbit/s: all of that has come within 960 b / 99 Mbit/s.
+    // At a: 10 us plus 150 B at 8 Mbit/s. At c: 800 b plus what arrived at 1 Mbit/s meanwhile, over
+    // a link of 100 Mbit/s; all of that has arrived within 960 b / 99 Mbit/s.
     let at_a = Rational::ratio(160, 1_000_000);
     let within = Rational::ratio(960, 99_000_000);
     let at_c = Rational::ratio(10, 1_000_000) + within * Rational::ratio(23, 2);
     assert_eq!(delay(&network, "f_right"), Extended::Finite(at_a + at_c));
-    // Without names, ways have numbers; with one way, the flow has its own.
+    // Paths without names are numbered; a single path has the name of its flow.
     let unnamed = saihu("\"path_name\": \"left\",", "").expect("a network");
     assert_eq!(groups(&unnamed)[0].0, "f_p0");
     let alone = saihu(
@@ -122,7 +122,7 @@ fn what_saihu_does_not_know_is_refused_with_its_place() {
         let fault = saihu(from, to).expect_err(to);
         assert!(fault.contains(expected), "{fault}");
     }
-    // What Saihu writes itself.
+    // Saihu itself writes these fields.
     let written = saihu("\"flows\": [", "\"adjacency_matrix\": [[0]], \"flows\": [");
     assert!(written.is_ok(), "{written:?}");
     assert!(saihu("\"name\": \"g\",", "\"name\": \"g\", \"id\": 1,").is_ok());
@@ -153,7 +153,8 @@ fn targets_of_wopanets_count_once_as_far_as_they_go_the_same_way() {
         network.loads().iter().find(|load| load.server == server).map(|load| load.ratio())
     };
     assert_eq!(load(&network, "a-o0"), Some(0.125));
-    // By another node, on which no server tells the ways apart, the data come to the port twice.
+    // Over another node, which has no server, the paths differ, so the data arrive at the port
+    // twice.
     let right = "<target name=\"right\">";
     let network = wopanets(right, "<target name=\"right\"><path node=\"other\"/>");
     let network = network.expect("a network");
@@ -167,12 +168,12 @@ fn what_wopanets_does_not_know_is_refused_with_its_place() {
         format!("<link from=\"a\" to=\"c\" fromPort=\"o0\" {attributes}/>\n    <flow")
     };
     let with = |attributes: &str| wopanets("<flow", &second(attributes));
-    // Another link of the same port.
+    // Another link that leaves the same port.
     let fault = with("service-rate=\"1Mbps\"").expect_err("another service");
     assert!(fault.contains("line 16") && fault.contains("the link in line 12"), "{fault}");
     assert!(with("transmission-capacity=\"20Mbps\"").is_err());
     assert!(with("transmission-capacity=\"10Mbps\"").is_ok());
-    // Another link between the same nodes, which matters where a flow goes.
+    // Another link between the same nodes is an error only if a flow uses it.
     let twice = |to: &str| {
         let link = format!("<link from=\"a\" to=\"{to}\" fromPort=\"o7\"/>\n    <flow");
         wopanets("<flow", &link)
@@ -241,7 +242,7 @@ fn what_wopanets_does_not_know_is_refused_with_its_place() {
 
 #[test]
 fn capacities_below_a_service_limit_it() {
-    // Saihu's mesh: the last server is twice as fast as the others, all have one capacity.
+    // Saihu's mesh: the last server is twice as fast as the others; all have one capacity.
     let mesh = |capacity: &str| {
         let server = |name: &str, rate: u32| {
             format!(
@@ -266,8 +267,7 @@ fn capacities_below_a_service_limit_it() {
     assert_eq!(last.shaping, Some(Curve::token_bucket(0, 10).expect("a curve")));
     let [note] = network.notes() else { panic!("{:?}", network.notes()) };
     assert!(note.contains("'s_2'"), "{note}");
-    // 1 + 10/10, then 1 + (2 (10 + 2 2))/10, since lines shape what comes over each by no more than
-    // 10 t.
+    // 1 + 10/10, then 1 + (2 (10 + 2 2))/10, since each link shapes its flows to at most 10 t.
     assert!(delay(&network, "fl_0") <= Extended::Finite(Rational::ratio(58, 10)));
     let wide = mesh("20");
     assert!(wide.notes().is_empty());

@@ -1,23 +1,23 @@
-//! Clocks of sources and servers that are as far from true time as [`Clocks`] lets them be.
+//! Clocks of sources and servers that deviate from true time as far as [`Clocks`] allows.
 //!
 //! A fast clock runs at the rate rho and leaps ahead by eta once; a slow one runs at 1 / rho and
-//! stands still for eta once. Synchronised ones do so from an error of Delta on one side to an
-//! error of Delta on the other. Only spans of time count, so all begin at 0. Between any two events
-//! one sees at most rho d + eta and at most d + 2 Delta, and at least (d - eta) / rho and d - 2
-//! Delta.
+//! stands still for eta once. Synchronised clocks do so until their error has changed from Delta on
+//! one side to Delta on the other. Only spans of time matter, so all clocks start at 0. Between any
+//! two events d apart, a clock shows at most rho d + eta and at most d + 2 Delta, and at least (d -
+//! eta) / rho and d - 2 Delta.
 
-use super::chance::Chance;
+use super::rng::Rng;
 use crate::Rational;
 use crate::network::clocks::Clocks;
 
-/// A clock: what it shows at each time.
+/// A clock, as a function from true time to the time it shows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// The knots in the order of time; none for a perfect clock.
+    /// The knots in the order of time; empty for a perfect clock.
     knots: Vec<Knot>,
 }
 
-/// A point from which on a clock advances by `rate` with time.
+/// A point from which on a clock advances by `rate` per unit of true time.
 #[derive(Clone, Debug)]
 struct Knot {
     time: Rational,
@@ -26,19 +26,20 @@ struct Knot {
 }
 
 impl Clock {
-    /// Returns a clock of a source or of a server; the faster the one and the slower the other, the
-    /// worse.
-    pub(super) fn by_chance(
+    /// Returns a pseudo-random clock. Fast clocks of sources and slow clocks of servers are the
+    /// harmful ones, so they are more frequent.
+    pub(super) fn random(
         clocks: Option<&Clocks>,
         of_server: bool,
         span: &Rational,
-        chance: &mut Chance,
+        rng: &mut Rng,
     ) -> Self {
         let Some(clocks) = clocks else { return Self::default() };
-        let at = chance.part_of(span);
-        match chance.below(4) {
+        let at = rng.part_of(span);
+        match rng.below(4) {
             0 => Self::default(),
-            // A server that leaps ahead has served less than it promised by its clock.
+            // A leap ahead would make the server serve less than its service curve requires by its
+            // own clock.
             1 if of_server => Self::fast(&Clocks { jitter: Rational::ZERO, ..clocks.clone() }, at),
             1 => Self::slow(clocks, at),
             _ if of_server => Self::slow(clocks, at),
@@ -46,7 +47,7 @@ impl Clock {
         }
     }
 
-    /// Returns the clock that is worst for a server or a source.
+    /// Returns the most harmful clock of a server or a source.
     pub(super) fn worst(clocks: Option<&Clocks>, of_server: bool) -> Self {
         match clocks {
             None => Self::default(),
@@ -68,7 +69,7 @@ impl Clock {
         let gain = clocks.jitter.clone().min(error + error);
         let local = &at + &gain;
         let rest = error + error - &gain;
-        // A clock of the right rate stays where it is.
+        // A clock that runs at the true rate keeps its error.
         let lasting = rest.checked_div(&(rho - &Rational::ONE)).unwrap_or(Rational::ZERO);
         let (end, shown) = (&at + &lasting, &local + &(rho * &lasting));
         Self::of([
@@ -108,7 +109,7 @@ impl Clock {
         Self { knots: knots.collect() }
     }
 
-    /// Returns what the clock shows at a time.
+    /// Returns the time that the clock shows at a true time.
     pub(super) fn shows(&self, time: &Rational) -> Rational {
         match self.knots.iter().rfind(|knot| knot.time <= *time) {
             Some(knot) => &knot.local + &(&knot.rate * &(time - &knot.time)),
@@ -116,7 +117,7 @@ impl Clock {
         }
     }
 
-    /// Returns the first time at which the clock shows so much or more.
+    /// Returns the first true time at which the clock shows at least `local`.
     pub(super) fn time_of(&self, local: &Rational) -> Rational {
         for (place, knot) in self.knots.iter().enumerate() {
             if *local <= knot.local {
@@ -138,7 +139,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// Between all pairs of some times, a clock keeps what is said of it.
+    /// Checks the bounds of `clocks` between all pairs of some times.
     fn keeps(clock: &Clock, clocks: &Clocks) {
         let times: Vec<Rational> = (0..60).map(|step| Rational::ratio(step, 4)).collect();
         for (place, from) in times.iter().enumerate() {

@@ -1,18 +1,18 @@
-//! When packets of a flow may be sent, so that the flow keeps its arrival curve.
+//! Conformance of packets to an arrival curve, for sources and regulators.
 //!
-//! Sources and regulators do the same: a packet of size L is sent at the first time t at which, for
-//! every packet that was sent before, at s, the curve allows within t - s all that was sent from
-//! that one on (the minimal regulator of Le Boudec, 2018).
+//! A packet of size L is sent at the first time t at which, for every packet that was sent before,
+//! at s, the arrival curve at t - s allows all data sent from that packet on, including L (the
+//! minimal regulator of Le Boudec, 2018).
 
 use crate::network::pmoo;
 use crate::{Curve, Extended, Rational};
 
-/// The packets that a flow has sent at one place, as far as they limit the next.
+/// The packets that a flow has sent at one place, as far as they limit the next one.
 #[derive(Clone, Debug)]
 pub(super) enum Conformance {
-    /// All of these token buckets hold.
+    /// Token buckets, all of which must hold.
     Buckets(Vec<Bucket>),
-    /// Packets that were sent: when, and how large they were.
+    /// The times and sizes of the packets that were sent, for other curves.
     Curve {
         /// The lower pseudo-inverse of the arrival curve.
         inverse: Curve,
@@ -20,7 +20,7 @@ pub(super) enum Conformance {
     },
 }
 
-/// A token bucket and what is in it.
+/// A token bucket and its current level.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     burst: Rational,
@@ -30,7 +30,7 @@ pub(super) struct Bucket {
 }
 
 impl Conformance {
-    /// Returns that of a flow that has sent nothing; none if the curve has no inverse.
+    /// Returns the state of a flow that has sent nothing; `None` if the curve has no inverse.
     pub(super) fn of(arrival: &Curve) -> Option<Self> {
         if arrival.is_concave() {
             let buckets = pmoo::token_buckets(arrival);
@@ -49,8 +49,9 @@ impl Conformance {
         Some(Self::Curve { inverse, sent: Vec::new() })
     }
 
-    /// Sends a packet that is ready at a time, as soon as the flow may, and returns that time.
-    /// Times never fall from call to call. None if the flow may never send it.
+    /// Sends a packet that is ready at a time as soon as the flow may, and returns the time of
+    /// sending. `ready` must not decrease from call to call. Returns `None` if the flow may never
+    /// send the packet.
     pub(super) fn send(&mut self, ready: &Rational, size: &Rational) -> Option<Rational> {
         match self {
             Self::Buckets(buckets) => {
@@ -68,7 +69,7 @@ impl Conformance {
             Self::Curve { inverse, sent } => {
                 let mut time = ready.clone();
                 let mut together = size.clone();
-                // It is sent at once, so the curve must allow it at once.
+                // The packet is sent at once, so the curve must allow its size at time zero.
                 if inverse.value_at(&together) > Extended::ZERO {
                     return None;
                 }
@@ -84,7 +85,7 @@ impl Conformance {
 }
 
 impl Bucket {
-    /// Returns the time from which on so much is in it.
+    /// Returns the time from which on the bucket holds `size` tokens.
     fn holds(&self, size: &Rational) -> Option<Rational> {
         if *size > self.burst {
             return None;

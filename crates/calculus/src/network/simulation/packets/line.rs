@@ -1,21 +1,22 @@
-//! A server that is no port, packet by packet.
+//! A server that is not a port, in the packet simulation.
 //!
-//! A lazy server serves no more than its curve promises: from the beginning of a backlogged period
-//! on where that is strict, else from the arrival of any packet so far. It may also be lazy until
-//! the first packet of a period has left and then send all that waits at once, or send everything
-//! at once, where nothing limits what leaves it.
+//! A lazy server serves no more than its service curve requires: from the start of a backlogged
+//! period if the curve is strict, else from the arrival of any packet so far. A server may also be
+//! lazy until the first packet of a period has left and then send all that waits at once, or send
+//! everything at once, if its output is not limited.
 //!
-//! What is not held back until it is whole leaves when its first bit would: the server is never
-//! behind its curve by that.
+//! A packet that is not held back until it is complete leaves with its first bit, so that the
+//! server is never late with respect to its curve.
 
 use std::collections::VecDeque;
 
-use super::chance::Chance;
 use super::clock::Clock;
+use super::rng::Rng;
 use crate::network::elements::{Multiplexing, Priority};
 use crate::{Curve, Rational};
 
-/// Arrivals that a server whose curve is not strict remembers; it is less lazy for what it forgets.
+/// The largest number of arrivals that a server without a strict curve remembers; forgetting one
+/// makes it less lazy.
 const REMEMBERED: usize = 64;
 
 /// The properties of a server that all runs share.
@@ -24,7 +25,7 @@ pub(super) struct Spec {
     pub(super) order: Multiplexing,
     pub(super) strict: bool,
     pub(super) packetizer: bool,
-    /// Whether what leaves is limited, by shapers, links or a maximum service curve.
+    /// Whether the output is limited, by shapers, links or a maximum service curve.
     pub(super) limited: bool,
     /// The lower and the upper pseudo-inverse of the service curve.
     pub(super) served: Curve,
@@ -34,27 +35,27 @@ pub(super) struct Spec {
 /// The speed of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// No faster than it must.
+    /// As slow as the service curve allows.
     Lazy,
-    /// The same until the first packet of a backlogged period has left, and then all at once.
+    /// Lazy until the first packet of a backlogged period has left, then all at once.
     LazyAtFirst,
-    /// All at once.
+    /// Everything at once.
     AtOnce,
 }
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: usize,
     pub(super) size: Rational,
     pub(super) priority: Priority,
-    /// Packets of one stream stay in order.
+    /// The stream of the packet; packets of one stream stay in order.
     pub(super) stream: usize,
-    /// Whether it is of the flow of interest.
+    /// Whether the packet belongs to the flow of interest.
     pub(super) is_of_interest: bool,
 }
 
-/// A packet that is served: when it begins to leave, and when it has left.
+/// A packet in service, with the times at which it starts to leave and has left.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     pub(super) packet: usize,
@@ -62,17 +63,17 @@ pub(super) struct Service {
     pub(super) done: Rational,
 }
 
-/// A server at some time.
+/// The state of a server.
 #[derive(Debug)]
 pub(super) struct Line<'s> {
     spec: &'s Spec,
     clock: Clock,
     pace: Pace,
     queue: VecDeque<Waiting>,
-    /// The times from which on the curve promises service, by the server's clock, with the data
-    /// that had come before.
+    /// The times from which on the curve guarantees service, by the server's clock, with the data
+    /// that had arrived before.
     origins: VecDeque<(Rational, Rational)>,
-    /// The data that have come, and that have been served, since the first of these times.
+    /// The data that have arrived, and that have been served, since the first of these times.
     came: Rational,
     served: Rational,
     is_busy: bool,
@@ -92,12 +93,12 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Returns a packet comes; returns what is served next if nothing was.
-    pub(super) fn comes(
+    /// Adds a packet that arrives; returns the next service if the server was idle.
+    pub(super) fn arrive(
         &mut self,
         now: &Rational,
         waiting: Waiting,
-        chance: Option<&mut Chance>,
+        rng: Option<&mut Rng>,
     ) -> Option<Service> {
         let begins = !self.is_busy && self.queue.is_empty();
         if self.spec.strict && begins {
@@ -112,17 +113,17 @@ impl<'s> Line<'s> {
         }
         self.came += &waiting.size;
         self.queue.push_back(waiting);
-        if self.is_busy { None } else { self.serve(now, chance) }
+        if self.is_busy { None } else { self.serve(now, rng) }
     }
 
-    /// Returns a packet has left; returns what is served next.
-    pub(super) fn done(&mut self, now: &Rational, chance: Option<&mut Chance>) -> Option<Service> {
+    /// Ends a service; returns the next one.
+    pub(super) fn done(&mut self, now: &Rational, rng: Option<&mut Rng>) -> Option<Service> {
         self.is_busy = false;
-        self.serve(now, chance)
+        self.serve(now, rng)
     }
 
-    fn serve(&mut self, now: &Rational, chance: Option<&mut Chance>) -> Option<Service> {
-        let place = self.choose(chance)?;
+    fn serve(&mut self, now: &Rational, rng: Option<&mut Rng>) -> Option<Service> {
+        let place = self.choose(rng)?;
         let waiting = self.queue.remove(place)?;
         let before = self.served.clone();
         self.served += &waiting.size;
@@ -140,8 +141,8 @@ impl<'s> Line<'s> {
         Some(Service { packet: waiting.packet, starts, done })
     }
 
-    /// Returns the latest time at which a curve lets so much be served, of what has come up to and
-    /// with the packet behind `before`.
+    /// Returns the latest time at which the curve allows the data `amount` to be served, where the
+    /// packet in question follows the data `before`.
     fn when(&self, inverse: &Curve, amount: &Rational, before: &Rational) -> Option<Rational> {
         let mut latest: Option<Rational> = None;
         for (from, earlier) in self.origins.iter().filter(|(_, earlier)| earlier <= before) {
@@ -149,12 +150,12 @@ impl<'s> Line<'s> {
             let local = from + &lasting;
             latest = Some(latest.map_or(local.clone(), |latest| latest.max(local)));
         }
-        // Of what is forgotten nothing is late any more.
+        // Without a remembered origin the curve requires no waiting.
         Some(latest.map_or(Rational::ZERO, |local| self.clock.time_of(&local)))
     }
 
-    /// Returns the place in the queue of what is served next.
-    fn choose(&self, chance: Option<&mut Chance>) -> Option<usize> {
+    /// Returns the position in the queue of the next packet to serve.
+    fn choose(&self, rng: Option<&mut Rng>) -> Option<usize> {
         let first = |of: &dyn Fn(&Waiting) -> bool| self.queue.iter().position(of);
         match self.spec.order {
             Multiplexing::Fifo => (!self.queue.is_empty()).then_some(0),
@@ -162,11 +163,11 @@ impl<'s> Line<'s> {
                 let priority = self.queue.iter().map(|waiting| waiting.priority).min()?;
                 first(&|waiting| waiting.priority == priority)
             }
-            // Against the flow of interest, or by chance, where data of one flow stay in order.
-            Multiplexing::Arbitrary => match chance {
+            // Against the flow of interest, or pseudo-random with the data of each flow in order.
+            Multiplexing::Arbitrary => match rng {
                 None => first(&|waiting| !waiting.is_of_interest).or_else(|| first(&|_| true)),
-                Some(chance) => {
-                    let stream = self.queue.get(chance.below(self.queue.len()))?.stream;
+                Some(rng) => {
+                    let stream = self.queue.get(rng.below(self.queue.len()))?.stream;
                     first(&|waiting| waiting.stream == stream)
                 }
             },

@@ -1,4 +1,4 @@
-//! A port, packet by packet. All times are by its clock.
+//! The state of an output port in the packet simulation. All times are by the port's clock.
 
 use std::collections::VecDeque;
 
@@ -6,38 +6,38 @@ use crate::Rational;
 use crate::network::elements::Priority;
 use crate::network::port::{Class, Gate, Port, Scheduler, Window, openings};
 
-/// What a port does next.
+/// The next action of a port.
 pub(super) enum Pick {
-    /// It is busy, or nothing waits.
+    /// The port is busy, or nothing waits.
     Nothing,
-    /// What waits may not go before that time.
+    /// No waiting packet may be sent before that time.
     Later(Rational),
-    /// It sends a packet; none for one of traffic that no flow stands for.
+    /// The port sends a packet until a time; `packet` is `None` for a class without flows.
     Sends { packet: Option<usize>, until: Rational },
 }
 
-/// A port at some time.
+/// The state of a port.
 pub(super) struct State<'n> {
     port: &'n Port,
     queues: Vec<Queue<'n>>,
-    /// The packet that is being sent.
+    /// The packet in transmission.
     sending: Option<Sending>,
     order: Order<'n>,
 }
 
-/// A packet on its way to the link.
+/// A packet in transmission.
 struct Sending {
     class: usize,
-    /// None for one of traffic that no flow stands for.
+    /// The packet; `None` for a class without flows.
     packet: Option<usize>,
     until: Rational,
 }
 
 struct Queue<'n> {
     priority: Priority,
-    /// Packets with their sizes.
+    /// The waiting packets with their sizes.
     packets: VecDeque<(usize, Rational)>,
-    /// The size of packets of which one always waits, if no flow has this class.
+    /// The size of the packets of which one always waits, if no flow belongs to this class.
     always: Option<&'n Rational>,
 }
 
@@ -47,10 +47,10 @@ impl<'n> Queue<'n> {
     }
 }
 
-/// What decides.
+/// The state of the scheduler.
 enum Order<'n> {
-    /// The most urgent of those whose gates are open for long enough and whose credit, if they have a slope, is not
-    /// negative.
+    /// Static priority: the most urgent class whose gate is open for long enough and whose credit,
+    /// if it has an idle slope, is not negative.
     Urgency {
         gates: Option<Gates<'n>>,
         slopes: Vec<Option<Rational>>,
@@ -75,14 +75,14 @@ enum Order<'n> {
     },
 }
 
-/// When the gates of classes are open.
+/// The windows of the classes' gates.
 struct Gates<'n> {
     cycle: &'n Rational,
     windows: Vec<Vec<Window>>,
 }
 
 impl<'n> State<'n> {
-    /// With packets of classes without flows.
+    /// Creates a port; classes that are not `used` always have a packet to send.
     pub(super) fn of(port: &'n Port, used: impl Fn(Priority) -> bool) -> Self {
         let mut packets = port.scheduler.packets();
         packets.sort_by_key(|(priority, ..)| *priority);
@@ -101,7 +101,7 @@ impl<'n> State<'n> {
             Scheduler::Gated { cycle, classes } => {
                 let gates = Gates { cycle, windows: openings(sorted(classes), cycle) };
                 let slope = |(place, class): (usize, &Class<Gate>)| match &class.share {
-                    // Credit rises in open time only, so faster.
+                    // Credit rises only while the gate is open, and accordingly faster.
                     Gate::Shaped(slope) => (slope * cycle).checked_div(&gates.open(place, cycle)),
                     _ => None,
                 };
@@ -133,7 +133,7 @@ impl<'n> State<'n> {
         Self { port, queues: packets.into_iter().map(queue).collect(), sending: None, order }
     }
 
-    /// A packet comes into its queue.
+    /// Adds a packet to its queue.
     pub(super) fn push(
         &mut self,
         now: &Rational,
@@ -147,7 +147,7 @@ impl<'n> State<'n> {
         }
     }
 
-    /// Returns the packet that was being sent has left.
+    /// Ends the transmission; returns its packet, or `None` for a class without flows.
     pub(super) fn done(&mut self) -> Option<usize> {
         let until = self.sending.as_ref()?.until.clone();
         self.pass_time(&until);
@@ -184,7 +184,7 @@ impl<'n> State<'n> {
         Pick::Sends { packet, until }
     }
 
-    /// Credit changes with time.
+    /// Updates the credits to the time `now`.
     fn pass_time(&mut self, now: &Rational) {
         let Order::Urgency { gates, slopes, credits, since } = &mut self.order else { return };
         let from = std::mem::replace(since, now.clone());
@@ -210,13 +210,13 @@ impl<'n> State<'n> {
 }
 
 impl Gates<'_> {
-    /// How long the gate of a class has been open by a time.
+    /// Returns the total time up to `time` during which the gate of a class has been open.
     fn open(&self, class: usize, time: &Rational) -> Rational {
         let cycles = (time / self.cycle).floor();
         let phase = time - &(&cycles * self.cycle);
         let mut open = Rational::ZERO;
         for window in self.windows.get(class).into_iter().flatten() {
-            // One that goes on in the next cycle was open at the beginning of this one.
+            // A window that continues in the next cycle is open at the beginning of this one, too.
             let again = (&window.at + &window.length - self.cycle).max(Rational::ZERO);
             let until = &window.length - &again;
             open += &(&cycles * &window.length);
@@ -226,7 +226,7 @@ impl Gates<'_> {
         open
     }
 
-    /// How long it takes until the gate of a class is open for so long; nothing if it is.
+    /// Returns the time until the gate of a class is open for `length`; zero if it already is.
     fn wait(&self, class: usize, now: &Rational, length: &Rational) -> Rational {
         let phase = now - &((now / self.cycle).floor() * self.cycle);
         let mut least = self.cycle.clone();
@@ -251,8 +251,8 @@ fn sorted<S>(classes: &[Class<S>]) -> impl Iterator<Item = &Class<S>> + Clone {
 }
 
 impl Order<'_> {
-    /// Returns the class that sends, or when one may; none if nothing waits. Heads are the sizes of
-    /// what waits.
+    /// Returns the class that sends. The error is the time at which a class may send, or `None` if
+    /// nothing waits. `heads` has the size of each class's first packet.
     fn pick(
         &mut self,
         now: &Rational,
@@ -289,7 +289,7 @@ impl Order<'_> {
             }
             Self::Deficits { quanta, left, at, entered } => {
                 if *entered {
-                    // The turn goes on, or ends.
+                    // Continue or end the current turn.
                     let left = left.get_mut(*at).ok_or(None)?;
                     match size(*at) {
                         Some(size) if size <= &*left => {
@@ -302,7 +302,8 @@ impl Order<'_> {
                     *entered = false;
                     *at = (*at + 1) % heads.len();
                 }
-                // Where quanta are much smaller than packets, rounds in which nobody sends pass at once.
+                // If quanta are much smaller than packets, rounds in which no class can send are
+                // skipped.
                 let rounds = |(class, size): (usize, &Rational)| {
                     let missing = size - left.get(class)?;
                     Some(missing.checked_div(quanta.get(class)?)?.ceil() - Rational::ONE)

@@ -1,98 +1,100 @@
-//! One run: packets from sources over servers, ports and regulators to their ends.
+//! One run: packets travel from sources over servers, ports and regulators to their destinations.
 //!
-//! A packet of a multicast group, or of a replicated flow, is one packet as long as its ways are
-//! the same, and one for each way from where they part. A server that eliminates takes the first of
-//! each that comes to it.
+//! A packet of a multicast group or of a replicated flow is one packet while its paths are the
+//! same, and becomes one packet per path where these part. A server that eliminates copies forwards
+//! the first copy of each packet.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
-use super::cast::{Cast, Stream};
-use super::chance::Chance;
 use super::clock::Clock;
 use super::conformance::Conformance;
 use super::line::{Line, Pace, Service, Waiting};
 use super::port::{Pick, State};
+use super::rng::Rng;
+use super::setup::{Setup, Stream};
 use super::sources::{self, Pattern};
 use crate::Rational;
 use crate::interrupt;
 use crate::network::elements::{Multiplexing, Priority, Regulator, ServerId};
 
-/// Events of one run, at most.
+/// The largest number of events in one run.
 const EVENTS: usize = 60_000;
 
-/// The choices of a run.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     /// The begin and the pattern of each stream.
     pub(super) sources: Vec<(Rational, Pattern)>,
-    /// Packets of each stream, at most.
+    /// The largest number of packets per stream.
     pub(super) packets: usize,
-    /// Whether actor 0 is the flow of interest: it is last of those that come together.
+    /// Whether participant 0 is the flow of interest, which is served last among simultaneous
+    /// arrivals.
     pub(super) has_interest: bool,
-    /// The seed of paces, clocks, ties, orders of service where any is allowed, and lost copies.
-    /// Without one, all is as bad as it may be for the flow of interest.
+    /// The seed of speeds, clocks, ties, arbitrary orders of service, and lost copies. Without a
+    /// seed, each of these is as harmful as possible to the flow of interest.
     pub(super) seed: Option<u64>,
-    /// The time over which clocks go wrong.
+    /// The time over which clocks deviate.
     pub(super) span: Rational,
 }
 
 /// The observations of a flow.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    /// None if no packet of it arrived.
+pub(super) struct FlowObservation {
+    /// The largest delay; `None` if no packet arrived.
     pub(super) delay: Option<Rational>,
     pub(super) backlog: Rational,
     waiting: Rational,
-    /// The arrivals of its first packet, and of the last one of its first burst, at each server of
-    /// its path.
+    /// The arrival times of the flow's first packet, and of the last packet of its first burst, at
+    /// each server of its path.
     pub(super) came: Vec<[Option<Rational>; 2]>,
 }
 
-/// The observations of a server, or of a priority at one.
+/// The observations of a server, or of one priority at a server.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SeenServer {
+pub(super) struct QueueObservation {
     pub(super) delay: Rational,
     pub(super) backlog: Rational,
     waiting: Rational,
 }
 
-/// A packet on one way.
+/// A packet on one path.
 #[derive(Clone, Debug)]
 struct Packet {
     stream: usize,
-    /// Actors, of which there is one at least; all have come the same way.
+    /// The participants that the packet belongs to, at least one; all have shared their path so
+    /// far.
     members: Vec<usize>,
     hop: usize,
     number: usize,
     size: Rational,
     sent: Rational,
-    /// When it came to the server where it is.
+    /// The arrival time at the current server.
     came: Rational,
 }
 
-/// A queue of a regulator: between which servers, of a priority and, for regulators of flows, of an
-/// actor.
+/// A queue of a regulator: the servers before and after it, the priority and, for per-flow
+/// regulators, the participant.
 type QueueKey = (ServerId, ServerId, Priority, Option<usize>);
 
 #[derive(Debug)]
 enum Event {
-    /// A packet is sent; the next to be made of its stream.
+    /// A source sends a packet.
     Sent(Box<Packet>),
-    /// A packet comes to a server.
-    Comes(usize),
-    /// It is in the queue of a port.
+    /// A packet arrives at a server.
+    Arrival(usize),
+    /// A packet enters the queue of a port.
     Queued(usize),
-    /// It begins to leave a server that is no port.
+    /// A packet starts to leave a server that is not a port.
     Starts(usize),
-    /// It has left that.
+    /// A packet has left a server that is not a port.
     Left(usize),
     /// A port has sent a packet.
     PortDone(usize),
-    /// A port looks what it may send.
-    Looks(usize),
-    /// The first packet in the queue of a regulator goes on.
+    /// A port checks whether it may send.
+    Poll(usize),
+    /// The first packet in the queue of a regulator is released.
     Released(QueueKey),
 }
 
@@ -103,13 +105,13 @@ struct PortAt<'n> {
 }
 
 pub(super) struct Run<'c, 'n> {
-    cast: &'c Cast<'n>,
+    setup: &'c Setup<'n>,
     has_interest: bool,
-    chance: Option<Chance>,
-    /// The order of streams that come together.
+    rng: Option<Rng>,
+    /// The order of streams among simultaneous arrivals.
     ranks: Vec<u8>,
     packets: Vec<Packet>,
-    /// Time, rank among those of one time, number.
+    /// The pending events: time, rank among simultaneous events, number.
     agenda: BinaryHeap<Reverse<(Rational, u8, usize)>>,
     events: Vec<Option<Event>>,
     ports: BTreeMap<usize, PortAt<'n>>,
@@ -118,28 +120,28 @@ pub(super) struct Run<'c, 'n> {
     regulated: HashMap<(ServerId, ServerId, usize), Conformance>,
     eliminated: HashSet<(ServerId, usize, usize)>,
     bursts: Vec<usize>,
-    /// Packets that have not arrived, counted for each actor.
+    /// The number of packets that have not reached their destination, counted per participant.
     open: usize,
-    pub(super) seen: Vec<Seen>,
-    pub(super) servers: BTreeMap<(ServerId, Option<Priority>), SeenServer>,
+    pub(super) observed: Vec<FlowObservation>,
+    pub(super) servers: BTreeMap<(ServerId, Option<Priority>), QueueObservation>,
 }
 
 impl<'c, 'n> Run<'c, 'n> {
-    /// Plays a scenario to its end.
-    pub(super) fn of(cast: &'c Cast<'n>, scenario: &Scenario) -> Self {
-        let mut chance = scenario.seed.map(Chance::of);
-        let seen = |actor: &super::cast::Actor<'_>| Seen {
-            came: vec![[None, None]; actor.path.len()],
-            ..Seen::default()
+    /// Performs a run to its end.
+    pub(super) fn of(setup: &'c Setup<'n>, scenario: &Scenario) -> Self {
+        let mut rng = scenario.seed.map(Rng::of);
+        let observed = |participant: &super::setup::Participant<'_>| FlowObservation {
+            came: vec![[None, None]; participant.path.len()],
+            ..FlowObservation::default()
         };
-        let ranks = match (&mut chance, scenario.has_interest) {
-            (Some(chance), false) => cast.streams.iter().map(|_| chance.below(4) as u8).collect(),
-            _ => vec![0; cast.streams.len()],
+        let ranks = match (&mut rng, scenario.has_interest) {
+            (Some(rng), false) => setup.streams.iter().map(|_| rng.below(4) as u8).collect(),
+            _ => vec![0; setup.streams.len()],
         };
         let mut run = Self {
-            cast,
+            setup,
             has_interest: scenario.has_interest,
-            chance,
+            rng,
             ranks,
             packets: Vec::new(),
             agenda: BinaryHeap::new(),
@@ -151,7 +153,7 @@ impl<'c, 'n> Run<'c, 'n> {
             eliminated: HashSet::new(),
             bursts: Vec::new(),
             open: 0,
-            seen: cast.actors.iter().map(seen).collect(),
+            observed: setup.participants.iter().map(observed).collect(),
             servers: BTreeMap::new(),
         };
         run.place_servers(&scenario.span);
@@ -161,47 +163,47 @@ impl<'c, 'n> Run<'c, 'n> {
     }
 
     fn clock(&mut self, of_server: bool, span: &Rational) -> Clock {
-        match &mut self.chance {
-            None => Clock::worst(self.cast.clocks, of_server),
-            Some(chance) => Clock::by_chance(self.cast.clocks, of_server, span, chance),
+        match &mut self.rng {
+            None => Clock::worst(self.setup.clocks, of_server),
+            Some(rng) => Clock::random(self.setup.clocks, of_server, span, rng),
         }
     }
 
     fn place_servers(&mut self, span: &Rational) {
-        let cast = self.cast;
-        let mut lines: Vec<ServerId> = cast.lines.keys().copied().collect();
+        let setup = self.setup;
+        let mut lines: Vec<ServerId> = setup.lines.keys().copied().collect();
         lines.sort_unstable();
         for server in lines {
             let clock = self.clock(true, span);
-            let pace = match self.chance.as_mut().map(|chance| chance.below(4)) {
+            let pace = match self.rng.as_mut().map(|rng| rng.below(4)) {
                 Some(2) => Pace::LazyAtFirst,
                 Some(3) => Pace::AtOnce,
                 _ => Pace::Lazy,
             };
-            if let Some(spec) = cast.lines.get(&server) {
+            if let Some(spec) = setup.lines.get(&server) {
                 self.lines.insert(server, Line::of(spec, clock, pace));
             }
         }
-        let passed = cast.actors.iter().flat_map(|actor| actor.path);
+        let passed = setup.participants.iter().flat_map(|participant| participant.path);
         let places: BTreeMap<usize, _> = passed
-            .filter_map(|server| cast.network.ports().at(*server))
+            .filter_map(|server| setup.network.ports().at(*server))
             .map(|(place, port, _)| (place, port))
             .collect();
         for (place, port) in places {
             let clock = self.clock(true, span);
-            let state = State::of(port, |priority| cast.is_used(place, priority));
+            let state = State::of(port, |priority| setup.is_used(place, priority));
             self.ports.insert(place, PortAt { state, clock });
-            self.look(place, &Rational::ZERO);
+            self.poll(place, &Rational::ZERO);
         }
     }
 
     fn send(&mut self, scenario: &Scenario) {
-        let cast = self.cast;
+        let setup = self.setup;
         for (index, (stream, (begins, pattern))) in
-            cast.streams.iter().zip(&scenario.sources).enumerate()
+            setup.streams.iter().zip(&scenario.sources).enumerate()
         {
             let clock = self.clock(false, &scenario.span);
-            let mut own = Chance::of(scenario.seed.unwrap_or(0) ^ (index as u64 + 1));
+            let mut own = Rng::of(scenario.seed.unwrap_or(0) ^ (index as u64 + 1));
             let sent = sources::packets(stream, *pattern, begins, scenario.packets, &mut own);
             let first = sent.first().map(|(time, _)| time.clone());
             self.bursts.push(sent.iter().filter(|(time, _)| Some(time) == first.as_ref()).count());
@@ -209,7 +211,7 @@ impl<'c, 'n> Run<'c, 'n> {
             for (number, (local, size)) in sent.into_iter().enumerate() {
                 let time = clock.time_of(&local);
                 let copies = self.copies_sent(index, number, &losses);
-                for members in cast.ways(&copies, 0) {
+                for members in setup.ways(&copies, 0) {
                     let packet = Packet {
                         stream: index,
                         hop: 0,
@@ -228,25 +230,25 @@ impl<'c, 'n> Run<'c, 'n> {
 
     /// Returns the copies of a packet that are not lost, or all flows of a stream without copies.
     fn copies_sent(&mut self, stream: usize, number: usize, losses: &[Range<usize>]) -> Vec<usize> {
-        let Some(stream) = self.cast.streams.get(stream) else { return Vec::new() };
-        match &mut self.chance {
-            Some(chance) if stream.is_replicated => {
+        let Some(stream) = self.setup.streams.get(stream) else { return Vec::new() };
+        match &mut self.rng {
+            Some(rng) if stream.is_replicated => {
                 let members = stream.members.iter().zip(losses);
                 let arrives =
-                    members.filter(|(_, lost)| !lost.contains(&number) && !chance.once_in(8));
+                    members.filter(|(_, lost)| !lost.contains(&number) && !rng.once_in(8));
                 arrives.map(|(member, _)| *member).collect()
             }
             _ => stream.members.clone(),
         }
     }
 
-    /// Returns the packets whose copies are lost on each way: all of some span, as when a link
-    /// fails.
+    /// Returns the ranges of packets whose copies are lost on each path, as when a link fails for a
+    /// while.
     fn losses(&mut self, stream: &Stream, packets: usize) -> Vec<Range<usize>> {
         let lost = |_: &usize| {
-            let Some(chance) = &mut self.chance else { return 0..0 };
-            let from = if chance.once_in(2) { 0 } else { chance.below(packets) };
-            from..from + chance.below(packets)
+            let Some(rng) = &mut self.rng else { return 0..0 };
+            let from = if rng.once_in(2) { 0 } else { rng.below(packets) };
+            from..from + rng.below(packets)
         };
         stream.members.iter().map(lost).collect()
     }
@@ -256,19 +258,19 @@ impl<'c, 'n> Run<'c, 'n> {
             && self.packets.get(packet).is_some_and(|packet| packet.members.contains(&0))
     }
 
-    /// Returns the rank of a packet among those that come at one time: the flow of interest is the
-    /// last. Packets that come from one server keep their order.
+    /// Returns the rank of a packet among simultaneous arrivals: the flow of interest is last.
+    /// Packets from one server keep their order.
     fn rank(&self, index: usize) -> u8 {
         let Some(packet) = self.packets.get(index) else { return 2 };
-        let before = |actor: usize, hop: usize| {
+        let before = |participant: usize, hop: usize| {
             let hop = hop.checked_sub(1)?;
-            self.cast.actors.get(actor)?.path.get(hop).copied()
+            self.setup.participants.get(participant)?.path.get(hop).copied()
         };
         let Some(from) = packet.members.first().and_then(|first| before(*first, packet.hop)) else {
             let by_stream = self.ranks.get(packet.stream).copied().unwrap_or(0);
             return if self.is_of_interest(index) { 9 } else { 2 + by_stream };
         };
-        let own = self.cast.actors.first().map_or(&[][..], |actor| actor.path);
+        let own = self.setup.participants.first().map_or(&[][..], |participant| participant.path);
         if self.has_interest && own.contains(&from) {
             return 9;
         }
@@ -279,8 +281,8 @@ impl<'c, 'n> Run<'c, 'n> {
         let rank = match &event {
             Event::PortDone(_) | Event::Starts(_) | Event::Left(_) | Event::Released(_) => 0,
             Event::Sent(_) => 1,
-            Event::Comes(packet) | Event::Queued(packet) => self.rank(*packet),
-            Event::Looks(_) => 10,
+            Event::Arrival(packet) | Event::Queued(packet) => self.rank(*packet),
+            Event::Poll(_) => 10,
         };
         self.agenda.push(Reverse((time, rank, self.events.len())));
         self.events.push(Some(event));
@@ -291,94 +293,100 @@ impl<'c, 'n> Run<'c, 'n> {
             let Some(Reverse((now, _, number))) = self.agenda.pop() else { return };
             match self.events.get_mut(number).and_then(Option::take) {
                 Some(Event::Sent(packet)) => self.add(*packet, &now, true),
-                Some(Event::Comes(packet)) => self.comes(packet, &now),
+                Some(Event::Arrival(packet)) => self.arrive(packet, &now),
                 Some(Event::Queued(packet)) => self.queued(packet, &now),
                 Some(Event::Starts(packet)) => self.starts(packet, &now),
                 Some(Event::Left(packet)) => self.left(packet, &now),
                 Some(Event::PortDone(place)) => self.port_done(place, &now),
-                Some(Event::Looks(place)) => self.look(place, &now),
+                Some(Event::Poll(place)) => self.poll(place, &now),
                 Some(Event::Released(queue)) => self.released(queue, &now),
                 None => return,
             }
         }
     }
 
-    /// A packet is on its way to the next server, which it comes to at once.
+    /// Adds a packet that arrives at its next server immediately.
     fn add(&mut self, packet: Packet, now: &Rational, is_new: bool) {
         if is_new {
             for member in &packet.members {
-                if let Some(seen) = self.seen.get_mut(*member) {
-                    seen.waiting += &packet.size;
-                    seen.backlog = seen.backlog.clone().max(seen.waiting.clone());
+                if let Some(observed) = self.observed.get_mut(*member) {
+                    observed.waiting += &packet.size;
+                    observed.backlog = observed.backlog.clone().max(observed.waiting.clone());
                 }
             }
         }
         self.packets.push(packet);
-        self.plan(now.clone(), Event::Comes(self.packets.len() - 1));
+        self.plan(now.clone(), Event::Arrival(self.packets.len() - 1));
     }
 
-    /// Returns the server at which a packet is.
+    /// Returns the current server of a packet.
     fn server(&self, packet: usize) -> Option<ServerId> {
         let packet = self.packets.get(packet)?;
-        self.cast.actors.get(*packet.members.first()?)?.path.get(packet.hop).copied()
+        self.setup.participants.get(*packet.members.first()?)?.path.get(packet.hop).copied()
     }
 
-    fn comes(&mut self, index: usize, now: &Rational) {
-        let cast = self.cast;
+    fn arrive(&mut self, index: usize, now: &Rational) {
+        let setup = self.setup;
         let Some(server) = self.server(index) else { return };
         let Some(packet) = self.packets.get_mut(index) else { return };
         packet.came = now.clone();
         let packet = packet.clone();
-        let copies = cast.streams.get(packet.stream).is_some_and(|stream| stream.is_replicated);
+        let copies = setup.streams.get(packet.stream).is_some_and(|stream| stream.is_replicated);
         if copies
-            && cast.network.server(server).eliminates
+            && setup.network.server(server).eliminates
             && !self.eliminated.insert((server, packet.stream, packet.number))
         {
             self.open -= packet.members.len();
             for member in &packet.members {
-                if let Some(seen) = self.seen.get_mut(*member) {
-                    seen.waiting -= &packet.size;
+                if let Some(observed) = self.observed.get_mut(*member) {
+                    observed.waiting -= &packet.size;
                 }
             }
             return;
         }
         let is_last_of_burst = self.bursts.get(packet.stream) == Some(&(packet.number + 1));
         for member in &packet.members {
-            let came = self.seen.get_mut(*member).and_then(|seen| seen.came.get_mut(packet.hop));
+            let came = self
+                .observed
+                .get_mut(*member)
+                .and_then(|observed| observed.came.get_mut(packet.hop));
             let Some([first, last]) = came else { continue };
             first.get_or_insert_with(|| now.clone());
             if is_last_of_burst {
                 last.get_or_insert_with(|| now.clone());
             }
         }
-        let Some(actor) = packet.members.first().and_then(|member| cast.actors.get(*member)) else {
+        let Some(participant) =
+            packet.members.first().and_then(|member| setup.participants.get(*member))
+        else {
             return;
         };
-        for seen in self.seen_at(server, actor.priority) {
-            seen.waiting += &packet.size;
-            seen.backlog = seen.backlog.clone().max(seen.waiting.clone());
+        for observed in self.seen_at(server, participant.priority) {
+            observed.waiting += &packet.size;
+            observed.backlog = observed.backlog.clone().max(observed.waiting.clone());
         }
-        if let Some((_, port, _)) = cast.network.ports().at(server) {
+        if let Some((_, port, _)) = setup.network.ports().at(server) {
             self.plan(now + &port.latency, Event::Queued(index));
             return;
         }
         let waiting = Waiting {
             packet: index,
             size: packet.size.clone(),
-            priority: actor.priority,
-            stream: if copies { usize::MAX - packet.stream } else { actor.id.index() },
+            priority: participant.priority,
+            stream: if copies { usize::MAX - packet.stream } else { participant.id.index() },
             is_of_interest: self.is_of_interest(index),
         };
         let Some(line) = self.lines.get_mut(&server) else { return };
-        let service = line.comes(now, waiting, self.chance.as_mut());
+        let service = line.arrive(now, waiting, self.rng.as_mut());
         self.serves(service);
     }
 
-    /// Returns the observations of a server, and of a priority there if it serves by priority.
-    fn seen_at(&mut self, server: ServerId, priority: Priority) -> Vec<&mut SeenServer> {
-        let by_priority = match self.cast.lines.get(&server) {
+    /// Returns the observations of a server, and of a priority there if the server multiplexes by
+    /// static priority.
+    fn seen_at(&mut self, server: ServerId, priority: Priority) -> Vec<&mut QueueObservation> {
+        let by_priority = match self.setup.lines.get(&server) {
             Some(spec) => spec.order == Multiplexing::StaticPriority,
-            None => self.cast.network.server(server).multiplexing == Multiplexing::StaticPriority,
+            None => self.setup.network.server(server).multiplexing == Multiplexing::StaticPriority,
         };
         self.servers.entry((server, None)).or_default();
         if by_priority {
@@ -386,7 +394,9 @@ impl<'c, 'n> Run<'c, 'n> {
         }
         let keys = [None, by_priority.then_some(priority)];
         let own = self.servers.range_mut((server, None)..=(server, Some(priority)));
-        own.filter(|((_, priority), _)| keys.contains(priority)).map(|(_, seen)| seen).collect()
+        own.filter(|((_, priority), _)| keys.contains(priority))
+            .map(|(_, observed)| observed)
+            .collect()
     }
 
     fn serves(&mut self, service: Option<Service>) {
@@ -399,23 +409,26 @@ impl<'c, 'n> Run<'c, 'n> {
     fn queued(&mut self, index: usize, now: &Rational) {
         let Some(server) = self.server(index) else { return };
         let Some(packet) = self.packets.get(index) else { return };
-        let Some((place, ..)) = self.cast.network.ports().at(server) else { return };
-        let actor = packet.members.first().and_then(|member| self.cast.actors.get(*member));
-        let (Some(port), Some(actor)) = (self.ports.get_mut(&place), actor) else { return };
+        let Some((place, ..)) = self.setup.network.ports().at(server) else { return };
+        let participant =
+            packet.members.first().and_then(|member| self.setup.participants.get(*member));
+        let (Some(port), Some(participant)) = (self.ports.get_mut(&place), participant) else {
+            return;
+        };
         let local = port.clock.shows(now);
-        port.state.push(&local, actor.priority, index, packet.size.clone());
-        self.plan(now.clone(), Event::Looks(place));
+        port.state.push(&local, participant.priority, index, packet.size.clone());
+        self.plan(now.clone(), Event::Poll(place));
     }
 
-    /// A port that is free begins with a packet, or looks again later.
-    fn look(&mut self, place: usize, now: &Rational) {
+    /// Lets an idle port start a packet, or plans its next check.
+    fn poll(&mut self, place: usize, now: &Rational) {
         let Some(port) = self.ports.get_mut(&place) else { return };
         let local = port.clock.shows(now);
         match port.state.pick(&local) {
             Pick::Nothing => {}
             Pick::Later(time) => {
                 let time = port.clock.time_of(&time);
-                self.plan(time, Event::Looks(place));
+                self.plan(time, Event::Poll(place));
             }
             Pick::Sends { packet, until } => {
                 let until = port.clock.time_of(&until);
@@ -435,36 +448,40 @@ impl<'c, 'n> Run<'c, 'n> {
                 self.pass_on(packet, now);
             }
         }
-        self.look(place, now);
+        self.poll(place, now);
     }
 
-    /// Whether a packet goes on with its first bit.
+    /// Whether a packet moves on with its first bit.
     fn leaves_early(&self, index: usize) -> bool {
-        let actor = self.packets.get(index).and_then(|packet| packet.members.first());
-        let fluid =
-            actor.and_then(|actor| self.cast.actors.get(*actor)).is_some_and(|actor| actor.fluid);
-        let line = self.server(index).and_then(|server| self.cast.lines.get(&server));
+        let participant = self.packets.get(index).and_then(|packet| packet.members.first());
+        let fluid = participant
+            .and_then(|participant| self.setup.participants.get(*participant))
+            .is_some_and(|participant| participant.fluid);
+        let line = self.server(index).and_then(|server| self.setup.lines.get(&server));
         line.is_some_and(|spec| fluid || !spec.packetizer)
     }
 
-    /// A packet begins to leave a server.
+    /// Handles a packet that starts to leave a server.
     fn starts(&mut self, index: usize, now: &Rational) {
-        let cast = self.cast;
+        let setup = self.setup;
         let (Some(server), Some(packet)) = (self.server(index), self.packets.get(index).cloned())
         else {
             return;
         };
-        let Some(priority) =
-            packet.members.first().and_then(|first| cast.actors.get(*first)).map(|a| a.priority)
+        let Some(priority) = packet
+            .members
+            .first()
+            .and_then(|first| setup.participants.get(*first))
+            .map(|a| a.priority)
         else {
             return;
         };
-        for seen in self.seen_at(server, priority) {
-            seen.waiting -= &packet.size;
+        for observed in self.seen_at(server, priority) {
+            observed.waiting -= &packet.size;
         }
-        for member in packet.members.iter().filter(|member| cast.ends(**member, packet.hop)) {
-            if let Some(seen) = self.seen.get_mut(*member) {
-                seen.waiting -= &packet.size;
+        for member in packet.members.iter().filter(|member| setup.ends(**member, packet.hop)) {
+            if let Some(observed) = self.observed.get_mut(*member) {
+                observed.waiting -= &packet.size;
             }
         }
         if self.leaves_early(index) {
@@ -472,7 +489,7 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// A packet has left a server that is no port.
+    /// Handles a packet that has left a server which is not a port.
     fn left(&mut self, index: usize, now: &Rational) {
         self.ends(index, now);
         if !self.leaves_early(index) {
@@ -480,49 +497,52 @@ impl<'c, 'n> Run<'c, 'n> {
         }
         let Some(server) = self.server(index) else { return };
         let Some(line) = self.lines.get_mut(&server) else { return };
-        let service = line.done(now, self.chance.as_mut());
+        let service = line.done(now, self.rng.as_mut());
         self.serves(service);
     }
 
-    /// All of a packet has left the server where it is; some ends of it may be there.
+    /// Records the delays of a packet that has completely left its current server; some of its
+    /// paths may end there.
     fn ends(&mut self, index: usize, now: &Rational) {
-        let cast = self.cast;
+        let setup = self.setup;
         let (Some(server), Some(packet)) = (self.server(index), self.packets.get(index).cloned())
         else {
             return;
         };
-        let first = packet.members.first().and_then(|first| cast.actors.get(*first));
-        let Some(priority) = first.map(|actor| actor.priority) else { return };
+        let first = packet.members.first().and_then(|first| setup.participants.get(*first));
+        let Some(priority) = first.map(|participant| participant.priority) else { return };
         let here = now - &packet.came;
-        for seen in self.seen_at(server, priority) {
-            seen.delay = seen.delay.clone().max(here.clone());
+        for observed in self.seen_at(server, priority) {
+            observed.delay = observed.delay.clone().max(here.clone());
         }
         let delay = now - &packet.sent;
-        for member in packet.members.iter().filter(|member| cast.ends(**member, packet.hop)) {
+        for member in packet.members.iter().filter(|member| setup.ends(**member, packet.hop)) {
             self.open -= 1;
-            if let Some(seen) = self.seen.get_mut(*member)
-                && seen.delay.as_ref().is_none_or(|most| delay > *most)
+            if let Some(observed) = self.observed.get_mut(*member)
+                && observed.delay.as_ref().is_none_or(|most| delay > *most)
             {
-                seen.delay = Some(delay.clone());
+                observed.delay = Some(delay.clone());
             }
         }
     }
 
-    /// A packet goes on from a server on all its ways.
+    /// Forwards a packet from a server on all its paths.
     fn pass_on(&mut self, index: usize, now: &Rational) {
-        let cast = self.cast;
+        let setup = self.setup;
         let (Some(server), Some(packet)) = (self.server(index), self.packets.get(index).cloned())
         else {
             return;
         };
-        for members in cast.ways(&packet.members, packet.hop + 1) {
-            let Some(actor) = members.first().and_then(|first| cast.actors.get(*first)) else {
+        for members in setup.ways(&packet.members, packet.hop + 1) {
+            let Some(participant) =
+                members.first().and_then(|first| setup.participants.get(*first))
+            else {
                 continue;
             };
-            let Some(next) = actor.path.get(packet.hop + 1).copied() else { continue };
-            let (first, priority) = (members.first().copied(), actor.priority);
+            let Some(next) = participant.path.get(packet.hop + 1).copied() else { continue };
+            let (first, priority) = (members.first().copied(), participant.priority);
             let further = Packet { members, hop: packet.hop + 1, ..packet.clone() };
-            let key = match cast.network.server(server).regulator {
+            let key = match setup.network.server(server).regulator {
                 None => {
                     self.add(further, now, false);
                     continue;
@@ -540,13 +560,13 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// The first packet in the queue of a regulator is looked at.
+    /// Plans the release of the first packet in the queue of a regulator.
     fn arm(&mut self, key: QueueKey, now: &Rational) {
         let head = self.queues.get(&key).and_then(|queue| queue.front()).copied();
         let Some(packet) = head.and_then(|head| self.packets.get(head)) else { return };
         let (server, next, ..) = key;
         let first = packet.members.first().copied().unwrap_or(0);
-        let Some(stream) = self.cast.streams.get(packet.stream) else { return };
+        let Some(stream) = self.setup.streams.get(packet.stream) else { return };
         let fresh = || stream.conformance.clone();
         let flow = self.regulated.entry((server, next, first)).or_insert_with(fresh);
         if let Some(time) = flow.send(now, &packet.size) {
@@ -556,23 +576,26 @@ impl<'c, 'n> Run<'c, 'n> {
 
     fn released(&mut self, key: QueueKey, now: &Rational) {
         let Some(packet) = self.queues.get_mut(&key).and_then(VecDeque::pop_front) else { return };
-        self.plan(now.clone(), Event::Comes(packet));
+        self.plan(now.clone(), Event::Arrival(packet));
         self.arm(key, now);
     }
 }
 
-impl Cast<'_> {
-    /// Whether the path of an actor ends with a hop.
-    fn ends(&self, actor: usize, hop: usize) -> bool {
-        self.actors.get(actor).is_some_and(|actor| actor.path.len() == hop + 1)
+impl Setup<'_> {
+    /// Whether the path of a participant ends with a hop.
+    fn ends(&self, participant: usize, hop: usize) -> bool {
+        self.participants
+            .get(participant)
+            .is_some_and(|participant| participant.path.len() == hop + 1)
     }
 
-    /// Actors by the server that is a hop of their paths; those whose paths have ended before are
+    /// Groups participants by the server at a hop of their paths; those whose paths have ended are
     /// left out.
     fn ways(&self, members: &[usize], hop: usize) -> Vec<Vec<usize>> {
         let mut ways = BTreeMap::<ServerId, Vec<usize>>::new();
         for member in members {
-            let at = self.actors.get(*member).and_then(|actor| actor.path.get(hop));
+            let at =
+                self.participants.get(*member).and_then(|participant| participant.path.get(hop));
             if let Some(server) = at {
                 ways.entry(*server).or_default().push(*member);
             }
@@ -580,8 +603,8 @@ impl Cast<'_> {
         ways.into_values().collect()
     }
 
-    /// Whether flows of a priority pass a port, or may: classes that share a queue have what flows
-    /// are given.
+    /// Whether flows of a priority pass a port, or could: in a shared queue, each class has only
+    /// the packets of its flows.
     fn is_used(&self, place: usize, priority: Priority) -> bool {
         self.network.servers().any(|(id, _)| {
             self.network.ports().at(id).is_some_and(|(other, _, classes)| {

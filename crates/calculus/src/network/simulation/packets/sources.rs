@@ -1,43 +1,44 @@
 //! The times at which sources send.
 
-use super::cast::Stream;
-use super::chance::Chance;
+use super::rng::Rng;
+use super::setup::Stream;
 use crate::Rational;
 
-/// A pattern in which a source sends, as far as its arrival curve allows it.
+/// The sending pattern of a source, as far as its arrival curve allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// All it may, as early as it may, in the largest packets.
+    /// As much as possible, as early as possible, in the largest packets.
     Greedy,
-    /// Packets at its rate.
+    /// Packets spaced at the flow's rate.
     Spaced,
-    /// Bursts of that many packets, each followed by silence until the tokens are back.
+    /// Bursts of the given number of packets, each followed by silence until the tokens are
+    /// replenished.
     OnOff(usize),
-    /// Now and then, in packets of all sizes.
+    /// Random times and packet sizes.
     Random,
 }
 
 impl Pattern {
-    pub(super) fn by_chance(chance: &mut Chance) -> Self {
-        match chance.below(6) {
+    pub(super) fn random(rng: &mut Rng) -> Self {
+        match rng.below(6) {
             0..=2 => Self::Greedy,
             3 => Self::Spaced,
-            4 => Self::OnOff(1 + chance.below(6)),
+            4 => Self::OnOff(1 + rng.below(6)),
             _ => Self::Random,
         }
     }
 }
 
-/// Returns when packets are sent, and how large they are, by the clock of the source.
+/// Returns the times, by the source's clock, and the sizes of the packets that a source sends.
 pub(super) fn packets(
     stream: &Stream,
     pattern: Pattern,
     begins: &Rational,
     number: usize,
-    chance: &mut Chance,
+    rng: &mut Rng,
 ) -> Vec<(Rational, Rational)> {
     let mut conformance = stream.conformance.clone();
-    // A packet takes so long at the rate; without a rate, sources send their burst alone.
+    // The time of one packet at the flow's rate; without a rate, sources send only their burst.
     let period = stream.size.checked_div(&stream.rate).unwrap_or(Rational::ZERO);
     let mut wish = begins.clone();
     let mut sent = Vec::with_capacity(number);
@@ -51,10 +52,10 @@ pub(super) fn packets(
             }
             Pattern::Spaced | Pattern::OnOff(_) => {}
             Pattern::Random => {
-                if !chance.once_in(3) {
-                    wish += chance.part_of(&(&period + &period));
+                if !rng.once_in(3) {
+                    wish += rng.part_of(&(&period + &period));
                 }
-                size = size_by_chance(stream, chance);
+                size = random_size(stream, rng);
             }
         }
         let Some(time) = conformance.send(&wish, &size) else { break };
@@ -64,10 +65,10 @@ pub(super) fn packets(
     sent
 }
 
-/// Sizes of ports are whole numbers of bits, as are those of their flows.
-fn size_by_chance(stream: &Stream, chance: &mut Chance) -> Rational {
+/// Packet sizes at ports, and of the flows that pass them, are whole numbers of bits.
+fn random_size(stream: &Stream, rng: &mut Rng) -> Rational {
     let between = &stream.size - &stream.least;
-    let part = chance.part_of(&between);
+    let part = rng.part_of(&between);
     match stream.size.is_integer() && stream.least.is_integer() {
         true => &stream.least + &part.floor(),
         false => &stream.least + &part,

@@ -1,9 +1,10 @@
-//! Bursts behind a server in any order of service, and what comes over one link together.
+//! Bursts after a server under arbitrary multiplexing, and joint arrival curves of flows over one
+//! link.
 //!
-//! Some flows leave a server from s on until t. That is no more than what of them has come into the
-//! tree by t and has not left by s. Let r be their rate in the long run: what has come by t, less
-//! r (t - s), is at most what their arrival curves allow from each time of the program on until s.
-//! The largest such difference is the burst behind the server.
+//! Consider the data of some flows that leave a server from s until t. They are at most the data
+//! that have arrived in the tree by t and have not left by s. Let r be the flows' long-term rate.
+//! The data that have arrived by t, less r (t - s), are at most what the arrival curves allow from
+//! each time of the program until s. The largest such difference is the burst after the server.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use crate::network::arrival::{Bounder, Common};
 use crate::network::elements::{FlowId, ServerId};
 use crate::network::pmoo;
 
-/// Bounds the burst of some flows together behind a server, above their rate in the long run.
-/// Returns none if there is no bound.
+/// Bounds the burst of some flows together after a server, for a token bucket with their long-term
+/// rate. Returns `None` if there is no bound.
 pub(in crate::network::analysis) fn burst(
     common: &Common<'_>,
     delays: &Delays,
@@ -42,7 +43,8 @@ pub(in crate::network::analysis) fn burst(
 }
 
 impl Formulation {
-    /// Adds the rows by which all that comes into the tree over one link obeys one arrival curve.
+    /// Adds the rows by which all traffic that enters the tree over one link obeys one arrival
+    /// curve.
     pub(super) fn share_links(
         &mut self,
         bounder: &Bounder<'_, '_>,
@@ -65,7 +67,7 @@ impl Formulation {
             let arrival = bounder.arrival(server, &flows, None)?;
             let longest = members.iter().map(|place| classes[*place].way.len()).max().unwrap_or(0);
             for late in 1..=longest {
-                // Those that are still on the way know the time.
+                // Classes whose path has this time.
                 let along = members.iter().filter(|place| classes[**place].way.len() >= late);
                 let along: Vec<usize> = along.copied().collect();
                 for early in 0..late {
@@ -76,7 +78,7 @@ impl Formulation {
         Ok(())
     }
 
-    /// Adds the rows for the arrivals of some classes together between two times that they share.
+    /// Adds the rows for the joint arrival curve of some classes between two times that they share.
     fn arrive_together(
         &mut self,
         buckets: &[pmoo::TokenBucket],
@@ -100,7 +102,7 @@ impl Formulation {
         }
     }
 
-    /// Bounds the burst of some classes behind the root.
+    /// Bounds the burst of some classes after the root.
     fn burst(&self, targets: &[usize]) -> Option<Rational> {
         let mut program = self.program.clone();
         let mut objective = Vec::with_capacity(targets.len());

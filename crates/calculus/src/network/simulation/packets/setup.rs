@@ -1,4 +1,4 @@
-//! The flows and servers of a run.
+//! The flows and servers that take part in a run.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -13,64 +13,65 @@ use crate::network::settings::Settings;
 use crate::network::simple;
 use crate::{Curve, Extended, Rational};
 
-/// Flows, besides the one of interest, that take part.
+/// The largest number of flows that take part besides the flow of interest.
 const FLOWS: usize = 24;
-/// Packets that stand for the burst of a fluid.
+/// The number of packets that stand for the burst of a fluid flow.
 const PARTS: i64 = 5;
 
 /// A flow that takes part.
 #[derive(Debug)]
-pub(super) struct Actor<'n> {
+pub(super) struct Participant<'n> {
     pub(super) id: FlowId,
     pub(super) path: &'n [ServerId],
     pub(super) priority: Priority,
-    /// Whether it is a fluid, whose packets stand for any of its data.
+    /// Whether the flow is a fluid, whose packets stand for any of its data.
     pub(super) fluid: bool,
     pub(super) stream: usize,
 }
 
-/// Flows that have one source: one flow, the flows of a multicast group, or the copies of a
+/// Flows with one source: a single flow, the flows of a multicast group, or the copies of a
 /// replicated flow.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Places among the actors.
+    /// The indices of the flows among the participants.
     pub(super) members: Vec<usize>,
     pub(super) is_replicated: bool,
     pub(super) conformance: Conformance,
     pub(super) rate: Rational,
-    /// Its largest and smallest packets.
+    /// The sizes of the largest and smallest packets.
     pub(super) size: Rational,
     pub(super) least: Rational,
 }
 
-/// The flows and servers of a run.
+/// The flows and servers that take part in a run.
 #[derive(Debug)]
-pub(super) struct Cast<'n> {
+pub(super) struct Setup<'n> {
     pub(super) network: &'n Network,
     pub(super) clocks: Option<&'n Clocks>,
-    pub(super) actors: Vec<Actor<'n>>,
+    pub(super) participants: Vec<Participant<'n>>,
     pub(super) streams: Vec<Stream>,
-    /// Servers that are no ports.
+    /// The servers that are not ports.
     pub(super) lines: HashMap<ServerId, Spec>,
 }
 
-impl<'n> Cast<'n> {
-    /// Returns those that matter for a flow of interest, whose place among the actors is 0, or all
-    /// if there is none. None if no flow takes part, or the one of interest does not.
+impl<'n> Setup<'n> {
+    /// Returns the flows that matter for a flow of interest, which becomes participant 0, or all
+    /// flows if there is none. Returns `None` if no flow takes part, or the flow of interest does
+    /// not.
     pub(super) fn of(
         network: &'n Network,
         settings: &Settings,
         flow: Option<FlowId>,
     ) -> Option<Self> {
-        // Ports have an order of service of their own.
+        // Ports have their own order of service.
         if settings.multiplexing.is_some() && !network.ports().is_empty() {
             return None;
         }
         let (network, clocks) = network.by_its_clocks();
-        let mut cast = Self {
+        let mut setup = Self {
             network,
             clocks,
-            actors: Vec::new(),
+            participants: Vec::new(),
             streams: Vec::new(),
             lines: HashMap::new(),
         };
@@ -80,20 +81,20 @@ impl<'n> Cast<'n> {
         };
         let mut groups = HashMap::<(bool, &str), usize>::new();
         for id in ids {
-            let Some(size) = cast.fits(settings, id) else {
+            let Some(size) = setup.fits(settings, id) else {
                 if Some(id) == flow {
                     return None;
                 }
                 continue;
             };
-            cast.add(id, size, &mut groups);
+            setup.add(id, size, &mut groups);
         }
-        (!cast.actors.is_empty()).then_some(cast)
+        (!setup.participants.is_empty()).then_some(setup)
     }
 
     fn add(&mut self, id: FlowId, size: Rational, groups: &mut HashMap<(bool, &'n str), usize>) {
         let flow = self.network.flow(id);
-        let actor = self.actors.len();
+        let participant = self.participants.len();
         let group = match (&flow.replicated, &flow.multicast) {
             (Some(group), _) => Some((true, group.as_str())),
             (None, Some(group)) => Some((false, group.as_str())),
@@ -102,16 +103,16 @@ impl<'n> Cast<'n> {
         let known = group.and_then(|group| groups.get(&group).copied());
         let stream = match known.and_then(|stream| self.streams.get_mut(stream)) {
             Some(stream) if stream.size == size => {
-                stream.members.push(actor);
+                stream.members.push(participant);
                 known.unwrap_or_default()
             }
-            // The same packets do not fit on this way.
+            // The packets of the stream have a size that this path does not support.
             Some(_) => return,
             None => {
                 let Some(conformance) = Conformance::of(&flow.arrival) else { return };
                 let Some(rate) = flow.arrival.ultimate_rate().into_finite() else { return };
                 self.streams.push(Stream {
-                    members: vec![actor],
+                    members: vec![participant],
                     is_replicated: flow.replicated.is_some(),
                     conformance,
                     rate,
@@ -125,7 +126,7 @@ impl<'n> Cast<'n> {
                 stream
             }
         };
-        self.actors.push(Actor {
+        self.participants.push(Participant {
             id,
             path: &flow.path,
             priority: flow.priority,
@@ -134,8 +135,8 @@ impl<'n> Cast<'n> {
         });
     }
 
-    /// Returns the size of the smallest packets that a flow sends: those that its ports allow, else
-    /// some part of the largest.
+    /// Returns the size of the smallest packets that a flow sends: as its ports allow, else a
+    /// fraction of the largest.
     fn least_packet(&self, flow: &Flow, size: &Rational) -> Rational {
         let mut least: Option<Rational> = None;
         for (port, _) in flow.path.iter().filter_map(|server| self.network.port_at(*server)) {
@@ -149,7 +150,7 @@ impl<'n> Cast<'n> {
         least.unwrap_or_else(|| size / &Rational::from(4)).min(size.clone())
     }
 
-    /// Returns the size of the packets of a flow, if it takes part.
+    /// Returns the size of a flow's packets, or `None` if the flow cannot take part.
     fn fits(&mut self, settings: &Settings, id: FlowId) -> Option<Rational> {
         let network = self.network;
         let flow = network.flow(id);
@@ -184,7 +185,7 @@ impl<'n> Cast<'n> {
             let spec = self.lines.get(server)?;
             let early = fluid || !spec.packetizer;
             if early && spec.order != Multiplexing::Fifo {
-                // What leaves before it is served must be within the latency.
+                // Data that leave before they are served must be within the latency.
                 let (rate, latency) = simple::rate_latency(&network.server(*server).service)?;
                 size = size.min(rate * latency);
             }
@@ -193,7 +194,7 @@ impl<'n> Cast<'n> {
         packets.then_some(size)
     }
 
-    /// Whether a flow may pass a server that is no port.
+    /// Checks whether a flow may pass a server that is not a port.
     fn fits_line(
         &mut self,
         settings: &Settings,
@@ -213,7 +214,7 @@ impl<'n> Cast<'n> {
             && order == Multiplexing::StaticPriority
             && !network.flows_at(server).iter().all(waits_for_nothing)
         {
-            // A fluid stops for what is more urgent.
+            // A fluid would be interrupted by more urgent data.
             return None;
         }
         let limits = model.shaping.iter().chain(&model.maximum_service).chain(link);
@@ -247,8 +248,8 @@ impl<'n> Cast<'n> {
     }
 }
 
-/// Returns a flow and those that meet it, the ones that share most servers first; with all flows of
-/// its group.
+/// Returns a flow, all flows of its group, and the flows that share a server with these, those with
+/// the most common servers first.
 fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     let own = network.flow(flow);
     let is_same = |other: &Flow| {
@@ -270,7 +271,7 @@ fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     ids
 }
 
-/// Whether a limit never holds back what comes at a rate.
+/// Whether a limit never holds back data that arrive at a rate.
 fn lets_through(limit: &Curve, rate: &Rational) -> bool {
     Curve::line(Rational::ZERO, rate.clone()).is_at_most(limit).unwrap_or(false)
 }

@@ -1,13 +1,13 @@
-//! Chance with a seed: the same runs on every machine.
+//! Pseudo-random numbers from a seed, the same on every machine.
 
 use crate::Rational;
 
 /// A generator of pseudo-random numbers (SplitMix64: Steele, Lea and Flood, "Fast splittable
 /// pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Chance(u64);
+pub(super) struct Rng(u64);
 
-impl Chance {
+impl Rng {
     pub(super) fn of(seed: u64) -> Self {
         Self(seed)
     }
@@ -19,7 +19,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number from 0 up to, and without, `end`; 0 if that is 0.
+    /// Returns a number in `0..end`; 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let end = end.max(1) as u64;
         usize::try_from(self.next() % end).unwrap_or(0)
@@ -30,7 +30,7 @@ impl Chance {
         self.below(times) == 0
     }
 
-    /// Returns a moment within a time, behind its beginning by a multiple of 1/64.
+    /// Returns a multiple of `time` / 64 below `time`.
     pub(super) fn moment_within(&mut self, time: &Rational) -> Rational {
         time * &Rational::ratio(i64::try_from(self.below(64)).unwrap_or(0), 64)
     }
