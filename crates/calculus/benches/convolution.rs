@@ -1,15 +1,15 @@
-//! How the cost of convolution and deconvolution grows with the number of segments.
+//! Benchmarks of convolution and deconvolution by the number of segments.
 //!
-//! `general` curves are irregular: jumps and slopes drawn at random, so that hardly two segments
-//! form a convex run, on an affine or a periodic tail. `concave` against `convex` is the usual case
-//! of an arrival against a service curve. `staircases` have equal rates and coprime periods, the
-//! case in which the common period counts.
+//! `general` curves are irregular: jumps and slopes are random, so that hardly two segments form a
+//! convex run; the tail is affine or periodic. `concave` with `convex` is the usual case of an
+//! arrival curve and a service curve. `staircases` have equal rates and coprime periods, the case
+//! in which the common period determines the cost.
 
 use calculus::{Curve, Period, Piece, Rational};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
-/// A small generator of its own, so that the curves never change.
+/// A generator of its own, so that the curves never change.
 struct Draw(u64);
 
 impl Draw {
@@ -20,7 +20,7 @@ impl Draw {
     }
 }
 
-/// Rising curve of `count` irregular pieces, and the time and value at which they end.
+/// Returns a rising curve of `count` irregular pieces, and the time and value at which they end.
 fn irregular(count: usize, seed: u64) -> (Vec<Piece>, Rational, Rational) {
     let mut draw = Draw(seed);
     let (mut t, mut level) = (Rational::ZERO, Rational::ZERO);
@@ -49,13 +49,13 @@ fn with_periodic_tail(count: usize, seed: u64) -> Curve {
     Curve::pseudo_periodic(pieces, period).expect("a curve")
 }
 
-/// A minimum of `count` token buckets, every one of which counts.
+/// Returns a minimum of `count` token buckets, none of which is redundant.
 fn concave(count: i64) -> Curve {
     let buckets = (1..=count).map(|k| (Rational::from(k * k), Rational::ratio(1000, k)));
     Curve::token_buckets(buckets).expect("buckets")
 }
 
-/// A maximum of `count` rate-latency curves, every one of which counts.
+/// Returns a maximum of `count` rate-latency curves, none of which is redundant.
 fn convex(count: i64) -> Curve {
     let servers = (1..=count).map(|k| (Rational::from(1000 + k), Rational::from(k)));
     Curve::rate_latencies(servers).expect("servers")

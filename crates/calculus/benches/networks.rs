@@ -1,13 +1,14 @@
-//! How long analyses take: `cargo bench -p calculus --bench networks`.
+//! Benchmarks of analyses: `cargo bench -p calculus --bench networks`.
 //!
 //! Each figure is the median of several runs with its range; caches are empty at the start of each
-//! run. Beside it is the mean of what the processor worked for a run. Internet-like networks are made
-//! here, from a fixed seed (`internet`).
+//! run. The mean processor time of a run is printed next to it. Internet-like networks are built
+//! from a fixed seed (`internet`).
 //!
-//! `cargo bench -p calculus --bench networks -- large` bounds all flows of networks of 1,000 and of 10,000 servers once,
-//! or of as many as the numbers behind `large` say; names of analyses stand in for TFA, SFA and PMOO. `-- tree` does the same
-//! with trees of long paths (`tree`), and `-- write-tree 10000 5` prints the file of such a tree, of so many
-//! servers and that seed. With `-- published`, rings, meshes and tandems beside bounds that others have published.
+//! `cargo bench -p calculus --bench networks -- large` bounds all flows of networks with 1,000 and
+//! with 10,000 servers once, or with the numbers of servers given after `large`; names of analyses
+//! replace TFA, SFA and PMOO. `-- tree` does so with trees of long paths (`tree`), and `--
+//! write-tree 10000 5` prints the file of a tree with 10,000 servers and seed 5. `-- published`
+//! compares rings, meshes and tandems with published bounds.
 
 #[path = "networks/file.rs"]
 mod file;
@@ -58,7 +59,7 @@ fn main() {
     internet(&mut figures);
 }
 
-/// Times things and prints them.
+/// Measures and prints times.
 struct Figures {
     only: Option<String>,
 }
@@ -88,17 +89,18 @@ impl Figures {
     }
 }
 
-/// Time that the processor has worked for this process, all threads together, to a tick of 10 ms:
-/// unlike elapsed time it says something on a machine that does other things as well.
+/// Returns the processor time of this process, all threads together, with a resolution of 10 ms.
+/// Unlike elapsed time it is meaningful on a busy machine.
 fn processor_time() -> Duration {
-    // proc(5): user and system time are the 14th and 15th field; the second ends at the last ')'.
+    // In proc(5), user and system time are the 14th and 15th fields; the second field ends at the
+    // last ')'.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
     Duration::from_millis(10 * ticks)
 }
 
-/// Reading of files with many flows over a tandem of ten servers, in every format.
+/// Measures the reading of files with many flows over a tandem of ten servers, in every format.
 fn reading(figures: &mut Figures) {
     for flows in [4_000, 100_000] {
         for (name, format) in [("TOML", Format::Toml), ("JSON", Format::Json), ("XML", Format::Xml)]

@@ -4,8 +4,8 @@
 //! Corronc, "Deterministic Network Calculus", 2018) bounds delay and backlog from two kinds of
 //! curves: an arrival curve says how much data a flow may send within any span of time, a service
 //! curve how much a server handles at least. Everything else is algebra on such curves, in which
-//! the minimum plays the role of the sum and the sum that of the product. This crate has the algebra
-//! ([`Curve`] and its methods), and analyses of whole networks on top of it ([`network`]).
+//! the minimum takes the place of addition, and addition that of multiplication. This crate provides
+//! the algebra ([`Curve`] and its methods), and analyses of networks on top of it ([`network`]).
 //!
 //! ```
 //! use calculus::{Curve, Rational};
@@ -18,16 +18,15 @@
 //! assert_eq!(delay.value.to_string(), "4");
 //! assert_eq!(backlog.value.to_string(), "13");
 //! assert_eq!(backlog.at, Some(Rational::from(3)));
-//! // What leaves, as an arrival curve for the next server.
+//! // The arrival curve of the output, for the next server.
 //! assert_eq!(arrival.deconvolution(&service)?, Curve::line(13, 3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Numbers are exact
 //!
-//! Every number is a [`Rational`]: a pair of machine words as long as that suffices, arbitrary
-//! precision behind it. Decimals are read exactly, `0.67` is 67/100, so a bound is a bound and not
-//! a bound up to rounding. Values of curves and deviations are [`Extended`]: they may be infinite.
+//! Every number is a [`Rational`]: a pair of machine words if that suffices, else of arbitrary
+//! precision. Decimals are read exactly (`0.67` is 67/100), so bounds hold without rounding errors. Values of curves and deviations are [`Extended`]: they may be infinite.
 //! Floating point is for display: [`Rational::to_f64`], and `to_f64_up` and `to_f64_down` where the
 //! rounded number must still be a bound.
 //!
@@ -59,17 +58,17 @@
 //!     Period { start: Rational::ZERO, length: 10.into(), increment: 10.into() },
 //! )?;
 //! assert_eq!(train.value_at(&"10.5".parse()?).to_string(), "15");
-//! // The same from two staircases.
+//! // The sum of two staircases is the same curve.
 //! let second = Curve::delayed_staircase(1, 5, 10)?;
 //! assert_eq!(Curve::staircase(5, 10)?.sum(&second)?, train);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every result is brought to the one smallest form of its function, so `==` is equality of
+//! Every result is brought to the canonical form of its function, so `==` is equality of
 //! functions, and curves can be hashed. [`Curve::is_at_most`] compares them at all times.
 //!
 //! Conventions: arrival curves are zero at time zero and left-continuous (a token bucket holds its
-//! burst just *behind* zero). Curves begin at time zero; results are cut there. In min-plus
+//! burst just *behind* zero). Curves begin at time zero; values of results before it are dropped. In min-plus
 //! operations plus infinity absorbs, in max-plus operations minus infinity does, and a deconvolution
 //! ignores times at which the divisor is plus infinite. A [sum](Curve::sum) of opposite infinities
 //! is an error.
@@ -87,7 +86,7 @@
 //! | bounds | [`horizontal_deviation`](Curve::horizontal_deviation) (delay), [`vertical_deviation`](Curve::vertical_deviation) (backlog), [`z_deviation`](Curve::z_deviation), [`backlogged_period`](Curve::backlogged_period) |
 //! | questions | [`value_at`](Curve::value_at), [`left_limit_at`](Curve::left_limit_at), [`right_limit_at`](Curve::right_limit_at), [`is_at_most`](Curve::is_at_most), [`is_concave`](Curve::is_concave), [`is_convex`](Curve::is_convex), [`is_sub_additive`](Curve::is_sub_additive), [`is_non_decreasing`](Curve::is_non_decreasing), [`ultimate_rate`](Curve::ultimate_rate), [`period`](Curve::period) |
 //!
-//! The residual service of a server that gives a flow the lowest priority is then one line:
+//! The residual service of a flow with the lowest priority is then a single expression:
 //!
 //! ```
 //! use calculus::Curve;
@@ -101,22 +100,22 @@
 //!
 //! The algorithms are those of Bouillard and Thierry ("An algorithmic toolbox for network
 //! calculus", 2008) with refinements of Zippo and Stea (the authors of Nancy), written from the
-//! papers. Shapes with a shortcut take it by themselves: concave and convex curves, latencies,
-//! sub-additive curves. The general operations compute one finite window that provably shows a
-//! whole period of the result; [`algebra`] tells how.
+//! papers. Concave and convex curves, latencies and sub-additive curves take faster paths
+//! automatically. The general operations compute one finite window that provably contains a whole
+//! period of the result; see [`algebra`].
 //!
 //! # Limits
 //!
-//! Curves with large coprime periods have enormous common periods. An operation computes how large
-//! its result will be before it makes it, and refuses beyond [`algebra::limits`] with an error that
-//! says so. Some exact results are no curves of this kind at all (a minimum that follows two curves
-//! of different rates for ever, because one of them is infinite again and again): those are
+//! Curves with large coprime periods have enormous common periods. An operation computes the size
+//! of its result before the result itself, and returns an error beyond [`algebra::limits`]. Some
+//! exact results are not ultimately pseudo-periodic, such as a minimum that follows two curves of
+//! different rates for ever because one of them is infinite in every period; these are
 //! [`AlgebraError::NotPseudoPeriodic`].
 //!
 //! # Tasks and resources
 //!
-//! [`processing`] has the greedy components of real-time calculus: what is behind a task, and what is left of the resource that it
-//! runs on.
+//! [`processing`] has the greedy processing components of real-time calculus: the output of a task,
+//! and the service that remains of the resource on which it runs.
 //!
 //! # Programs
 //!

@@ -1,8 +1,9 @@
-//! Files with many flows over a tandem of ten servers, for the benchmark and the tests of how reading grows.
+//! Files with many flows over a tandem of ten servers, for the benchmark and for tests of how the
+//! work of reading grows.
 
 use super::Format;
 
-/// A file with so many flows, a few lines each.
+/// Returns a file with the given number of flows, a few lines each.
 pub(crate) fn file(flows: usize, format: Format) -> String {
     let servers = 0..10;
     let path = |flow: usize, quote: &str| {

@@ -1,6 +1,7 @@
-//! Networks as large as one likes: devices linked by preferential attachment as on the Internet, an output port as a server,
-//! and four flows from each server to random devices over shortest paths that go up towards the core and then down, so
-//! that nothing is cyclic. The same from the same seed everywhere.
+//! Internet-like networks of any size: devices linked by preferential attachment, an output port as
+//! a server, and four flows from each server to random devices. Shortest paths first go up towards
+//! the core and then down, so that the networks are feed-forward. A seed determines the network on
+//! every machine.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,10 +10,10 @@ use calculus::network::{Flow, Network, NetworkBuilder, Server};
 
 use crate::random::Random;
 
-/// A network of so many servers and four times as many flows.
+/// Builds a network with the given number of servers and four times as many flows.
 pub(crate) fn network(servers: usize, seed: u64) -> Network {
     let mut random = Random(seed);
-    // Links until there are enough output ports, two for each link.
+    // Add links until there are enough output ports, two for each link.
     let devices = (servers * 100 / 364).max(4);
     let mut links = vec![(0, 1), (1, 2), (0, 2)];
     let mut ends = vec![0, 1, 1, 2, 0, 2];
@@ -60,12 +61,13 @@ pub(crate) fn network(servers: usize, seed: u64) -> Network {
     builder.build().expect("a network")
 }
 
-/// Shortest ways over a first link that go up (towards lower numbers), then down: no cycle can arise.
+/// The shortest paths over a given first link that go up (towards lower numbers), then down, so
+/// that no cycle can arise.
 struct Ways {
     first: (usize, usize),
-    /// How each device, on its way up or down, is reached; twice its number, and one more for down.
+    /// For each state (twice a device's number, plus one on the way down), the state before it.
     before: Vec<Option<usize>>,
-    /// How each device is reached first.
+    /// For each device, the state in which it is first reached.
     reached: Vec<Option<usize>>,
 }
 
@@ -74,7 +76,7 @@ impl Ways {
         let start = 2 * first.1 + usize::from(first.1 > first.0);
         let mut before = vec![None; 2 * next.len()];
         let mut reached = vec![None; next.len()];
-        // Its own predecessor: there is none.
+        // The start has no predecessor and refers to itself.
         before[start] = Some(start);
         let mut queue = VecDeque::from([start]);
         while let Some(state) = queue.pop_front() {
@@ -92,7 +94,7 @@ impl Ways {
         Self { first, before, reached }
     }
 
-    /// The devices on the way to one, none twice.
+    /// Returns the devices on the path to a device, or `None` if the path would visit one twice.
     fn to(&self, sink: usize) -> Option<Vec<usize>> {
         let mut state = self.reached[sink]?;
         let mut path = vec![state / 2];

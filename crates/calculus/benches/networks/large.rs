@@ -1,4 +1,4 @@
-//! All flows of large networks, once, with progress, time and memory.
+//! A single analysis of all flows of large networks, with progress, time and memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,8 +10,9 @@ use crate::processor_time;
 /// The seed of all networks.
 const SEED: u64 = 5;
 
-/// Bounds networks of so many servers, 1,000 and 10,000 if none are named, by the analyses that scale, in arbitrary order of
-/// service. Numbers among the words are sizes, names are analyses in place of TFA, SFA and PMOO.
+/// Bounds networks with the given numbers of servers (default 1,000 and 10,000) by the analyses
+/// that scale, under arbitrary multiplexing. Words that are numbers are sizes; words that are names
+/// select other analyses than TFA, SFA and PMOO.
 pub(crate) fn bound(words: impl Iterator<Item = String>, network: fn(usize, u64) -> Network) {
     let words: Vec<String> = words.collect();
     let sizes: Vec<usize> = words.iter().filter_map(|size| size.parse().ok()).collect();
@@ -68,9 +69,9 @@ pub(crate) fn bound(words: impl Iterator<Item = String>, network: fn(usize, u64)
     }
 }
 
-/// The most memory that this process has had, in MB.
+/// Returns the peak memory of this process, in MB.
 fn peak_megabytes() -> u64 {
-    // proc(5): in kB.
+    // See proc(5); the value is in kB.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     line.split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) / 1_000

@@ -1,4 +1,4 @@
-//! Our bounds beside those of panco's PLP that have been published.
+//! Bounds compared with published bounds of panco's PLP.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use calculus::network::{Analyser, Analysis, Multiplexing, Settings};
 
 use crate::topologies;
 
-/// Prints both for each network, with the difference.
+/// Prints both bounds for each network, with the difference.
 pub(crate) fn bound() {
     println!("{:<28} {:>12} {:>12} {:>10} {:>10}", "first flow", "published", "plp", "", "time");
     for topologies::Published { name, network, delay } in topologies::all() {

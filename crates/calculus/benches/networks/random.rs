@@ -1,6 +1,6 @@
-//! A small generator of numbers (splitmix64), the same from the same seed everywhere.
+//! A small pseudo-random number generator (splitmix64), with the same results on every machine.
 
-/// Numbers that follow from a seed.
+/// A generator with its current state; the first state is the seed.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

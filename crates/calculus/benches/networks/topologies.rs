@@ -1,8 +1,9 @@
-//! Rings, meshes and tandems for which bounds of panco's PLP have been published, with these.
+//! Rings, meshes and tandems with published bounds of panco's PLP.
 //!
-//! Guso, "ECOWCDB: efficient computation of worst-case delay-bounds for time-sensitive networks" (EPFL, 2023; github.com/EdinGuso/ecowcdb)
-//! searched all ways to cut these networks for the smallest bound. All servers have a rate of 10 Gbit/s, that
-//! of their link, and a latency of 10 us; each flow has a burst of 8 kbit, and a rate that loads the fullest server by half.
+//! Guso, "ECOWCDB: efficient computation of worst-case delay-bounds for time-sensitive networks"
+//! (EPFL, 2023; github.com/EdinGuso/ecowcdb) searched all ways to cut these networks for the
+//! smallest bound. All servers have a rate of 10 Gbit/s, that of their link, and a latency of 10
+//! us. Each flow has a burst of 8 kbit, and a rate that loads the most loaded server by half.
 
 use calculus::network::{Flow, Network, NetworkBuilder, Server};
 use calculus::{Curve, Rational};
@@ -14,11 +15,11 @@ const BURST: i64 = 8_000;
 pub(crate) struct Published {
     pub(crate) name: &'static str,
     pub(crate) network: Network,
-    /// In microseconds.
+    /// The published bound, in microseconds.
     pub(crate) delay: Rational,
 }
 
-/// All of them, small ones first.
+/// Returns all networks, small ones first.
 pub(crate) fn all() -> Vec<Published> {
     let published = |name, network, hundredths| Published {
         name,
@@ -38,7 +39,8 @@ pub(crate) fn all() -> Vec<Published> {
     ]
 }
 
-/// From each server a flow over so many, if complete also one over each smaller number.
+/// Builds a ring with a flow from each server over `longest` servers; if `complete`, also one over
+/// each smaller number.
 fn ring(servers: usize, longest: usize, complete: bool) -> Network {
     let mut paths = Vec::new();
     for first in 0..servers {
@@ -50,7 +52,8 @@ fn ring(servers: usize, longest: usize, complete: bool) -> Network {
     network(&vec![RATE; servers], most, &paths)
 }
 
-/// Two rows of so many servers, a flow over each way from left to right, and a sink of twice the rate.
+/// Builds two rows of `columns` servers, a flow over each path from left to right, and a sink of
+/// twice the rate.
 fn mesh(columns: usize) -> Network {
     let mut rates = vec![RATE; 2 * columns];
     rates.push(2 * RATE);
@@ -81,7 +84,7 @@ fn source_sink(servers: usize) -> Network {
     network(&vec![RATE; servers], servers, &paths)
 }
 
-/// Servers of some rates, at one of which at most so many flows meet.
+/// Builds servers with the given rates, of which the most loaded has `most` flows.
 fn network(rates: &[i64], most: usize, paths: &[Vec<usize>]) -> Network {
     let mut builder = NetworkBuilder::new("published");
     let mut ids = Vec::with_capacity(rates.len());

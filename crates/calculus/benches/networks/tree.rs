@@ -1,6 +1,7 @@
-//! Trees of many servers and long paths: a tree of depth 12 whose flows go from the leaves towards the root over 10 to 12
-//! servers, four flows for each server. Rates and bursts of flows are random, and each server is loaded to 60 %.
-//! The tree follows from its number of servers and a seed.
+//! Trees with many servers and long paths: a tree of depth 12 whose flows go from the leaves
+//! towards the root over 10 to 12 servers, four flows for each server. Rates and bursts of flows
+//! are random, and each server has a load of 60 %. The number of servers and a seed determine the
+//! tree.
 
 use std::fmt::Write as _;
 
@@ -8,26 +9,26 @@ use calculus::network::{Format, Network, format};
 
 use crate::random::Random;
 
-/// Levels of the tree: a path from a leaf to the root visits so many servers.
+/// The number of levels of the tree: a path from a leaf to the root visits one server per level.
 const DEPTH: usize = 12;
-/// The fewest servers on a path.
+/// The smallest number of servers on a path.
 const SHORTEST: usize = 10;
-/// Flows for each server.
+/// The number of flows for each server.
 const FLOWS: usize = 4;
 
-/// A flow before it is written: its servers from the first to the last, its rate in kbit/s, its burst in packets.
+/// A flow before it is written: its servers in order, its rate in kbit/s, its burst in packets.
 struct Shape {
     path: Vec<usize>,
     rate: usize,
     packets: usize,
 }
 
-/// Returns the network of so many servers.
+/// Builds the network with the given number of servers.
 pub(crate) fn network(servers: usize, seed: u64) -> Network {
     format::read(&file(servers, seed), Format::Toml).expect("a network")
 }
 
-/// Returns the network of so many servers as a file in Planimeter's own format.
+/// Returns the network with the given number of servers as a file in Planimeter's own format.
 pub(crate) fn file(servers: usize, seed: u64) -> String {
     let mut random = Random(seed);
     let levels = levels(servers);
@@ -58,7 +59,7 @@ pub(crate) fn file(servers: usize, seed: u64) -> String {
     let mut text =
         format!("name = \"tree of {servers} servers, seed {seed}\"\ntime-unit = \"ms\"\n");
     for (server, rate) in rates.into_iter().enumerate() {
-        // A load of 60 %; a server without flows has some service all the same.
+        // A load of 60 %; a server without flows has some service, too.
         let rate = rate.max(60);
         let _ = writeln!(
             text,
@@ -78,7 +79,8 @@ pub(crate) fn file(servers: usize, seed: u64) -> String {
     text
 }
 
-/// The servers of each level, the root first: levels grow by the factor with which all have a place.
+/// Returns the servers of each level, the root first. Levels grow by the largest factor with which
+/// all servers suffice.
 fn levels(servers: usize) -> Vec<std::ops::Range<usize>> {
     assert!(servers >= DEPTH, "a tree of depth {DEPTH} has at least {DEPTH} servers");
     let sizes = |factor: f64| -> Vec<usize> {

@@ -1,10 +1,10 @@
-//! Laws of the algebra as equalities of curves, over random curves.
+//! Laws of the algebra as equalities of random curves.
 
 use crate::models::{any_infinite_model, any_model, rising_model};
 use calculus::{Curve, Extended, Rational};
 use proptest::prelude::*;
 
-/// The same runs every time.
+/// Returns a configuration with a fixed seed, so that every run tests the same cases.
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         rng_seed: proptest::test_runner::RngSeed::Fixed(20_010_101),
@@ -53,7 +53,7 @@ proptest! {
         prop_assert_eq!(f.max_plus_deconvolution(&g), Ok(mirrored.scaled(&minus)));
     }
 
-    /// `f / g <= h` if and only if `f <= h * g`.
+    /// Checks that `f / g <= h` if and only if `f <= h * g`.
     #[test]
     fn deconvolution_and_convolution_are_adjoint(
         f in any_model(), g in any_infinite_model(), h in any_model()
@@ -62,7 +62,7 @@ proptest! {
         let departure = f.deconvolution(&g).expect("a curve");
         let served = h.convolution(&g).expect("a curve");
         prop_assert_eq!(departure.is_at_most(&h), f.is_at_most(&served));
-        // The unit and the co-unit: these hold for every pair, so the law is never vacuous.
+        // The unit and the co-unit hold for every pair, so the law is never vacuous.
         let back = departure.convolution(&g).expect("a curve");
         prop_assert_eq!(f.is_at_most(&back), Ok(true));
         let there = served.deconvolution(&g).expect("a curve");
@@ -88,15 +88,15 @@ proptest! {
         prop_assert_eq!(whole, parts);
     }
 
-    /// `f * g = lower_inverse(upper_inverse(f) max-plus* upper_inverse(g))` for left-continuous
-    /// curves, and the other way round for right-continuous ones.
+    /// Checks `f * g = lower_inverse(upper_inverse(f) max-plus* upper_inverse(g))` for
+    /// left-continuous curves, and the dual law for right-continuous ones.
     #[test]
     fn convolution_is_isomorphic_to_max_plus(f in rising_model(), g in rising_model()) {
         let left = |curve: Curve| curve.left_continuous().expect("a curve");
         let (f, g) = (left(f.curve()), left(g.curve()));
         let upper = |curve: &Curve| curve.upper_pseudo_inverse().expect("an inverse");
         if f.supremum().is_finite() || g.supremum().is_finite() {
-            // Bounded curves have inverses that end in infinity: the same law.
+            // The inverses of bounded curves are ultimately infinite; the law holds for them, too.
             prop_assert!(upper(&f).ultimate_rate() == Extended::PositiveInfinity
                 || upper(&g).ultimate_rate() == Extended::PositiveInfinity);
         }
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(closure.convolution(&closure), Ok(closure.clone()));
         prop_assert_eq!(closure.sub_additive_closure(), Ok(closure.clone()));
         prop_assert_eq!(closure.deconvolution(&closure), Ok(closure.clone()));
-        // Above a finite number of parts it must lie nowhere; below their minimum it may.
+        // The closure is nowhere above a finite number of summands; it may be below their minimum.
         let two = f.with_origin(0).convolution(&f.with_origin(0)).expect("a curve");
         prop_assert_eq!(closure.is_at_most(&two), Ok(true));
     }
@@ -140,8 +140,8 @@ proptest! {
         prop_assert_eq!(closure.super_additive_closure(), Ok(closure.clone()));
     }
 
-    /// The vertical deviation is the deconvolution at zero, the horizontal one the shift that
-    /// brings the service above the arrival.
+    /// Checks that the vertical deviation is the deconvolution at zero, and the horizontal
+    /// deviation the shift that brings the service above the arrival.
     #[test]
     fn deviations_are_what_they_bound(f in rising_model(), g in rising_model()) {
         let (f, g) = (f.curve(), g.curve());
@@ -171,7 +171,8 @@ proptest! {
         prop_assert_eq!(lower.lower_non_decreasing(), Ok(lower.clone()));
     }
 
-    /// One function, one form: shifting there and back, adding and taking away, scaling.
+    /// Checks that shifts back and forth, additions and subtractions, and scalings restore the
+    /// canonical form.
     #[test]
     fn forms_are_canonical(f in any_model(), g in any_model()) {
         let (f, g) = (f.curve(), g.curve());

@@ -1,4 +1,5 @@
-//! What is too large is refused with a reason, what is merely large is exact.
+//! Limits of the algebra: results that are too large are refused with a reason, large ones are
+//! exact.
 
 use calculus::{AlgebraError, Curve, Extended, Rational};
 
@@ -36,8 +37,8 @@ fn rates_that_hardly_differ_settle_late_but_exactly() {
     assert_eq!(almost.minimum(&unit), Ok(unit));
 }
 
-/// Data in units of `2^-70` and time in units of `3^-45` are the same curves: what words compute
-/// and what arbitrary precision computes must agree.
+/// Computes the same curves with data in units of `2^-70` and time in units of `3^-45`: machine
+/// words and arbitrary precision must agree.
 #[test]
 fn arbitrary_precision_agrees_with_words() {
     let power = |base: i64, exponent: u32| {

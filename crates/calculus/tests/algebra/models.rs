@@ -1,13 +1,13 @@
-//! Random curves with a second, naive implementation beside the library's: a list of pieces, a
-//! period, evaluation by walking, and the definitions of the operations taken literally.
+//! Random curves with a second, naive implementation: a list of pieces and a period, evaluation by
+//! search, and operations computed directly from their definitions.
 
 use calculus::{Curve, Extended, Period, Piece, Rational};
 use proptest::prelude::*;
 
-/// A curve as generated: what the library was given, evaluated without the library.
+/// A curve as generated, evaluated without the library.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
-    /// Start, value, right limit and slope; on `[0, start + length)`.
+    /// The start, value, right limit and slope of each piece, on `[0, start + length)`.
     pub(crate) pieces: Vec<(Rational, Extended, Extended, Rational)>,
     pub(crate) start: Rational,
     pub(crate) length: Rational,
@@ -43,7 +43,8 @@ impl Model {
         Curve::pseudo_periodic(pieces, period).expect("a generated curve")
     }
 
-    /// The time within the description, and the rise of the periods before it.
+    /// Returns the equivalent time within the description, and the rise of the periods that were
+    /// subtracted.
     fn reduced(&self, t: &Rational) -> (Rational, Rational) {
         let periods = ((t - &self.start) / &self.length).floor().max(Rational::ZERO);
         (t - &(&periods * &self.length), periods * &self.increment)
@@ -63,9 +64,9 @@ impl Model {
         plus(after, &(rise + slope * &(&t - start)))
     }
 
-    /// For `t > 0`.
+    /// Returns the left limit at `t > 0`.
     pub(crate) fn left(&self, t: &Rational) -> Extended {
-        // Here the end of the period belongs to it.
+        // For a left limit, the end of the period belongs to it.
         let periods = ((t - &self.start) / &self.length).ceil() - Rational::ONE;
         let periods = periods.max(Rational::ZERO);
         let (t, rise) = (t - &(&periods * &self.length), periods * &self.increment);
@@ -74,7 +75,7 @@ impl Model {
         plus(after, &(rise + slope * &(&t - start)))
     }
 
-    /// All breakpoints up to `end`.
+    /// Returns all breakpoints up to `end`.
     pub(crate) fn breakpoints(&self, end: &Rational) -> Vec<Rational> {
         let mut result: Vec<Rational> =
             self.pieces.iter().map(|piece| piece.0.clone()).filter(|t| t <= end).collect();
@@ -97,7 +98,7 @@ impl Model {
     }
 }
 
-/// Sum in which plus infinity wins.
+/// Returns the sum, where plus infinity absorbs.
 pub(crate) fn sum(a: &Extended, b: &Extended) -> Extended {
     match (a, b) {
         (Extended::PositiveInfinity, _) | (_, Extended::PositiveInfinity) => {
@@ -107,8 +108,8 @@ pub(crate) fn sum(a: &Extended, b: &Extended) -> Extended {
     }
 }
 
-/// The infimum over `s` of `f(s) + g(t - s)`: between breakpoints the sum is affine in `s`, so
-/// values and one-sided limits at breakpoints of either are enough.
+/// Returns the infimum over `s` of `f(s) + g(t - s)`. Between breakpoints the sum is affine in `s`,
+/// so values and one-sided limits at the breakpoints of both suffice.
 pub(crate) fn convolution_at(f: &Model, g: &Model, t: &Rational) -> Extended {
     let mut splits = f.breakpoints(t);
     splits.extend(g.breakpoints(t).iter().map(|v| t - v));
@@ -127,7 +128,7 @@ pub(crate) fn convolution_at(f: &Model, g: &Model, t: &Rational) -> Extended {
     least
 }
 
-/// The supremum over `u` in `[0, reach]` of `f(t + u) - g(u)`.
+/// Returns the supremum over `u` in `[0, reach]` of `f(t + u) - g(u)`.
 pub(crate) fn deconvolution_at(f: &Model, g: &Model, t: &Rational, reach: &Rational) -> Extended {
     let end = t + reach;
     let mut shifts = g.breakpoints(reach);
@@ -146,7 +147,7 @@ pub(crate) fn deconvolution_at(f: &Model, g: &Model, t: &Rational, reach: &Ratio
     most
 }
 
-/// Times to look at: a fine grid, and just behind it.
+/// Returns the times at which curves are compared: a fine grid, and times just after it.
 pub(crate) fn samples(end: i64) -> Vec<Rational> {
     let near = Rational::ratio(1, 997);
     (0..=3 * end).map(|k| Rational::ratio(k, 3)).flat_map(|t| [t.clone(), t + &near]).collect()
@@ -184,13 +185,13 @@ fn assemble(drawn: Vec<Drawn>, first: usize, increment: i64) -> Model {
     Model { pieces, length: t - &start, start, increment: half(increment) }
 }
 
-/// Any curve: jumps, falls, negative values.
+/// Generates any curve: with jumps, falls and negative values.
 pub(crate) fn any_model() -> impl Strategy<Value = Model> {
     (prop::collection::vec(drawn(finite().boxed()), 1..5), 0_usize..5, -3_i64..7)
         .prop_map(|(drawn, first, increment)| assemble(drawn, first, increment))
 }
 
-/// Any curve that may be plus or minus infinite here and there before its period.
+/// Generates curves that may be infinite at some times before their period.
 pub(crate) fn any_infinite_model() -> impl Strategy<Value = Model> {
     (any_model(), prop::collection::vec(any_value(), 8)).prop_map(|(mut model, values)| {
         let start = model.start.clone();
@@ -206,7 +207,7 @@ pub(crate) fn any_infinite_model() -> impl Strategy<Value = Model> {
     })
 }
 
-/// A curve that never falls and is not negative; zero at zero.
+/// Generates non-decreasing and non-negative curves that are zero at zero.
 pub(crate) fn rising_model() -> impl Strategy<Value = Model> {
     let part = (1_i64..4, 0_i64..3, 0_i64..3, 0_i64..4);
     (prop::collection::vec(part, 1..5), 0_usize..5, 0_i64..3).prop_map(|(parts, first, jump)| {

@@ -1,5 +1,5 @@
-//! The operations against their definitions, taken literally on a grid of times by a second,
-//! naive implementation in exact arithmetic.
+//! The operations, compared with a naive second implementation that computes their definitions
+//! directly, in exact arithmetic on a grid of times.
 
 use crate::models::{
     Model, any_infinite_model, any_model, convolution_at, deconvolution_at, number, rising_model,
@@ -8,7 +8,7 @@ use crate::models::{
 use calculus::{Curve, Extended, Piece, Rational};
 use proptest::prelude::*;
 
-/// The same runs every time.
+/// The configuration of all properties, with a fixed seed so that every run tests the same cases.
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         rng_seed: proptest::test_runner::RngSeed::Fixed(20_040_621),
@@ -103,7 +103,7 @@ proptest! {
         match (&deviation.value, &deviation.at) {
             (Extended::Finite(value), Some(t)) => {
                 let here = delay_of(&f.value(t), t, &g);
-                // Just behind, where what follows a jump has arrived: no closer than that far.
+                // The delay just after a jump, at a distance at which the limit has been reached.
                 let near = Rational::ratio(1, 1_000_000);
                 let behind = t + &near;
                 let soon = delay_of(&f.value(&behind), &behind, &g);
@@ -121,13 +121,13 @@ proptest! {
 
     #[test]
     fn sub_additive_closure(f in rising_model(), start in 0_i64..4) {
-        // Breakpoints on whole numbers, and a positive value behind zero.
+        // Breakpoints at whole numbers, and a positive value after zero.
         let f = doubled(f, start);
         let curve = f.curve();
         let closure = curve.sub_additive_closure().expect("a closure");
         let cost = whole_costs(&f, 24);
         for n in 0..24_usize {
-            // A part of fractional length takes up the slack of limits at whole ones.
+            // One summand of fractional length makes up for limits at whole times.
             let t = Rational::from(n) + Rational::ratio(1, 2);
             let expected = (0..=n)
                 .map(|whole| sum(&cost[whole], &f.value(&(&t - Rational::from(whole)))))
@@ -230,7 +230,7 @@ proptest! {
             }
         }
         if let Extended::Finite(t) = bound {
-            // There, or just behind.
+            // At that time, or just after it.
             let behind = &t + &Rational::ratio(1, 1_000_000);
             let here = t.is_positive() && f.value(&t) <= g.value(&t);
             prop_assert!(here || f.value(&behind) <= g.value(&behind), "{} and {} at {}", a, b, t);
@@ -254,8 +254,8 @@ proptest! {
     }
 }
 
-/// Curves that are infinite nearly everywhere: the least cost of a time is that of parts of the
-/// given ones.
+/// Compares closures of curves that are finite at a few points only: the least cost of a time is
+/// that of sums of these points.
 #[test]
 fn closures_of_points() {
     let never = || Extended::PositiveInfinity;
@@ -287,11 +287,12 @@ fn closures_of_points() {
     }
 }
 
-/// The same for open segments, whose ends do not count: cost 1 for any time in (2, 3), say.
+/// Compares closures of curves that are finite on open segments only, whose ends do not count: cost
+/// 1 for any time in (2, 3), say.
 #[test]
 fn closures_of_segments() {
     let never = || Extended::PositiveInfinity;
-    // From, to, limit at the start, slope.
+    // The ends of the segment, the limit at its start, and its slope.
     for (from, to, value, slope) in
         [(2, 3, 1, 0), (2, 3, 1, 2), (3, 4, 5, -1), (0, 2, 1, 0), (5, 6, 4, 1)]
     {
@@ -306,7 +307,7 @@ fn closures_of_segments() {
         let curve = Curve::ultimately_affine(pieces).expect("a curve");
         let closure = curve.sub_additive_closure().expect("a closure");
         for t in samples(40).into_iter().filter(|t| t.is_positive()) {
-            // `n` parts make any time strictly between `n from` and `n to`.
+            // `n` summands reach any time strictly between `n from` and `n to`.
             let costs =
                 (1..=80_i64).filter(|n| number(n * from) < t && t < number(n * to)).map(|n| {
                     Extended::Finite(number(n * value) + number(slope) * (&t - number(n * from)))
@@ -320,7 +321,8 @@ fn closures_of_segments() {
 #[test]
 fn closures_below_all_bounds() {
     let bottom = Extended::NegativeInfinity;
-    // Minus infinity at time 1: at 1 and, added to any other part, from there on.
+    // Minus infinity at time 1: the closure is minus infinity at 1 and, with any other summand,
+    // from there on.
     let pieces = vec![Piece::new(0, 0, 1, 1), Piece::new(1, bottom.clone(), 2, 1)];
     let curve = Curve::ultimately_affine(pieces).expect("a curve");
     let closure = curve.sub_additive_closure().expect("a closure");
@@ -328,7 +330,8 @@ fn closures_below_all_bounds() {
     for t in ["1", "3/2", "7"] {
         assert_eq!(closure.value_at(&t.parse().expect("a number")), bottom, "at {t}");
     }
-    // Minus infinity on an open segment, and nothing else: its multiples, which overlap from 4 on.
+    // Minus infinity on an open segment and plus infinity elsewhere: its multiples overlap from 4
+    // on.
     let never = Extended::PositiveInfinity;
     let pieces = vec![
         Piece::new(0, 0, never.clone(), 0),
@@ -350,7 +353,7 @@ fn closures_below_all_bounds() {
     ] {
         assert_eq!(&closure.value_at(&t.parse().expect("a number")), expected, "at {t}");
     }
-    // Negative just behind zero, or at zero.
+    // Negative just after zero, or at zero.
     let falling = Curve::line(0, 0).with_origin(0).minimum(&Curve::step(0, -1).expect("a curve"));
     let closure = falling.and_then(|curve| curve.sub_additive_closure()).expect("a closure");
     assert_eq!(closure.value_at(&Rational::ZERO), Extended::ZERO);
@@ -360,7 +363,7 @@ fn closures_below_all_bounds() {
     assert_eq!(closure, Curve::constant(bottom));
 }
 
-/// The smallest `d >= 0` with `data <= g(t + d)` (as infimum), by walking.
+/// Returns the smallest `d >= 0` with `data <= g(t + d)` (as infimum), by search.
 fn delay_of(data: &Extended, t: &Rational, g: &Model) -> Extended {
     let horizon = number(200);
     if g.value(t) >= *data {
@@ -387,7 +390,7 @@ fn delay_of(data: &Extended, t: &Rational, g: &Model) -> Extended {
     Extended::PositiveInfinity
 }
 
-/// The model with all times doubled, so that they are whole, and lifted behind zero.
+/// Returns the model with all times doubled, so that they are even, and raised after zero.
 fn doubled(mut model: Model, lift: i64) -> Model {
     let two = number(2);
     for (start, at, after, _) in &mut model.pieces {
@@ -417,8 +420,8 @@ fn doubled(mut model: Model, lift: i64) -> Model {
     model
 }
 
-/// The least cost of every whole time put together from parts of whole length, where a part costs
-/// the least of value and one-sided limits.
+/// Returns the least cost of every whole time as a sum of parts of whole length, where a part costs
+/// the least of its value and one-sided limits.
 fn whole_costs(f: &Model, most: usize) -> Vec<Extended> {
     let part = |n: usize| {
         let t = Rational::from(n);

@@ -1,4 +1,4 @@
-//! Greedy processing components against what really happens on a processor.
+//! Greedy processing components, compared with a simulated processor.
 
 use calculus::processing::{Bounds, BoundsError, Processed, process};
 use calculus::{Curve, Extended, Rational};
@@ -16,7 +16,7 @@ fn bounds((work, period, jitter): Stream) -> Bounds {
     Bounds::events(work, period, jitter, 0).expect("curves")
 }
 
-/// Components by priority on a processor that does one unit of work in a unit of time.
+/// Returns the components of streams in the order of priority, on a processor of rate 1.
 fn chain(streams: &[Stream]) -> Vec<Processed> {
     let mut left = Bounds::exactly(Curve::line(0, 1));
     let mut found = Vec::new();
@@ -28,11 +28,13 @@ fn chain(streams: &[Stream]) -> Vec<Processed> {
     found
 }
 
-/// What was done of each stream by each time, and the longest delay of each, in slots of one unit of time.
+/// Simulates a processor in slots of one unit of time. Returns the work of each stream that was
+/// done by each time, and the longest delay of each stream.
 fn run(streams: &[Stream], late: &[i64], slots: usize) -> (Vec<Vec<i64>>, Vec<i64>) {
     let mut done = vec![vec![0]; streams.len()];
     let mut worst = vec![0; streams.len()];
-    // Work that came at each time, and events that are not done: when they came and what is left.
+    // The work that arrived by each time, and the pending events: when they arrived and the work
+    // that is left.
     let mut waiting: Vec<std::collections::VecDeque<(i64, i64)>> =
         vec![Default::default(); streams.len()];
     let mut arrivals: Vec<Vec<i64>> = Vec::new();
@@ -64,7 +66,7 @@ fn run(streams: &[Stream], late: &[i64], slots: usize) -> (Vec<Vec<i64>>, Vec<i6
     (done, worst)
 }
 
-/// Checks that what happens within any span is within bounds.
+/// Checks that the work within any span is within bounds.
 fn within(bounds: &Bounds, happened: &[i64], what: &str) -> Result<(), TestCaseError> {
     for from in 0..happened.len() {
         for to in from..happened.len() {
@@ -98,7 +100,7 @@ proptest! {
         let mut idle: Vec<i64> = (0..=slots as i64).collect();
         for (index, processed) in found.iter().enumerate() {
             prop_assert!(number(worst[index]) <= processed.delay, "{} > {}", worst[index], processed.delay);
-            // Behind the time when the last event came, less comes than the stream promises.
+            // After the last event, less arrives than the lower curve requires.
             let end = slots - 20;
             within(&processed.output, &done[index][..end], "output")?;
             for (idle, done) in idle.iter_mut().zip(&done[index]) {
@@ -111,8 +113,9 @@ proptest! {
 
 #[test]
 fn a_chain_by_priority_is_response_time_analysis() {
-    // Without jitter the delay is the smallest w with w = C + sum over urgent tasks of ceil(w / T) C (Joseph and Pandya,
-    // "Finding response times in a real-time system", The Computer Journal 29, 1986).
+    // Without jitter the delay is the smallest w with w = C + sum over urgent tasks of ceil(w / T)
+    // C (Joseph and Pandya, "Finding response times in a real-time system", The Computer Journal
+    // 29, 1986).
     for streams in [vec![(1, 4, 0), (2, 6, 0), (3, 12, 0)], vec![(2, 5, 0), (3, 10, 0), (1, 14, 0)]]
     {
         let found = chain(&streams);
@@ -133,14 +136,17 @@ fn a_chain_by_priority_is_response_time_analysis() {
     }
 }
 
-/// Response times as they were published: work, period, and the longest response of each task, by priority.
+/// Compares response times with published ones: work, period, and the longest response of each
+/// task, by priority.
 #[test]
 fn a_chain_by_priority_has_the_response_times_that_were_published() {
     let published: [&[(i64, i64, i64)]; 3] = [
-        // Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990, example 3: the longest
-        // response is that of the fifth job of a busy period, beyond its period.
+        // Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines",
+        // RTSS 1990, example 3: the longest response is that of the fifth job of a busy period,
+        // beyond its period.
         &[(26, 70, 26), (62, 100, 118)],
-        // Burns and Wellings, "Real-time systems and programming languages", response time analysis, process sets B and C.
+        // Burns and Wellings, "Real-time systems and programming languages", response time
+        // analysis, process sets B and C.
         &[(3, 7, 3), (3, 12, 6), (5, 20, 20)],
         &[(5, 20, 5), (10, 40, 15), (40, 80, 80)],
     ];
@@ -163,7 +169,8 @@ fn a_resource_that_is_full_has_nothing_left() {
 
 #[test]
 fn whole_events_of_an_output() {
-    // 3 units of work every 10, on a processor of rate 1: an output event at most every 10, up to 0 late.
+    // Events of 3 units of work every 10, on a processor of rate 1: output events are 10 apart,
+    // without jitter.
     let alone = process(&bounds((3, 10, 0)), &Bounds::exactly(Curve::line(0, 1))).expect("curves");
     let events = alone.output.in_events(&Rational::from(3)).expect("curves");
     for (span, most, least) in [(1, 1, 0), (9, 1, 0), (13, 2, 1), (20, 2, 2), (33, 4, 3)] {

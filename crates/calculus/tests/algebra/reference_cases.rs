@@ -1,5 +1,5 @@
-//! Published cases of the curve algebra, to the last digit. The names are those of the project's
-//! list of reference cases.
+//! Published cases of the curve algebra, to the last digit. Tests are named after the numbers of
+//! the cases in the project's list.
 
 use calculus::{AlgebraError, Curve, Extended, Period, Piece, Rational};
 
@@ -19,7 +19,7 @@ fn server(rate: &str, latency: &str) -> Curve {
     Curve::rate_latency(number(rate), number(latency)).expect("a rate-latency curve")
 }
 
-/// Pieces as `start value right-limit slope`, separated by semicolons.
+/// Parses pieces written as `start value right-limit slope`, separated by semicolons.
 fn pieces(text: &str) -> Vec<Piece> {
     text.split(';')
         .map(|piece| {
@@ -39,7 +39,7 @@ fn periodic(text: &str, start: &str, length: &str, increment: &str) -> Curve {
     Curve::pseudo_periodic(pieces(text), period).expect("a curve")
 }
 
-/// Checks value and place of a deviation.
+/// Checks the value of a deviation, and optionally its time.
 macro_rules! deviation {
     ($deviation:expr, $value:expr) => {
         assert_eq!($deviation.expect("a deviation").value, value($value));
@@ -182,7 +182,7 @@ fn c16_latencies_add_and_the_lower_rate_stays() {
     }
 }
 
-/// Curves of every kind, for statements about any curve.
+/// Returns curves of every kind, for statements about any curve.
 fn assorted() -> Vec<Curve> {
     vec![
         bucket("4", "3"),
@@ -279,7 +279,7 @@ fn c26_delays() {
         (Curve::burst_delay(1).expect("a delay"), Curve::burst_delay(5).expect("a delay"));
     let unbounded = Curve::constant(Extended::PositiveInfinity);
     assert_eq!(short.deconvolution(&long), Ok(unbounded));
-    // The other way round it is what convolution with the shorter delay brings back.
+    // The reverse deconvolution is undone by convolution with the shorter delay.
     assert_eq!(long.deconvolution(&short), Ok(Curve::burst_delay(4).expect("a delay")));
 }
 
@@ -430,7 +430,7 @@ fn c38_family_of_fifo_residual_services() {
             .and_then(|curve| curve.non_negative())
             .and_then(|curve| curve.minimum(&delay))
             .expect("a curve");
-        // The residual jumps to zero behind theta where the cross traffic sets in.
+        // The residual service drops to zero after theta, where the cross traffic starts.
         let residual = residual.lower_non_decreasing().expect("a closure");
         deviation!(flow.horizontal_deviation(&residual), expected);
     }

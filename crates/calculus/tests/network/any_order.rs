@@ -1,4 +1,5 @@
-//! Strict servers in any order of service: the exact worst case of tandems, and cross traffic that is taken to stay longer.
+//! Strict servers under arbitrary multiplexing: the exact worst case of tandems, and flow
+//! prolongation.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Multiplexing, Network, Server, Settings, simulate,
@@ -18,14 +19,14 @@ fn delay(network: &Network, analysis: Analysis) -> Extended {
 
 #[test]
 fn one_server_serves_all_others_first() {
-    // (R T + all bursts) / (R - rates of the others).
+    // (R T + all bursts) / (R - rates of the other flows).
     let one = network(
         &[rl("10", "1")],
         &[(tb("4", "2"), &[0]), (tb("3", "1"), &[0]), (tb("5", "2"), &[0])],
     );
     assert_eq!(delay(&one, Analysis::Ulp), number("22/7"));
     let found = bound_by(&one, "f0", Analysis::Ulp, any());
-    // 4 and 2 in each second until the others are done: (10 + 8) / (10 - 3).
+    // 4 and 2 per second arrive until the others are served: (10 + 8) / (10 - 3).
     assert_eq!(found.backlog, number("64/7"));
     let lines = found.delay_by.derivation.lines(&one);
     assert!(lines.iter().any(|line| line.contains("its optimum, exactly")), "{lines:?}");
@@ -33,8 +34,8 @@ fn one_server_serves_all_others_first() {
 
 #[test]
 fn a_fast_server_before_a_slow_one_delays_by_its_own_rate() {
-    // PMOO lets the burst of the cross traffic through at the rate of the slow server. In fact it is gone after 10 / (10 - 1), and the
-    // burst of the flow then takes 1 / 2.
+    // PMOO serves the burst of the cross traffic at the rate of the slow server. In fact it is
+    // served by 10 / (10 - 1), and the burst of the flow then takes 1 / 2.
     let two =
         network(&[rl("10", "0"), rl("2", "0")], &[(tb("1", "1"), &[0, 1]), (tb("10", "1"), &[0])]);
     assert_eq!(delay(&two, Analysis::Pmoo), number("11/2"));
@@ -64,7 +65,7 @@ fn tandems_are_never_above_other_analyses() {
 
 #[test]
 fn what_comes_from_beside_the_path_is_unfolded() {
-    // The other flow has come through a server of its own, whose backlogged period is a time more.
+    // The other flow comes over a server of its own, whose backlogged period adds a time.
     let side = network(
         &[rl("10", "1"), rl("10", "1")],
         &[(tb("2", "1"), &[1]), (tb("5", "2"), &[0, 1]), (tb("5", "2"), &[0])],
@@ -101,7 +102,8 @@ fn what_it_does_not_know_is_refused() {
     assert!(matches!(fault, AnalysisError::NotStrict(_)), "{fault}");
 }
 
-/// Two flows that come over one server, of which one leaves the path of the first flow earlier.
+/// Builds two flows that come over one server; one of them leaves the path of the first flow
+/// earlier.
 fn parting() -> Network {
     network(
         &[rl("10", "1"), rl("10", "0"), rl("10", "0")],
@@ -112,9 +114,10 @@ fn parting() -> Network {
 #[test]
 fn prolonged_flows_are_bounded_together() {
     let parting = parting();
-    // Each against the other before the path: twice 5 + 15 / 9, served at 8.
+    // Each flow with the other as cross traffic before the path: twice 5 + 15 / 9, served at rate
+    // 8.
     assert_eq!(delay(&parting, Analysis::Pmoo), number("43/24"));
-    // Together: 10 + 2 behind the first server, at the same rate.
+    // As one aggregate: 10 + 2 after the first server, at the same rate.
     let prolonged = bound_by(&parting, "f0", Analysis::Pmoo, any().prolonging());
     assert_eq!(prolonged.delay, number("13/8"));
     let lines = prolonged.delay_by.derivation.lines(&parting);
@@ -129,7 +132,7 @@ fn prolonged_flows_are_bounded_together() {
 
 #[test]
 fn what_need_not_be_prolonged_stays_as_it_is() {
-    // Where the second flow leaves is a server that is so slow that nobody should stay.
+    // The second flow leaves before a server that is so slow that prolongation does not pay.
     let slow = network(
         &[rl("10", "1"), rl("10", "0"), rl("5", "3")],
         &[(tb("1", "1"), &[1, 2]), (tb("5", "1"), &[0, 1]), (Curve::zero(), &[0, 1, 2])],

@@ -1,4 +1,5 @@
-//! The best of all is what its name says; what is beyond the algebra is outlined.
+//! The best of all analyses is the smallest proven bound; curves that the algebra cannot compute
+//! are outlined.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +31,7 @@ fn an_analysis_that_is_stopped_gives_the_flows_that_it_was_done_with() {
     }
 }
 
-/// Every way to bound arrivals alone, the pairs of neighbours, and all at once.
+/// Returns every method to bound arrivals alone, pairs of neighbours, and all at once.
 fn methods() -> Vec<&'static [ArrivalBound]> {
     let all = &ArrivalBound::ALL;
     all.chunks(1).chain(all.windows(2)).chain([&all[..]]).collect()
@@ -40,7 +41,7 @@ fn methods() -> Vec<&'static [ArrivalBound]> {
 fn check(network: &Network, order: Option<Multiplexing>) -> Result<(), TestCaseError> {
     let settings = Settings { multiplexing: order, threads: 1, ..Settings::default() };
     let best = Analyser::new(network, settings.clone()).bounds(Analysis::Best).expect("bounds");
-    // What holds in any order holds in every order.
+    // A bound for arbitrary multiplexing holds for every order of service.
     for multiplexing in [order, Some(Multiplexing::Arbitrary)] {
         for role in [FlowOfInterest::LowestPriorityWhereProven, FlowOfInterest::Interferes] {
             for (methods, cap_bursts) in
@@ -174,7 +175,7 @@ fn staircases_without_a_common_period_are_outlined_and_say_so() {
             assert_eq!(analyser.servers(Analysis::Best).expect("bounds").len(), 2);
         }
     }
-    // What the algebra can do stays exact.
+    // Curves that the algebra can compute stay exact.
     let network = network(&[rl("1000", "2")], &[(stairs(4), &[0]), (stairs(6), &[0])]);
     for order in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
         let found = bound(&network, "f0", Analysis::Tfa, order);
@@ -184,7 +185,7 @@ fn staircases_without_a_common_period_are_outlined_and_say_so() {
 
 #[test]
 fn effort_goes_to_flows_that_are_over_their_deadline() {
-    // 210 hops: more than linear programs are solved for, unless a flow needs one.
+    // 210 hops: linear programs are solved only for flows that need them.
     let path: Vec<usize> = (0..12).collect();
     let mut flows = vec![(tb("20", "2"), path.as_slice())];
     for pair in path.windows(2) {
@@ -201,12 +202,12 @@ fn effort_goes_to_flows_that_are_over_their_deadline() {
         let analyser = Analyser::new(&network, Settings::default());
         analyser.bound(flow, Analysis::TfaPlusPlus).expect("a bound").delay
     };
-    // In time by the quick analysis, which is then the only one.
+    // The quick analysis meets the deadline, so it is the only one that runs.
     let deadline = quick("f1").into_finite();
     let in_time = bound("f1", deadline.clone());
     assert_eq!(in_time.delay_by.analysis, Analysis::TfaPlusPlus);
     assert_eq!(in_time.delay, quick("f1"));
-    // Over it: programs are solved, which they are not without a deadline.
+    // Above the deadline, linear programs are solved, which does not happen without a deadline.
     let (late, without) = (bound("f0", deadline), bound("f0", None));
     assert_eq!(late.delay_by.analysis, Analysis::Plp);
     assert!(late.delay < without.delay, "{} {}", late.delay, without.delay);
@@ -231,7 +232,7 @@ fn a_deadline_ends_the_search() {
     let first = bound(&network, "f0", Analysis::TfaPlusPlus, Multiplexing::Fifo).delay;
     let least = by(None);
     assert!(least < first, "{least} {first}");
-    // In time by the first analysis; only by a later one; by none.
+    // The deadline is met by the first analysis, only by a later one, or by none.
     assert_eq!(by(first.clone().into_finite()), first);
     let between = by(least.clone().into_finite());
     assert_eq!(between, least);

@@ -1,11 +1,12 @@
-//! Families of networks with a formula for each size.
+//! Families of networks with a closed form for each size.
 
 use calculus::network::{Analysis, Multiplexing, Network};
 use calculus::{Extended, Rational};
 
 use crate::support::{bound, network, number, rational, rl, tb};
 
-/// `n` servers, a flow over all of them, one over the first, each neighbouring pair and the last.
+/// Builds `n` servers with a flow over all of them, one over the first, one over each pair of
+/// neighbours, and one over the last.
 pub(crate) fn interleaved_tandem(n: usize) -> Network {
     let servers = vec![rl("10", "1/10"); n];
     let mut paths: Vec<Vec<usize>> = vec![(0..n).collect(), vec![0]];
@@ -15,7 +16,7 @@ pub(crate) fn interleaved_tandem(n: usize) -> Network {
     network(&servers, &flows)
 }
 
-/// `n` servers, a flow over all of them and one over each.
+/// Builds `n` servers with a flow over all of them and one over each.
 pub(crate) fn local_cross_tandem(n: usize) -> Network {
     let servers = vec![rl("10", "1/10"); n];
     let mut paths: Vec<Vec<usize>> = vec![(0..n).collect()];
@@ -59,7 +60,7 @@ fn local_cross_tandem_of_five() {
 
 #[test]
 fn several_token_buckets() {
-    // An inverse at the burst only would give 10.1.
+    // Inverting the service curve only at the burst would yield 10.1.
     let arrival = calculus::Curve::token_buckets([(1, 100), (25, 5)]).expect("a curve");
     let one = network(&[rl("10", "10")], &[(arrival, &[0])]);
     for analysis in [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching] {
@@ -72,7 +73,8 @@ fn several_token_buckets() {
 
 #[test]
 fn long_tandems_need_no_long_stack() {
-    // Flows over neighbours: the cross traffic of the last depends on that of the first.
+    // Flows over pairs of neighbours: the cross traffic of the last one depends on that of the
+    // first.
     let n = 3_000;
     let mut paths: Vec<Vec<usize>> = (1..n).map(|i| vec![i - 1, i]).collect();
     paths.push(vec![n - 1]);
@@ -80,7 +82,7 @@ fn long_tandems_need_no_long_stack() {
     let tandem = network(&vec![rl("1", "0"); n], &flows);
     let last = format!("f{}", n - 1);
     for multiplexing in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
-        // A burst behind it, and a burst of its own, at rate 1: nothing grows.
+        // A burst before it and its own burst, at rate 1: no burst grows.
         assert_eq!(bound(&tandem, &last, Analysis::Tfa, multiplexing).delay, number("2"));
     }
 }
@@ -102,8 +104,8 @@ fn each_priority_at_a_server_has_bounds_of_its_own() {
         delay: number(delay),
         backlog: number(backlog),
     };
-    // The first has the whole server: 2 + 4/10 and 4 + 1 * 2. It leaves a rate of 9 behind 8/3: 8/3 + 6/9 and
-    // 6 + 2 * 8/3.
+    // The most urgent class has the whole server: 2 + 4/10 and 4 + 1 * 2. Its residual service has
+    // rate 9 and latency 8/3: 8/3 + 6/9 and 6 + 2 * 8/3.
     let expected = [class(0, "12/5", "6"), class(1, "10/3", "34/3")];
     for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus, Analysis::Best] {
         let settings = Settings::default().multiplexed(Multiplexing::StaticPriority);

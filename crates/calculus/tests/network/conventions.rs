@@ -1,10 +1,11 @@
-//! Conventions in which tools differ, derived by hand where they matter.
+//! Conventions in which tools differ, with results derived by hand where they matter.
 
 use calculus::network::{Analysis, ArrivalBound, FlowOfInterest, Multiplexing, Network, Settings};
 
 use crate::support::{bound_by, network, number, rl, tb};
 
-/// f1 leaves the path of f0 behind s0 and comes back at s1, by s3; f2 goes along with f0 from s1 on.
+/// Builds a network in which f1 leaves the path of f0 after s0 and rejoins it at s1, over s3; f2
+/// shares the path of f0 from s1 on.
 fn rejoining() -> Network {
     let servers = [rl("10", "1"), rl("10", "1"), rl("10", "1"), rl("10", "1")];
     let flows = [
@@ -18,15 +19,17 @@ fn rejoining() -> Network {
 #[test]
 fn the_flow_of_interest_is_left_out_as_far_as_the_convention_says() {
     let network = rejoining();
-    // In all cases s0 leaves RL(8, (10 + 6) / 8 = 2). Over s0 and s3, f1 keeps RL(8, 13/4) beside
-    // f0, so it comes to s1 as TB(25/2, 2); with f2 that leaves RL(6, (10 + 33/2) / 6 = 53/12).
-    // Delays are 2 + 53/12 + T + 8/6, with T the latency that f2 leaves at s2.
+    // In all cases the residual service of s0 is RL(8, (10 + 6) / 8 = 2). Over s0 and s3, f1 has
+    // RL(8, 13/4) in the presence of f0, so it arrives at s1 as TB(25/2, 2); with f2, the residual
+    // service there is RL(6, (10 + 33/2) / 6 = 53/12). Delays are 2 + 53/12 + T + 8/6, where T is
+    // the latency of the residual service at s2.
     let cases = [
-        // f2 comes along the path of f0: at s1 it meets f1 only, which comes off that path and met
-        // f0 before. RL(8, (10 + 25/2) / 8 = 45/16), f2 as TB(77/8, 2), T = 157/64.
+        // f2 comes along the path of f0: at s1 it shares the server only with f1, which comes from
+        // another link and has met f0 before. RL(8, (10 + 25/2) / 8 = 45/16), f2 as TB(77/8, 2), T
+        // = 157/64.
         (FlowOfInterest::LowestPriority, ArrivalBound::AggregatePboo, "653/64", false),
         (FlowOfInterest::LowestPriority, ArrivalBound::AggregatePbooPerServer, "653/64", false),
-        // Over one server, whole-path methods of DNC go on to leave f0 out: f1 as TB(10, 2),
+        // Over one server, the whole-path methods of DNC continue to exclude f0: f1 as TB(10, 2),
         // RL(8, 5/2), f2 as TB(9, 2), T = 19/8.
         (FlowOfInterest::LowestPriority, ArrivalBound::AggregatePmoo, "81/8", false),
         (FlowOfInterest::LowestPriority, ArrivalBound::AggregateTandemMatching, "81/8", false),
@@ -68,10 +71,10 @@ fn bursts_are_capped_by_the_backlog_of_the_server_they_come_from() {
         (tb("5", "1"), [2].as_slice()),
     ];
     let network = network(&servers, &flows);
-    // f0 comes to s1 with what f1 leaves over at s0, RL(4, (7 + 10) / 4 = 17/4): as TB(29, 4). f1
-    // gets RL(3, (7 + 12) / 3 = 19/3) at s0 and RL(3, (7 + 29) / 3 = 12) at s1: TB(65, 3) at s2.
-    // But all that waits at s1 is at most 22 + 7 from s0 and 7 more: TB(36, 3). f2 then keeps
-    // RL(7, (10 + b) / 7), and 5/7 for its burst.
+    // f0 arrives at s1 after the residual service of s0, RL(4, (7 + 10) / 4 = 17/4): as TB(29, 4).
+    // f1 has RL(3, (7 + 12) / 3 = 19/3) at s0 and RL(3, (7 + 29) / 3 = 12) at s1: TB(65, 3) at s2.
+    // But the backlog at s1 is at most 22 + 7 from s0 and 7 more: TB(36, 3). f2 then has RL(7, (10
+    // + b) / 7), and 5/7 for its burst.
     let settings = Settings::default()
         .multiplexed(Multiplexing::Arbitrary)
         .bounding_arrivals(ArrivalBound::AggregatePboo);

@@ -1,4 +1,4 @@
-//! Replicated flows: copies on several ways, of which one goes on where they meet.
+//! Replicated flows: copies on several paths, of which one continues where they meet.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, Format, ModelError, Network, NetworkBuilder,
@@ -14,7 +14,7 @@ fn analyser(network: &Network) -> Analyser<'_> {
     Analyser::new(network, Settings { threads: 1, ..Settings::default() })
 }
 
-/// Two ways from a over b and c to d, then e; d eliminates or not.
+/// Builds two paths from a over b and over c to d, then e; d eliminates copies or not.
 fn diamond(eliminates: bool) -> Network {
     let mut builder = NetworkBuilder::new("diamond");
     let latencies = [("a", "1"), ("b", "1"), ("c", "3"), ("d", "1"), ("e", "1")];
@@ -33,7 +33,8 @@ fn diamond(eliminates: bool) -> Network {
 fn behind_elimination_there_is_one_copy_as_late_as_any() {
     let network = diamond(true);
     let bounds = analyser(&network).bounds(Analysis::TfaPlusPlus).expect("bounds");
-    // a: 1 + 20/20. b: 1 + (20 + 5 2)/20, c: 3 + 30/20. d: late by 2 + 4.5, 1 + 52.5/20. e: late by 10.125, 1 + 70.625/20.
+    // a: 1 + 20/20. b: 1 + (20 + 5 2)/20, c: 3 + 30/20. d: late by 2 + 4.5, 1 + 52.5/20. e: late by
+    // 10.125, 1 + 70.625/20.
     for (bound, exact) in bounds.iter().zip(["12.65625", "14.65625"]) {
         assert_eq!(bound.delay, number(exact));
     }
@@ -99,8 +100,8 @@ fn copies_are_the_same_data() {
     }
 }
 
-/// Two or three ways of servers of rate 10 to one that eliminates, and one behind it; and cross flows over parts of
-/// these.
+/// Builds two or three paths of servers of rate 10 to one that eliminates copies, with a server
+/// after it, and cross flows over parts of these.
 fn network(ways: &[usize], cross: &[(usize, usize)], rate: i64) -> Network {
     let mut builder = NetworkBuilder::new("ways");
     let mut ids = Vec::new();
@@ -127,8 +128,8 @@ fn network(ways: &[usize], cross: &[(usize, usize)], rate: i64) -> Network {
 
 #[test]
 fn what_was_lost_on_the_short_way_comes_late_and_all_at_once() {
-    // The long way takes 10 more than the short one. Packets that the short way lost come by the
-    // long one together with those that were sent up to 10 later and came by the short way.
+    // The long path takes 10 more than the short one. Packets that the short path lost arrive over
+    // the long one together with those that were sent up to 10 later over the short path.
     let mut builder = NetworkBuilder::new("ways");
     let mut server = |name: &str, service: Curve, eliminates| {
         builder.server(Server { packetizer: true, eliminates, ..Server::new(name, service) })
@@ -175,8 +176,8 @@ proptest! {
                 prop_assert!(*bound >= worst, "{bound} < {worst}");
             }
         }
-        // Some copies are lost, and of others the first ones go on, so that those of some way may
-        // never arrive.
+        // Copies are lost at random, and only first copies continue, so that no packet of some path
+        // may arrive.
         prop_assert!(arrived[..ways.len()].contains(&true));
         prop_assert!(arrived[ways.len()..].iter().all(|arrived| *arrived));
     }

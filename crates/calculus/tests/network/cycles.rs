@@ -1,4 +1,5 @@
-//! Cyclic networks that are cut: closed forms, what has a bound where delays have none, and packets beside the bounds.
+//! Cyclic networks with cuts: closed forms, bounds where total flow analysis has none, and
+//! simulated packets.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, FlowOfInterest, Multiplexing, Network, NetworkBuilder,
@@ -11,7 +12,7 @@ use crate::rings::ring;
 use crate::soundness::config;
 use crate::support::{bound_by, network, number, rational, rl, tb};
 
-/// Analyses that need the network cut.
+/// The analyses that require the network to be cut.
 const CUT: [Analysis; 5] =
     [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching, Analysis::Ulp];
 
@@ -30,23 +31,24 @@ fn assert_just_above(found: &Extended, exact: &str) {
     assert!(found.to_f64() < exact.to_f64() * (1.0 + 1e-6), "{} {}", found.to_f64(), exact);
 }
 
-/// Two flows over the same two servers, each the other way round, of burst 1 and that rate.
+/// Builds two flows over two servers in opposite directions, of burst 1 and the given rate.
 fn face_to_face(rate: &str) -> Network {
     network(&vec![rl("10", "1"); 2], &[(tb("1", rate), &[0, 1]), (tb("1", rate), &[1, 0])])
 }
 
 #[test]
 fn two_flows_face_to_face_have_a_closed_form() {
-    // Each burst x at its second server: x = b + r (R T + x) / (R - r), so x = (b (R - r) + r R T) / (R - 2 r). Delay:
-    // (R T + x) / (R - r) + (R T + b) / (R - r) + b / (R - r).
+    // Each burst x at its second server: x = b + r (R T + x) / (R - r), so x = (b (R - r) + r R T)
+    // / (R - 2 r). Delay: (R T + x) / (R - r) + (R T + b) / (R - r) + b / (R - r).
     let any = Multiplexing::Arbitrary;
     for (rate, exact) in [("4", "15/2"), ("1", "65/24"), ("49/10", "975/17")] {
         assert_just_above(&delay(&face_to_face(rate), Analysis::Sfa, any), exact);
     }
-    // FIFO: x = b + r (T + x / R), so x = (b + r T) R / (R - r); delay 2 T + (x + b) / R + b / (R - r).
+    // FIFO: x = b + r (T + x / R), so x = (b + r T) R / (R - r); delay 2 T + (x + b) / R + b / (R -
+    // r).
     let found = delay(&face_to_face("4"), Analysis::Sfa, Multiplexing::Fifo);
     assert_just_above(&found, "31/10");
-    // Full servers: bursts grow from round to round.
+    // At full load, bursts grow from round to round.
     for analysis in CUT {
         assert_eq!(
             delay(&face_to_face("5"), analysis, any),
@@ -114,7 +116,7 @@ fn every_flow_disturbs_in_a_circle_whatever_the_convention() {
 #[test]
 fn nothing_at_all_has_a_bound_of_the_latencies() {
     let net = network(&vec![rl("10", "1"); 2], &[(tb("0", "1"), &[0, 1]), (tb("0", "0"), &[1, 0])]);
-    // x of f0 behind s0 is r T; f1 sends nothing.
+    // The burst x of f0 after s0 is r T; f1 sends nothing.
     assert_just_above(&delay(&net, Analysis::Sfa, Multiplexing::Arbitrary), "2");
 }
 
@@ -136,7 +138,7 @@ fn an_interrupt_ends_the_search_for_bursts() {
             let interrupt = Interrupt::after_looks(looks);
             let found = bound(analysis, &interrupt);
             assert!(matches!(found, Err(AnalysisError::Stopped)), "{analysis} {part}");
-            // Each burst that is left in a round looks once.
+            // Each remaining burst of a round checks the interrupt once.
             let after = interrupt.looks().expect("a count") - looks;
             assert!(after < 30, "{analysis} goes on after {looks} of {all} looks: {after}");
         }
@@ -161,7 +163,7 @@ fn the_quick_analysis_names_what_needs_a_cut() {
             "{order}: {found:?}"
         );
         assert!(!found.contains(&Analysis::SinkTree));
-        // Programs of FIFO paths stand in for it.
+        // The programs of FIFO paths replace it.
         let of_best = if order == Multiplexing::Fifo { vec![] } else { vec![Analysis::Ulp] };
         assert_eq!(left_out(Analysis::Best), of_best);
         assert_eq!(
@@ -172,8 +174,8 @@ fn the_quick_analysis_names_what_needs_a_cut() {
     }
 }
 
-/// Servers by latency and spare rate, flows by burst, rate, priority and a seed of their path, and whether servers
-/// packetize.
+/// A random network: servers by latency and spare rate; flows by burst, rate, priority and a seed
+/// of their path; whether servers packetize.
 #[derive(Clone, Debug)]
 struct Shape {
     servers: Vec<(u8, u8)>,
@@ -271,7 +273,8 @@ fn check(shape: &Shape, seed: u64) -> Result<(usize, usize), String> {
     Ok((if network.order().is_err() { runs } else { 0 }, finite))
 }
 
-/// The number of random networks; `PLANIMETER_NETWORKS` in the environment takes others.
+/// Returns the number of random networks; the environment variable `PLANIMETER_NETWORKS` overrides
+/// it.
 fn cases() -> u64 {
     let cases = std::env::var("PLANIMETER_NETWORKS").ok().and_then(|cases| cases.parse().ok());
     cases.unwrap_or(60)

@@ -1,4 +1,5 @@
-//! Total flow analysis by delays: shaping, cycles, priorities; sink trees; the best of all.
+//! Total flow analysis by delays (shaping, cycles, priorities), sink trees, and the best of all
+//! analyses.
 
 use calculus::network::format::read;
 use calculus::network::{
@@ -9,7 +10,7 @@ use calculus::{Curve, Extended, Rational};
 
 use crate::support::{bound, bound_by, network, number, rational, rl, tb};
 
-/// The demonstration network of Saihu, whose report lists what several tools say.
+/// Builds the demonstration network of Saihu, whose report lists the results of several tools.
 fn demo(shaping: bool) -> Network {
     let capacity = if shaping { ", \"capacity\": \"100Mbps\"" } else { "" };
     let server = |name: &str| {
@@ -53,7 +54,7 @@ fn the_demonstration_network_of_saihu() {
     }
 }
 
-/// `n` servers in a ring, and from each a flow over all of them.
+/// Builds `n` servers in a ring, and from each a flow over all of them.
 fn ring(n: usize, rate: &str) -> Network {
     let paths: Vec<Vec<usize>> = (0..n).map(|i| (0..n).map(|j| (i + j) % n).collect()).collect();
     let flows: Vec<_> = paths.iter().map(|path| (tb("1", rate), path.as_slice())).collect();
@@ -78,7 +79,7 @@ fn rings_have_a_fixed_point() {
 
 #[test]
 fn a_ring_that_feeds_itself_too_much_has_no_bound() {
-    // Load 80 %, but bursts grow from round to round: r n (n - 1) / 2 is above R.
+    // The load is 80 %, but bursts grow from round to round, because r n (n - 1) / 2 exceeds R.
     let ring = ring(8, "1");
     let found = bound(&ring, "f0", Analysis::TfaPlusPlus, Multiplexing::Fifo);
     assert_eq!(found.delay, Extended::PositiveInfinity);
@@ -100,7 +101,7 @@ fn cycles_are_named_where_they_are_not_supported() {
     assert_eq!(best.delay, program.delay.min(delays.delay));
 }
 
-/// A server with flows of priority 0, 1 and 2, with packets.
+/// Builds a server with packetized flows of priority 0, 1 and 2.
 fn priorities() -> Network {
     let mut builder = NetworkBuilder::new("priorities");
     let server = Server::new("s", rl("10", "1")).multiplexed(Multiplexing::StaticPriority);
@@ -121,27 +122,29 @@ fn urgent_flows_wait_for_one_packet_and_others_for_urgent_flows() {
     for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus, Analysis::Sfa] {
         // T + (packet of d + burst) / R.
         assert_eq!(delay("a", analysis), number("17/10"), "{analysis}");
-        // Without priorities, d would be as fast as a: now rate 10 - 3, and all bursts are ahead.
+        // Without priorities, flow d is served like a: the residual rate is 10 - 3, after all
+        // bursts.
         assert_eq!(delay("d", analysis), number("26/7"), "{analysis}");
     }
-    // Rate 9, latency (10 + 3 + 4) / 9 behind a and a packet of d; then both bursts.
+    // The residual rate is 9, and the latency (10 + 3 + 4) / 9 after a and a packet of d; then both
+    // bursts are served.
     for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus] {
         assert_eq!(delay("b", analysis), number("25/9"), "{analysis}");
         assert_eq!(delay("b", analysis), delay("c", analysis), "{analysis}");
     }
     assert!(delay("b", Analysis::Sfa) > delay("b", Analysis::Tfa));
-    // Any order of service is worse for the urgent.
+    // Arbitrary multiplexing is worse for the urgent flow.
     assert!(delay("a", Analysis::Pmoo) >= delay("a", Analysis::Sfa));
     assert_eq!(delay("a", Analysis::Best), number("17/10"));
 }
 
 #[test]
 fn a_tree_to_one_sink_is_exact() {
-    // One server: latency and all bursts.
+    // One server: the latency and all bursts.
     let one = network(&[rl("10", "1")], &[(tb("5", "1"), &[0]), (tb("3", "2"), &[0])]);
     assert_eq!(bound(&one, "f0", Analysis::SinkTree, Multiplexing::Fifo).delay, number("9/5"));
-    // Two servers. A burst that joins first is passed on at 10, and at 6 * 10 / (10 + 2) = 5 by the
-    // second.
+    // Two servers. A burst that arrives first is forwarded at rate 10, and by the second server at
+    // 6 * 10 / (10 + 2) = 5.
     let two =
         network(&[rl("10", "1"), rl("6", "1")], &[(tb("5", "1"), &[0, 1]), (tb("3", "2"), &[1])]);
     let found = bound(&two, "f0", Analysis::SinkTree, Multiplexing::Fifo).delay;
@@ -169,7 +172,7 @@ fn the_best_is_never_above_another() {
     assert_eq!(arbitrary.backlog, number("90"));
     assert_eq!(arbitrary.delay_by.analysis, Analysis::Pmoo);
     let fifo = bound(&two, "f0", Analysis::Best, Multiplexing::Fifo);
-    // Both flows go the same way: a sink tree, with one burst of 25 at the rate 6.
+    // Both flows share their path: a sink tree, with one burst of 25 at rate 6.
     assert_eq!(fifo.delay, number("121/6"));
     assert!(fifo.delay_by.proven && fifo.backlog_by.proven);
 }
@@ -227,7 +230,7 @@ fn packetizers_hold_back_a_packet_except_at_the_end() {
     let found = bound_by(&network, "f", Analysis::Sfa, Settings::default());
     // Two latencies, one packet at the first server, one burst.
     assert_eq!(found.delay, number("13/5"));
-    // 4 + 2.2 * 1 behind both, and the packet of the last.
+    // The burst 4 + 2.2 * 1 after both servers, plus the packet of the last one.
     let behind = Curve::token_bucket(rational("41/5"), Rational::ONE).expect("a curve");
     assert_eq!(found.output, behind);
 }
@@ -244,8 +247,8 @@ fn maximum_service_limits_what_leaves() {
     };
     // 1 + 20/10 and 1 + 22/5.
     assert_eq!(with(None), number("42/5"));
-    // Behind at most the rate 12, the second server sees min(14 + 10 t, 22 + 2 t): 24 at time 1 take
-    // until 1 + 24/5.
+    // After the maximum service of rate 12, the second server sees min(14 + 10 t, 22 + 2 t): the 24
+    // at time 1 are served by 1 + 24/5.
     assert_eq!(with(Some(rl("12", "0"))), number("39/5"));
 }
 
@@ -284,8 +287,9 @@ fn curves_of_any_shape_have_bounds_above_their_runs() {
 
 #[test]
 fn a_sink_tree_takes_the_bucket_that_counts() {
-    // f1 is min(TB(1, 4), TB(9, 1)): its peak counts. The burst 2 of f0 comes to s1 at the rate 10,
-    // up to 1/5; by then 2 + 1 + 4/5 have come, and RL(5, 1) has served that at 1 + 19/25.
+    // f1 has min(TB(1, 4), TB(9, 1)), of which the first bucket matters. The burst 2 of f0 arrives
+    // at s1 at rate 10, until 1/5; by then 2 + 1 + 4/5 have arrived, which RL(5, 1) has served by 1
+    // + 19/25.
     let peaked = Curve::token_buckets([(1, 4), (9, 1)]).expect("a curve");
     let flows = [(tb("2", "1"), [0, 1].as_slice()), (peaked, [1].as_slice())];
     let network = network(&[rl("10", "0"), rl("5", "1")], &flows);
@@ -298,7 +302,7 @@ fn a_sink_tree_takes_the_bucket_that_counts() {
 
 #[test]
 fn a_sink_tree_holds_packets_back() {
-    // The packet of 1 comes over s0 at 1/2 and over s1, as its last bit counts, at 3/2.
+    // The packet of size 1 passes s0 by 1/2 and s1 by 3/2, as only its last bit counts.
     let mut builder = NetworkBuilder::new("packets");
     let packet = |name: &str, service| Server { packetizer: true, ..Server::new(name, service) };
     let path =
@@ -316,8 +320,8 @@ fn a_sink_tree_holds_packets_back() {
 
 #[test]
 fn ludb_finds_the_best_theta() {
-    // The burst 2 of f0 comes to s1 at the rate 10, up to 1/5; by then 2 + 1 + 4/5 have come, and
-    // RL(5, 1) has served that at 1 + 19/25. The search ends in steps of 2^-13.
+    // The burst 2 of f0 arrives at s1 at rate 10, until 1/5; by then 2 + 1 + 4/5 have arrived,
+    // which RL(5, 1) has served by 1 + 19/25. The search ends with steps of 2^-13.
     let flows = [(tb("2", "1"), [0, 1].as_slice()), (tb("1", "4"), [1].as_slice())];
     let network = network(&[rl("10", "0"), rl("5", "1")], &flows);
     let exact = bound(&network, "f0", Analysis::SinkTree, Multiplexing::Fifo).delay;
@@ -340,8 +344,8 @@ fn ludb_takes_nested_flows_inside_out_and_cuts_what_overlaps() {
     let lines = found.delay_by.derivation.lines(&nested);
     assert!(lines[0].starts_with("s1 to s1: f2 with"), "{lines:?}");
     assert!(lines[1].starts_with("s0 to s1: f1 with"), "{lines:?}");
-    // From the inside: RL(9, 1 + 4/10), with s0 RL(9, 12/5), less f1 RL(7, 12/5 + 3/9), with s2
-    // another 1, and 2/7 for the burst, if all thetas are the first ones; the best are better.
+    // From the inside outwards, with the first thetas: RL(9, 1 + 4/10), with s0 RL(9, 12/5), less
+    // f1 RL(7, 12/5 + 3/9), with s2 another 1, and 2/7 for the burst. The best thetas are better.
     let first = ["7/5", "1", "1/3", "1", "2/7"].iter().map(|part| rational(part)).sum::<Rational>();
     assert!(found.delay < Extended::from(first), "{}", found.delay);
     let overlapping = [
@@ -357,7 +361,8 @@ fn ludb_takes_nested_flows_inside_out_and_cuts_what_overlaps() {
     }
 }
 
-/// An urgent flow at a link of 100 Mbit/s, and one whose packet may be on its way.
+/// Builds links of 100 Mbit/s with an urgent flow, and a less urgent one whose packet may be in
+/// transmission.
 fn blocked(behind: usize) -> Network {
     let mut builder = NetworkBuilder::new("blocked");
     let link = |name: &str| {
@@ -378,8 +383,8 @@ fn blocked(behind: usize) -> Network {
 
 #[test]
 fn a_less_urgent_packet_that_is_on_its_way_blocks_in_runs() {
-    // By hand: the largest less urgent packet, and the own burst, at the rate of the link; the flow
-    // in between waits for the packet of the last one and for the urgent burst, too.
+    // By hand: the largest less urgent packet, and the flow's own burst, at the rate of the link.
+    // The flow of middle priority also waits for the urgent burst.
     let network = blocked(0);
     let settings = Settings::default();
     for (name, bits) in [("urgent", 12_144 + 800), ("bulk", 800 + 16_000 + 24_288)] {
@@ -392,7 +397,7 @@ fn a_less_urgent_packet_that_is_on_its_way_blocks_in_runs() {
             assert_eq!(bound.delay, Extended::Finite(run.delay));
         }
     }
-    // Also behind other servers, where the packet has to come just before the urgent data.
+    // The same holds after other servers, where the packet must arrive just before the urgent data.
     let network = blocked(2);
     let id = network.flow_named("urgent").expect("a flow");
     let run = simulate(&network, id, &settings).expect("a run");
@@ -400,7 +405,7 @@ fn a_less_urgent_packet_that_is_on_its_way_blocks_in_runs() {
     assert!(run.delay >= Rational::ratio(12_144, 100_000_000), "{} {alone}", run.delay);
     let bound = bound_by(&network, "urgent", Analysis::Best, settings.clone());
     assert!(bound.delay >= Extended::Finite(run.delay));
-    // In order of arrival nothing blocks, and less would be too much.
+    // Under other orders of service no packet blocks.
     let settings = settings.multiplexed(Multiplexing::Arbitrary);
     assert!(simulate(&network, id, &settings).is_some());
 }

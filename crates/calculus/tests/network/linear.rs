@@ -1,4 +1,4 @@
-//! Linear programs of FIFO paths: exact worst cases, order among analyses, runs.
+//! Linear programs of FIFO paths: exact worst cases, the order among analyses, simulated runs.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Multiplexing, Network, Settings, simulate,
@@ -16,14 +16,14 @@ fn delay(network: &Network, flow: &str, analysis: Analysis) -> Extended {
 
 #[test]
 fn the_worst_case_of_interleaved_tandems() {
-    // To all digits that were published; 0.67 makes them end.
+    // Compared to all digits that were published; the rate 0.67 makes these finite decimals.
     let published = [(1, "0.4"), (2, "0.6134"), (3, "0.8276978"), (4, "1.03580465")];
     for (n, expected) in published {
         let found = delay(&interleaved_tandem(n), "f0", Analysis::Elp).to_f64();
         let digits = expected.len() - 2;
         assert_eq!(format!("{found:.digits$}"), expected, "n = {n}");
     }
-    // Exactly, and the last one with all of its digits.
+    // The exact values.
     for (n, exact) in [(1, "0.4"), (2, "0.6134"), (3, "0.8276978"), (4, "1.0358046526")] {
         assert_eq!(delay(&interleaved_tandem(n), "f0", Analysis::Elp), number(exact), "n = {n}");
     }
@@ -34,7 +34,7 @@ fn the_worst_case_of_interleaved_tandems() {
 
 #[test]
 fn one_server_is_its_horizontal_deviation() {
-    // A burst of all, then two slopes: 1 + (30 + 2 t) / 10 - t is largest at once.
+    // A burst of both flows, then two slopes: 1 + (30 + 2 t) / 10 - t is largest at t = 0.
     let two = Curve::token_buckets([(20, 15), (26, 5)]).expect("a curve");
     let one = network(&[rl("10", "1")], &[(two, &[0]), (tb("10", "2"), &[0])]);
     for analysis in [Analysis::Plp, Analysis::Elp] {
@@ -57,7 +57,7 @@ fn alone_on_a_path_bursts_are_paid_once() {
 
 #[test]
 fn sizes_and_units_do_not_matter() {
-    // Gigabits per second and microseconds, and one server that is full.
+    // Gigabits per second and microseconds, and a server that is full.
     let servers = [rl("10000000000", "0.000001"), rl("1000000000", "0.000002")];
     let flows: [(_, &[usize]); 3] = [
         (tb("12000", "300000000"), &[0, 1]),
@@ -83,7 +83,7 @@ fn long_paths_have_programs() {
     let analyser = Analyser::new(&tandem, fifo());
     let delay = |analysis| analyser.bound(flow, analysis).expect("a bound").delay;
     let found = delay(Analysis::Plp);
-    // All times for the last servers only.
+    // All times are used for the last servers only.
     assert!(delay(Analysis::Elp) <= found);
     for analysis in [Analysis::TfaPlusPlus, Analysis::Sfa] {
         assert!(found < delay(analysis), "{found} {analysis}");
@@ -94,10 +94,10 @@ fn long_paths_have_programs() {
 
 #[test]
 fn backlogs_have_programs() {
-    // One server: what is there when the others' burst is served, and not what a delay lets in.
+    // One server: the program bounds the backlog itself, not the arrivals within the delay.
     let one = network(&[rl("10", "1")], &[(tb("20", "3"), &[0]), (tb("10", "2"), &[0])]);
     for (flow, exact) in [("f0", "26"), ("f1", "16")] {
-        // Burst, and rate times latency and the time that the other burst takes.
+        // The burst, plus the rate times the latency and the time to serve the other burst.
         let found = bound(&one, flow, Analysis::Plp, Multiplexing::Fifo);
         assert_eq!(found.backlog, number(exact), "{flow}");
     }
@@ -105,8 +105,8 @@ fn backlogs_have_programs() {
 
 #[test]
 fn side_branches_are_unfolded() {
-    // Two flows that share a server before they come onto the path share its bursts there as well:
-    // taken alone, each of them would bring the burst of both.
+    // Two flows share a server before they come onto the path, and so its bursts. Bounded
+    // separately, each of them would carry the burst of both.
     let servers = [rl("10", "1"), rl("20", "0"), rl("10", "1")];
     let flows: [(_, &[usize]); 4] = [
         (tb("2", "1"), &[1, 2]),
@@ -140,7 +140,7 @@ fn rings_are_no_worse_than_by_their_delays() {
         let (delays, program) =
             (delay(&ring, "f0", Analysis::TfaPlusPlus), delay(&ring, "f0", Analysis::Plp));
         assert!(program < delays, "{n}: {program} {delays}");
-        // The latencies and its own burst at the least.
+        // At least the latencies and the flow's own burst.
         assert!(program >= Extended::Finite(Rational::ratio(n as i64 + 1, 10)));
     }
 }
@@ -165,14 +165,14 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
         let delay = |analysis| analyser.bound(id, analysis).expect("a bound").delay;
         let (all, some) = (delay(Analysis::Elp), delay(Analysis::Plp));
         prop_assert!(some <= delay(Analysis::TfaPlusPlus), "{}", flow.name);
-        // More times, a smaller optimum; up to the digits of a rounded proof.
+        // More times yield a smaller optimum, except for the digits of a rounded proof.
         let above = some.to_f64() * (1.0 + 1e-7) + 1e-7;
         prop_assert!(all.to_f64() <= above, "{}: {all} {some}", flow.name);
         if let Some(run) = simulate(network, id, analyser.settings()) {
             let run = Extended::Finite(run.delay);
             prop_assert!(all >= run, "{}: {all} < {run}", flow.name);
         }
-        // Where the exact worst case is known: single token buckets to one root.
+        // The exact worst case is known for single token buckets in a sink tree.
         let single = |curve: &Curve| {
             let burst = curve.right_limit_at(&Rational::ZERO).into_finite();
             let bucket = burst.zip(curve.ultimate_rate().into_finite());

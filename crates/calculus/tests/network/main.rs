@@ -1,4 +1,4 @@
-//! Networks against exact answers that were published, closed forms and laws.
+//! Tests of network analyses: published results, closed forms, laws, and simulations.
 
 mod any_order;
 mod best;

@@ -1,5 +1,5 @@
-//! Networks of many flows: the analyses as they are defined, written down once more without any sharing; numbers that grow
-//! long; and what ends early.
+//! Networks of many flows: a second implementation of the analyses without caches, rounding of long
+//! numbers, and interrupted analyses.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ impl Service {
     }
 }
 
-/// Flows towards the root of a tree, and the analyses of them by explicit lists of flows. No server is overloaded.
+/// Flows towards the root of a tree, and their analyses with explicit lists of flows. No server is
+/// overloaded.
 #[derive(Debug)]
 struct Tree {
     services: Vec<Service>,
@@ -67,7 +68,8 @@ impl Tree {
         place.checked_sub(1).map(|place| self.paths[flow][place])
     }
 
-    /// Arrivals of flows at a server. What comes over the server that `lowest` comes over too is bounded without it.
+    /// Returns the arrival curve of flows at a server. Flows that come from the server before on
+    /// the path of `lowest` are bounded without `lowest`.
     fn arrival(&self, server: usize, flows: &[usize], lowest: Option<usize>) -> Bucket {
         let mut sum = Bucket { burst: Rational::ZERO, rate: Rational::ZERO };
         let mut over = BTreeMap::<usize, Vec<usize>>::new();
@@ -80,7 +82,8 @@ impl Tree {
         }
         for (before, flows) in over {
             let lowest = lowest.filter(|lowest| self.before(*lowest, server) == Some(before));
-            // Back to where they part, then through what all these servers leave over for them.
+            // Go back to where the flows part, then through the residual service of all servers
+            // from there.
             let (mut first, mut tandem) = (before, vec![before]);
             while let Some(earlier) = self.before(flows[0], first)
                 && flows.iter().all(|flow| self.before(*flow, first) == Some(earlier))
@@ -132,7 +135,7 @@ impl Tree {
 
     fn pmoo(&self, flow: usize) -> Rational {
         let path = &self.paths[flow];
-        // By first and last server on the path; nothing comes back to the path of a tree.
+        // By first and last server on the path; in a tree no flow rejoins the path.
         let mut crossings = BTreeMap::<(usize, usize), Vec<usize>>::new();
         for other in (0..self.paths.len()).filter(|other| *other != flow) {
             let met = |server: &usize| self.paths[other].contains(server);
@@ -160,14 +163,14 @@ impl Tree {
     }
 }
 
-/// The delay of a flow.
+/// A function that computes the delay bound of a flow.
 type Definition = fn(&Tree, usize) -> Rational;
 
 const BY_DEFINITION: [(Analysis, Definition); 3] =
     [(Analysis::Tfa, Tree::tfa), (Analysis::Sfa, Tree::sfa), (Analysis::Pmoo, Tree::pmoo)];
 
-/// For each server but the root its parent among those before it, and latencies; flows by where they begin, how many servers they
-/// visit, bursts and rates.
+/// Generates trees: for each server but the root its parent among the servers before it, and its
+/// latency; for each flow its first server, number of servers, burst and rate.
 fn trees() -> impl Strategy<Value = Tree> {
     let servers = prop::collection::vec((any::<prop::sample::Index>(), 0_i64..5, 1_i64..6), 1..9);
     let flow = (any::<prop::sample::Index>(), 1_usize..6, 1_i64..9, 0_i64..6);
@@ -210,7 +213,7 @@ fn delays(tree: &Tree, analysis: Analysis) -> (Vec<Rational>, bool) {
 proptest! {
     #![proptest_config(config(200))]
 
-    /// Sharing of sets, aggregates and answers changes no bound.
+    /// Compares the analyses with their definitions: caches and shared sets change no bound.
     #[test]
     fn analyses_are_what_their_definitions_say(tree in trees()) {
         for (analysis, delay) in BY_DEFINITION {
@@ -222,15 +225,16 @@ proptest! {
     }
 }
 
-/// A root and 150 servers before it, each with a flow that ends there and one that goes on. What remains of their rates are different
-/// primes, whose product is the denominator of all bursts at the root.
+/// Builds a root and 150 servers before it, each with a flow that ends there and one that
+/// continues. The residual rates are different primes, whose product is the denominator of the
+/// bursts at the root.
 fn star(fifo: bool) -> Tree {
     let is_prime = |number: &i64| (2..*number).all(|divisor| number % divisor != 0);
     let primes: Vec<i64> = (1_000..).filter(is_prime).take(150).collect();
     let total = 151;
     let service = |rate: i64| Service { rate: rate.into(), latency: Rational::ratio(1, 10) };
     let mut services = vec![service(10 * total)];
-    // In any order the rate of the other flow is taken off.
+    // Under arbitrary multiplexing, the rate of the other flow is subtracted.
     services.extend(primes.iter().map(|prime| service(prime + i64::from(!fifo))));
     let mut paths = vec![vec![0]];
     paths.extend((1..=150).flat_map(|server| [vec![server, 0], vec![server]]));
@@ -248,7 +252,7 @@ fn numbers_that_grow_long_are_rounded_up_by_next_to_nothing() {
         for (analysis, delay) in BY_DEFINITION {
             let (found, has_rounded) = delays(&tree, analysis);
             assert!(has_rounded, "{analysis} {fifo}");
-            // A flow from behind, and the one of the root.
+            // A flow of the root, and two that come from other servers.
             for flow in [0, 1, 9] {
                 let (found, exact) = (&found[flow], delay(&tree, flow));
                 assert!(*found >= exact, "{analysis} {fifo}: a bound holds");
@@ -263,7 +267,7 @@ fn numbers_that_grow_long_are_rounded_up_by_next_to_nothing() {
     }
 }
 
-/// Ten servers in a row, and flows over three of them each.
+/// Builds ten servers in series, and flows over three of them each.
 fn tandem(flows: usize) -> Network {
     let services: Vec<Curve> =
         (0..10).map(|place| rl(&(2 * flows + place).to_string(), "1")).collect();
@@ -286,16 +290,17 @@ fn an_interrupt_ends_a_flow_in_the_middle() {
             let analyser = Analyser::new(&network, settings.clone()).stopped_by(interrupt.clone());
             let rows = analyser.assess(&flows, &[analysis], false).expect("what was done");
             assert!(rows.is_empty(), "{analysis} is at its first flow: {looks} {}", rows.len());
-            // Each flow that is left is not begun.
+            // No further flow is started.
             let after = interrupt.looks().expect("a count") - looks;
             assert!(after <= flows.len() + 1, "{analysis} goes on after {looks} looks: {after}");
         }
     }
-    // The best bound of the first flow asks for those of all others, and looks all the while.
+    // The best bound of the first flow needs those of all others, and checks the interrupt
+    // throughout.
     let interrupt = Interrupt::after_looks(200);
     let analyser = Analyser::new(&network, settings.clone()).stopped_by(interrupt.clone());
     assert!(analyser.assess(&flows, &[Analysis::Best], false).expect("nothing yet").is_empty());
-    // What was interrupted is not remembered as an answer.
+    // An interrupted result is not cached.
     let again = Analyser::new(&network, settings);
     assert_eq!(again.assess(&flows[..1], &[Analysis::Sfa], false).expect("bounds").len(), 1);
 }
@@ -320,9 +325,9 @@ fn the_quick_analysis_is_proven_and_says_what_it_left_out() {
         let expected = [Analysis::TandemMatching, Analysis::Ulp, Analysis::Best];
         let found = left_out(Analysis::Quick);
         assert!(expected.iter().all(|analysis| found.contains(analysis)), "{order}: {found:?}");
-        // Programs for FIFO paths do not apply in any order of service.
+        // The programs for FIFO paths do not apply to arbitrary multiplexing.
         assert_eq!(found.contains(&Analysis::Plp), order == Multiplexing::Fifo, "{found:?}");
-        // So small a network is searched in every way.
+        // Such a small network is searched completely.
         assert_eq!(left_out(Analysis::Best), []);
         assert_eq!(left_out(Analysis::Sfa), []);
         assert_eq!(network.default_analysis(), Analysis::Best);
@@ -351,7 +356,7 @@ fn a_bound_that_a_deadline_cut_short_says_so() {
     let tfa = Analyser::new(&network, Settings::default()).bound(flow, Analysis::TfaPlusPlus);
     let tfa = tfa.expect("a bound").delay;
     assert!(best.delay < tfa);
-    // In time by the first analysis; by none, so that all were tried.
+    // The deadline is met by the first analysis; then by none, so that all are tried.
     let first = by(Some(tfa.clone()));
     assert!(first.cut_short && first.delay == tfa);
     let late = by(Some(Extended::ZERO));

@@ -1,4 +1,4 @@
-//! Ports with shapers, gates and turns: runs packet by packet stay below their bounds.
+//! Ports with shapers, gates and round robin: packet simulations stay below the bounds.
 
 use calculus::network::port::{Class, Gate, Port, Scheduler, Window};
 use calculus::network::{
@@ -11,9 +11,11 @@ use proptest::prelude::*;
 use crate::soundness::config;
 use crate::support::{number, rational, rl};
 
-/// A port: which scheduler, what its three classes have of it, their largest packets, its latency.
+/// A port: the kind of its scheduler, the parameters of its three classes, their largest packets,
+/// the latency.
 type PortShape = (u8, [u8; 3], [u8; 3], u8);
-/// A flow: class, first port, how many, size of packets in percent, burst in packets, rate.
+/// A flow: its class, first port, number of ports, packet size in percent, burst in packets, and
+/// rate.
 type FlowShape = (u8, usize, usize, u8, u8, u8);
 
 fn class<S>(place: usize, packets: &[u8; 3], share: S) -> Class<S> {
@@ -30,7 +32,7 @@ fn scheduler(kind: u8, shares: &[u8; 3], packets: &[u8; 3]) -> Scheduler {
     let weights = || (0..3).map(|place| class(place, packets, weight(place))).collect();
     match kind {
         0 | 1 => {
-            // With two shapers, or with one above two classes of best effort.
+            // Two classes with shapers, or one above two classes of best effort.
             let shaped = usize::from(2 - kind);
             let slope = |place: usize| {
                 (place < shaped).then(|| Rational::from(20 + u32::from(shares[place])))
@@ -44,7 +46,7 @@ fn scheduler(kind: u8, shares: &[u8; 3], packets: &[u8; 3]) -> Scheduler {
                 |from: u32, to: u32| Window { at: from.into(), length: (to - from).into() };
             let windows = |place: usize| match (kind, place) {
                 (_, 0) => vec![window(0, 1), window(ends[0], ends[0] + 2)],
-                // Together, served by priority.
+                // Both classes have the same window and are served by priority.
                 (2, _) => vec![window(ends[0] + 2, 12)],
                 (_, 1) => vec![window(ends[0] + 2, ends[1] + 1)],
                 _ => vec![window(ends[1] + 1, 12)],
@@ -59,7 +61,8 @@ fn scheduler(kind: u8, shares: &[u8; 3], packets: &[u8; 3]) -> Scheduler {
         }
         5 => Scheduler::WeightedRoundRobin(weights()),
         7 | 8 => {
-            // One class has windows, or two at the same times; shapers and best effort have the rest.
+            // One class has windows, or two have the same windows; shapers and best effort have the
+            // rest of the cycle.
             let window = |at: u32, length: u32| Window { at: at.into(), length: length.into() };
             let windows = vec![window(1, 1), window(6, 1 + u32::from(shares[0] % 4))];
             let slope = Gate::Shaped(Rational::from(12 + u32::from(shares[1])));
@@ -93,7 +96,7 @@ fn build(ports: &[PortShape], flows: &[FlowShape]) -> Network {
         };
         queues.push(builder.port(port).expect("a port"));
     }
-    // A line before the first port, which packetizes.
+    // A server that packetizes, before the first port.
     let line = builder.server(Server { packetizer: true, ..Server::new("line", rl("80", "1/20")) });
     for (index, (kind, first, count, size, burst, rate)) in flows.iter().enumerate() {
         let priority = Priority(u32::from(kind % 3));
@@ -156,7 +159,7 @@ proptest! {
             prop_assert!(counted >= Extended::Finite(run.delay.clone()), "{}: {counted}", flow.name);
             for analysis in Analysis::ALL {
                 if analysis == Analysis::Best && network.flows().len() > 3 {
-                    // The smallest of others, under many conventions: it takes long.
+                    // `Best` is the minimum of the others under many conventions and takes long.
                     continue;
                 }
                 let found = match analyser.bound(id, analysis) {
@@ -170,7 +173,7 @@ proptest! {
                 let delay = Extended::Finite(run.delay.clone());
                 prop_assert!(found.delay >= delay, "{} {analysis}: {} < {delay}", flow.name, found.delay);
                 if analysis == Analysis::Tfa {
-                    // The data of a server, not of the flow.
+                    // The backlog is that of the server, not of the flow.
                     continue;
                 }
                 let backlog = Extended::Finite(run.backlog.clone());
@@ -208,7 +211,8 @@ proptest! {
     }
 }
 
-/// One port, and one flow of class 0 with packets of 10 at 100.
+/// Builds one port of rate 100 with one flow of class 0, whose packets have size 10. Returns the
+/// delay bound and the delay of a run.
 fn single(scheduler: Scheduler, burst: &str, rate: &str) -> (Extended, Rational) {
     let mut builder = NetworkBuilder::new("single");
     let port = Port { name: "p".into(), rate: 100.into(), latency: Rational::ZERO, scheduler };
@@ -228,7 +232,8 @@ fn single(scheduler: Scheduler, burst: &str, rate: &str) -> (Extended, Rational)
 #[test]
 fn runs_come_close_where_the_worst_case_is_known() {
     let packets = [10, 10, 50];
-    // The gate has just become too narrow for a packet: the next window begins 9.1 later, then the burst leaves.
+    // The gate has just become too narrow for a packet: the next window starts 9.1 later, then the
+    // burst leaves.
     let gates = Scheduler::Gated {
         cycle: 10.into(),
         classes: vec![class(
@@ -240,16 +245,16 @@ fn runs_come_close_where_the_worst_case_is_known() {
     let (bound, run) = single(gates, "50", "1");
     assert_eq!(bound, number("9.6"));
     assert!(run > rational("9.59"), "{run}");
-    // The bound: a packet of best effort, then 20 at 25.
+    // The bound: a packet of best effort, then 20 at rate 25.
     let shaper =
         Scheduler::CreditBased(vec![class(0, &packets, Some(25.into())), class(2, &packets, None)]);
     let (bound, run) = single(shaper, "20", "1");
     assert_eq!(bound, number("1.3"));
-    // The first packet waits a little, less than it needs for the credit of both, and while the second waits
-    // for credit, the next packet of best effort begins.
+    // The first packet waits, but for less time than the credit of two packets takes to build up;
+    // while the second one waits for credit, the next packet of best effort starts.
     assert!(run > rational("0.97"), "{run}");
-    // Shut for 2 of each 12, a rate of 25 in the long run: 30 while it is open. Once the gate opens the first packet goes; the
-    // second waits for its credit.
+    // The gate is closed for 2 of each 12. The idle slope is 25, so credit rises at 30 while the
+    // gate is open. The first packet leaves when the gate opens; the second waits for its credit.
     let frozen = Scheduler::Gated {
         cycle: 12.into(),
         classes: vec![
@@ -259,10 +264,11 @@ fn runs_come_close_where_the_worst_case_is_known() {
         ],
     };
     let (bound, run) = single(frozen, "20", "1");
-    // Credit within 50 / 100 and 10 / (100 - 1), then 20 at 30, and 2 shut.
+    // Credit bounded by 50 / 100 and 10 / (100 - 1), then 20 at rate 30, and 2 while the gate is
+    // closed.
     assert_eq!(bound, number("647/198"));
     assert!(run > rational("2.79"), "{run}");
-    // Each of the others has a turn first.
+    // Each of the other classes has a turn first.
     let turns = Scheduler::WeightedRoundRobin(
         (0..3)
             .map(|place| Class { minimum_packet: 10.into(), ..class(place, &packets, 1_u32) })
@@ -275,7 +281,8 @@ fn runs_come_close_where_the_worst_case_is_known() {
 
 #[test]
 fn what_other_classes_send_counts_at_turns() {
-    // Three classes of equal quanta at 100, of which two send 10 and 5 in the long run, and the third is without flows.
+    // Three classes of equal quanta at rate 100: two send 10 and 5 in the long run, the third has
+    // no flows.
     let packets = [10, 10, 10];
     let port = |classes: usize| Port {
         name: "p".into(),
@@ -300,13 +307,13 @@ fn what_other_classes_send_counts_at_turns() {
         let aware = network.arrival_aware(&Settings::default()).expect("a network");
         aware.servers().map(|(_, server)| server.service.clone()).collect()
     };
-    // Two classes: in the end each has the link less the other's rate.
+    // With two classes, each has in the long run the link's rate less that of the other.
     let two = build(2);
     let found = services(&two);
     for (service, rate) in found.iter().zip([90, 70]) {
         assert_eq!(service.ultimate_rate(), Extended::from(rate));
     }
-    // With the third one, half of what the other leaves.
+    // With the third class, each has half of what the other leaves.
     for (service, rate) in services(&build(3)).iter().zip([45, 35, 60]) {
         assert_eq!(service.ultimate_rate(), Extended::from(rate));
     }

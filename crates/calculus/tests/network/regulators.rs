@@ -1,4 +1,5 @@
-//! Regulators, multicast flows and clocks: exact bounds, and packets that are really held back.
+//! Regulators, multicast flows and clocks: exact bounds, and simulated packets that regulators
+//! delay.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, FlowId, Format, ModelError, Multiplexing, Network,
@@ -15,8 +16,8 @@ fn analyser(network: &Network) -> Analyser<'_> {
     Analyser::new(network, Settings { threads: 1, ..settings })
 }
 
-/// A ring of servers of rate 10 and latency 1/10 with regulators, and a flow of burst 1 from each over
-/// so many of them.
+/// Builds a ring of servers of rate 10 and latency 1/10 with regulators. From each server starts a
+/// flow of burst 1 over `length` servers.
 fn ring(servers: usize, length: usize, rate: Rational, regulator: Regulator) -> Network {
     let mut builder = NetworkBuilder::new("ring");
     let server = |i| Server::new(format!("s{i}"), rl("10", "1/10")).regulated(regulator);
@@ -31,8 +32,8 @@ fn ring(servers: usize, length: usize, rate: Rational, regulator: Regulator) -> 
 
 #[test]
 fn behind_regulators_bursts_are_those_of_sources() {
-    // Full to 99 %, where delays without regulators grow from round to round. Each server has the
-    // bursts of four flows: 1/10 + 4/10.
+    // A load of 99 %, at which delays without regulators grow from round to round. Each server has
+    // the bursts of four flows: 1/10 + 4/10.
     for regulator in [Regulator::PerFlow, Regulator::Interleaved] {
         let ring = ring(4, 4, Rational::ratio(99, 40), regulator);
         for bound in analyser(&ring).bounds(Analysis::TfaPlusPlus).expect("bounds") {
@@ -55,7 +56,8 @@ fn a_regulator_forgets_the_delays_before_it() {
         builder.flow(Flow::new("f", path, tb("20", "5")));
         builder.build().expect("a network")
     };
-    // Without: 3, then 2 + 35/10, then (20 + 5 (3 + 5.5)) / 10. With: 3, 2 + 20/10, (20 + 5 4) / 10.
+    // Without a regulator: 3, then 2 + 35/10, then (20 + 5 (3 + 5.5)) / 10. With one: 3, 2 + 20/10,
+    // (20 + 5 4) / 10.
     for (regulator, exact) in [(None, "14.75"), (Some(Regulator::Interleaved), "11")] {
         let network = build(regulator);
         let (id, _) = network.flows().next().expect("a flow");
@@ -64,7 +66,8 @@ fn a_regulator_forgets_the_delays_before_it() {
     }
 }
 
-/// Servers a and b, and c behind a regulator of b; flow f over all three, flow g from `joins` on.
+/// Builds servers a and b, and c after a regulator of b. Flow f visits all three, flow g those from
+/// `joins` on.
 fn joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Network {
     let mut builder = NetworkBuilder::new("joining");
     let path = [
@@ -81,18 +84,20 @@ fn joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Net
 fn what_is_late_already_shares_no_regulator_with_what_is_not() {
     use Regulator::{Interleaved, PerFlow};
     let bounds = |network: &Network| analyser(network).bounds(Analysis::TfaPlusPlus);
-    // Flow f is regulated last at its source, up to the delay of server a before flow g is.
+    // Flow f was last regulated at its source, so it may be late by the delay of server a; flow g
+    // is not.
     let found = bounds(&joining(None, Interleaved, 1));
     let Err(AnalysisError::OvertakesRegulated { regulator, first_entry, second_entry, .. }) = found
     else {
         panic!("{found:?}");
     };
     assert_eq!([regulator, first_entry, second_entry], ["b", "a", "b"]);
-    // Each flow by itself, or both regulated before b, or both over a and b: nothing is overtaken.
+    // Per-flow regulation, both flows regulated before b, or both over a and b: no packet is
+    // overtaken.
     for (before, regulator, joins, exact) in [
         // a: 1 + 10/10, b: 1 + (10 + 5 2 + 1)/10, c: 1 + 11/10.
         (None, PerFlow, 1, "7.2"),
-        // The same, but b: 1 + 11/10.
+        // As before, but b: 1 + 11/10.
         (Some(Interleaved), Interleaved, 1, "6.2"),
         (Some(PerFlow), Interleaved, 1, "6.2"),
         // a: 1 + 11/10, b: 1 + (11 + 6 2.1)/10, c: 1 + 11/10.
@@ -136,7 +141,7 @@ fn a_port_is_a_hop_without_a_regulator_unless_it_has_one() {
     let read = |text: &str| format::read(text, Format::Toml).expect("a network");
     let found = analyser(&read(text)).bounds(Analysis::TfaPlusPlus);
     assert!(matches!(found, Err(AnalysisError::OvertakesRegulated { .. })), "{found:?}");
-    // What holds for the whole file holds for ports.
+    // The default of the whole file applies to ports, too.
     let network = read(&text.replace("regulator = \"none\"", ""));
     let all = network.servers().all(|(_, s)| s.regulator == Some(Regulator::Interleaved));
     assert!(all, "{network:?}");
@@ -193,7 +198,7 @@ proptest! {
     ) {
         let rate = Rational::ratio(percent, 10 * length as i64);
         let ring = ring(servers, length, rate.clone(), Regulator::Interleaved);
-        // Flows that share a regulator have come regulated to the server in front of it.
+        // The flows that share a regulator arrive regulated at the server before it.
         let bounds = analyser(&ring).bounds(Analysis::TfaPlusPlus).expect("bounds");
         for run in 0..4 {
             let seen = observe(&ring, &Settings::default(), seed.wrapping_add(run)).expect("a run");
@@ -262,7 +267,7 @@ fn files_have_words_for_all_of_it() {
     let regulators: Vec<_> = network.servers().map(|(_, server)| server.regulator).collect();
     assert_eq!(regulators, [Some(Regulator::Interleaved), None]);
     assert_eq!(network.flows().next().expect("a flow").1.multicast.as_deref(), Some("m"));
-    // Clocks that drift have no regulators.
+    // Drifting clocks cannot be combined with regulators.
     let drifting = format!("clocks = {{ stability = 1.0001 }}\n{text}");
     let error = format::read(&drifting, Format::Toml).expect_err("regulators").to_string();
     assert!(error.contains("regulator"), "{error}");
@@ -276,7 +281,7 @@ fn files_have_words_for_all_of_it() {
     );
 }
 
-/// Flows of packets of 1 from a and from b, which is in front of a regulator, to c.
+/// Builds flows of packets of size 1 from a and from b, which has a regulator, to c.
 fn packets_joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Network {
     let mut builder = NetworkBuilder::new("packets joining");
     let server = |name: &str| Server { packetizer: true, ..Server::new(name, rl("10", "1")) };
@@ -300,7 +305,8 @@ fn packets_that_were_overtaken_hold_others_back() {
         Extended::Finite(run.delay)
     };
     let bounds = |network: &Network| analyser(network).bounds(Analysis::TfaPlusPlus);
-    // What servers take is no bound: flows that join are held back several times as long.
+    // The bounds of the servers alone do not hold: flows that join are delayed several times as
+    // long.
     let refused = packets_joining(None, Interleaved, 1);
     assert!(matches!(bounds(&refused), Err(AnalysisError::OvertakesRegulated { .. })));
     let servers = bounds(&packets_joining(None, PerFlow, 1)).expect("bounds");
@@ -309,7 +315,7 @@ fn packets_that_were_overtaken_hold_others_back() {
         assert!(seen > bound.delay, "{seen} {}", bound.delay);
     }
     assert!(run(&refused, servers[1].flow) > number("7"), "twice the bound of 3.28");
-    // Where nothing is overtaken, servers are all that counts.
+    // If no packet is overtaken, the bounds of the servers hold.
     for (before, regulator, joins) in [
         (None, PerFlow, 1),
         (Some(Interleaved), Interleaved, 1),

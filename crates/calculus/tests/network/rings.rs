@@ -1,4 +1,5 @@
-//! Rings: bounds where total flow analysis has none, and packets that really go round.
+//! Rings: bounds from linear programs where total flow analysis has none, and simulated packets on
+//! cyclic paths.
 
 use calculus::network::{Analyser, Analysis, Multiplexing, Network, Settings, observe};
 use calculus::{Curve, Extended, Rational};
@@ -7,8 +8,8 @@ use proptest::prelude::*;
 use crate::soundness::config;
 use crate::support::{bound, network, rl};
 
-/// A ring of servers of rate 10 and latency 1/10, with a flow from each server over so many, of
-/// burst 1, that together load it by so many percent.
+/// Builds a ring of servers of rate 10 and latency 1/10. From each server starts a flow of burst 1
+/// over `length` servers; together the flows load each server to `percent` percent.
 pub(crate) fn ring(servers: usize, length: usize, percent: i64) -> Network {
     let paths: Vec<Vec<usize>> =
         (0..servers).map(|i| (0..length).map(|j| (i + j) % servers).collect()).collect();
@@ -24,7 +25,8 @@ fn delay(network: &Network, analysis: Analysis) -> Extended {
 
 #[test]
 fn programs_have_bounds_where_delays_have_none() {
-    // Delays grow from round to round where the load is 2 / (length - 1) or more.
+    // By total flow analysis, delays grow from round to round at a load of 2 / (length - 1) or
+    // more.
     for (servers, length, percent) in [(4, 4, 70), (5, 5, 60), (4, 4, 99)] {
         let ring = ring(servers, length, percent);
         assert_eq!(delay(&ring, Analysis::TfaPlusPlus), Extended::PositiveInfinity);
@@ -79,7 +81,8 @@ proptest! {
 
 #[test]
 fn total_flow_analysis_by_delays_holds_up_to_its_threshold() {
-    // d = T + (n b + r d n (n - 1) / 2) / R at each of n servers: finite below r = 2 R / (n (n - 1)).
+    // d = T + (n b + r d n (n - 1) / 2) / R at each of n servers: finite below r = 2 R / (n (n -
+    // 1)).
     let n = 4;
     for distance in [10, 1_000, 1_000_000] {
         let share = Rational::ONE - Rational::ratio(1, distance);
@@ -88,7 +91,7 @@ fn total_flow_analysis_by_delays_holds_up_to_its_threshold() {
         let paths = [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]];
         let flows: Vec<_> = paths.iter().map(|path| (bucket.clone(), &path[..])).collect();
         let found = delay(&network(&vec![rl("10", "1"); 4], &flows), Analysis::TfaPlusPlus);
-        // Of four servers.
+        // The path has four servers.
         let exact = Rational::from(4) * Rational::ratio(14, 10) * Rational::from(distance);
         let found = found.into_finite().expect("below the threshold");
         let above = &found / &exact;

@@ -1,8 +1,8 @@
-//! Random networks of everything that a network may have: no bound is below what happens packet by
-//! packet.
+//! Random networks with all features: no bound is below the packet simulation.
 //!
 //! A failure prints the smallest network that shows it (its stations, its flows, and the seed of
-//! the run), and the seed of all networks. `PLANIMETER_SEED=7` tries others.
+//! the run), and the seed of all networks. The environment variable `PLANIMETER_SEED` (for example
+//! `PLANIMETER_SEED=7`) selects other networks.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ use proptest::test_runner::RngSeed;
 
 use crate::soundness::config;
 
-/// Runs of each network.
+/// The number of runs of each network.
 const RUNS: u64 = 4;
-/// Priorities.
+/// The number of priorities.
 const CLASSES: u32 = 3;
 
-/// A server or a port on the way from the first to the last.
+/// A server or a port, in the order of paths.
 #[derive(Clone, Debug)]
 struct Station {
     kind: Kind,
-    /// Latency, in twentieths.
+    /// The latency, in twentieths.
     latency: u8,
     /// The shares of classes at a port; the first is the rate of a server beyond 60.
     shares: [u8; 3],
     /// The largest packets of classes at a port.
     packets: [u8; 3],
-    /// Whether one is behind it, and interleaved.
+    /// The regulator after the station, if any; true for an interleaved one.
     regulator: Option<bool>,
     eliminates: bool,
 }
@@ -47,16 +47,17 @@ enum Kind {
     Turns { interleaved: bool },
 }
 
-/// A flow and what it has in common with another way of the same data.
+/// A flow, and its relation to another flow that carries the same data.
 #[derive(Clone, Debug)]
 struct Way {
     class: u8,
-    /// Stations that it visits, as bits, and where it begins in a ring.
+    /// The stations that the flow visits, as bits; those of the other flow; and the first station
+    /// in a ring.
     stations: u8,
     other: u8,
     begin: u8,
     group: Group,
-    /// Size of packets in percent of the largest that its ports allow; 0 for a fluid.
+    /// The packet size in percent of the largest that the flow's ports allow; 0 for a fluid.
     size: u8,
     burst: u8,
     rate: u8,
@@ -74,7 +75,7 @@ enum Group {
 struct Shape {
     stations: Vec<Station>,
     ways: Vec<Way>,
-    /// Whether paths begin anywhere and go round.
+    /// Whether the stations form a ring in which paths may begin anywhere.
     ring: bool,
     clocks: Option<(u8, u8, Option<u8>)>,
 }
@@ -92,7 +93,7 @@ fn stations() -> impl Strategy<Value = Vec<Station>> {
         .prop_map(|(order, packetizer, strict, shaped)| Kind::Server {
             order,
             packetizer,
-            // There are no bounds for another order else.
+            // Other orders of service have no bounds without a strict service curve.
             strict: strict || order < 2,
             shaped,
         });
@@ -218,7 +219,7 @@ fn scheduler(station: &Station) -> Option<Scheduler> {
     })
 }
 
-/// Adds a station; the servers for each class.
+/// Adds a station and returns its server for each class.
 fn place(builder: &mut NetworkBuilder, station: &Station, index: usize) -> Option<Vec<ServerId>> {
     let regulator = station.regulator.map(|interleaved| match interleaved {
         true => Regulator::Interleaved,
@@ -249,7 +250,7 @@ fn place(builder: &mut NetworkBuilder, station: &Station, index: usize) -> Optio
     let rate = Rational::from(60 + u32::from(station.shares[0]));
     let latency = Rational::ratio(station.latency.into(), 20);
     let service = Curve::rate_latency(rate.clone(), latency).expect("a curve");
-    // Every other one is the better of two curves.
+    // Every other station has the maximum of two curves.
     let faster = Curve::rate_latency(rate + Rational::from(20), Rational::ONE).expect("a curve");
     let service = match station.shares[1] % 2 {
         0 => service,
@@ -273,7 +274,7 @@ fn place(builder: &mut NetworkBuilder, station: &Station, index: usize) -> Optio
     Some(vec![id; CLASSES as usize])
 }
 
-/// The stations of a way: those whose bits are set, at least one.
+/// Returns the stations whose bits are set, at least one.
 fn visited(shape: &Shape, mask: u8, begin: u8) -> Vec<usize> {
     let number = shape.stations.len();
     let visits = |place: &usize| mask & (1 << place) != 0;
@@ -321,12 +322,13 @@ fn build(shape: &Shape) -> Option<Network> {
         let mut other = visited(shape, way.other, way.begin);
         match way.group {
             Group::Alone => {}
-            // The same begin.
+            // Multicast flows begin at the same station.
             Group::Multicast => {
                 other.retain(|station| own.first() != Some(station));
                 other.insert(0, own[0]);
             }
-            // The same end, from the last station on that both visit and that eliminates.
+            // Replicated flows share their paths from the last common station that eliminates
+            // copies on.
             Group::Replicated => {
                 let meets =
                     |place: &&usize| shape.stations[**place].eliminates && other.contains(place);
@@ -427,7 +429,7 @@ impl Tried {
     }
 }
 
-/// Holds the bounds of a network against its runs; the number of runs.
+/// Compares the bounds of a network with its runs; returns the number of runs.
 fn check(shape: &Shape, network: &Network) -> Result<usize, String> {
     let settings = settings();
     let analyser = Analyser::new(network, settings.clone());
@@ -461,7 +463,7 @@ fn check(shape: &Shape, network: &Network) -> Result<usize, String> {
                     run.delay, bound.delay
                 ));
             }
-            // Total flow analysis bounds the data of a server.
+            // Total flow analysis bounds the data of a server, not those of the flow.
             if *analysis != Analysis::Tfa && exceeds(&bound.backlog, &run.backlog) {
                 return Err(format!(
                     "{analysis}: {name} has backlog {} in run {seed}, bound {}",
@@ -497,7 +499,7 @@ fn check(shape: &Shape, network: &Network) -> Result<usize, String> {
             }
         }
     }
-    // Runs for a flow of interest are many, so for one flow of small networks.
+    // Runs for a flow of interest are many, so only one flow of small networks has them.
     let (id, _) = network.flows().last().expect("a flow");
     if network.flows().len() <= 3
         && let Some(run) = simulate(network, id, &settings)
@@ -508,7 +510,7 @@ fn check(shape: &Shape, network: &Network) -> Result<usize, String> {
     Ok(runs)
 }
 
-/// The seed of the networks; `PLANIMETER_SEED` in the environment takes others.
+/// Returns the seed of the networks; the environment variable `PLANIMETER_SEED` overrides it.
 fn seed() -> u64 {
     let seed = std::env::var("PLANIMETER_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(20);

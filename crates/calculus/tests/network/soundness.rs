@@ -1,4 +1,4 @@
-//! Random networks: no bound is below what happens in a run, and bounds keep their order.
+//! Random networks: no bound is below a simulated run, and bounds keep their order.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, ArrivalBound, Flow, FlowId, FlowOfInterest, Multiplexing,
@@ -17,13 +17,13 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// A server: what its rate has beyond its load, its latency.
+/// A server: the part of its rate beyond its load, and its latency.
 type ServerShape = (u8, u8);
-/// A flow: token buckets, first server, how many, priority.
+/// A flow: its token buckets, first server, number of servers, and priority.
 type FlowShape = (Vec<(u8, u8)>, usize, usize, u8);
 
-/// Flows over parts of a tandem; with `skip` they leave out every other server, so that paths part
-/// and meet again.
+/// Generates flows over parts of a tandem; with `skip` they leave out every other server, so that
+/// paths part and meet again.
 pub(crate) fn networks(skip: bool) -> impl Strategy<Value = Network> {
     let servers = prop::collection::vec((0_u8..6, 0_u8..8), 1..5);
     let bucket = (0_u8..9, 0_u8..6);
@@ -36,7 +36,8 @@ fn build(servers: &[ServerShape], flows: &[FlowShape], skip: bool) -> Network {
     build_with(servers, flows, skip, false)
 }
 
-/// With `packets`, data leave servers in packets that are as large as bursts allow.
+/// Builds the network; with `packets`, data leave servers in packets that are as large as bursts
+/// allow.
 fn build_with(servers: &[ServerShape], flows: &[FlowShape], skip: bool, packets: bool) -> Network {
     let paths: Vec<Vec<usize>> = flows
         .iter()
@@ -72,7 +73,7 @@ fn build_with(servers: &[ServerShape], flows: &[FlowShape], skip: bool, packets:
         let path = path.iter().map(|server| ids[*server]).collect();
         let mut flow = Flow::new(format!("f{index}"), path, arrival);
         if packets {
-            // A half, a third or all of the burst.
+            // A half, a third or all of the burst, and so on.
             let burst = flow.arrival.right_limit_at(&Rational::ZERO).into_finite();
             let parts = Rational::from(1 + i64::from(flows[index].3));
             flow.maximum_packet = burst.expect("finite") / parts;
@@ -85,7 +86,7 @@ fn build_with(servers: &[ServerShape], flows: &[FlowShape], skip: bool, packets:
 const ORDERS: [Multiplexing; 3] =
     [Multiplexing::Fifo, Multiplexing::Arbitrary, Multiplexing::StaticPriority];
 
-/// Checks every analysis of every flow, under several conventions, against runs.
+/// Compares every analysis of every flow, under several conventions, with runs.
 fn check(network: &Network) -> Result<(), TestCaseError> {
     for order in ORDERS {
         let settings = Settings { threads: 1, ..Settings::default().multiplexed(order) };
@@ -108,7 +109,7 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
                 for (id, flow) in network.flows() {
                     let Some(run) = &runs[id.index()] else { continue };
                     for analysis in Analysis::ALL {
-                        // Those that do not depend on these choices are computed once.
+                        // Analyses that do not depend on these conventions are computed once.
                         let program = matches!(
                             analysis,
                             Analysis::Ludb
@@ -201,7 +202,7 @@ proptest! {
             }
             if order == Multiplexing::Arbitrary {
                 for (unique, whole) in bounds(Analysis::Ulp).iter().zip(bounds(Analysis::Pmoo)) {
-                    // Multipliers are rounded where the optimum itself is not had.
+                    // Multipliers are rounded if the optimum itself is not recovered.
                     let near = unique.delay.to_f64() <= whole.delay.to_f64() * (1.0 + 1e-9);
                     prop_assert!(
                         unique.delay <= whole.delay || near,
@@ -265,9 +266,9 @@ proptest! {
     }
 }
 
-/// The delay in a sink tree (a tandem with flows that join) by the rates at which the bursts that
-/// join are passed on: latency, and burst over rate. A server that cannot pass on all that comes
-/// together slows all of it down in proportion.
+/// Returns the delay in a sink tree (a tandem with flows that join) by the rates at which joining
+/// bursts are forwarded: latencies, and bursts over rates. A server that cannot forward all that
+/// arrives together slows all of it down in proportion.
 fn by_clearing_rates(network: &Network, id: FlowId) -> Rational {
     let rate = |curve: &Curve| curve.ultimate_rate().into_finite().expect("a rate");
     let path = &network.flow(id).path;

@@ -1,11 +1,11 @@
-//! Small networks in few words.
+//! Builders of small networks.
 
 use calculus::network::{
     Analyser, Analysis, Flow, FlowBound, Multiplexing, Network, NetworkBuilder, Server, Settings,
 };
 use calculus::{Curve, Extended, Rational};
 
-/// A number as people write it: `277/7`, `0.67`, `inf`.
+/// Parses a number such as `277/7`, `0.67` or `inf`.
 pub(crate) fn number(text: &str) -> Extended {
     if text == "inf" {
         return Extended::PositiveInfinity;
@@ -17,17 +17,17 @@ pub(crate) fn rational(text: &str) -> Rational {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A token bucket, burst and rate.
+/// Builds a token bucket from burst and rate.
 pub(crate) fn tb(burst: &str, rate: &str) -> Curve {
     Curve::token_bucket(rational(burst), rational(rate)).expect("a token bucket")
 }
 
-/// A rate-latency curve, rate and latency.
+/// Builds a rate-latency curve from rate and latency.
 pub(crate) fn rl(rate: &str, latency: &str) -> Curve {
     Curve::rate_latency(rational(rate), rational(latency)).expect("a rate-latency curve")
 }
 
-/// Servers by their curves, flows by their curves and paths.
+/// Builds a network from the curves of servers, and the curves and paths of flows.
 pub(crate) fn network(servers: &[Curve], flows: &[(Curve, &[usize])]) -> Network {
     let mut builder = NetworkBuilder::new("test");
     let ids: Vec<_> = servers
@@ -42,7 +42,7 @@ pub(crate) fn network(servers: &[Curve], flows: &[(Curve, &[usize])]) -> Network
     builder.build().expect("a network")
 }
 
-/// One analysis of one flow under DNC's conventions.
+/// Returns the bound of one analysis for one flow under DNC's conventions.
 pub(crate) fn bound(
     network: &Network,
     flow: &str,
