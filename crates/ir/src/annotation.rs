@@ -1,28 +1,29 @@
-//! Annotations, kept as written: P4Info passes on what it does not know.
+//! Annotations, kept as written, because P4Info carries those that the compiler does not know.
 
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
 
-/// `@name`, `@name(tokens)` or `@name[structured]` (P4_16 specification, section 20).
+/// An annotation: `@name`, `@name(tokens)` or `@name[structured]` (P4_16 specification, section
+/// 20).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Annotation {
-    /// Name without the `@`.
+    /// The name, without the `@`.
     pub name: String,
-    /// What follows the name.
+    /// The text in parentheses or brackets after the name.
     pub body: AnnotationBody,
 }
 
-/// What an annotation says.
+/// The body of an annotation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnnotationBody {
-    /// Nothing follows.
+    /// No body.
     Empty,
-    /// `(...)`: each token as it was written.
+    /// An unstructured annotation, `(...)`, with each token as written.
     Tokens(Vec<String>),
-    /// `[a, b]`.
+    /// A structured annotation with a list of expressions, `[a, b]`.
     Expressions(Vec<AnnotationValue>),
-    /// `[k = a, l = b]`.
+    /// A structured annotation with a list of key-value pairs, `[k = a, l = b]`.
     KeyValues(Vec<(String, AnnotationValue)>),
 }
 
@@ -32,15 +33,15 @@ pub enum AnnotationBody {
 pub enum AnnotationValue {
     /// A string literal.
     String(String),
-    /// An integer, of any width.
+    /// An integer of any width.
     Integer(BigInt),
-    /// `true` or `false`.
+    /// The value `true` or `false`.
     Bool(bool),
 }
 
 impl Annotation {
-    /// The text of the only string in the body, as `@name("x")` and `@name["x"]` have it. Quotes
-    /// of tokens are taken off.
+    /// Returns the text of the only string in the body, without quotes, for annotations of the form
+    /// `@name("x")` or `@name["x"]`. Returns `None` for any other body.
     #[must_use]
     pub fn single_string(&self) -> Option<&str> {
         match &self.body {

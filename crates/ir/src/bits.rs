@@ -1,13 +1,13 @@
 //! Fixed-width integers: the values of `bit<W>` and `int<W>`.
 //!
-//! Constant folding in the checker and every way to run a program must agree to the bit, so the
-//! arithmetic lives here once. A value is a width, a signedness and the two's complement pattern
-//! in little-endian words; a pattern never has a bit set at or above its width, so equality is
-//! structural. P4_16 allows `bit<0>`, which holds only zero.
+//! The arithmetic is implemented here once, because constant folding in the checker and every
+//! backend must agree on each bit of a result. A value consists of a width, a signedness and a
+//! two's complement bit pattern in little-endian words. Bits at or above the width are always zero,
+//! so equality is structural. P4_16 allows `bit<0>`, whose only value is zero.
 //!
-//! No operation fails on what the type system rules out: a result has the width and signedness of
-//! the left operand unless it says otherwise, and a right operand of another width is first cast
-//! to that type.
+//! Operations do not fail on operands that the type system excludes. Unless an operation says
+//! otherwise, its result has the width and signedness of the left operand, and a right operand of
+//! another type is first cast to the type of the left one.
 
 mod format;
 mod packet;
@@ -30,13 +30,13 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// `value` modulo 2^`width`, as `bit<width>`.
+    /// Returns `value` modulo 2^`width` as `bit<width>`.
     #[must_use]
     pub fn unsigned(width: u32, value: u128) -> Self {
         Self { width, signed: false, words: Words::from_u128(width, value) }
     }
 
-    /// `value` modulo 2^`width`, as `int<width>`.
+    /// Returns `value` modulo 2^`width` as `int<width>`.
     #[must_use]
     pub fn signed(width: u32, value: i128) -> Self {
         let mut words = Words::from_u128(width, value.cast_unsigned());
@@ -46,13 +46,13 @@ impl Bits {
         Self { width, signed: true, words }
     }
 
-    /// Zero of any type.
+    /// Returns zero of the given type.
     #[must_use]
     pub fn zero(width: u32, signed: bool) -> Self {
         Self { width, signed, words: Words::zero(width) }
     }
 
-    /// A pattern of ones: the largest `bit<width>`, or the `int<width>` -1.
+    /// Returns the value whose bits are all ones: the largest `bit<width>`, or -1 as `int<width>`.
     #[must_use]
     pub fn ones(width: u32, signed: bool) -> Self {
         let mut words = Words::zero(width);
@@ -60,17 +60,18 @@ impl Bits {
         Self { width, signed, words }
     }
 
-    /// `bit<1>` or the pattern of a `bool`.
+    /// Returns 1 for `true` and 0 for `false`, as `bit<1>`.
     #[must_use]
     pub fn from_bool(value: bool) -> Self {
         Self::unsigned(1, u128::from(value))
     }
 
-    /// `value` modulo 2^`width`.
+    /// Returns `value` modulo 2^`width` in the given type.
     #[must_use]
     pub fn from_bigint(width: u32, signed: bool, value: &BigInt) -> Self {
         let mut words = Words::zero(width);
-        // Two's complement of any length repeats its sign.
+        // `to_signed_bytes_le` returns the minimal two's complement form, which is sign-extended
+        // here.
         let bytes = value.to_signed_bytes_le();
         words.copy_le_bytes(&bytes, width);
         if value.sign() == Sign::Minus {
@@ -80,7 +81,7 @@ impl Bits {
         Self { width, signed, words }
     }
 
-    /// The smallest value of a type: 0, or -2^(W-1).
+    /// Returns the smallest value of a type: 0 for `bit<W>`, -2^(W-1) for `int<W>`.
     #[must_use]
     pub fn minimum(width: u32, signed: bool) -> Self {
         let mut least = Self::zero(width, signed);
@@ -90,7 +91,7 @@ impl Bits {
         least
     }
 
-    /// The largest value of a type: 2^W - 1, or 2^(W-1) - 1.
+    /// Returns the largest value of a type: 2^W - 1 for `bit<W>`, 2^(W-1) - 1 for `int<W>`.
     #[must_use]
     pub fn maximum(width: u32, signed: bool) -> Self {
         let mut most = Self::ones(width, signed);
@@ -100,13 +101,13 @@ impl Bits {
         most
     }
 
-    /// Number of bits.
+    /// Returns the number of bits.
     #[must_use]
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Whether this is an `int<W>`.
+    /// Whether the type is `int<W>`.
     #[must_use]
     pub fn is_signed(&self) -> bool {
         self.signed
@@ -118,44 +119,45 @@ impl Bits {
         self.words.as_slice().iter().all(|word| *word == 0)
     }
 
-    /// Whether this is an `int<W>` below zero.
+    /// Whether the value is negative, which only an `int<W>` can be.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         self.signed && self.sign_bit()
     }
 
-    /// Bit number `position` from the least significant one; false above the width.
+    /// Returns the bit at `position`, counted from the least significant one. Bits at or above the
+    /// width are `false`.
     #[must_use]
     pub fn bit(&self, position: u32) -> bool {
         self.words.bit(position)
     }
 
-    /// The pattern as an unsigned number, if it fits 128 bits.
+    /// Returns the bit pattern as an unsigned number if it fits in 128 bits.
     #[must_use]
     pub fn to_u128(&self) -> Option<u128> {
         self.words.to_u128()
     }
 
-    /// The pattern as an unsigned number, if it fits 64 bits.
+    /// Returns the bit pattern as an unsigned number if it fits in 64 bits.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         self.to_u128()?.try_into().ok()
     }
 
-    /// The low 64 bits of the pattern.
+    /// Returns the low 64 bits of the pattern.
     #[must_use]
     pub fn low_u64(&self) -> u64 {
         self.words.as_slice().first().copied().unwrap_or(0)
     }
 
-    /// The number, negative if an `int<W>` is.
+    /// Returns the numeric value, which is negative for an `int<W>` with the sign bit set.
     #[must_use]
     pub fn to_bigint(&self) -> BigInt {
         let pattern = BigInt::from(self.to_biguint());
         if self.is_negative() { pattern - (BigInt::from(1) << self.width) } else { pattern }
     }
 
-    /// The pattern as an unsigned number.
+    /// Returns the bit pattern as an unsigned number.
     #[must_use]
     pub fn to_biguint(&self) -> BigUint {
         BigUint::from_bytes_be(&self.to_be_bytes())
@@ -170,7 +172,7 @@ impl Bits {
         Self { width: self.width, signed: self.signed, words }
     }
 
-    /// `other` in the type of `self`; borrowed when it already is.
+    /// Casts `other` to the type of `self`. Borrows `other` if it already has that type.
     fn matched<'a>(&self, other: &'a Self) -> std::borrow::Cow<'a, Self> {
         if other.width == self.width && other.signed == self.signed {
             std::borrow::Cow::Borrowed(other)
@@ -182,31 +184,31 @@ impl Bits {
 
 /// Arithmetic (P4_16 specification, sections 8.5 to 8.7).
 impl Bits {
-    /// `self + other` modulo 2^W.
+    /// Returns `self + other` modulo 2^W.
     #[must_use]
     pub fn wrapping_add(&self, other: &Self) -> Self {
         self.with_words(self.words.add(&self.matched(other).words))
     }
 
-    /// `self - other` modulo 2^W.
+    /// Returns `self - other` modulo 2^W.
     #[must_use]
     pub fn wrapping_sub(&self, other: &Self) -> Self {
         self.with_words(self.words.subtract(&self.matched(other).words))
     }
 
-    /// `self * other` modulo 2^W.
+    /// Returns `self * other` modulo 2^W.
     #[must_use]
     pub fn wrapping_mul(&self, other: &Self) -> Self {
         self.with_words(self.words.multiply(&self.matched(other).words))
     }
 
-    /// `-self` modulo 2^W.
+    /// Returns `-self` modulo 2^W.
     #[must_use]
     pub fn wrapping_neg(&self) -> Self {
         Self::zero(self.width, self.signed).wrapping_sub(self)
     }
 
-    /// `self |+| other`: the nearest value that the type has.
+    /// Returns `self |+| other`: the sum, clamped to the range of the type.
     #[must_use]
     pub fn saturating_add(&self, other: &Self) -> Self {
         let other = self.matched(other);
@@ -219,7 +221,7 @@ impl Bits {
         }
     }
 
-    /// `self |-| other`: the nearest value that the type has.
+    /// Returns `self |-| other`: the difference, clamped to the range of the type.
     #[must_use]
     pub fn saturating_sub(&self, other: &Self) -> Self {
         let other = self.matched(other);
@@ -245,13 +247,13 @@ impl Bits {
         }
     }
 
-    /// `self / other`, rounded toward zero; `None` if `other` is zero.
+    /// Returns `self / other`, rounded toward zero, or `None` if `other` is zero.
     #[must_use]
     pub fn checked_div(&self, other: &Self) -> Option<Self> {
         self.divided(other).map(|(quotient, _)| quotient)
     }
 
-    /// `self % other`, with the sign of `self`; `None` if `other` is zero.
+    /// Returns `self % other`, which has the sign of `self`, or `None` if `other` is zero.
     #[must_use]
     pub fn checked_rem(&self, other: &Self) -> Option<Self> {
         self.divided(other).map(|(_, remainder)| remainder)
@@ -275,7 +277,7 @@ impl Bits {
         ))
     }
 
-    /// `self << amount`; all bits leave if the amount reaches the width.
+    /// Returns `self << amount`, which is zero if the amount is not less than the width.
     #[must_use]
     pub fn shift_left(&self, amount: u64) -> Self {
         match u32::try_from(amount) {
@@ -284,7 +286,7 @@ impl Bits {
         }
     }
 
-    /// `self >> amount`: logical for `bit<W>`, arithmetic for `int<W>`.
+    /// Returns `self >> amount`: a logical shift for `bit<W>`, an arithmetic shift for `int<W>`.
     #[must_use]
     pub fn shift_right(&self, amount: u64) -> Self {
         let negative = self.is_negative();
@@ -301,41 +303,42 @@ impl Bits {
         }
     }
 
-    /// How far a shift by this value goes: the pattern, or the largest number if it is longer.
+    /// Returns this value as the amount of a shift: the bit pattern as an unsigned number, or
+    /// `u64::MAX` if the pattern does not fit in 64 bits.
     #[must_use]
     pub fn shift_amount(&self) -> u64 {
         self.to_u64().unwrap_or(u64::MAX)
     }
 }
 
-/// Bitwise operations and changes of type (P4_16 specification, sections 8.5, 8.6 and 8.11).
+/// Bitwise operations and casts (P4_16 specification, sections 8.5, 8.6 and 8.11).
 impl Bits {
-    /// `~self`.
+    /// Returns `~self`.
     #[must_use]
     pub fn complement(&self) -> Self {
         self.with_words(self.words.combined(&self.words, |word, _| !word))
     }
 
-    /// `self & other`.
+    /// Returns `self & other`.
     #[must_use]
     pub fn bit_and(&self, other: &Self) -> Self {
         self.with_words(self.words.combined(&self.matched(other).words, |a, b| a & b))
     }
 
-    /// `self | other`.
+    /// Returns `self | other`.
     #[must_use]
     pub fn bit_or(&self, other: &Self) -> Self {
         self.with_words(self.words.combined(&self.matched(other).words, |a, b| a | b))
     }
 
-    /// `self ^ other`.
+    /// Returns `self ^ other`.
     #[must_use]
     pub fn bit_xor(&self, other: &Self) -> Self {
         self.with_words(self.words.combined(&self.matched(other).words, |a, b| a ^ b))
     }
 
-    /// `self[high:low]` as `bit<high - low + 1>`. Bits above the width read as zero; `high` below
-    /// `low` gives `bit<0>`.
+    /// Returns `self[high:low]` as `bit<high - low + 1>`. Bits above the width read as zero. If
+    /// `high` is less than `low`, the result is `bit<0>`.
     #[must_use]
     pub fn slice(&self, high: u32, low: u32) -> Self {
         let width = high.checked_sub(low).map_or(0, |distance| distance.saturating_add(1));
@@ -344,7 +347,8 @@ impl Bits {
         Self { width, signed: false, words: shifted.resized(width) }
     }
 
-    /// `self` after `self[high:low] = value`. Bits above the width are left out.
+    /// Returns `self` after the assignment `self[high:low] = value`. Bits of the slice above the
+    /// width are ignored.
     #[must_use]
     pub fn with_slice(&self, high: u32, low: u32, value: &Self) -> Self {
         let Some(distance) = high.checked_sub(low) else { return self.clone() };
@@ -358,7 +362,7 @@ impl Bits {
         self.bit_and(&hole.complement()).bit_or(&value)
     }
 
-    /// `self ++ low`: `self` in the high bits. The result is signed if `self` is.
+    /// Returns `self ++ low`, with `self` in the high bits. The result is signed if `self` is.
     #[must_use]
     pub fn concatenate(&self, low: &Self) -> Self {
         let width = self.width.saturating_add(low.width);
@@ -368,8 +372,8 @@ impl Bits {
         joined
     }
 
-    /// The value in another type: truncated, or extended with zeros if this is a `bit` and with
-    /// the sign if this is an `int`.
+    /// Casts the value to another type. A narrower result is truncated. A wider one is
+    /// zero-extended from a `bit<W>` and sign-extended from an `int<W>`.
     #[must_use]
     pub fn cast(&self, width: u32, signed: bool) -> Self {
         let negative = self.is_negative();
@@ -380,7 +384,7 @@ impl Bits {
         Self { width, signed, words }
     }
 
-    /// Order of the numbers, whatever their types.
+    /// Compares the numeric values, regardless of their types.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self.is_negative(), other.is_negative()) {
@@ -394,7 +398,7 @@ impl Bits {
         }
     }
 
-    /// Whether all bits under `mask` are equal.
+    /// Whether `self` and `value` are equal in all bits that are set in `mask`.
     #[must_use]
     pub fn matches_under(&self, value: &Self, mask: &Self) -> bool {
         if self.width == value.width && self.width == mask.width {
@@ -403,7 +407,7 @@ impl Bits {
         self.bit_xor(value).bit_and(mask).is_zero()
     }
 
-    /// A mask with the `prefix` most significant bits set.
+    /// Returns a `bit<width>` in which the `prefix` most significant bits are set.
     #[must_use]
     pub fn prefix_mask(width: u32, prefix: u32) -> Self {
         Self::ones(width, false).shift_left(u64::from(width.saturating_sub(prefix)))

@@ -1,4 +1,4 @@
-//! Parsers, controls and the package that binds them.
+//! Parsers, controls, and the package instance that refers to them.
 
 use super::{
     Annotation, Block, ControlId, Direction, Expression, ExternId, Location, ParserId, StateId,
@@ -9,161 +9,163 @@ use serde::{Deserialize, Serialize};
 /// A parameter of a parser, control or function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// Name in the source.
+    /// The name in the source.
     pub name: String,
-    /// Where it lives.
+    /// The variable that holds the parameter's value.
     pub variable: VariableId,
-    /// How it is copied. `In` for those without direction.
+    /// The direction. A parameter without a direction is `In`.
     pub direction: Direction,
-    /// Its type.
+    /// The type.
     pub type_id: TypeId,
 }
 
-/// A parser instance. `packet_in` is implicit: a packet has one cursor.
+/// A parser instance. Its `packet_in` is implicit, since a packet has only one cursor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parser {
-    /// Name for the control plane.
+    /// The control-plane name.
     pub name: String,
-    /// Without `packet_in` and extern objects.
+    /// The parameters, except `packet_in` and extern objects.
     pub parameters: Vec<Parameter>,
-    /// Declarations of local variables, run on entry.
+    /// The declarations of local variables, executed on entry.
     pub prologue: Block,
-    /// States; `accept` and `reject` are targets, not states.
+    /// The states. `accept` and `reject` are [`Target`]s and do not appear here.
     pub states: Vec<State>,
-    /// Where it starts.
+    /// The start state.
     pub start: StateId,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
 /// A state of a parser.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Name in the source.
+    /// The name in the source.
     pub name: String,
-    /// In the source.
+    /// The location of the state in the source, if it has one.
     pub location: Option<Location>,
-    /// What it does first.
+    /// The statements of the state, executed before its transition.
     pub body: Block,
-    /// Where it goes.
+    /// The transition to the next state.
     pub transition: Transition,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
-/// Where a state goes.
+/// A transition of a parser state (P4_16 specification, section 13.5).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transition {
-    /// Always there.
+    /// A transition to a fixed target.
     Direct(Target),
-    /// The first case that matches; none is the error `NoMatch`.
+    /// A `select` expression: the first case that matches is taken, and if none does, the parser
+    /// rejects with the error `NoMatch`.
     Select {
-        /// Values to match.
+        /// The values to match.
         subjects: Vec<Expression>,
-        /// In order.
+        /// The cases, in the order in which they are tried.
         cases: Vec<SelectCase>,
     },
 }
 
-/// A case of `select`.
+/// A case of a `select` expression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SelectCase {
-    /// One per subject, or one value set for all.
+    /// The key sets: one for each subject, or a single value set or `_` for all of them.
     pub key_sets: Vec<KeySet<Expression>>,
-    /// Where it goes.
+    /// The target of the transition if the case matches.
     pub target: Target,
 }
 
-/// Where a transition ends.
+/// The target of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// A state of the same parser.
+    /// A state of the parser to which the transition belongs.
     State(StateId),
-    /// The parser is done.
+    /// The state `accept`.
     Accept,
-    /// The parser failed; the error was set before (explicit rejection sets none).
+    /// The state `reject`. The parser error was set before, and an explicit transition to `reject`
+    /// leaves it unchanged.
     Reject,
 }
 
-/// A set of values: expressions in `select`, constants in table entries.
+/// A set of values. Its bounds are expressions in a `select` case, and constants in a table entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeySet<T> {
-    /// `_` or `default`.
+    /// `_` or `default`, which contains every value.
     Any,
-    /// One value.
+    /// A single value.
     Exact(T),
     /// `value &&& mask`.
     Mask {
-        /// Compared under the mask.
+        /// The value to compare with.
         value: T,
-        /// Bits that count.
+        /// The bits that are compared.
         mask: T,
     },
-    /// `low .. high`, both inclusive, signed if the type is.
+    /// `low .. high`, inclusive at both ends. The comparison is signed if the type is.
     Range {
-        /// Smallest.
+        /// The smallest value of the range.
         low: T,
-        /// Largest.
+        /// The largest value of the range.
         high: T,
     },
-    /// What the control plane put into a value set.
+    /// The elements that the control plane wrote into a parser value set.
     ValueSet(ValueSetId),
 }
 
-/// A control instance. `packet_out` is implicit.
+/// A control instance. Its `packet_out` is implicit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
-    /// Name for the control plane.
+    /// The control-plane name.
     pub name: String,
-    /// Without `packet_out` and extern objects.
+    /// The parameters, except `packet_out` and extern objects.
     pub parameters: Vec<Parameter>,
-    /// Declarations of local variables, then the apply block.
+    /// The declarations of local variables, followed by the statements of the `apply` block.
     pub body: Block,
-    /// In the source.
+    /// The location of the control in the source, if it has one.
     pub location: Option<Location>,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
-/// An instance of a package: `main`, or one that is an argument of it.
+/// A package instance: `main`, or an argument of another package instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Package {
-    /// Its type, such as `V1Switch` or `IngressPipeline`.
+    /// The name of the package type, such as `V1Switch` or `IngressPipeline`.
     pub name: String,
-    /// In order of declaration.
+    /// The constructor arguments, in the order in which the parameters are declared.
     pub arguments: Vec<PackageArgument>,
 }
 
-/// An argument of a package.
+/// A constructor argument of a package.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PackageArgument {
-    /// Name of the parameter, such as `ig`.
+    /// The name of the parameter, such as `ig`.
     pub name: String,
-    /// What is bound to it.
+    /// The value of the argument.
     pub value: PackageValue,
 }
 
-/// What a package's parameter is bound to.
+/// The value of a package's constructor argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PackageValue {
-    /// A parser.
+    /// A parser instance.
     Parser(ParserId),
-    /// A control.
+    /// A control instance.
     Control(ControlId),
-    /// An extern object, such as `PacketReplicationEngine`.
+    /// An instance of an extern object, such as `PacketReplicationEngine`.
     Extern(ExternId),
-    /// Another package.
+    /// A package instance.
     Package(Package),
     /// A constant.
     Value(Value),
 }
 
 impl Package {
-    /// What is bound to the parameter `name`.
+    /// Returns the value of the argument for the parameter `name`.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&PackageValue> {
         self.arguments.iter().find(|argument| argument.name == name).map(|argument| &argument.value)

@@ -1,5 +1,6 @@
-//! What calls what: nothing calls itself, and calls nest no deeper than is allowed, since P4 has no
-//! recursion and readers recurse over calls.
+//! The call graph of a program. The validator checks with it that no callable calls itself and that
+//! calls nest no deeper than the limit, since P4 has no recursion and readers of the IR recurse
+//! over calls.
 
 use super::validate::Violation;
 use super::{
@@ -7,15 +8,16 @@ use super::{
     StatementKind, TableId,
 };
 
-/// Checks that no callable calls itself, also over others, and that calls nest no deeper than
-/// [`CompileLimits::call_depth`]; ids must be in range.
+/// Checks that no callable calls itself, directly or through others, and that calls nest no deeper
+/// than [`CompileLimits::call_depth`]. Ids must be in range.
 ///
 /// # Errors
-/// Names a callable that calls itself, or from which calls nest too deeply.
+/// Returns a violation that names a callable that calls itself, or from which calls nest too
+/// deeply.
 pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Violation> {
     let graph = Graph::of(program);
     let calls = &graph.calls;
-    // Take away what calls nothing that is left, until nothing is left.
+    // Remove callables whose callees are all removed, until none is left (a topological sort).
     let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();
     let mut callers: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
     for (caller, called) in calls.iter().enumerate() {
@@ -29,7 +31,7 @@ pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Vio
         limits.admit(Limit::CallDepth, depths[done]).map_err(|exceeded| {
             graph.violation(program, done, exceeded.to_string(), Some(exceeded.limit))
         })?;
-        // The application of a table and the action that it runs are one call.
+        // The application of a table and the action that it runs count as one call.
         let depth = depths[done] + u64::from(!graph.is_table(done));
         for caller in &callers[done] {
             super::meter::count(1);
@@ -58,9 +60,9 @@ enum Callee {
 
 /// All callables of a program in one list: actions, functions, controls, parsers, tables.
 struct Graph {
-    /// The position of the first of each kind.
+    /// The position of the first callable of each kind.
     firsts: [usize; 5],
-    /// The callees of each, as often as they are called.
+    /// The callees of each callable, repeated as often as they are called.
     calls: Vec<Vec<usize>>,
 }
 
@@ -156,7 +158,7 @@ impl Graph {
     }
 }
 
-/// Calls `visit` with the callee of every call in some blocks.
+/// Calls `visit` with the callee of each call in the blocks.
 fn each_call<'b>(blocks: impl IntoIterator<Item = &'b Block>, visit: &mut dyn FnMut(Callee)) {
     let mut open: Vec<&Block> = blocks.into_iter().collect();
     while let Some(block) = open.pop() {
@@ -186,7 +188,7 @@ mod tests {
     use super::*;
     use crate::{Architecture, Function, Statement};
 
-    /// Functions of which each calls the one before `calls` times.
+    /// Builds a program of functions, each of which calls the previous one `calls` times.
     fn chain(functions: u32, calls: usize) -> Program {
         let mut program = Program::empty(Architecture::V1model);
         program.errors.push("NoError".to_owned());
@@ -221,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_twice_at_each_level_is_looked_at_once() {
+    fn a_function_called_twice_at_each_level_is_visited_once() {
         assert_eq!(chain(257, 2).validate(), Ok(()));
     }
 
     #[test]
-    fn what_calls_itself_is_no_question_of_depth() {
+    fn recursion_is_reported_as_such_and_not_as_depth() {
         let mut program = chain(3, 1);
         let last = program.functions[2].body.clone();
         program.functions[0].body = last.clone();

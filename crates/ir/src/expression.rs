@@ -1,67 +1,68 @@
-//! Expressions, which have no effect, and the places that can be read and written.
+//! Expressions, which have no side effects, and places, which can be read and written.
 
 use super::{Program, Type, TypeId, VariableId};
 use crate::bits::Bits;
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
 
-/// A typed expression without effect.
+/// A typed expression without side effects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Expression {
-    /// Type of the result.
+    /// The type of the result.
     pub type_id: TypeId,
-    /// What is computed.
+    /// The operation.
     pub kind: ExpressionKind,
 }
 
-/// What an expression computes.
+/// The operation of an expression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpressionKind {
     /// A constant.
     Constant(Value),
-    /// The value at a place. Reading a field of an invalid header, or an element beyond its
-    /// stack, gives an unspecified value (P4_16 specification, sections 8.18 and 8.25). The
-    /// reference gives zero beyond a stack, and for a field what was last stored there (zero at
-    /// first, and again when the header becomes valid), as BMv2 does.
+    /// Reads the value at a place. The value of a field of an invalid header, or of an element
+    /// beyond the end of its stack, is unspecified (P4_16 specification, sections 8.18 and 8.25).
+    /// The reference interpreter, like BMv2, returns zero for an element beyond the end. For a
+    /// field it returns the value that was last stored, or zero if none was stored since the header
+    /// became valid.
     Read(Place),
-    /// One operand.
+    /// A unary operation.
     Unary(UnaryOperator, Box<Expression>),
-    /// Two operands, evaluated both (effects and short circuit were written out), except that
-    /// `And` and `Or` of `bool` need not look at the second.
+    /// A binary operation. Both operands are evaluated, since operands with side effects were moved
+    /// to statements. `And` and `Or` of `bool` may skip the second operand.
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
-    /// `operand[high:low]`, both inclusive.
+    /// `operand[high:low]`, inclusive at both ends.
     Slice {
-        /// What is cut.
+        /// The expression that is sliced.
         operand: Box<Expression>,
-        /// Most significant bit.
+        /// The most significant bit.
         high: u32,
-        /// Least significant bit.
+        /// The least significant bit.
         low: u32,
     },
-    /// A cast to the expression's type: between `bit` and `int` of one width, to another width
-    /// (truncation, zero or sign extension), `bool` from and to `bit<1>`.
+    /// A cast to the type of the expression: between `bit` and `int` of the same width, to another
+    /// width (truncation, zero extension or sign extension), or between `bool` and `bit<1>`.
     Cast(Box<Expression>),
     /// `condition ? then : otherwise`.
     Conditional {
-        /// Of type `bool`.
+        /// The condition, of type `bool`.
         condition: Box<Expression>,
-        /// If true.
+        /// The result if the condition is true.
         then: Box<Expression>,
-        /// If false.
+        /// The result if the condition is false.
         otherwise: Box<Expression>,
     },
     /// Whether a header or header union is valid.
     IsValid(Place),
-    /// `stack.lastIndex`, a `bit<32>`.
+    /// `stack.lastIndex`, of type `bit<32>`.
     LastIndex(Place),
-    /// A struct or tuple of these fields, or a valid header of them.
+    /// A struct or tuple with these fields, or a valid header with these fields.
     Composite(Vec<Expression>),
-    /// All elements of a header stack; the next index becomes their number.
+    /// A header stack with these elements. Its next index is the number of elements.
     Stack(Vec<Expression>),
     /// An invalid header or header union (`{#}`).
     Invalid,
-    /// `packet.length()`, in bytes, a `bit<32>`.
+    /// `packet.length()`: the length in bytes, of type `bit<32>`.
     PacketLength,
 }
 
@@ -69,23 +70,24 @@ pub enum ExpressionKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// `bit<W>` or `int<W>`; `ActionRun` as `bit<32>`.
+    /// A value of type `bit<W>` or `int<W>`, or of type `ActionRun` as a `bit<32>`.
     Bits(Bits),
-    /// `bool`.
+    /// A value of type `bool`.
     Bool(bool),
-    /// Position in `Program::errors`.
+    /// A value of type `error`: the position in `Program::errors`.
     Error(u32),
-    /// Position in the members of the enumeration.
+    /// A value of an enumeration without an underlying type: the position in its members.
     Enum(u32),
-    /// `string`.
+    /// A value of type `string`.
     String(String),
-    /// `int`.
+    /// A value of type `int`.
     Integer(BigInt),
-    /// Struct, tuple or header; for constructor arguments and control-plane initial values.
+    /// A struct, tuple or header, for constructor arguments and initial values from the control
+    /// plane.
     Composite(Vec<Value>),
 }
 
-/// Operators with one operand.
+/// A unary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnaryOperator {
@@ -97,7 +99,7 @@ pub enum UnaryOperator {
     Not,
 }
 
-/// Operators with two operands. Operands have the same type except for shifts and concatenation.
+/// A binary operator. The operands have the same type, except for shifts and concatenation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BinaryOperator {
@@ -107,9 +109,9 @@ pub enum BinaryOperator {
     Subtract,
     /// `*`, modulo 2^W.
     Multiply,
-    /// `/`; only constants in standard P4.
+    /// `/`. Standard P4 allows it only for constants.
     Divide,
-    /// `%`; only constants in standard P4.
+    /// `%`. Standard P4 allows it only for constants.
     Modulo,
     /// `|+|`.
     SaturatingAdd,
@@ -121,17 +123,18 @@ pub enum BinaryOperator {
     BitOr,
     /// `^`.
     BitXor,
-    /// `<<`; the right operand is unsigned or a constant.
+    /// `<<`. The right operand is unsigned or a constant.
     ShiftLeft,
-    /// `>>`; arithmetic if the left operand is signed.
+    /// `>>`. The shift is arithmetic if the left operand is signed.
     ShiftRight,
     /// `++`.
     Concatenate,
-    /// `==`, on any type; headers are equal if both are invalid or both valid with equal fields.
+    /// `==`, for any type. Headers are equal if both are invalid, or if both are valid and have
+    /// equal fields.
     Equal,
     /// `!=`.
     NotEqual,
-    /// `<`, signed if the operands are.
+    /// `<`. The comparison is signed if the operands are.
     Less,
     /// `<=`.
     LessOrEqual,
@@ -145,45 +148,45 @@ pub enum BinaryOperator {
     Or,
 }
 
-/// What can be read and written.
+/// A storage location that can be read and written: a variable or a part of one (an l-value).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// The variable.
     pub variable: VariableId,
-    /// Steps into it, outermost first.
+    /// The projections that lead from the variable to the part, outermost first.
     pub path: Vec<Projection>,
 }
 
-/// A step into a value.
+/// A step from a value to one of its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Projection {
-    /// Field of a composite by position.
+    /// A field of a composite, by position.
     Field(u32),
-    /// Element of a stack by index.
+    /// An element of a stack, by index.
     Element(Box<Expression>),
-    /// `stack.next`: error `StackOutOfBounds` in a parser if the stack is full.
+    /// `stack.next`. In a parser, a full stack causes the error `StackOutOfBounds`.
     Next,
-    /// `stack.last`: error `StackOutOfBounds` in a parser if the stack is empty.
+    /// `stack.last`. In a parser, an empty stack causes the error `StackOutOfBounds`.
     Last,
-    /// Bits of a `bit<W>` or `int<W>`, both inclusive; only as the last step of a place that is
-    /// written.
+    /// A range of bits of a `bit<W>` or `int<W>`, inclusive at both ends. It occurs only as the
+    /// last step of a place that is written.
     Slice {
-        /// Most significant bit.
+        /// The most significant bit.
         high: u32,
-        /// Least significant bit.
+        /// The least significant bit.
         low: u32,
     },
 }
 
 impl Place {
-    /// A whole variable.
+    /// Returns the place of a whole variable.
     #[must_use]
     pub fn variable(variable: VariableId) -> Self {
         Self { variable, path: Vec::new() }
     }
 
-    /// One field further in.
+    /// Appends a step to the field at `position`.
     #[must_use]
     pub fn field(mut self, position: u32) -> Self {
         self.path.push(Projection::Field(position));
@@ -192,8 +195,8 @@ impl Place {
 }
 
 impl Program {
-    /// The type of what is at a place; `None` for a slice, whose type need not be in the program,
-    /// and for a place that does not exist.
+    /// Returns the type of the value at a place. Returns `None` for a slice, whose type need not be
+    /// among the types of the program, and for a place that does not exist.
     #[must_use]
     pub fn place_type(&self, place: &Place) -> Option<TypeId> {
         let mut current = self.variables.get(place.variable.index())?.type_id;

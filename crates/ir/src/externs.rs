@@ -1,7 +1,9 @@
-//! The externs of the built-in architectures, by name once and by number ever after.
+//! The extern functions, types and methods of the built-in architectures as enumerations, so that
+//! readers of the IR match on variants instead of strings.
 //!
-//! A name that no architecture here declares stays a name: such a program is checked and written, and whoever runs
-//! programs refuses it before the first packet. In JSON all of them are the names that the architecture gives them.
+//! A name that no built-in architecture declares is kept as `Other`. A program that uses such an
+//! extern can be checked and printed, but backends refuse to run it. JSON uses the names of the
+//! architecture's declarations.
 
 use std::fmt;
 
@@ -18,12 +20,12 @@ macro_rules! names {
                 $(#[$variant_doc])*
                 $variant,
             )*
-            /// One that the built-in architectures do not declare.
+            /// A name that the built-in architectures do not declare.
             Other(String),
         }
 
         impl $name {
-            /// What the architecture's declarations call so.
+            /// Returns the item with this name.
             #[must_use]
             pub fn named(name: &str) -> Self {
                 match name {
@@ -32,7 +34,7 @@ macro_rules! names {
                 }
             }
 
-            /// As the architecture's declarations have it.
+            /// Returns the name in the architecture's declarations.
             #[must_use]
             pub fn name(&self) -> &str {
                 match self {
@@ -63,7 +65,8 @@ macro_rules! names {
 }
 
 impl ExternFunction {
-    /// Whether v1model's asks for the packet, or a copy of it, to go through blocks of the program once more.
+    /// Whether this is a function of v1model that sends the packet, or a copy of it, through blocks
+    /// of the program once more.
     #[must_use]
     pub fn asks_for_another_pass(&self) -> bool {
         matches!(
@@ -90,7 +93,7 @@ names! {
         BpfKtimeGetNs = "BPF_KTIME_GET_NS",
         BpfPerfEventOutput = "BPF_PERF_EVENT_OUTPUT",
         Clone = "clone",
-        /// Keeps data that are an argument, from the days before field lists.
+        /// The third argument holds data to keep, as in v1model before field lists.
         Clone3 = "clone3",
         ClonePreservingFieldList = "clone_preserving_field_list",
         CsumReplace2 = "csum_replace2",
@@ -111,7 +114,7 @@ names! {
         PsaRecirculate = "psa_recirculate",
         PsaResubmit = "psa_resubmit",
         Random = "random",
-        /// Of v1model with data as an argument, of PNA without.
+        /// In v1model the function has an argument with data to keep, in PNA it has no argument.
         Recirculate = "recirculate",
         RecirculatePreservingFieldList = "recirculate_preserving_field_list",
         RestartExpireTimer = "restart_expire_timer",
@@ -133,8 +136,8 @@ names! {
 }
 
 names! {
-    /// A type of extern objects as declared. v1model spells with small letters what PSA and PNA capitalise, and
-    /// gives methods of the same name other parameters.
+    /// A type of extern objects, as declared. Names of v1model begin with a lower-case letter where
+    /// PSA and PNA use an upper-case one, and methods with equal names have different parameters.
     ExternType {
         V1ActionProfile = "action_profile",
         V1ActionSelector = "action_selector",
@@ -146,18 +149,18 @@ names! {
         V1Checksum16 = "Checksum16",
         ActionProfile = "ActionProfile",
         ActionSelector = "ActionSelector",
-        /// Of ebpf_model.p4, for the property `implementation`.
+        /// Declared in ebpf_model.p4, for the table property `implementation`.
         ArrayTable = "array_table",
         Checksum = "Checksum",
         Counter = "Counter",
-        /// Of ebpf_model.p4.
+        /// Declared in ebpf_model.p4.
         CounterArray = "CounterArray",
         CryptoAccelerator = "crypto_accelerator",
         Digest = "Digest",
         DirectCounter = "DirectCounter",
         DirectMeter = "DirectMeter",
         Hash = "Hash",
-        /// Of ebpf_model.p4, for the property `implementation`.
+        /// Declared in ebpf_model.p4, for the table property `implementation`.
         HashTable = "hash_table",
         InternetChecksum = "InternetChecksum",
         IpsecAccelerator = "ipsec_accelerator",
@@ -169,7 +172,7 @@ names! {
 }
 
 impl ExternType {
-    /// Whether only v1model declares it.
+    /// Whether only v1model declares this type.
     #[must_use]
     pub fn is_of_v1model(&self) -> bool {
         matches!(
@@ -185,7 +188,7 @@ impl ExternType {
         )
     }
 
-    /// Whether only the models for BPF declare it.
+    /// Whether only the architectures for BPF declare this type.
     #[must_use]
     pub fn is_of_bpf(&self) -> bool {
         matches!(self, Self::ArrayTable | Self::CounterArray | Self::HashTable)
@@ -225,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_they_stand_for() {
+    fn names_convert_to_variants_and_back() {
         for name in ["register", "Register", "my_extern"] {
             assert_eq!(ExternType::named(name).name(), name);
         }

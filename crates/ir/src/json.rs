@@ -1,4 +1,4 @@
-//! The IR as JSON, for other programs and for reading back.
+//! Serialisation of the IR as JSON, for other programs and for reading back.
 
 use std::io;
 
@@ -7,29 +7,29 @@ use serde::Deserialize;
 use super::{CompileLimits, Program, Violation};
 use crate::stack::with_large_stack;
 
-/// How deep the JSON may be nested. An `else if` nests four levels.
+/// The largest nesting depth of JSON that is read. Each `else if` adds four levels.
 pub const DEPTH_LIMIT: usize = 10_000;
 
-/// Why a text cannot be read as IR.
+/// The reason why a text cannot be read as IR.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no JSON, or not of the expected shape.
+    /// The text is not JSON, or not JSON of the expected shape.
     #[error("not the IR of a program: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is nested more deeply than any program's.
+    /// The JSON is nested more deeply than that of any valid program.
     #[error("not the IR of a program: nested more than {limit} levels deep")]
     Depth {
-        /// The most levels that are read.
+        /// The largest nesting depth that is read.
         limit: usize,
     },
-    /// It breaks a promise of the form.
+    /// The program violates an invariant of the IR.
     #[error("the IR is damaged: {0}; compile the program again")]
     Invalid(Violation),
-    /// It exceeds a limit.
+    /// The program exceeds one of the [`CompileLimits`].
     #[error("{0}")]
     Exceeded(Violation),
-    /// No thread could be started to read it.
+    /// The thread that reads the text could not be started.
     #[error("the IR could not be read: {0}")]
     Thread(#[from] io::Error),
 }
@@ -44,33 +44,37 @@ impl From<Violation> for ReadError {
 }
 
 impl Program {
-    /// Whether JSON is that of a program and not of BMv2: all of ours has its version in front.
+    /// Whether a JSON text is a program in the IR, rather than BMv2 JSON. A program in the IR
+    /// always begins with its version.
     #[must_use]
     pub fn is_json(text: &str) -> bool {
         let head: String = text.chars().filter(|c| !c.is_whitespace()).take(11).collect();
         head == "{\"version\":"
     }
 
-    /// The program as JSON.
+    /// Returns the program as JSON.
     ///
     /// # Errors
-    /// If no thread can be started to write it; the form itself always has a JSON.
+    /// Returns an error if the thread that writes the text cannot be started.
     pub fn to_json(&self) -> io::Result<String> {
         with_large_stack(|| serde_json::to_string_pretty(self))?.map_err(io::Error::other)
     }
 
-    /// Reads what [`Program::to_json`] wrote, and checks it, with the limits that hold where none are set.
+    /// Reads a program that [`Program::to_json`] wrote, and validates it with the default
+    /// [`CompileLimits`].
     ///
     /// # Errors
-    /// [`ReadError`] says what is wrong with the text.
+    /// Returns a [`ReadError`] if the text is not a valid program, or if the program exceeds a
+    /// limit.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
         Self::from_json_within(text, &CompileLimits::default())
     }
 
-    /// As [`Program::from_json`], with other limits.
+    /// Reads a program that [`Program::to_json`] wrote, and validates it with the given limits.
     ///
     /// # Errors
-    /// [`ReadError`] says what is wrong with the text.
+    /// Returns a [`ReadError`] if the text is not a valid program, or if the program exceeds a
+    /// limit.
     pub fn from_json_within(text: &str, limits: &CompileLimits) -> Result<Self, ReadError> {
         if nesting(text) > DEPTH_LIMIT {
             return Err(ReadError::Depth { limit: DEPTH_LIMIT });
@@ -86,7 +90,7 @@ impl Program {
     }
 }
 
-/// The deepest nesting of brackets outside strings.
+/// Returns the largest nesting depth of brackets and braces outside strings.
 #[must_use]
 pub fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);

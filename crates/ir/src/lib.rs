@@ -1,22 +1,23 @@
-//! The checked program: what every reader of a P4 program reads.
+//! The intermediate representation (IR) of a checked P4 program.
 //!
-//! The reference interpreter, the machine-code generator and the latency models all start here,
-//! so this form keeps no reader's habits. What it does is take away what no reader wants to see
-//! twice:
+//! The crate `p4lang` lowers P4 source and BMv2 JSON to this form. The reference interpreter, the
+//! code generator and the latency models all read it, so it is not shaped for any one of them.
+//! Compared with P4 source, a program in this form is:
 //!
 //! * **Elaborated.** Packages, parsers and controls are instances, one per instantiation, with
-//!   their constructor arguments put in. Generic functions are specialised. Names are those of
-//!   the control plane.
+//!   their constructor arguments substituted. Generic functions are specialised. Objects have their
+//!   control-plane names.
 //! * **Statically allocated.** P4 has no recursion, so every variable, parameter and temporary of
-//!   the program is one entry of [`Program::variables`]; a packet's state is one flat frame.
-//! * **Pure expressions.** Whatever has an effect or can fail (calls, table application,
-//!   `lookahead`) is a statement that leaves its result in a variable; the order of evaluation
-//!   that the specification asks for (section 8.1.1) is written out, and so are `&&`, `||` and
-//!   `?:` whose operands have effects.
-//! * **Calls copy in and copy out** (section 6.8): an argument names what is read before and what
-//!   is written after, left to right.
-//! * **Erased where only the control plane cares.** `type` and serializable enumerations are
-//!   their underlying bits; what P4Info tells about them stays beside as [`UserTypeId`].
+//!   the program is one entry of [`Program::variables`]. The state of a packet is one flat frame.
+//! * **Made of pure expressions.** Every operation that has an effect or can fail (a call, the
+//!   application of a table, `lookahead`) is a statement that stores its result in a variable. The
+//!   order of evaluation that the specification requires (P4_16 specification, section 8.1.1) is
+//!   explicit, and `&&`, `||` and `?:` whose operands have effects are expanded to statements.
+//! * **Explicit about copy-in and copy-out** (section 6.8). Each argument states the expression
+//!   that is evaluated before the call and the place that is assigned after it, from left to right.
+//! * **Erased to representations.** A `type` or serializable enumeration is replaced by its
+//!   underlying bits. Only the control plane needs the declared type, which is kept beside the
+//!   representation as a [`UserTypeId`].
 
 mod annotation;
 pub mod bits;
@@ -67,7 +68,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Position in the program's list of such things.
+            /// Returns the position in the program's list of these items.
             #[must_use]
             pub fn index(self) -> usize {
                 self.0 as usize
@@ -77,73 +78,78 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A type in [`Types`].
+    /// The id of a type in [`Types`].
     TypeId;
-    /// A struct, header or header union in [`Types::composites`].
+    /// The id of a struct, header or header union in [`Types::composites`].
     CompositeId;
-    /// An enumeration without underlying type in [`Types::enums`].
+    /// The id of an enumeration without an underlying type in [`Types::enums`].
     EnumId;
-    /// A `type` or serializable enumeration in [`Types::user_types`].
+    /// The id of a `type` or serializable enumeration in [`Types::user_types`].
     UserTypeId;
-    /// An entry of [`Program::variables`].
+    /// The id of a variable in [`Program::variables`].
     VariableId;
-    /// An entry of [`Program::parsers`].
+    /// The id of a parser instance in [`Program::parsers`].
     ParserId;
-    /// A state of one parser.
+    /// The id of a state among the states of its parser.
     StateId;
-    /// An entry of [`Program::controls`].
+    /// The id of a control instance in [`Program::controls`].
     ControlId;
-    /// An entry of [`Program::actions`].
+    /// The id of an action in [`Program::actions`].
     ActionId;
-    /// An entry of [`Program::functions`].
+    /// The id of a function in [`Program::functions`].
     FunctionId;
-    /// An entry of [`Program::tables`].
+    /// The id of a table in [`Program::tables`].
     TableId;
-    /// An entry of [`Program::externs`].
+    /// The id of an extern instance in [`Program::externs`].
     ExternId;
-    /// An entry of [`Program::value_sets`].
+    /// The id of a parser value set in [`Program::value_sets`].
     ValueSetId;
 }
 
-/// A checked program. Lists are in the order in which p4c evaluates declarations, so that what is
-/// derived from them (P4Info above all) comes out in the customary order.
+/// A checked P4 program.
+///
+/// The lists are in the order in which p4c evaluates declarations, so that output derived from
+/// them, such as P4Info, has the order that p4c's output has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// Version of this form; a reader refuses one that it does not know.
+    /// The version of this form. A reader refuses versions that it does not know.
     pub version: u32,
-    /// What `main` is an instance of.
+    /// The architecture whose package `main` is an instance of.
     pub architecture: Architecture,
-    /// The architecture whose declarations the source has, if `main` is no instance of its package: its extern objects
-    /// are there, and P4Info is written as for it.
+    /// The built-in architecture whose declarations the source includes, if `main` is not an
+    /// instance of that architecture's package. Its extern objects are available to the program,
+    /// and P4Info is written as for that architecture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub included: Option<Architecture>,
-    /// Source files, for [`Location::file`].
+    /// The paths of the source files, indexed by [`Location::file`].
     pub files: Vec<String>,
-    /// All types.
+    /// The types.
     pub types: Types,
-    /// Members of `error`; a value of that type is the position here. `NoError` is the first.
+    /// The members of `error`. A value of type `error` is a position in this list; `NoError` is the
+    /// first member.
     pub errors: Vec<String>,
-    /// All variables, parameters and temporaries.
+    /// The variables, parameters and temporaries.
     pub variables: Vec<Variable>,
-    /// Parser instances.
+    /// The parser instances.
     pub parsers: Vec<Parser>,
-    /// Control instances.
+    /// The control instances.
     pub controls: Vec<Control>,
-    /// Actions, one per control instance that declares it; actions at top level once.
+    /// The actions: one for each control instance that declares the action, and one for each action
+    /// at top level.
     pub actions: Vec<Action>,
-    /// Functions, one per set of type arguments.
+    /// The functions, one for each distinct list of type arguments.
     pub functions: Vec<Function>,
-    /// Tables, one per control instance.
+    /// The tables, one for each control instance that declares the table.
     pub tables: Vec<Table>,
-    /// Instances of extern objects.
+    /// The instances of extern objects.
     pub externs: Vec<ExternInstance>,
-    /// Parser value sets.
+    /// The parser value sets.
     pub value_sets: Vec<ValueSet>,
-    /// `main`.
+    /// The package instance `main`.
     pub main: Package,
-    /// Annotations of the package `main` (`@pkginfo` and others).
+    /// The annotations of the package instance `main`, such as `@pkginfo`.
     pub annotations: Vec<Annotation>,
-    /// Some block is `@atomic` (P4_16 specification, section 18.4.1).
+    /// Whether any block has the annotation `@atomic` (P4_16 specification, section 18.4.1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub atomic: bool,
 }
@@ -152,7 +158,7 @@ impl Program {
     /// The current [`Program::version`].
     pub const VERSION: u32 = 3;
 
-    /// A program of nothing, to be filled.
+    /// Returns a program without declarations.
     pub fn empty(architecture: Architecture) -> Self {
         Self {
             version: Self::VERSION,
@@ -180,19 +186,21 @@ impl Program {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Architecture {
-    /// `V1Switch` of v1model.p4.
+    /// v1model.p4, with the package `V1Switch`.
     V1model,
-    /// `PSA_Switch` of psa.p4.
+    /// psa.p4, with the package `PSA_Switch`.
     Psa,
-    /// `PNA_NIC` of pna.p4.
+    /// pna.p4, with the package `PNA_NIC`.
     Pna,
-    /// A package that none of the built-in architectures declares: its name.
+    /// An architecture that is not built in. The string is the name of its package.
     Other(String),
 }
 
 impl Architecture {
-    /// Whether an extern of this name, as far as the built-in architectures have one, can be this architecture's: a
-    /// program for v1model may declare a `Register` of its own, one for PSA a `register`.
+    /// Whether this architecture may declare an extern of the given type.
+    ///
+    /// A type of one built-in architecture is refused for another one, because a program for
+    /// v1model may declare its own `Register`, and one for PSA its own `register`.
     #[must_use]
     pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
         match self {
@@ -202,7 +210,7 @@ impl Architecture {
         }
     }
 
-    /// The architecture with a package of this name.
+    /// Returns the built-in architecture whose package has this name.
     pub fn of_package(name: &str) -> Option<Self> {
         Some(match name {
             "V1Switch" => Self::V1model,
@@ -213,13 +221,13 @@ impl Architecture {
     }
 }
 
-/// A place in the source.
+/// A position in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Location {
-    /// Index into [`Program::files`].
+    /// The index of the file in [`Program::files`].
     pub file: u32,
-    /// Line, from 1.
+    /// The line, counted from 1.
     pub line: u32,
-    /// Column in characters, from 1.
+    /// The column in characters, counted from 1.
     pub column: u32,
 }

@@ -1,23 +1,25 @@
-//! The largest program that is compiled for somebody else.
+//! Limits on the size of a program that others supply.
 //!
-//! A program is refused before any pass expands or recurses over what exceeds a limit, so that a text of
-//! a kilobyte can take neither the stack nor the memory of the process that compiles it. Each limit is a
-//! flag of `planimeter switch`, and a refusal names it.
+//! A program that exceeds a limit is refused before any pass expands or recurses over it, so that a
+//! text of a kilobyte can exhaust neither the stack nor the memory of the process that compiles it.
+//! Each limit is a flag of `planimeter switch`, and the error for a refused program names that
+//! flag.
 
 use std::fmt;
 
-/// Limits on a program. Every form in which a program arrives (P4 source, BMv2 JSON, IR JSON) is held to
-/// the same ones.
+/// Limits on the size of a program. They apply to every form in which a program arrives: P4 source,
+/// BMv2 JSON and IR JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompileLimits {
-    /// The largest number of levels of a type: a `bit<8>` has one, a struct of it two.
+    /// The largest nesting depth of a type. The depth of `bit<8>` is one, and that of a struct with
+    /// a `bit<8>` field is two.
     pub type_depth: u32,
-    /// The largest number of calls inside one another: a block that calls nothing has none. The
-    /// application of a table and the action that it runs are one.
+    /// The largest nesting depth of calls. The depth of a block without calls is zero. The
+    /// application of a table and the action that it runs count as one call.
     pub call_depth: u32,
-    /// The largest number of parts of a type: each field and each element of an array, with all the parts
-    /// that it has itself.
+    /// The largest number of parts of a type. The parts of a type are the type itself and the parts
+    /// of each of its fields and array elements.
     pub parts: u64,
 }
 
@@ -28,14 +30,17 @@ impl Default for CompileLimits {
 }
 
 impl CompileLimits {
-    /// The largest [`Self::type_depth`] that the passes over types have room for on their stack.
+    /// The largest permitted [`Self::type_depth`], for which the stack has room in passes over
+    /// types.
     pub const MOST_TYPE_DEPTH: u32 = 512;
-    /// The largest [`Self::call_depth`] that the passes over calls have room for on their stack.
+    /// The largest permitted [`Self::call_depth`], for which the stack has room in passes over
+    /// calls.
     pub const MOST_CALL_DEPTH: u32 = 1 << 12;
-    /// The largest [`Self::parts`].
+    /// The largest permitted [`Self::parts`].
     pub const MOST_PARTS: u64 = 1 << 24;
 
-    /// The largest of all limits, for what was held to others before.
+    /// Returns the largest permitted limits, for programs that were checked against narrower limits
+    /// before.
     #[must_use]
     pub fn widest() -> Self {
         Self {
@@ -45,43 +50,43 @@ impl CompileLimits {
         }
     }
 
-    /// Returns the limits with another depth of types.
+    /// Returns these limits with `type_depth` replaced.
     ///
     /// # Errors
-    /// If it is zero or more than [`Self::MOST_TYPE_DEPTH`].
+    /// Returns an error if `type_depth` is zero or greater than [`Self::MOST_TYPE_DEPTH`].
     pub fn with_type_depth(self, type_depth: u32) -> Result<Self, LimitError> {
         check(Limit::TypeDepth, type_depth.into(), Self::MOST_TYPE_DEPTH.into())?;
         Ok(Self { type_depth, ..self })
     }
 
-    /// Returns the limits with another depth of calls.
+    /// Returns these limits with `call_depth` replaced.
     ///
     /// # Errors
-    /// If it is zero or more than [`Self::MOST_CALL_DEPTH`].
+    /// Returns an error if `call_depth` is zero or greater than [`Self::MOST_CALL_DEPTH`].
     pub fn with_call_depth(self, call_depth: u32) -> Result<Self, LimitError> {
         check(Limit::CallDepth, call_depth.into(), Self::MOST_CALL_DEPTH.into())?;
         Ok(Self { call_depth, ..self })
     }
 
-    /// Returns the limits with another number of parts of a type.
+    /// Returns these limits with `parts` replaced.
     ///
     /// # Errors
-    /// If it is zero or more than [`Self::MOST_PARTS`].
+    /// Returns an error if `parts` is zero or greater than [`Self::MOST_PARTS`].
     pub fn with_parts(self, parts: u64) -> Result<Self, LimitError> {
         check(Limit::Parts, parts, Self::MOST_PARTS)?;
         Ok(Self { parts, ..self })
     }
 
-    /// Refuses a type, or a program of calls, that exceeds `limit`.
+    /// Checks a measured value against a limit.
     ///
     /// # Errors
-    /// If `found` exceeds it.
+    /// Returns an error if `found` is greater than the limit.
     pub fn admit(&self, limit: Limit, found: u64) -> Result<(), Exceeded> {
         let allowed = self.of(limit);
         if found <= allowed { Ok(()) } else { Err(Exceeded { limit, found, allowed }) }
     }
 
-    /// Returns the value of a limit.
+    /// Returns the value of the given limit.
     #[must_use]
     pub fn of(&self, limit: Limit) -> u64 {
         match limit {
@@ -92,19 +97,19 @@ impl CompileLimits {
     }
 }
 
-/// One of the [`CompileLimits`].
+/// The name of one of the [`CompileLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// [`CompileLimits::type_depth`].
+    /// The limit [`CompileLimits::type_depth`].
     TypeDepth,
-    /// [`CompileLimits::call_depth`].
+    /// The limit [`CompileLimits::call_depth`].
     CallDepth,
-    /// [`CompileLimits::parts`].
+    /// The limit [`CompileLimits::parts`].
     Parts,
 }
 
 impl Limit {
-    /// The flag of `planimeter switch` that sets the limit.
+    /// Returns the flag of `planimeter switch` that sets this limit.
     #[must_use]
     pub fn flag(self) -> &'static str {
         match self {
@@ -115,14 +120,14 @@ impl Limit {
     }
 }
 
-/// A program that exceeds a limit.
+/// An error for a program that exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
-    /// The limit.
+    /// The limit that is exceeded.
     pub limit: Limit,
-    /// The value that the program would need.
+    /// The value that the program has.
     pub found: u64,
-    /// The value of the limit.
+    /// The largest value that the limit allows.
     pub allowed: u64,
 }
 
@@ -146,15 +151,15 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// A value that a limit cannot have.
+/// An error for a value that a limit must not be set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flag} is from 1 to {most}, not {given}", flag = .limit.flag())]
 pub struct LimitError {
     /// The limit.
     pub limit: Limit,
-    /// The value that was asked for.
+    /// The value that was requested.
     pub given: u64,
-    /// The largest value that it can have.
+    /// The largest value to which the limit can be set.
     pub most: u64,
 }
 

@@ -1,7 +1,9 @@
-//! The steps that passes over a program take, for tests that double a program and see what that costs.
+//! A counter of the steps that compiler passes take. Tests double the size of a program and check
+//! how the number of steps grows.
 //!
-//! A pass counts each time it enters a node of what it walks over, each round of a loop until nothing changes,
-//! and each element that it compares while it searches. Seconds differ from run to run, steps do not.
+//! A pass counts a step each time it visits a node of the program, each time a fixed-point loop
+//! iterates, and each time a search compares an element. The number of steps is deterministic,
+//! unlike the time that a pass takes.
 
 use std::cell::Cell;
 
@@ -9,13 +11,13 @@ thread_local! {
     static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts steps of the pass that runs on this thread.
+/// Adds `steps` to the count of this thread.
 #[inline]
 pub fn count(steps: usize) {
     STEPS.set(STEPS.get().wrapping_add(steps as u64));
 }
 
-/// Returns the steps counted on this thread so far, and on those that
+/// Returns the number of steps counted on this thread so far, including those of threads that
 /// [`with_large_stack`](crate::with_large_stack) started for it.
 #[must_use]
 pub fn steps() -> u64 {

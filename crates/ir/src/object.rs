@@ -1,4 +1,5 @@
-//! What the control plane sees: tables, actions, extern instances, value sets; and variables.
+//! The objects that the control plane sees (tables, actions, extern instances and value sets), and
+//! the variables and functions of a program.
 
 use super::{
     ActionId, Annotation, Block, ControlId, Expression, ExternId, ExternType, KeySet, Location,
@@ -9,27 +10,27 @@ use serde::{Deserialize, Serialize};
 /// A variable, parameter or temporary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variable {
-    /// Name in the source, unique only within its block.
+    /// The name in the source, which is unique only within its block.
     pub name: String,
-    /// Its type.
+    /// The type.
     pub type_id: TypeId,
 }
 
-/// Direction of a parameter (P4_16 specification, section 6.8).
+/// The direction of a parameter (P4_16 specification, section 6.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Read by the callee.
+    /// `in`: the argument is copied in before the call.
     In,
-    /// Written by the callee; on entry headers are invalid, all else unspecified (the reference
-    /// gives zero).
+    /// `out`: the parameter is copied out after the call. On entry, its headers are invalid and all
+    /// other values are unspecified (the reference interpreter sets them to zero).
     Out,
-    /// Both.
+    /// `inout`: the argument is copied in before the call and copied out after it.
     InOut,
 }
 
 impl Direction {
-    /// As the source has it.
+    /// Returns the keyword for this direction.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,45 +44,45 @@ impl Direction {
 /// A function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {
-    /// Name in the source, with type arguments if it is generic.
+    /// The name in the source, followed by the type arguments if the function is generic.
     pub name: String,
-    /// In order.
+    /// The parameters, in order of declaration.
     pub parameters: Vec<Parameter>,
-    /// `None` for `void`.
+    /// The return type, or `None` for `void`.
     pub return_type: Option<TypeId>,
-    /// What it does.
+    /// The statements of the function.
     pub body: Block,
 }
 
 /// An action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Action {
-    /// Name for the control plane, such as `MyIngress.forward`.
+    /// The control-plane name, such as `MyIngress.forward`.
     pub name: String,
-    /// Directional ones first, then those of the control plane.
+    /// The parameters: the directional ones, followed by those that the control plane sets.
     pub parameters: Vec<ActionParameter>,
-    /// What it does.
+    /// The statements of the action.
     pub body: Block,
-    /// Where it was declared.
+    /// The scope in which the action is declared.
     pub scope: ActionScope,
-    /// In the source.
+    /// The location of the declaration in the source, if it has one.
     pub location: Option<Location>,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
-/// Where an action was declared.
+/// The scope in which an action is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionScope {
-    /// At top level, as `NoAction`.
+    /// The top level, as for `NoAction`.
     Program,
-    /// In a control instance.
+    /// A control instance.
     Control(ControlId),
 }
 
 impl Action {
-    /// The parameters that the control plane gives with an entry.
+    /// Returns the parameters whose values come from the control plane with each entry.
     pub fn control_plane_parameters(&self) -> impl Iterator<Item = &ActionParameter> {
         self.parameters.iter().filter(|parameter| parameter.direction.is_none())
     }
@@ -90,106 +91,111 @@ impl Action {
 /// A parameter of an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionParameter {
-    /// Name in the source.
+    /// The name in the source.
     pub name: String,
-    /// Where it lives.
+    /// The variable that holds the parameter's value.
     pub variable: VariableId,
-    /// `None`: the control plane gives it with the entry.
+    /// The direction, or `None` if the control plane sets the parameter with each entry.
     pub direction: Option<Direction>,
-    /// Representation.
+    /// The type of the representation.
     pub type_id: TypeId,
-    /// What it was declared as.
+    /// The declared type, if it is a `type` or serializable enumeration.
     pub user_type: Option<UserTypeId>,
-    /// `@__ref` (Simon et al., High-Performance Match-Action Table Updates from within Programmable Software Data Planes, ANCS
-    /// 2021) or direction `rmw`: what the action leaves in it becomes the entry's value before the next packet that matches
-    /// the entry.
+    /// Whether the parameter has the annotation `@__ref` or the direction `rmw` (Simon et al.,
+    /// High-Performance Match-Action Table Updates from within Programmable Software Data Planes,
+    /// ANCS 2021). The value that the action leaves in such a parameter replaces the value in the
+    /// entry before the next packet that matches the entry.
     pub reference: bool,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Name for the control plane.
+    /// The control-plane name.
     pub name: String,
-    /// The control instance that it belongs to.
+    /// The control instance that declares the table.
     pub control: ControlId,
-    /// Statements that the keys need, run before each lookup.
+    /// The statements that compute operands of the keys, executed before each lookup.
     pub before_keys: Block,
-    /// In order; none means that the default action always runs.
+    /// The keys, in order of declaration. A table without keys always runs its default action.
     pub keys: Vec<Key>,
-    /// What entries may name.
+    /// The actions that entries may name.
     pub actions: Vec<ActionReference>,
-    /// What runs on a miss.
+    /// The action that runs on a miss.
     pub default_action: ActionCall,
-    /// The control plane may not change the default action.
+    /// Whether the control plane must not change the default action.
     pub default_action_is_const: bool,
-    /// What runs for an entry whose group has no member that can be used (`psa_empty_group_action`);
-    /// nothing without.
+    /// The action that runs for an entry whose group has no usable member
+    /// (`psa_empty_group_action`). If `None`, no action runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_group_action: Option<ActionCall>,
-    /// Entries in the source, highest precedence first as written.
+    /// The entries in the source, in the order in which they are written.
     pub entries: Vec<Entry>,
-    /// The control plane may not change the entries.
+    /// Whether the control plane must not change the entries.
     pub entries_are_const: bool,
-    /// `size`, in entries.
+    /// The property `size`, a number of entries.
     pub size: Option<u64>,
-    /// Action profile or selector through which entries find their actions.
+    /// The action profile or action selector that holds the actions of the entries.
     pub implementation: Option<TableImplementation>,
-    /// Direct counters and meters.
+    /// The direct counters, meters and registers.
     pub direct_externs: Vec<ExternId>,
-    /// Entries time out: `support_timeout`, `psa_idle_timeout`, `pna_idle_timeout`; `None` without.
+    /// The effect of an entry's timeout (`support_timeout`, `psa_idle_timeout` or
+    /// `pna_idle_timeout`), or `None` if entries do not time out.
     pub idle_timeout: Option<IdleTimeout>,
-    /// PNA: the default action may add the entry that was missing.
+    /// Whether the default action may add an entry for the key that was not found (PNA).
     pub add_on_miss: bool,
-    /// `@tableconfig` as Simon et al. have it (ANCS 2021, section 6), or its defaults.
+    /// The options of the annotation `@tableconfig` (Simon et al., ANCS 2021, section 6), or their
+    /// defaults.
     pub storage: TableStorage,
-    /// Other properties with a constant value.
+    /// Other table properties that have a constant value.
     pub properties: Vec<(String, Value)>,
-    /// In the source.
+    /// The location of the declaration in the source, if it has one.
     pub location: Option<Location>,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
 /// A key of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Key {
-    /// Name for the control plane.
+    /// The control-plane name.
     pub name: String,
-    /// What is looked up.
+    /// The expression whose value is looked up.
     pub expression: Expression,
-    /// How it matches.
+    /// The match kind.
     pub match_kind: MatchKind,
-    /// What it was declared as.
+    /// The declared type, if it is a `type` or serializable enumeration.
     pub user_type: Option<UserTypeId>,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
-/// How a key matches.
+/// A match kind (P4_16 specification, section 7.1.3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchKind {
-    /// Equal.
+    /// `exact`: the key equals the value of the entry.
     Exact,
-    /// Longest prefix.
+    /// `lpm`: longest prefix match.
     Lpm,
-    /// Value and mask, with priorities.
+    /// `ternary`: the key equals the value of the entry under its mask; the priority decides
+    /// between entries.
     Ternary,
-    /// From low to high, with priorities.
+    /// `range`: the key lies between two inclusive bounds; the priority decides between entries.
     Range,
-    /// Equal, or anything, with priorities.
+    /// `optional`: the key equals the value of the entry, or the entry matches every value; the
+    /// priority decides between entries.
     Optional,
-    /// Not matched: the input of an action selector's hash.
+    /// `selector`: the key is not matched, but is an input of the hash of an action selector.
     Selector,
-    /// Of an architecture of the user's.
+    /// A match kind that an architecture of the user's declares.
     Other(String),
 }
 
 impl MatchKind {
-    /// The kind that a program calls so.
+    /// Returns the match kind with this name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         match name {
@@ -203,7 +209,7 @@ impl MatchKind {
         }
     }
 
-    /// What a program calls it.
+    /// Returns the name of the match kind.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -223,16 +229,16 @@ impl MatchKind {
 pub struct ActionReference {
     /// The action.
     pub action: ActionId,
-    /// Arguments for its directional parameters, evaluated when it runs.
+    /// The arguments for the directional parameters, evaluated when the action runs.
     pub arguments: Vec<super::Argument>,
-    /// Statements that those arguments need, run just before the action.
+    /// The statements that compute operands of those arguments, executed just before the action.
     pub before_arguments: Block,
-    /// As written (`@tableonly`, `@defaultonly` and others).
+    /// The annotations as written, such as `@tableonly` and `@defaultonly`.
     pub annotations: Vec<Annotation>,
 }
 
 impl ActionReference {
-    /// Whether an annotation of this name is among its own.
+    /// Whether the reference has an annotation with this name.
     #[must_use]
     pub fn has_annotation(&self, name: &str) -> bool {
         self.annotations.iter().any(|annotation| annotation.name == name)
@@ -242,68 +248,69 @@ impl ActionReference {
 /// An action with the values of its control-plane parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionCall {
-    /// Position in [`Table::actions`].
+    /// The position of the action in [`Table::actions`].
     pub position: u32,
-    /// One per parameter without direction.
+    /// The values, one for each parameter without a direction.
     pub arguments: Vec<Value>,
 }
 
-/// An entry in the source.
+/// A table entry in the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// One per key.
+    /// The key sets, one for each key of the table.
     pub key_sets: Vec<KeySet<Value>>,
-    /// What it runs.
+    /// The action that the entry runs.
     pub action: ActionCall,
-    /// As the control plane sees it: the larger number wins.
+    /// The priority as P4Runtime defines it: the entry with the larger number wins.
     pub priority: Option<u32>,
-    /// The control plane may not change it.
+    /// Whether the control plane must not change the entry.
     pub is_const: bool,
-    /// In the source.
+    /// The location of the entry in the source, if it has one.
     pub location: Option<Location>,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
-/// How entries find their actions.
+/// The extern object that holds the actions of a table's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableImplementation {
-    /// Members only.
+    /// An action profile, which has members only.
     ActionProfile(ExternId),
-    /// Members and groups.
+    /// An action selector, which has members and groups.
     ActionSelector(ExternId),
 }
 
-/// How the entries of a table are kept (`@tableconfig`: Simon et al., ANCS 2021, section 6).
+/// The storage of a table's entries, as the annotation `@tableconfig` selects it (Simon et al.,
+/// ANCS 2021, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableStorage {
-    /// `store`, if the program says.
+    /// The option `store`, if the program sets it.
     pub store: Option<EntryStore>,
-    /// `impl`: how often the entries are there.
+    /// The option `impl`: the number of replicas of the entries.
     pub replicas: Replicas,
-    /// `update`: how what a packet makes of its entry gets there.
+    /// The option `update`: the method by which a packet changes its entry.
     pub update: UpdateMethod,
-    /// `synced`: a lock per entry around one action.
+    /// The option `synced`: whether a lock per entry is held while an action runs.
     pub synchronised: bool,
 }
 
-/// Where the entries of a table lie.
+/// The memory layout of a table's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryStore {
-    /// In one array.
+    /// One array that holds all entries.
     Static,
-    /// Each by itself, behind a pointer.
+    /// A separate allocation for each entry, reached through a pointer.
     Dynamic,
-    /// Each by itself, behind an index into an array of pointers.
+    /// A separate allocation for each entry, reached through an index into an array of pointers.
     Original,
-    /// Beside their keys, in the buckets of the hash table.
+    /// The buckets of the hash table, where each entry lies beside its key.
     Inline,
 }
 
 impl EntryStore {
-    /// As `@tableconfig` has it.
+    /// Returns the name that `@tableconfig` uses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -314,7 +321,7 @@ impl EntryStore {
         }
     }
 
-    /// The store that is called so.
+    /// Returns the store with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let all = [Self::Static, Self::Dynamic, Self::Original, Self::Inline];
@@ -322,18 +329,19 @@ impl EntryStore {
     }
 }
 
-/// What becomes of an entry that no packet hits for its time-out. In JSON as PSA and PNA call it.
+/// The effect on an entry that no packet has hit for its timeout. JSON uses the names of PSA and
+/// PNA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum IdleTimeout {
-    /// The control plane is told.
+    /// The control plane is notified.
     NotifyControl,
-    /// It is removed.
+    /// The entry is removed.
     AutoDelete,
 }
 
 impl IdleTimeout {
-    /// As PSA and PNA call it.
+    /// Returns the name that PSA and PNA use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -343,39 +351,43 @@ impl IdleTimeout {
     }
 }
 
-/// How many replicas a table has.
+/// The number of replicas of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Replicas {
-    /// `dpdk`: one, which all workers share.
+    /// `dpdk`: one replica, which all workers share.
     #[default]
     One,
-    /// `t4p4s`: two. Packets read one; a change is written to the other, both change places, and when no packet has the
-    /// first any more it is changed too. Packets do not write in place.
+    /// `t4p4s`: two replicas. Packets read the active one while a change is written to the passive
+    /// one. Then the two swap roles, and once no packet uses the former active replica, the change
+    /// is applied to it too. Packets do not write to entries in place.
     Two,
-    /// `sharded`: one for each worker, which nobody else's packets read or write.
+    /// `sharded`: one replica for each worker, which only that worker's packets read and write.
     Sharded,
 }
 
-/// How what a packet makes of the references into its entry (`@__ref`) gets there (Simon et al., ANCS 2021, section 5).
+/// The method by which a packet's change of an entry (a parameter with `@__ref`) is applied (Simon
+/// et al., ANCS 2021, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UpdateMethod {
-    /// In place.
+    /// The packet writes to the entry in place.
     #[default]
     Pointer,
-    /// As the control plane changes an entry, at the end of the action.
+    /// The entry is changed at the end of the action, in the same way in which the control plane
+    /// changes an entry.
     Change,
-    /// By a message to a controller, which changes the entry: packets that come before it has find the old values, and of
-    /// two such packets one change is lost.
+    /// A message asks a controller to change the entry. Packets that are processed before the
+    /// controller has done so read the old values, and if two such packets change the entry, one of
+    /// the changes is lost.
     Digest,
 }
 
 impl UpdateMethod {
-    /// All of them, in the order of the paper.
+    /// All methods, in the order of the paper.
     pub const ALL: [Self; 3] = [Self::Pointer, Self::Change, Self::Digest];
 
-    /// As `@tableconfig`, flags and results have it.
+    /// Returns the name that `@tableconfig`, flags and results use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -385,7 +397,7 @@ impl UpdateMethod {
         }
     }
 
-    /// The method that is called so.
+    /// Returns the method with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
@@ -395,51 +407,51 @@ impl UpdateMethod {
 /// An instance of an extern object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExternInstance {
-    /// Name for the control plane.
+    /// The control-plane name.
     pub name: String,
-    /// Declared type, such as `register` or `Counter`.
+    /// The declared extern type, such as `register` or `Counter`.
     pub extern_type: ExternType,
-    /// Its type arguments.
+    /// The type arguments.
     pub type_arguments: Vec<TypeId>,
-    /// What those were declared as, position by position.
+    /// For each type argument, the declared type if it is a `type` or serializable enumeration.
     pub type_argument_user_types: Vec<Option<UserTypeId>>,
-    /// Constructor arguments by parameter.
+    /// The constructor arguments.
     pub arguments: Vec<ConstructorArgument>,
-    /// The table of a direct counter, meter or register.
+    /// The table to which a direct counter, meter or register belongs.
     pub table: Option<TableId>,
-    /// In the source.
+    /// The location of the instantiation in the source, if it has one.
     pub location: Option<Location>,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
-/// An argument of an extern's constructor.
+/// A constructor argument of an extern instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConstructorArgument {
-    /// Name of the parameter.
+    /// The name of the parameter.
     pub name: String,
-    /// Type of the parameter.
+    /// The type of the parameter.
     pub type_id: TypeId,
-    /// Its value.
+    /// The value of the argument.
     pub value: Value,
 }
 
 /// A parser value set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueSet {
-    /// Name for the control plane.
+    /// The control-plane name.
     pub name: String,
-    /// Type of an element: one field, or a struct or tuple of them.
+    /// The type of an element: one field, or a struct or tuple of fields.
     pub type_id: TypeId,
-    /// What it was declared as.
+    /// The declared type, if it is a `type` or serializable enumeration.
     pub user_type: Option<UserTypeId>,
-    /// Match kind of each field, by `@match`.
+    /// The match kind of each field, as set with the annotation `@match`.
     pub match_kinds: Vec<MatchKind>,
-    /// Number of elements.
+    /// The number of elements.
     pub size: u64,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
-    /// The place of the declaration in the source.
+    /// The location of the declaration in the source, if it has one.
     #[serde(default)]
     pub location: Option<Location>,
 }

@@ -1,26 +1,28 @@
-//! Room for passes that recurse over a program.
+//! A large stack for passes that recurse over a program.
 
 use std::cell::Cell;
 use std::io;
 
 use crate::meter;
 
-/// The stack that [`with_large_stack`] gives. Pages that are not touched cost nothing.
+/// The stack size in bytes of a thread that [`with_large_stack`] starts. Pages that are never
+/// touched take no memory.
 pub const STACK_BYTES: usize = 256 << 20;
 
 thread_local! {
-    /// The address in the stack at which [`with_large_stack`] began, on a thread of its own.
-    static BEGAN: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The stack address at which [`with_large_stack`] started, on a thread that it spawned.
+    static STACK_START: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Runs `work` on a thread with a stack that is large enough for passes that recurse over a program as deeply as the
-/// parser of P4 source and [`Program::from_json`](crate::Program::from_json) let it nest. Whoever compiles programs
-/// that others wrote should do so in here. On such a thread, `work` runs at once.
+/// Runs `work` on a thread whose stack is large enough for recursion over any program that the
+/// parser of P4 source or [`Program::from_json`](crate::Program::from_json) accepts. Code that
+/// compiles programs of others should call this function. If the current thread already has such a
+/// stack and enough of it is free, `work` runs directly.
 ///
 /// # Errors
-/// If the thread cannot be started. A panic of `work` goes on in the caller.
+/// Returns an error if the thread cannot be started. A panic of `work` is resumed in the caller.
 pub fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    if BEGAN.get().is_some() && has_room() {
+    if STACK_START.get().is_some() && has_room() {
         return Ok(work());
     }
     std::thread::scope(|scope| {
@@ -28,7 +30,7 @@ pub fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<
             .name("p4".to_owned())
             .stack_size(STACK_BYTES)
             .spawn_scoped(scope, || {
-                BEGAN.set(Some(here()));
+                STACK_START.set(Some(here()));
                 let result = work();
                 (result, meter::steps())
             })?;
@@ -42,17 +44,20 @@ pub fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<
     })
 }
 
-/// Whether less than half of the stack that [`with_large_stack`] provides is in use. Passes check it before
-/// they enter a callee: statements nest as deep as the parser allows and calls as deep as
-/// [`CompileLimits`](crate::CompileLimits) allows, but the stack has no room for the product of both.
+/// Whether less than half of the stack that [`with_large_stack`] provides is in use.
 ///
-/// Always true on any other thread, whose size nothing here knows.
+/// Passes check this before they enter a callee: statements nest as deep as the parser allows and
+/// calls as deep as [`CompileLimits`](crate::CompileLimits) allows, but the stack has no room for
+/// the product of both.
+///
+/// Always true on a thread that [`with_large_stack`] did not start, since the size of its stack is
+/// unknown.
 #[must_use]
 pub fn has_room() -> bool {
-    BEGAN.get().is_none_or(|began| began.abs_diff(here()) < STACK_BYTES / 2)
+    STACK_START.get().is_none_or(|stack_start| stack_start.abs_diff(here()) < STACK_BYTES / 2)
 }
 
-/// An address in the frame of the caller, or close to it.
+/// Returns an address in the frame of the caller or near it.
 #[inline(never)]
 fn here() -> usize {
     let local = 0_u8;
@@ -63,7 +68,7 @@ fn here() -> usize {
 mod tests {
     use super::*;
 
-    /// Recurses until there is no room; returns how often.
+    /// Recurses until [`has_room`] is false, and returns the number of levels.
     fn recurse(level: usize) -> usize {
         let frame = std::hint::black_box([0_u8; 1024]);
         let levels = if has_room() && level < STACK_BYTES { recurse(level + 1) } else { level };
@@ -72,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn recursion_that_asks_ends_before_the_stack_does() {
+    fn recursion_that_checks_for_room_ends_before_the_stack_does() {
         let levels = with_large_stack(|| recurse(0)).expect("a thread");
         assert!((10_000..=STACK_BYTES / 2 / 1024).contains(&levels), "{levels}");
     }
 
     #[test]
-    fn a_large_stack_serves_all_that_is_done_on_it() {
+    fn nested_work_runs_on_the_large_stack_of_the_outer_work() {
         let nested = with_large_stack(|| {
             let outer = std::thread::current().id();
             with_large_stack(move || std::thread::current().id() == outer)

@@ -1,4 +1,4 @@
-//! Statements: everything that has an effect.
+//! Statements, which contain every operation that has an effect.
 
 use super::{
     ActionId, ControlId, Expression, ExternFunction, ExternId, ExternMethod, FunctionId, Location,
@@ -6,214 +6,218 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Statements in the order in which they run.
+/// A sequence of statements, executed in order.
 pub type Block = Vec<Statement>;
 
-/// A statement and where it comes from.
+/// A statement and its location in the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// In the source, if it is there at all.
+    /// The location in the source, or `None` if the statement has no counterpart there.
     pub location: Option<Location>,
-    /// What it does.
+    /// The operation.
     pub kind: StatementKind,
 }
 
-/// What a statement does.
+/// The operation of a statement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatementKind {
-    /// Writes a value; headers are copied with their validity, stacks with their next index.
-    /// Writing to a field of an invalid header has no effect that can be seen.
+    /// An assignment. Headers are copied with their validity, and header stacks with their next
+    /// index. Assigning to a field of an invalid header has no observable effect.
     Assign {
-        /// What is written.
+        /// The place that is assigned.
         place: Place,
-        /// What is read before.
+        /// The value, evaluated before the assignment.
         value: Expression,
     },
-    /// A variable that was declared without initialiser: headers become invalid, all else has an
-    /// unspecified value; the reference gives zero.
+    /// The declaration of a variable without an initialiser. Its headers become invalid and its
+    /// other values are unspecified; the reference interpreter sets them to zero.
     Reset(Place),
-    /// `if`.
+    /// An `if` statement.
     If {
-        /// Of type `bool`.
+        /// The condition, of type `bool`.
         condition: Expression,
-        /// If true.
+        /// The statements that run if the condition is true.
         then: Block,
-        /// If false.
+        /// The statements that run if the condition is false.
         otherwise: Block,
     },
-    /// `switch`, on expressions and on `action_run`; without fall-through.
+    /// A `switch` statement on an expression or on `action_run`. Cases do not fall through.
     Switch {
-        /// `bit`, `int`, `error`, an enumeration or `ActionRun`.
+        /// The value that is compared: `bit`, `int`, `error`, an enumeration or `ActionRun`.
         subject: Expression,
-        /// The first case that has the value runs.
+        /// The cases. The first one that has the value runs.
         cases: Vec<SwitchCase>,
-        /// If no case has it.
+        /// The statements that run if no case has the value.
         default: Block,
     },
-    /// `for`: `init` was put before; a range or a stack is counted by a temporary.
+    /// A loop. The initialisation of a `for` statement precedes it as separate statements, and a
+    /// loop over a range or a stack counts with a temporary variable.
     For {
-        /// Statements that the condition needs, run before each test.
+        /// The statements that compute operands of the condition, executed before each test.
         before_condition: Block,
-        /// Goes on while this holds.
+        /// The condition under which the loop continues, of type `bool`.
         condition: Expression,
-        /// Runs after the body, `continue` included.
+        /// The statements that run after each execution of the body, also after `continue`.
         update: Block,
-        /// What is repeated.
+        /// The statements of the loop's body.
         body: Block,
     },
-    /// Leaves the innermost `for`.
+    /// A `break` statement, which leaves the innermost loop.
     Break,
-    /// Goes to the update of the innermost `for`.
+    /// A `continue` statement, which goes to the update of the innermost loop.
     Continue,
-    /// Looks a table up and runs the action that was found.
+    /// The application of a table: looks up its keys and runs the action of the entry that matches,
+    /// or the default action.
     ApplyTable {
-        /// Which table.
+        /// The table.
         table: TableId,
-        /// Where to leave `hit`, a `bool`.
+        /// The place that receives `hit`, of type `bool`.
         hit: Option<Place>,
-        /// Where to leave which action ran, of type `ActionRun`.
+        /// The place that receives `action_run`, of type `ActionRun`.
         action_run: Option<Place>,
     },
-    /// Runs an action with directional arguments, and control-plane parameters as arguments.
+    /// A direct call of an action, with arguments for all of its parameters.
     CallAction {
-        /// Which action.
+        /// The action.
         action: ActionId,
-        /// One per parameter.
+        /// The arguments, one for each parameter.
         arguments: Vec<Argument>,
     },
-    /// Runs a function.
+    /// A call of a function.
     CallFunction {
-        /// Which function.
+        /// The function.
         function: FunctionId,
-        /// One per parameter.
+        /// The arguments, one for each parameter.
         arguments: Vec<Argument>,
-        /// Where its value goes.
+        /// The place that receives the return value.
         result: Option<Place>,
     },
-    /// Applies a control instance.
+    /// The application of a control instance.
     CallControl {
-        /// Which control.
+        /// The control.
         control: ControlId,
-        /// One per parameter in [`super::Control::parameters`].
+        /// The arguments, one for each parameter in [`super::Control::parameters`].
         arguments: Vec<Argument>,
     },
-    /// Runs a parser instance; if it rejects, so does the caller.
+    /// The application of a parser instance. If it rejects, the calling parser rejects too.
     CallParser {
-        /// Which parser.
+        /// The parser.
         parser: ParserId,
-        /// One per parameter in [`super::Parser::parameters`].
+        /// The arguments, one for each parameter in [`super::Parser::parameters`].
         arguments: Vec<Argument>,
     },
-    /// Calls an extern function or method of the architecture.
+    /// A call of an extern function or method of the architecture.
     CallExtern {
-        /// What is called.
+        /// The function or method.
         callee: ExternCallee,
-        /// Type arguments, given or inferred.
+        /// The type arguments, explicit or inferred.
         type_arguments: Vec<TypeId>,
-        /// One per parameter, in order of declaration; optional ones that are absent are `Absent`.
+        /// The arguments, one for each parameter in order of declaration. An omitted optional
+        /// argument is `Absent`.
         arguments: Vec<Argument>,
-        /// Where the value goes.
+        /// The place that receives the return value.
         result: Option<Place>,
     },
-    /// `packet.extract(header)` or `packet.extract(header, bits)`. Errors `PacketTooShort`,
-    /// `HeaderTooShort`, `StackOutOfBounds`, `ParserInvalidArgument`.
+    /// `packet.extract(header)` or `packet.extract(header, bits)`. Possible errors are
+    /// `PacketTooShort`, `HeaderTooShort`, `StackOutOfBounds` and `ParserInvalidArgument`.
     Extract {
-        /// A header; `None` moves the cursor over it (extraction into `_`).
+        /// The header, or `None` to skip its bits (extraction into `_`).
         header: Option<Place>,
-        /// Type of the header.
+        /// The type of the header.
         header_type: TypeId,
-        /// Bits of its `varbit` field.
+        /// The width in bits of the header's `varbit` field.
         varbit_width: Option<Expression>,
     },
-    /// `packet.lookahead<T>()`. Error `PacketTooShort`.
+    /// `packet.lookahead<T>()`. The possible error is `PacketTooShort`.
     Lookahead {
-        /// Where the value goes.
+        /// The place that receives the value.
         result: Place,
-        /// `T`.
+        /// The type `T`.
         type_id: TypeId,
     },
-    /// `packet.advance(bits)`. Error `PacketTooShort`.
+    /// `packet.advance(bits)`. The possible error is `PacketTooShort`.
     Advance(Expression),
-    /// `packet.emit(value)`: headers that are valid, in order; structs, stacks and unions by their
-    /// members.
+    /// `packet.emit(value)`. A header is emitted if it is valid; a struct, stack or header union is
+    /// emitted member by member.
     Emit(Expression),
     /// `verify(condition, error)`.
     Verify {
-        /// Rejects if false.
+        /// The condition, of type `bool`. The parser rejects if it is false.
         condition: Expression,
-        /// Of type `error`.
+        /// The parser error that is set on rejection, of type `error`.
         error: Expression,
     },
     /// `header.setValid()` and `header.setInvalid()`.
     SetValidity {
-        /// A header or a member of a header union.
+        /// A header, which may be a member of a header union.
         header: Place,
-        /// Which of the two.
+        /// Whether the header becomes valid.
         valid: bool,
     },
     /// `stack.push_front(count)`.
     PushFront {
-        /// A header stack.
+        /// The header stack.
         stack: Place,
-        /// By how many.
+        /// The number of elements by which the stack is shifted.
         count: u32,
     },
     /// `stack.pop_front(count)`.
     PopFront {
-        /// A header stack.
+        /// The header stack.
         stack: Place,
-        /// By how many.
+        /// The number of elements by which the stack is shifted.
         count: u32,
     },
-    /// Leaves the action, function, control or parser state; out arguments are copied.
+    /// A `return` statement, which leaves the action, function, control or parser state. Arguments
+    /// are copied out.
     Return(Option<Expression>),
-    /// Ends the top-level control or parser in which it runs; out arguments of all callers are
-    /// copied (P4_16 specification, section 12.5).
+    /// An `exit` statement, which ends the top-level control or parser in which it runs. The
+    /// arguments of all callers are copied out (P4_16 specification, section 12.5).
     Exit,
 }
 
-/// A case of `switch`.
+/// A case of a `switch` statement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwitchCase {
-    /// Any of these.
+    /// The labels. The case runs if the subject equals any of them.
     pub values: Vec<Value>,
-    /// What runs.
+    /// The statements of the case.
     pub body: Block,
 }
 
-/// An argument by the direction of its parameter.
+/// An argument of a call, with the direction of its parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Argument {
-    /// Read before the call.
+    /// An `in` argument, evaluated before the call.
     In(Expression),
-    /// Written after the call.
+    /// An `out` argument, assigned after the call.
     Out(Place),
-    /// Both.
+    /// An `inout` argument, read before the call and assigned after it.
     InOut(Place),
-    /// Both, with the value that the place had before a later argument was evaluated, which may
-    /// change it (P4_16 specification, section 6.8).
+    /// An `inout` argument whose place may be changed while a later argument is evaluated, so that
+    /// its value is saved before (P4_16 specification, section 6.8).
     Saved {
-        /// Written after the call.
+        /// The place that is assigned after the call.
         place: Place,
-        /// What the parameter is at first.
+        /// The saved value, which is copied in.
         value: Expression,
     },
     /// An `Out`, `InOut` or `Saved` argument of a call that names its arguments in another order
-    /// than the callee its parameters: arguments are copied out in the order of the call (P4_16
-    /// specification, section 6.8).
+    /// than that in which the callee declares its parameters. Arguments are copied out in the order
+    /// of the call (P4_16 specification, section 6.8).
     Ordered {
-        /// The rank among the arguments of the call by which it is copied out.
+        /// The position of the argument in the call, which determines when it is copied out.
         rank: u32,
-        /// The argument, which is not `Ordered`.
+        /// The argument, which must not be `Ordered` itself.
         argument: Box<Argument>,
     },
     /// An extern instance.
     Extern(ExternId),
-    /// The action that `add_entry` of PNA names.
+    /// The action that is named in a call of PNA's `add_entry`.
     Action(ActionId),
-    /// An optional parameter without argument, or `_` for an out parameter.
+    /// An optional parameter without an argument, or `_` for an `out` parameter.
     Absent,
 }
 
@@ -237,7 +241,8 @@ impl Argument {
     }
 }
 
-/// What a `CallExtern` calls. Names are those of the architecture's declarations.
+/// The extern function or method that a `CallExtern` calls. Names are those of the architecture's
+/// declarations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExternCallee {
@@ -245,9 +250,9 @@ pub enum ExternCallee {
     Function(ExternFunction),
     /// A method, such as `read` of a `register`.
     Method {
-        /// The instance.
+        /// The extern instance.
         instance: ExternId,
-        /// Its method.
+        /// The method of the instance.
         method: ExternMethod,
     },
 }

@@ -1,8 +1,8 @@
-//! The IR as text: for people (`planimeter compile --ir F --format text`) and for snapshots.
+//! The IR as readable text, for `planimeter compile --ir F --format text` and for snapshots.
 //!
-//! It looks like P4 where P4 has words for it, and is stable: lists keep their order, and what is
-//! called alike (variables, actions, states of several instances) is told apart by `~1`, `~2` ...
-//! in order of appearance. It is not read back; the JSON form is.
+//! The text resembles P4 where P4 has a notation. It is stable: lists keep their order, and items
+//! with equal names (variables, actions or states of several instances) are distinguished by the
+//! suffixes `~1`, `~2` and so on, in order of appearance. This form cannot be read back; JSON can.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -16,7 +16,7 @@ use super::{
 };
 
 impl Program {
-    /// The whole program as readable text.
+    /// Returns the whole program as readable text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut printer = Printer::new(self);
@@ -25,12 +25,12 @@ impl Program {
     }
 }
 
-/// Prints parts of a program, with names as they are in the source: `hdr` of each control is
-/// `hdr`.
+/// A printer for parts of a program. Names are printed as in the source, without a suffix that
+/// would distinguish variables of different controls.
 pub struct Excerpts<'p>(Printer<'p>);
 
 impl<'p> Excerpts<'p> {
-    /// For parts of `program`.
+    /// Creates a printer for parts of `program`.
     #[must_use]
     pub fn new(program: &'p Program) -> Self {
         let mut printer = Printer::new(program);
@@ -40,37 +40,37 @@ impl<'p> Excerpts<'p> {
         Self(printer)
     }
 
-    /// An expression.
+    /// Formats an expression.
     #[must_use]
     pub fn expression(&self, expression: &Expression) -> String {
         self.0.expression(expression)
     }
 
-    /// A place.
+    /// Formats a place.
     #[must_use]
     pub fn place(&self, place: &Place) -> String {
         self.0.place(place)
     }
 
-    /// A set of a `select` case.
+    /// Formats a key set of a `select` case.
     #[must_use]
     pub fn key_set(&self, set: &KeySet<Expression>) -> String {
         self.0.key_set(set, Printer::expression)
     }
 
-    /// A constant of type `type_id`.
+    /// Formats a constant of type `type_id`.
     #[must_use]
     pub fn value(&self, type_id: TypeId, value: &Value) -> String {
         self.0.value(type_id, value)
     }
 
-    /// An action with its arguments.
+    /// Formats an action with its arguments.
     #[must_use]
     pub fn action_call(&self, table: &Table, call: &ActionCall) -> String {
         self.0.action_call(table, call)
     }
 
-    /// A statement, one line or several.
+    /// Formats a statement in one or more lines.
     pub fn statement(&mut self, statement: &Statement) -> String {
         self.0.out.clear();
         self.0.statement(statement);
@@ -78,7 +78,7 @@ impl<'p> Excerpts<'p> {
     }
 }
 
-/// Names that are unique in the program.
+/// Appends `~1`, `~2` and so on to repeated names, so that each name is unique.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     names
@@ -786,7 +786,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// A constant with the names of its type's members.
+    /// Formats a constant, with names for members of enumerations, errors and actions.
     fn value(&self, type_id: TypeId, value: &Value) -> String {
         let types = &self.program.types;
         match (types.get(type_id), value) {
@@ -872,7 +872,7 @@ impl<'p> Printer<'p> {
 }
 
 impl Program {
-    /// A type's name as in P4.
+    /// Returns the name of a type in P4's notation.
     #[must_use]
     pub fn type_name(&self, type_id: TypeId) -> String {
         let Some(ty) = self.types.find(type_id) else { return "?".to_owned() };
@@ -909,7 +909,7 @@ impl Program {
     }
 }
 
-/// A constant without what its type knows.
+/// Formats a constant without the information that only its type has, such as the names of members.
 struct Literal<'v>(&'v Value);
 
 impl fmt::Display for Literal<'_> {

@@ -1,14 +1,15 @@
-//! How deep types nest and how many parts they have, counted without writing any of them out.
+//! Computes the nesting depth and the number of parts of each type without expanding the type. The
+//! validator uses it to enforce [`CompileLimits`].
 
 use super::limits::{CompileLimits, Exceeded, Limit};
 use super::{Type, TypeId, Types};
 
-/// Why a type cannot be measured.
+/// The reason why the size of a type is not known.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unmeasured {
-    /// It contains itself.
-    Endless,
-    /// It exceeds a limit.
+    /// The type contains itself.
+    Recursive,
+    /// The type exceeds a limit.
     Exceeded(Exceeded),
 }
 
@@ -28,11 +29,11 @@ struct Size {
 #[derive(Clone, Copy)]
 enum Progress {
     Untouched,
-    Open,
+    InProgress,
     Known(Size),
 }
 
-/// The sizes of types, each found once.
+/// The sizes of all types, each computed at most once.
 pub(super) struct TypeSizes<'t> {
     types: &'t Types,
     limits: &'t CompileLimits,
@@ -50,16 +51,17 @@ impl<'t> TypeSizes<'t> {
         self.size(id, 1).map(|_| ())
     }
 
-    /// `level` is that of the type inside the one that is admitted; it bounds the recursion.
+    /// Returns the size of a type. `level` is the nesting level of the type inside the admitted
+    /// one, counted from 1; checking it bounds the recursion.
     fn size(&mut self, id: TypeId, level: u32) -> Result<Size, Unmeasured> {
         match self.sizes.get(id.index()).copied() {
             Some(Progress::Known(size)) => return Ok(size),
-            Some(Progress::Open) => return Err(Unmeasured::Endless),
+            Some(Progress::InProgress) => return Err(Unmeasured::Recursive),
             Some(Progress::Untouched) | None => {}
         }
         super::meter::count(1);
         self.limits.admit(Limit::TypeDepth, level.into())?;
-        self.note(id, Progress::Open);
+        self.note(id, Progress::InProgress);
         let types = self.types;
         let mut inner = Size { depth: 0, parts: 0 };
         match types.get(id) {
@@ -96,7 +98,8 @@ mod tests {
     use super::*;
     use crate::{Composite, CompositeKind, Field};
 
-    /// Structs of which each holds `fields` of the one before; returns the last.
+    /// Builds nested structs in which each struct has `fields` fields of the previous one, and
+    /// returns the last struct.
     fn nested(levels: u32, fields: usize) -> (Types, TypeId) {
         let mut types = Types::default();
         let mut inner = types.intern(Type::Bool);
@@ -135,7 +138,7 @@ mod tests {
 
     #[test]
     fn doubled_types_are_counted_and_not_written_out() {
-        // A struct of two structs of two structs: 2^n - 1 parts.
+        // A struct of two structs of two structs, and so on, has 2^n - 1 parts.
         let (types, last) = nested(18, 2);
         assert_eq!(admitted(&types, last), Ok(()));
         let (types, last) = nested(19, 2);

@@ -1,4 +1,4 @@
-//! Types of a checked program: an arena in which equal types have equal ids.
+//! The types of a checked program, interned in an arena so that equal types have equal ids.
 
 use super::{Annotation, CompositeId, EnumId, Location, TypeId, UserTypeId};
 use crate::bits::Bits;
@@ -12,23 +12,26 @@ pub struct Types {
     types: Vec<Type>,
     #[serde(skip)]
     ids: Ids,
-    /// Structs (tuples among them), headers and header unions.
+    /// The structs (including tuples), headers and header unions.
     pub composites: Vec<Composite>,
-    /// Enumerations without underlying type.
+    /// The enumerations without an underlying type.
     pub enums: Vec<EnumType>,
-    /// What the control plane may be told about a value beside its bits.
+    /// The `type` declarations and serializable enumerations, which only the control plane
+    /// distinguishes from their representation.
     pub user_types: Vec<UserType>,
 }
 
-/// The ids of types, for [`Types::intern`]. They follow from the list of types, so they make no difference.
+/// The map from types to ids for [`Types::intern`]. It is derived from the list of types, so it is
+/// ignored in comparisons.
 #[derive(Clone, Default)]
 struct Ids {
     known: HashMap<Type, TypeId>,
-    /// The number of types of the list that are in the map.
+    /// The number of types at the start of the list that are in the map.
     indexed: usize,
 }
 
-/// Ranks compare programs by this text, and the order of a map differs from process to process.
+/// Ranks compare programs by their debug text. The map is left out, since its order differs between
+/// processes.
 impl fmt::Debug for Ids {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("..")
@@ -41,140 +44,142 @@ impl PartialEq for Ids {
     }
 }
 
-/// How a value is represented.
+/// The representation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Type {
     /// `bool`.
     Bool,
-    /// `bit<W>` or `int<W>`; serializable enumerations too.
+    /// `bit<W>` or `int<W>`. Serializable enumerations are represented by these types too.
     Bits {
-        /// In bits; zero is allowed.
+        /// The width in bits, which may be zero.
         width: u32,
-        /// `int<W>`.
+        /// Whether the type is `int<W>`.
         signed: bool,
     },
     /// `varbit<W>`.
     Varbits {
-        /// Largest width in bits.
+        /// The largest width in bits.
         max_width: u32,
     },
-    /// `int`: only constants that an extern takes without a width.
+    /// The arbitrary-precision type `int`, only for constant arguments of externs.
     Integer,
-    /// `error`: a position in `Program::errors`.
+    /// `error`. A value is a position in `Program::errors`.
     Error,
-    /// An enumeration without underlying type: a position in its members.
+    /// An enumeration without an underlying type. A value is a position in its members.
     Enum(EnumId),
-    /// `string`: only constants, for `log_msg` and the like.
+    /// `string`, only for constant arguments of externs such as `log_msg`.
     String,
     /// A struct, tuple, header or header union.
     Composite(CompositeId),
-    /// A header stack (of headers or header unions).
+    /// An array of headers or header unions (a header stack) or of other elements.
     Stack {
-        /// Type of an element.
+        /// The type of an element.
         element: TypeId,
-        /// Number of elements.
+        /// The number of elements.
         size: u32,
     },
-    /// The outcome of a table: which of `Table::actions` ran. A value is a `bit<32>` pattern, the
-    /// position in that list.
+    /// The outcome `action_run` of applying a table. A value is a `bit<32>` pattern: the position
+    /// in `Table::actions` of the action that ran.
     ActionRun(super::TableId),
 }
 
 /// A type with fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Composite {
-    /// Name in the source; specialised generics have their arguments in it, tuples are `tuple_0`.
+    /// The name in the source. The name of a specialised generic type includes the type arguments,
+    /// and tuples are named `tuple_0` and so on.
     pub name: String,
-    /// What it is.
+    /// The kind of the type.
     pub kind: CompositeKind,
-    /// In order of declaration.
+    /// The fields, in order of declaration.
     pub fields: Vec<Field>,
-    /// As written (`@controller_header` and others).
+    /// The annotations as written, such as `@controller_header`.
     pub annotations: Vec<Annotation>,
-    /// The place of the declaration in the source.
+    /// The location of the declaration in the source, if it has one.
     #[serde(default)]
     pub location: Option<Location>,
 }
 
-/// What a composite is.
+/// The kind of a composite type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompositeKind {
-    /// No validity of its own.
+    /// A struct, which has no validity of its own.
     Struct,
-    /// A struct without a name.
+    /// A tuple: a struct without a name.
     Tuple,
-    /// Has a validity bit and a layout in a packet.
+    /// A header, which has a validity bit and a layout in packets.
     Header,
-    /// At most one field is valid.
+    /// A header union, of which at most one member is valid.
     HeaderUnion,
 }
 
-/// A field of a composite.
+/// A field of a composite type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
-    /// Name in the source; a position for tuples.
+    /// The name in the source, or the position of the field if the type is a tuple.
     pub name: String,
-    /// Representation.
+    /// The type of the representation.
     pub type_id: TypeId,
-    /// What it was declared as, where that says more than the representation.
+    /// The declared type, if it is a `type` or serializable enumeration.
     pub user_type: Option<UserTypeId>,
-    /// As written (`@field_list`, `@optional` and others).
+    /// The annotations as written, such as `@field_list` and `@optional`.
     pub annotations: Vec<Annotation>,
 }
 
-/// An enumeration without underlying type.
+/// An enumeration without an underlying type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EnumType {
-    /// Name in the source.
+    /// The name in the source.
     pub name: String,
-    /// Members in order.
+    /// The names of the members, in order of declaration.
     pub members: Vec<String>,
-    /// As written.
+    /// The annotations as written.
     pub annotations: Vec<Annotation>,
 }
 
-/// A type of the source that is represented by another one.
+/// A declared type whose values are represented by another type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserType {
-    /// Name in the source.
+    /// The name in the source.
     pub name: String,
-    /// Which kind of declaration it is.
+    /// The kind of declaration.
     pub kind: UserTypeKind,
-    /// As written (`@p4runtime_translation` and others).
+    /// The annotations as written, such as `@p4runtime_translation`.
     pub annotations: Vec<Annotation>,
-    /// The place of the declaration in the source.
+    /// The location of the declaration in the source, if it has one.
     #[serde(default)]
     pub location: Option<Location>,
 }
 
-/// Declarations that have another representation.
+/// The kind of a [`UserType`]'s declaration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UserTypeKind {
-    /// `type T Name;`
+    /// A new type, `type T Name;`.
     NewType {
-        /// Representation of `T`.
+        /// The representation of `T`.
         original: TypeId,
-        /// If `T` itself is such a type.
+        /// The declared type `T`, if it is a user type itself.
         original_user_type: Option<UserTypeId>,
     },
-    /// `enum bit<W> Name { A = 1, ... }`
+    /// A serializable enumeration, `enum bit<W> Name { A = 1, ... }`.
     SerializableEnum {
         /// The underlying type.
         underlying: TypeId,
-        /// Names and values in order.
+        /// The names and values of the members, in order of declaration.
         members: Vec<(String, Bits)>,
-        /// Annotations of each member.
+        /// The annotations of each member.
         member_annotations: Vec<Vec<Annotation>>,
     },
 }
 
 impl Types {
-    /// The id of `ty`, which is added if it is new.
+    /// Returns the id of `ty`, which is added if the program does not have it yet.
     pub fn intern(&mut self, ty: Type) -> TypeId {
-        // After they came from JSON. Of equal ones, which only a foreign writer makes, the first counts.
+        // Index the types that were read from JSON. If a foreign writer repeats a type, the first
+        // counts.
         for (id, known) in (0..).map(TypeId).zip(&self.types).skip(self.ids.indexed) {
             self.ids.known.entry(*known).or_insert(id);
         }
@@ -187,28 +192,29 @@ impl Types {
         id
     }
 
-    /// Adds a composite, which is a type of its own even if another one has equal fields.
+    /// Adds a composite type, which is distinct from all others even if one of them has equal
+    /// fields.
     pub fn add_composite(&mut self, composite: Composite) -> TypeId {
         self.composites.push(composite);
         self.intern(Type::Composite(CompositeId((self.composites.len() - 1) as u32)))
     }
 
-    /// The type behind an id.
+    /// Returns the type with an id.
     ///
     /// # Panics
-    /// If the id is of another program.
+    /// Panics if the id is out of range.
     #[must_use]
     pub fn get(&self, id: TypeId) -> Type {
         self.types[id.index()]
     }
 
-    /// The type behind an id, if this program has it.
+    /// Returns the type with an id, or `None` if the id is out of range.
     #[must_use]
     pub fn find(&self, id: TypeId) -> Option<Type> {
         self.types.get(id.index()).copied()
     }
 
-    /// The composite behind a type, if it is one.
+    /// Returns the composite type with an id, or `None` if the type is not composite.
     #[must_use]
     pub fn composite(&self, id: TypeId) -> Option<&Composite> {
         match self.get(id) {
@@ -217,14 +223,15 @@ impl Types {
         }
     }
 
-    /// All types in order of their ids.
+    /// Returns an iterator over all types in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (TypeId, Type)> + '_ {
         self.types.iter().enumerate().map(|(position, ty)| (TypeId(position as u32), *ty))
     }
 
-    /// Width in bits that values of this type take in a packet: the sum over all fields, with
-    /// `varbit` counted as nothing and a header union as its largest member. `None` for types
-    /// without a layout (`int`, `string`, `error`, enumerations without underlying type).
+    /// Returns the width in bits of a type's values in a packet: the sum over all fields, where a
+    /// `varbit` counts as zero and a header union as its widest member. Returns `None` for types
+    /// without a layout (`int`, `string`, `error`, `ActionRun` and enumerations without an
+    /// underlying type).
     #[must_use]
     pub fn width_in_bits(&self, id: TypeId) -> Option<u64> {
         match self.get(id) {
@@ -263,7 +270,7 @@ mod tests {
         assert_eq!(text(), text());
     }
 
-    /// Of equal types, which only a foreign writer makes, the first counts, and a new one has its own place.
+    /// If a foreign writer repeats a type, the first one counts, and a new type is appended.
     #[test]
     fn types_that_come_from_json_are_found() {
         let text = r#"{"types": ["bool", "integer", "bool"], "composites": [], "enums": [], "user_types": []}"#;

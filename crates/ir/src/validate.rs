@@ -1,9 +1,10 @@
-//! Checks that a program keeps the promises of its form, so that readers need not.
+//! Checks that a program satisfies the invariants of the IR, so that readers of the IR need not.
 //!
-//! Lowering is checked with it in tests. What comes from outside (an IR file) is checked always:
-//! after [`Program::validate`] every id is in range, every expression and place has the type that
-//! it says, no type contains itself and nothing calls itself, so a reader may index and recurse, as
-//! deep as [`CompileLimits`] lets types and calls nest.
+//! Tests check the output of lowering with it. A program that comes from outside (an IR file) is
+//! always checked. After [`Program::validate`], every id is in range, every expression and place
+//! has the type that it states, no type contains itself and no callable calls itself. A reader may
+//! therefore index without checks, and recurse as deep as [`CompileLimits`] allows types and calls
+//! to nest.
 
 use std::fmt;
 
@@ -16,19 +17,19 @@ use super::{
     UserTypeKind, Value, VariableId,
 };
 
-/// How deep types, expressions and statements may be nested.
+/// The largest nesting depth of types, expressions and statements.
 const DEPTH_LIMIT: u32 = 1_200;
 
-/// A promise that a program breaks.
+/// An invariant of the IR that a program violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The part of the program.
     pub part: String,
-    /// What is wrong with it.
+    /// A description of the violation.
     pub problem: String,
-    /// The last statement with a place in the source that was looked at in this part.
+    /// The last location in the source that was visited in this part.
     pub location: Option<Location>,
-    /// The limit that the program exceeds, if that is what is wrong.
+    /// The limit that the program exceeds, or `None` for any other violation.
     pub limit: Option<Limit>,
 }
 
@@ -44,18 +45,18 @@ impl fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 impl Program {
-    /// Checks the program, with the limits that hold where none are set.
+    /// Checks the program with the default [`CompileLimits`].
     ///
     /// # Errors
-    /// The first promise that is broken.
+    /// Returns the first violation.
     pub fn validate(&self) -> Result<(), Violation> {
         self.validate_within(&CompileLimits::default())
     }
 
-    /// Checks the program and its limits.
+    /// Checks the program with the given limits.
     ///
     /// # Errors
-    /// The first promise that is broken, or the limit that is exceeded.
+    /// Returns the first violation, which may be a limit that is exceeded.
     pub fn validate_within(&self, limits: &CompileLimits) -> Result<(), Violation> {
         let mut validator = Validator {
             program: self,
@@ -83,9 +84,9 @@ struct Validator<'p> {
     program: &'p Program,
     limits: &'p CompileLimits,
     part: String,
-    /// See [`Violation::location`].
+    /// The location that a [`Violation::location`] would report.
     at: Option<Location>,
-    /// Type of the function that is looked at.
+    /// The return type of the function that is being checked.
     result: Option<TypeId>,
     loops: u32,
     depth: u32,
@@ -157,7 +158,7 @@ impl<'p> Validator<'p> {
             };
             self.at = composite.and_then(|composite| composite.location);
             return match unmeasured {
-                Unmeasured::Endless => self.fail("it contains itself"),
+                Unmeasured::Recursive => self.fail("it contains itself"),
                 Unmeasured::Exceeded(exceeded) => {
                     self.violates(exceeded.to_string(), Some(exceeded.limit))
                 }
@@ -681,7 +682,7 @@ impl<'p> Validator<'p> {
         })
     }
 
-    /// The type of a place.
+    /// Checks a place and returns its type.
     fn place(&mut self, place: &Place) -> Outcome<Type> {
         match self.place_type(place)? {
             PlaceType::Known(id) => Ok(self.program.types.get(id)),
@@ -899,7 +900,7 @@ impl<'p> Validator<'p> {
         self.demand(fits, "an operator on other types")
     }
 
-    /// Whether a constant is one of the type.
+    /// Checks that a constant is a value of the type.
     fn fits(&mut self, type_id: TypeId, value: &Value) -> Outcome {
         let program = self.program;
         self.known_type(type_id)?;
@@ -938,6 +939,6 @@ impl<'p> Validator<'p> {
 #[derive(Clone, Copy)]
 enum PlaceType {
     Known(TypeId),
-    /// `bit` of this width, which the program need not know otherwise.
+    /// A slice, of type `bit` with this width. The program need not contain that type.
     Slice(u32),
 }

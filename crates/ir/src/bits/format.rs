@@ -1,23 +1,23 @@
-//! Values as text: for people, and in the written form of a program.
+//! Parsing and formatting of [`Bits`], and their serialised form.
 
 use super::Bits;
 use num_bigint::{BigInt, Sign};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A text that is not a number of the type.
+/// An error for a text that is not a number of the requested type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseBitsError {
-    /// Not digits of the base.
+    /// The text does not consist of digits of the base.
     #[error(
         "\"{0}\" is not a number: write decimal digits, or 0x, 0b or 0o and digits of that base"
     )]
     NotANumber(String),
-    /// Beyond the range of the type.
+    /// The number is outside the range of the type.
     #[error("{text} does not fit {ty}")]
     OutOfRange {
-        /// As written.
+        /// The text as given.
         text: String,
         /// The type, such as `bit<8>`.
         ty: String,
@@ -25,12 +25,14 @@ pub enum ParseBitsError {
 }
 
 impl Bits {
-    /// Reads a number as P4 and control-plane tools write it: an optional `-`, then decimal
-    /// digits or `0x`, `0b`, `0o` and digits; `_` between digits is skipped. A pattern in another
-    /// base may fill an `int<W>` (`0xff` is -1 as `int<8>`).
+    /// Parses a number in the notation of P4 and of control-plane tools: an optional `-`, then
+    /// decimal digits, or `0x`, `0b` or `0o` and digits of that base. `_` between digits is
+    /// ignored. For an `int<W>`, a number with a base prefix may also be a bit pattern: `0xff` is
+    /// -1 as `int<8>`.
     ///
     /// # Errors
-    /// If the text is not a number, or does not fit.
+    /// Returns an error if the text is not a number, or if the number is outside the range of the
+    /// type.
     pub fn parse(width: u32, signed: bool, text: &str) -> Result<Self, ParseBitsError> {
         let (number, based) =
             parse_integer(text).ok_or_else(|| ParseBitsError::NotANumber(text.to_owned()))?;
@@ -48,7 +50,7 @@ impl Bits {
     }
 }
 
-/// The number, and whether it was written with the prefix of a base.
+/// Parses an integer. Also returns whether the text has the prefix of a base.
 fn parse_integer(text: &str) -> Option<(BigInt, bool)> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (Sign::Minus, rest),
@@ -67,7 +69,7 @@ fn parse_integer(text: &str) -> Option<(BigInt, bool)> {
     Some((if sign == Sign::Minus { -magnitude } else { magnitude }, radix != 10))
 }
 
-/// Decimal.
+/// Formats the numeric value in decimal.
 impl fmt::Display for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_u128() {
@@ -77,21 +79,21 @@ impl fmt::Display for Bits {
     }
 }
 
-/// The pattern.
+/// Formats the bit pattern in hexadecimal.
 impl fmt::LowerHex for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::LowerHex::fmt(&self.to_biguint(), f)
     }
 }
 
-/// The pattern.
+/// Formats the bit pattern in binary.
 impl fmt::Binary for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Binary::fmt(&self.to_biguint(), f)
     }
 }
 
-/// The written form, which cannot hold a pattern that its width does not allow.
+/// The serialised form of [`Bits`]. Deserialisation refuses a value that does not fit the width.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Portable {
     width: u32,

@@ -1,10 +1,10 @@
-//! Values as they lie in packets and in control-plane messages: big-endian, most significant bit
-//! first.
+//! Conversion between [`Bits`] and the bytes of packets and control-plane messages, which are
+//! big-endian with the most significant bit first.
 
 use super::{Bits, words::Words};
 
 impl Bits {
-    /// The low `width` bits of a big-endian number; missing bytes are zero.
+    /// Returns the low `width` bits of a big-endian number. Missing bytes are zero.
     #[must_use]
     pub fn from_be_bytes(width: u32, signed: bool, bytes: &[u8]) -> Self {
         let needed = width.div_ceil(8) as usize;
@@ -19,7 +19,8 @@ impl Bits {
         bits
     }
 
-    /// The pattern as a big-endian number in as few bytes as the width needs (none for `bit<0>`).
+    /// Returns the bit pattern as a big-endian number in the fewest bytes that hold the width (none
+    /// for `bit<0>`).
     #[must_use]
     pub fn to_be_bytes(&self) -> Vec<u8> {
         let needed = self.width.div_ceil(8) as usize;
@@ -29,8 +30,8 @@ impl Bits {
         bytes
     }
 
-    /// The `width` bits of a packet that start at bit `offset`, the most significant bit of each
-    /// byte first. `None` if the packet ends before.
+    /// Reads `width` bits of a packet that start at bit `offset`, with the most significant bit of
+    /// each byte first. Returns `None` if the packet ends before the last of these bits.
     #[must_use]
     pub fn read_packet(packet: &[u8], offset: u64, width: u32, signed: bool) -> Option<Self> {
         let end = offset.checked_add(u64::from(width))?;
@@ -45,13 +46,14 @@ impl Bits {
             let number = bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
             return Some(Self { width, signed, words: Words::from_u128(width, number >> below) });
         }
-        // One byte more than the field may have to be read; the shift drops what follows it.
+        // An unaligned field may extend over one byte more than its width fills. The shift drops the
+        // bits after the field.
         let wide = Self::from_be_bytes(width.saturating_add(below as u32), false, bytes);
         Some(wide.shift_right(below).cast(width, signed))
     }
 
-    /// Appends the pattern to a packet whose last byte has `used` bits (1 to 8; 8 or an empty
-    /// packet: whole bytes). Returns how many bits the last byte has then.
+    /// Appends the bit pattern to a packet whose last byte has `used` bits in use (1 to 8). `used`
+    /// is ignored if the packet is empty. Returns the number of bits in use in the new last byte.
     pub fn append_to_packet(&self, packet: &mut Vec<u8>, used: u32) -> u32 {
         let free = if packet.is_empty() { 0 } else { 8_u32.saturating_sub(used) };
         if self.width == 0 {

@@ -1,5 +1,5 @@
-//! Every operation against arbitrary-precision integers, over widths on both sides of each word
-//! boundary.
+//! Tests of every operation against arbitrary-precision integers, with widths on both sides of each
+//! word boundary.
 
 use super::*;
 use rand::rngs::StdRng;
@@ -14,7 +14,8 @@ fn generator() -> StdRng {
     StdRng::seed_from_u64(SEED)
 }
 
-/// A number of the type; the ends of the range come up often, since overflow happens there.
+/// Returns a random value of the type. The bounds of the range are frequent, since overflow occurs
+/// there.
 fn any(random: &mut StdRng, width: u32, signed: bool) -> Bits {
     match random.random_range(0..8) {
         0 => Bits::zero(width, signed),
@@ -41,7 +42,8 @@ fn range(width: u32, signed: bool) -> (BigInt, BigInt) {
     }
 }
 
-/// The representative of `number` in the range of the type, found without using `Bits`.
+/// Returns the number in the range of the type that is congruent to `number`, computed without
+/// [`Bits`].
 fn wrap(number: &BigInt, width: u32, signed: bool) -> BigInt {
     let modulus = modulus(width);
     let mut rest = ((number % &modulus) + &modulus) % &modulus;
@@ -177,7 +179,7 @@ fn bytes_and_packets() {
         assert_eq!(a.to_be_bytes().len(), width.div_ceil(8) as usize);
         assert_eq!(Bits::from_be_bytes(width, signed, &a.to_be_bytes()), a);
 
-        // Fields one after the other at any bit offset come back as they were.
+        // Fields written one after another at any bit offset are read back unchanged.
         let (first, last) = (random.random_range(0..20), random.random_range(0..20));
         let (before, after) = (any(random, first, false), any(random, last, false));
         let mut packet = Vec::new();

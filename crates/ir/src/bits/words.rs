@@ -1,18 +1,19 @@
-//! Patterns: arithmetic modulo 2^64 per word, without any notion of sign.
+//! The bit patterns of [`Bits`](super::Bits): unsigned multi-word arithmetic.
 
 use std::cmp::Ordering;
 
-/// A pattern. Nearly all fields of real protocols fit 128 bits; wider ones are kept on the heap.
-/// The representation follows from the width, so equal patterns of one width are equal here.
+/// A bit pattern. Patterns of up to 128 bits, which nearly all fields of real protocols have, are
+/// stored inline; wider ones are stored on the heap. The width alone decides which variant is used,
+/// so the derived equality holds for patterns of one width.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Words {
-    /// Up to 128 bits: little-endian.
+    /// A pattern of at most 128 bits, in little-endian words.
     Small([u64; 2]),
-    /// More: little-endian, as many words as the width needs.
+    /// A pattern of more than 128 bits, in little-endian words, as many as the width needs.
     Large(Box<[u64]>),
 }
 
-/// A mask of the `width` lowest of 128 bits.
+/// Returns a mask whose `width` lowest bits are set.
 fn low_bits(width: u32) -> u128 {
     u128::MAX.checked_shr(128_u32.saturating_sub(width)).unwrap_or(0)
 }
@@ -72,12 +73,12 @@ impl Words {
         }
     }
 
-    /// Clears every bit from `width` up.
+    /// Clears the bits at `width` and above.
     pub(super) fn clear_from(&mut self, width: u32) {
         self.each_mask_from(width, |word, mask| *word &= !mask);
     }
 
-    /// Sets every bit from `low` up to, not including, `width`.
+    /// Sets the bits from `low` up to, but not including, `width`.
     pub(super) fn fill_from(&mut self, low: u32, width: u32) {
         if low < width {
             self.each_mask_from(low, |word, mask| *word |= mask);
@@ -92,7 +93,7 @@ impl Words {
         }
     }
 
-    /// Overwrites the low bits with little-endian bytes; bits from `width` up stay clear.
+    /// Overwrites the low bits with little-endian bytes, and clears the bits at `width` and above.
     pub(super) fn copy_le_bytes(&mut self, bytes: &[u8], width: u32) {
         for (word, chunk) in self.as_mut_slice().iter_mut().zip(bytes.chunks(8)) {
             let mut full = [0; 8];
@@ -104,7 +105,7 @@ impl Words {
         self.clear_from(width);
     }
 
-    /// The low `width` bits in a pattern of that width.
+    /// Returns the low `width` bits as a pattern of that width.
     pub(super) fn resized(&self, width: u32) -> Self {
         if let Self::Small([low, high]) = self
             && width <= 128
@@ -120,7 +121,7 @@ impl Words {
         words
     }
 
-    /// Both patterns, word by word.
+    /// Combines the words of `self` with those of `other`, position by position.
     pub(super) fn combined(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         let mut words = self.clone();
         for (word, right) in words.as_mut_slice().iter_mut().zip(other.as_slice()) {
@@ -129,7 +130,8 @@ impl Words {
         words
     }
 
-    /// Whether no bit of the mask differs; all three are of one width.
+    /// Whether `self` and `other` are equal in all bits that are set in `mask`. The three patterns
+    /// have the same width.
     pub(super) fn matches_under(&self, other: &Self, mask: &Self) -> bool {
         let at = |words: &[u64], position: usize| words.get(position).copied().unwrap_or(0);
         let (others, masks) = (other.as_slice(), mask.as_slice());
@@ -211,7 +213,7 @@ impl Words {
         words
     }
 
-    /// Order as unsigned numbers, of any two widths.
+    /// Compares the patterns as unsigned numbers. Their widths may differ.
     pub(super) fn compare(&self, other: &Self) -> Ordering {
         let (left, right) = (self.as_slice(), other.as_slice());
         let at = |words: &[u64], position| words.get(position).copied().unwrap_or(0);
@@ -227,7 +229,8 @@ fn halves(pattern: u128) -> [u64; 2] {
     [pattern as u64, (pattern >> 64) as u64]
 }
 
-/// The 64 bits that start `shift` bits (0 to 64) above the low end of `high` beside `low`.
+/// Returns the 64 bits that start `shift` bits (0 to 64) above the low end of the 128-bit number
+/// `high ++ low`.
 fn joined(high: u64, low: u64, shift: u32) -> u64 {
     ((u128::from(high) << 64 | u128::from(low)) >> shift) as u64
 }
