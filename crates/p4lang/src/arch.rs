@@ -1,10 +1,11 @@
-//! The architecture files that Planimeter carries, in its own words: `core.p4`, `v1model.p4`, `psa.p4`, `pna.p4`,
-//! and a few that programs for other targets include.
+//! The built-in architecture files: `core.p4`, `v1model.p4`, `psa.p4`, `pna.p4`, and files that
+//! programs for other targets include.
 //!
-//! Their declarations are those of the interfaces that users know from p4c: the same names, types, parameters and
-//! annotations, since P4Info and programs depend on them. A file of the same name in an `-I` directory goes first.
+//! The files are written for this project. Their declarations have the names, types, parameters and
+//! annotations of p4c's files, since programs and P4Info depend on them. The preprocessor prefers a
+//! file of the same name in an `-I` directory.
 
-/// A file that is built in.
+/// A built-in architecture file.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     name: &'static str,
@@ -12,18 +13,19 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// As `#include` names it.
+    /// Returns the name with which `#include` refers to the file.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// Its text.
+    /// Returns the text of the file.
     pub fn text(self) -> &'static str {
         self.text
     }
 }
 
-/// `bmv2/`, `dpdk/` and `tc/` are where p4c keeps its variants for these targets; `pna/common.p4` is a part of ours.
+/// The built-in files. p4c keeps its variants for the targets in `bmv2/`, `dpdk/` and `tc/`.
+/// `pna/common.p4` is shared by the variants of PNA here and has no counterpart in p4c.
 const FILES: &[BuiltIn] = &[
     BuiltIn { name: "core.p4", text: include_str!("arch/core.p4") },
     BuiltIn { name: "v1model.p4", text: include_str!("arch/v1model.p4") },
@@ -40,12 +42,12 @@ const FILES: &[BuiltIn] = &[
     BuiltIn { name: "xdp_model.p4", text: include_str!("arch/xdp_model.p4") },
 ];
 
-/// The built-in file that `#include` names so.
+/// Returns the built-in file to which `#include` refers with `name`.
 pub fn file(name: &str) -> Option<BuiltIn> {
     FILES.iter().copied().find(|file| file.name == name)
 }
 
-/// The names of all built-in files.
+/// Returns the names of all built-in files.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|file| file.name)
 }
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn every_file_parses_and_can_be_included_twice() {
-        // The common part of PNA has no guard of its own.
+        // pna/common.p4 has no include guard of its own.
         for file in FILES.iter().filter(|file| file.name() != "pna/common.p4") {
             let once = parse(&format!("#include <{}>", file.name()));
             let twice = parse(&format!(

@@ -1,13 +1,15 @@
-//! The syntax tree: what the source text says, before names are resolved and types are known.
+//! The syntax tree, which represents the source text before names are resolved and types are known.
+//! The parser builds it, and the checker and the lowering read it.
 //!
-//! It covers P4_16 1.2.4 and what p4c accepts beyond it (loops, compound assignment, `+:` slices). The tree stays
-//! close to the text: nothing is desugared but the parentheses of expressions and a type that is declared inside a
-//! `typedef`. Every expression, type reference and declaration carries a dense number ([`ExpressionId`],
-//! [`TypeId`], [`DeclarationId`]) so that later passes keep what they learn in vectors beside the tree instead of
-//! in it. Every node has a [`Span`]. How deep a tree is nested is bounded by the parser, so recursive walks are
-//! safe.
+//! It covers P4_16 1.2.4 and extensions that p4c accepts (loops, compound assignment, `+:` slices).
+//! The tree is close to the text: parentheses around expressions are dropped, and a type that is
+//! declared inside a `typedef` becomes a declaration of its own, but nothing else is desugared.
+//! Expressions, type references and declarations are numbered consecutively ([`ExpressionId`],
+//! [`TypeId`], [`DeclarationId`]), so that later passes can store their results in vectors that are
+//! indexed by these numbers. Every node has a [`Span`]. The parser limits the nesting depth of the
+//! tree, so recursive traversal is safe.
 //!
-//! References such as "§8.9" are sections of the P4_16 language specification, version 1.2.4.
+//! References such as "§8.9" are to sections of the P4_16 language specification, version 1.2.4.
 
 mod annotation;
 mod declaration;
@@ -47,12 +49,12 @@ macro_rules! dense_id {
         pub struct $name(u32);
 
         impl $name {
-            /// The id with this number.
+            /// Creates the id with this number.
             pub fn new(index: u32) -> Self {
                 Self(index)
             }
 
-            /// The number, for use as an index into a side table.
+            /// Returns the number, for use as an index into a side table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -61,30 +63,33 @@ macro_rules! dense_id {
 }
 
 dense_id! {
-    /// Numbers the expressions of a [`Program`] from 0 without gaps.
+    /// The number of an expression. The expressions of a [`Program`] are numbered consecutively
+    /// from 0.
     ExpressionId
 }
 dense_id! {
-    /// Numbers the type references of a [`Program`] from 0 without gaps.
+    /// The number of a type reference. The type references of a [`Program`] are numbered
+    /// consecutively from 0.
     TypeId
 }
 dense_id! {
-    /// Numbers everything in a [`Program`] that declares a name, from 0 without gaps: declarations, parameters, type
-    /// parameters, fields, enum members, methods, parser states.
+    /// The number of an item that declares a name: a declaration, parameter, type parameter, field,
+    /// enum member, method or parser state. These items of a [`Program`] are numbered consecutively
+    /// from 0.
     DeclarationId
 }
 
-/// An identifier where it stands. Two names are equal if their text is.
+/// An identifier and its location. Names are compared by their text only.
 #[derive(Clone, Eq)]
 pub struct Name {
-    /// The identifier.
+    /// The text of the identifier.
     pub text: Arc<str>,
-    /// Where it stands.
+    /// The location of the identifier.
     pub span: Span,
 }
 
 impl Name {
-    /// The identifier.
+    /// Returns the text of the identifier.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -114,17 +119,17 @@ impl fmt::Display for Name {
     }
 }
 
-/// A use of a name: `name`, or `.name` to look it up at the top level only (§6.8).
+/// A reference to a name: `name`, or `.name`, which is looked up at the top level only (§6.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// Whether a dot stands before the name.
+    /// Whether a dot precedes the name.
     pub absolute: bool,
     /// The name.
     pub name: Name,
 }
 
 impl Path {
-    /// Where the path stands; the dot is not part of it.
+    /// Returns the location of the name, without the dot.
     pub fn span(&self) -> Span {
         self.name.span
     }
@@ -139,15 +144,15 @@ impl fmt::Display for Path {
     }
 }
 
-/// A whole program, the files that it includes among it, in source order.
+/// A whole program, including the files that it includes, in source order.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
-    /// The declarations of the top level.
+    /// The declarations at top level.
     pub declarations: Vec<Declaration>,
-    /// One more than the largest [`ExpressionId`].
+    /// The number of [`ExpressionId`]s in use.
     pub expression_count: u32,
-    /// One more than the largest [`TypeId`].
+    /// The number of [`TypeId`]s in use.
     pub type_count: u32,
-    /// One more than the largest [`DeclarationId`].
+    /// The number of [`DeclarationId`]s in use.
     pub declaration_count: u32,
 }

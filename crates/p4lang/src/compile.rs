@@ -1,4 +1,5 @@
-//! From a program's text to the IR, in one call.
+//! Compilation of P4 source to the IR in one call. Runs the front end, the checker, the lowering
+//! and the validation of the IR.
 
 use std::io;
 use std::path::Path;
@@ -11,46 +12,49 @@ use crate::source::{SourceMap, Span};
 use crate::{check, lower};
 use ir::Violation;
 
-/// What came out of a program's text.
+/// The result of compiling a program.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The program; `None` if there were errors.
+    /// The program in the IR, or `None` if there were errors.
     pub program: Option<ir::Program>,
-    /// Errors and warnings.
+    /// The errors and warnings.
     pub diagnostics: Diagnostics,
-    /// The files that were read, for printing those.
+    /// The source files that were read, which diagnostics refer to.
     pub sources: SourceMap,
-    /// The macro that chose the version of PNA, if it is not the one that the built-in pna.p4 has by itself.
+    /// The macro that selects the version of PNA for which the program compiled, or `None` for the
+    /// default version of the built-in pna.p4.
     pub pna_version: Option<&'static str>,
 }
 
 impl Compiled {
-    /// Errors and warnings as text.
+    /// Formats the errors and warnings as text.
     pub fn messages(&self, style: Style) -> String {
         self.diagnostics.render(&self.sources, style)
     }
 }
 
-/// Compiles a program and all that it includes.
+/// Compiles a program and the files that it includes.
 ///
-/// Passes recurse over the tree: programs that others wrote are best compiled inside
+/// Passes recurse over the syntax tree, so programs that others supply should be compiled inside
 /// [`ir::with_large_stack`].
 ///
 /// # Errors
-/// If the program itself cannot be read. Everything else is in [`Compiled::diagnostics`].
+/// Returns an error if the file `path` cannot be read. All other errors are in
+/// [`Compiled::diagnostics`].
 pub fn compile_file(path: &Path, options: &Options, files: &dyn Files) -> io::Result<Compiled> {
     let text = files.read(path)?;
     Ok(compile_text(&path.display().to_string(), &text, options, files))
 }
 
-/// Compiles a program that is at hand, and all that it includes. `name` is how messages call it.
+/// Compiles the program `text` and the files that it includes. Diagnostics refer to the program as
+/// `name`.
 pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files) -> Compiled {
     let mut best = compile_once(name, text, options, files);
     if !best.diagnostics.has_errors() || !includes_our_pna(&best.sources) {
         return best;
     }
-    // Programs for each version of PNA include the file of the same name. Which one was meant is the version for which
-    // the program is right, or the least wrong.
+    // Programs for different versions of PNA include a file of the same name. Choose the version
+    // with which the program has the fewest errors.
     for version in ["_PNA_0_5_", "_PNA_DEV_"] {
         let mut options = options.clone();
         options.defines.push(version.to_owned());
@@ -62,7 +66,7 @@ pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files
     best
 }
 
-/// Whether the built-in pna.p4 was included, and as the version that it has by itself.
+/// Whether the built-in pna.p4 was included with its default version of PNA.
 fn includes_our_pna(sources: &SourceMap) -> bool {
     let built_in = |name: &str| {
         sources.files().iter().any(|file| file.is_built_in() && file.name().ends_with(name))
@@ -92,8 +96,8 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
     Compiled { program, diagnostics, sources, pna_version: None }
 }
 
-/// Refuses a program that is not what its readers rely on. It would be refused wherever it is loaded;
-/// it is refused here, with the place that it comes from.
+/// Reports a violation of the IR's invariants or limits, with its location in the source. Every
+/// reader of the IR would refuse the program too, but without that location.
 fn refuse(
     violation: Violation,
     program: &ir::Program,
@@ -123,7 +127,8 @@ mod tests {
     use super::*;
     use crate::preprocess::MemoryFiles;
 
-    /// A program whose deparser takes headers with `direction`; `pre` stands before the main control in `main`.
+    /// Compiles a PNA program whose deparser takes headers with `direction`. `pre` is the argument
+    /// of `main` before the main control.
     fn nic(include: &str, direction: &str, pre: &str) -> Compiled {
         let text = format!(
             "#include {include}
@@ -141,7 +146,7 @@ mod tests {
             }}
             PNA_NIC(P(), {pre} C(), D()) main;"
         );
-        // Only version 0.5 has the types of the control before the main one.
+        // Only version 0.5 of PNA has the types of the control that precedes the main control.
         let text = if pre.is_empty() {
             text.lines().filter(|line| !line.contains("pna_pre_")).collect::<Vec<_>>().join("\n")
         } else {

@@ -1,8 +1,8 @@
-//! From a device configuration to a program.
+//! Conversion between the device configuration of P4Runtime and a program in the IR.
 //!
-//! P4Runtime says nothing about the bytes that describe a program to its target. Controllers that
-//! know BMv2 send its JSON, some of them wrapped in the message `P4DeviceConfig` of p4lang/PI
-//! (proto/p4/tmp/p4config.proto); our own compiler writes the IR as JSON; and a source is as good.
+//! P4Runtime does not specify the format of `p4_device_config`. This module accepts BMv2 JSON, as
+//! controllers for BMv2 send it, alone or wrapped in the message `P4DeviceConfig` of p4lang/PI
+//! (proto/p4/tmp/p4config.proto). It also accepts the JSON form of the IR and P4 source.
 
 use crate::bmv2::{Bmv2Error, load_bmv2_json_within};
 use crate::compile_text;
@@ -15,7 +15,7 @@ use p4runtime::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config:
 use prost::Message;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What p4lang/PI wraps a device configuration in.
+/// The message in which p4lang/PI wraps a device configuration.
 #[derive(Clone, PartialEq, Message)]
 struct P4DeviceConfig {
     #[prost(bool, tag = "1")]
@@ -29,19 +29,21 @@ struct P4DeviceConfig {
 #[derive(Clone, PartialEq, Message)]
 struct Extras {}
 
-/// Makes a program of a device configuration, with the limits that hold where none are set.
+/// Converts a device configuration to a program, with the default [`CompileLimits`].
 ///
 /// # Errors
-/// If it has none of the forms above, or the program is wrong; the message says what.
+/// Returns an error that describes the problem if the configuration has none of the accepted
+/// formats, or if the program is invalid or exceeds a limit.
 pub fn from_device_config(config: &[u8]) -> Result<Program, EntityError> {
     from_device_config_within(config, &CompileLimits::default())
 }
 
-/// As [`from_device_config`], with other limits.
+/// Converts a device configuration to a program, with the given limits.
 ///
 /// # Errors
-/// If it has none of the forms above, or the program is wrong; the message says what. A program that
-/// exceeds a limit has the code `RESOURCE_EXHAUSTED`.
+/// Returns an error that describes the problem if the configuration has none of the accepted
+/// formats, or if the program is invalid. A program that exceeds a limit is refused with the code
+/// `RESOURCE_EXHAUSTED`.
 pub fn from_device_config_within(
     config: &[u8],
     limits: &CompileLimits,
@@ -84,10 +86,11 @@ pub fn from_device_config_within(
     loaded.map_err(no_thread)?
 }
 
-/// A program as a controller would push it. Its cookie is a hash of it.
+/// Converts a program to the configuration with which a controller would push it. The cookie is a
+/// hash of the program.
 ///
 /// # Errors
-/// If it has no P4Info; the message says all that is wrong with it.
+/// Returns a description of all problems if no P4Info can be generated for the program.
 pub fn to_pipeline_config(program: &Program) -> Result<ForwardingPipelineConfig, String> {
     let p4info = crate::p4info::generate(program)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
@@ -101,9 +104,10 @@ pub fn to_pipeline_config(program: &Program) -> Result<ForwardingPipelineConfig,
     })
 }
 
-/// The configuration inside of a `P4DeviceConfig`, if it is one.
+/// Returns the device configuration that a `P4DeviceConfig` wraps, or `None` if `config` is not
+/// such a message.
 fn unwrapped(config: &[u8]) -> Option<Bytes> {
-    // Text can be a message by accident only if it begins with the tag of a field.
+    // Text can only be mistaken for a message if it begins with the tag of one of its fields.
     if !matches!(config.first(), Some(0x08 | 0x12 | 0x1a)) {
         return None;
     }
@@ -150,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_refused_with_what_to_send() {
+    fn other_bytes_are_refused_with_a_hint_at_accepted_formats() {
         let refused = |config: &[u8]| {
             from_device_config(config).expect_err("it is no program").message().to_owned()
         };

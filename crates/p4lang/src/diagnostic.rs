@@ -1,27 +1,29 @@
-//! What the compiler says about a program: errors and warnings with the place they speak of.
+//! Errors and warnings about a program, with their locations in the source.
 //!
-//! A pass does not stop at its first error: it reports into [`Diagnostics`] and goes on. A [`Diagnostic`] has one
-//! primary place (where the caret goes), any number of secondary ones ("declared here") and notes. The renderer
-//! writes `file:line:column`, the source line and carets under it, with or without colour.
+//! A pass does not stop at its first error: it reports the error to [`Diagnostics`] and continues.
+//! A [`Diagnostic`] has a primary label (the location marked with carets), any number of secondary
+//! labels (such as "declared here") and notes. The renderer prints `file:line:column`, the source
+//! line and carets under it, with or without colours.
 
 use std::fmt::Write as _;
 
 use crate::source::{SourceMap, Span};
 
-/// The kind of an error that says that the program exceeds one of the [`ir::CompileLimits`].
+/// The [`Diagnostic::kind`] of an error for a program that exceeds one of the
+/// [`ir::CompileLimits`].
 pub const LIMIT: &str = "limit";
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// The program is accepted, but this is probably not what was meant.
+    /// The program is accepted, but probably does not mean what was intended.
     Warning,
     /// The program is refused.
     Error,
 }
 
 impl Severity {
-    /// `warning` or `error`.
+    /// Returns `warning` or `error`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Warning => "warning",
@@ -30,40 +32,40 @@ impl Severity {
     }
 }
 
-/// A place and what to say about it.
+/// A location in the source with a message about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// The location.
     pub span: Span,
-    /// Printed beside the carets; may be empty.
+    /// The message printed beside the carets, which may be empty.
     pub message: String,
 }
 
-/// One error or warning.
+/// An error or a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What kind of problem it is, in kebab case: `syntax`, `undeclared-name`, `type-mismatch`. Stable, so that
-    /// tests and users can name it.
+    /// The kind of problem in kebab case, such as `syntax`, `undeclared-name` or `type-mismatch`.
+    /// Kinds are stable, so that tests and users can refer to them.
     pub kind: &'static str,
-    /// One line: what is wrong.
+    /// A description of the problem in one line.
     pub message: String,
-    /// Where, and what was expected there.
+    /// The location of the problem, with a message such as the expected token.
     pub primary: Label,
-    /// Other places that explain it.
+    /// Other locations that help to explain the problem.
     pub secondary: Vec<Label>,
-    /// What else helps: what to do, where was looked.
+    /// Further information, such as a suggestion or the directories that were searched.
     pub notes: Vec<String>,
 }
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// Creates an error at `span`.
     pub fn error(kind: &'static str, span: Span, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, kind, span, message)
     }
 
-    /// A warning at `span`.
+    /// Creates a warning at `span`.
     pub fn warning(kind: &'static str, span: Span, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, kind, span, message)
     }
@@ -79,28 +81,28 @@ impl Diagnostic {
         }
     }
 
-    /// With a text beside the primary carets: what was expected there.
+    /// Sets the message beside the primary carets, such as the expected token.
     #[must_use]
     pub fn label(mut self, message: impl Into<String>) -> Self {
         self.primary.message = message.into();
         self
     }
 
-    /// With another place.
+    /// Adds a secondary label.
     #[must_use]
     pub fn secondary(mut self, span: Span, message: impl Into<String>) -> Self {
         self.secondary.push(Label { span, message: message.into() });
         self
     }
 
-    /// With a note.
+    /// Adds a note.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// `file:line:column: error: message`, without the source text.
+    /// Formats the diagnostic as `file:line:column: error: message`, without the source text.
     pub fn one_line(&self, sources: &SourceMap) -> String {
         format!(
             "{}: {}: {}",
@@ -110,7 +112,7 @@ impl Diagnostic {
         )
     }
 
-    /// The whole diagnostic over several lines, ending in a line break.
+    /// Formats the whole diagnostic in several lines. The text ends with a line break.
     pub fn render(&self, sources: &SourceMap, style: Style) -> String {
         let mut out = String::new();
         let paint = Paint { style };
@@ -142,7 +144,7 @@ impl Diagnostic {
         }
         let mut included =
             sources.file(self.primary.span.file).and_then(|file| file.included_from());
-        // The chain is as deep as the preprocessor lets includes nest.
+        // The preprocessor limits the depth of includes, which bounds the length of this chain.
         while let Some(span) = included {
             let _ = writeln!(out, "{:gutter$} = included from {}", "", sources.location(span));
             included = sources.file(span.file).and_then(|file| file.included_from());
@@ -154,13 +156,13 @@ impl Diagnostic {
     }
 }
 
-/// Whether output carries terminal colours.
+/// The style of formatted diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
-    /// Text only.
+    /// Text without colours.
     #[default]
     Plain,
-    /// With ANSI escape sequences.
+    /// Text with ANSI escape sequences for colours.
     Colour,
 }
 
@@ -198,7 +200,8 @@ impl Paint {
     }
 }
 
-/// A line longer than this is shown as a window around the carets.
+/// The largest length in characters of a source line that is shown whole. A longer line is shown as
+/// a window around the carets.
 const WIDEST_LINE: usize = 160;
 
 fn render_label(
@@ -215,7 +218,8 @@ fn render_label(
     let shown: Vec<char> = line.chars().skip(from).take(WIDEST_LINE).collect();
     let start = range.start - from;
     let end = (range.end - from).min(shown.len().max(start));
-    // Tabs stay tabs under the line too, so that the carets stand where the terminal puts the text.
+    // Tabs are repeated in the line of carets, so that the carets are aligned with the text on any
+    // terminal.
     let indent: String = shown
         .iter()
         .take(start)
@@ -237,10 +241,10 @@ fn render_label(
     );
 }
 
-/// At most this many errors are kept; what follows is counted only.
+/// The largest number of errors, and of warnings, that are kept. Further ones are only counted.
 const MOST_ERRORS: usize = 100;
 
-/// Collects what the passes say.
+/// A collector of the errors and warnings of all passes.
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
@@ -249,12 +253,12 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Nothing said yet.
+    /// Creates an empty collector.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one. A second diagnostic of the same kind and message at the same place is dropped.
+    /// Adds a diagnostic, unless one with the same kind, message and location was added recently.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let same = |other: &Diagnostic| {
             other.primary.span == diagnostic.primary.span
@@ -274,7 +278,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds a place to what was reported last.
+    /// Adds a secondary label to the diagnostic that was added last.
     pub(crate) fn add_secondary(&mut self, span: Span, message: &str) {
         if let Some(last) = self.items.last_mut()
             && !last.secondary.iter().any(|label| label.span == span)
@@ -283,7 +287,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds all of another collector.
+    /// Adds all diagnostics of another collector.
     pub fn extend(&mut self, other: Self) {
         let dropped_errors = other.errors - other.errors.min(MOST_ERRORS);
         for diagnostic in other.items {
@@ -292,27 +296,28 @@ impl Diagnostics {
         self.errors += dropped_errors;
     }
 
-    /// Whether the program is refused.
+    /// Whether any errors were reported, so that the program is refused.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// How many errors were reported, kept or not.
+    /// Returns the number of errors that were reported, including those that were not kept.
     pub fn error_count(&self) -> usize {
         self.errors
     }
 
-    /// Those that were kept, in the order in which they were reported.
+    /// Returns an iterator over the diagnostics that were kept, in the order in which they were
+    /// reported.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.items.iter()
     }
 
-    /// Whether nothing was reported.
+    /// Whether neither errors nor warnings were reported.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Everything, one after the other, and a line that counts the errors if there are any.
+    /// Formats all diagnostics, followed by a line with the number of errors if there are any.
     pub fn render(&self, sources: &SourceMap, style: Style) -> String {
         let mut out = String::new();
         for diagnostic in &self.items {
@@ -382,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_thing_is_said_once_and_floods_are_cut() {
+    fn repeated_diagnostics_are_dropped_and_their_number_is_limited() {
         let mut sources = SourceMap::new();
         let file = sources.add("a.p4", " ".repeat(1000));
         let mut diagnostics = Diagnostics::new();

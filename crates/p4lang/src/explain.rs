@@ -1,5 +1,5 @@
-//! A program for people to look at: a tree of what it consists of, and graphs of how packets go
-//! through it.
+//! Descriptions of a program for people: a tree of its objects, and graphs of the control flow of
+//! packets. `planimeter compile` prints them.
 
 mod dot;
 mod flow;
@@ -14,26 +14,27 @@ pub use graph::{Edge, Graph, Node, NodeId, Shape};
 
 use ir::Program;
 
-/// Headers, parsers, tables, actions and extern instances as an indented tree.
+/// Formats the headers, parsers, tables, actions and extern instances of a program as an indented
+/// tree.
 #[must_use]
 pub fn tree(program: &Program) -> String {
     tree::tree(program)
 }
 
-/// The graph of each parser and the control flow of each control, in the order of the program.
-/// Controls without a statement are left out.
+/// Returns the state graph of each parser and the control-flow graph of each control, in the order
+/// of the program. Controls with an empty body are omitted.
 #[must_use]
 pub fn graphs(program: &Program) -> Vec<Graph> {
     flow::graphs(program)
 }
 
-/// Graphs in the language of Graphviz, one cluster for each.
+/// Formats the graphs in the DOT language of Graphviz, with one cluster for each graph.
 #[must_use]
 pub fn dot(graphs: &[Graph]) -> String {
     dot::dot(graphs)
 }
 
-/// Graphs as one SVG drawing, one below the other.
+/// Formats the graphs as one SVG drawing, with the graphs below each other.
 #[must_use]
 pub fn svg(graphs: &[Graph]) -> String {
     svg::svg(graphs)

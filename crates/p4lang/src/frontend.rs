@@ -1,4 +1,4 @@
-//! From a file or a text to its syntax tree, in one call.
+//! Reading, preprocessing and parsing of a P4 program in one call.
 
 use std::io;
 use std::path::Path;
@@ -10,28 +10,29 @@ use crate::parser;
 use crate::preprocess::{Files, Options, preprocess};
 use crate::source::SourceMap;
 
-/// What came out of a program's text.
+/// The result of parsing a program.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The files that were read.
+    /// The source files that were read.
     pub sources: SourceMap,
-    /// The tree; after errors, what could be understood.
+    /// The syntax tree. If there were errors, it has the parts of the program that could be parsed.
     pub program: Program,
-    /// What the preprocessor and the parser have to say.
+    /// The errors and warnings of the preprocessor and the parser.
     pub diagnostics: Diagnostics,
 }
 
-/// Reads and parses a program and all that it includes.
+/// Reads and parses a program and the files that it includes.
 ///
 /// # Errors
-/// If the program itself cannot be read. Everything else is in [`Parsed::diagnostics`].
+/// Returns an error if the file `path` cannot be read. All other errors are in
+/// [`Parsed::diagnostics`].
 pub fn parse_file(path: &Path, options: &Options, files: &dyn Files) -> io::Result<Parsed> {
     let text = files.read(path)?;
     Ok(parse_text(&path.display().to_string(), &text, options, files))
 }
 
-/// Parses a program that is at hand, and all that it includes. `name` is how messages call it; `#include "..."`
-/// looks in its directory.
+/// Parses the program `text` and the files that it includes. Diagnostics refer to the program as
+/// `name`, and `#include "..."` searches the directory of `name` first.
 pub fn parse_text(name: &str, text: &str, options: &Options, files: &dyn Files) -> Parsed {
     let mut sources = SourceMap::new();
     let mut diagnostics = Diagnostics::new();

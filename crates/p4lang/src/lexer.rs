@@ -1,17 +1,18 @@
-//! Text to tokens.
+//! The lexer, which splits source text into tokens for both the preprocessor and the parser.
 //!
-//! One lexer serves the preprocessor and the parser: it keeps what both need (whether a token starts a line, whether
-//! white space stands before it) and never fails. What is not P4 becomes [`TokenKind::Unknown`] or a number that does
-//! not parse, and is an error only if it reaches the parser, so that text in skipped `#if` branches, macro bodies and
-//! annotations may hold anything. `>` is always a token of its own; the parser joins neighbours to `>>` where an
-//! operator can stand (`bit<bit<8>>` needs them apart).
+//! For the preprocessor, a token records whether it starts a line and whether white space precedes
+//! it. The lexer never fails. Text that is not P4 becomes a [`TokenKind::Unknown`] token or a
+//! number that cannot be parsed, and is an error only if it reaches the parser; skipped `#if`
+//! branches, macro bodies and annotations may contain any text. `>` is always a separate token. The
+//! parser joins adjacent ones to `>>` where an operator may occur, because a type such as
+//! `list<list<bit>>` needs them separate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::source::{FileId, Span};
 
-/// An interned piece of text.
+/// An interned string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Symbol(u32);
 
@@ -21,7 +22,7 @@ impl Symbol {
     }
 }
 
-/// Gives equal texts the same [`Symbol`].
+/// A table of interned strings, in which equal strings have the same [`Symbol`].
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     by_text: HashMap<Arc<str>, Symbol>,
@@ -40,7 +41,7 @@ impl Interner {
         symbol
     }
 
-    /// The symbol of a text that was interned before.
+    /// Returns the symbol of `text` if it was interned before.
     pub(crate) fn get(&self, text: &str) -> Option<Symbol> {
         self.by_text.get(text).copied()
     }
@@ -63,18 +64,18 @@ macro_rules! token_kinds {
         keywords { $($keyword:ident $keyword_text:literal,)* }
         punctuation { $($mark:ident $mark_text:literal,)* }
     ) => {
-        /// What a token is.
+        /// The kind of a token.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub(crate) enum TokenKind {
-            /// A name that is no keyword.
+            /// A name that is not a keyword.
             Identifier,
-            /// Digits and what sticks to them.
+            /// A digit and the digits, letters and underscores that follow it.
             Number,
-            /// A string that is closed.
+            /// A string literal with its closing quote.
             String,
-            /// A string that is not.
+            /// The opening quote of a string literal that is not closed.
             UnterminatedString,
-            /// A comment that is not closed.
+            /// The start of a block comment that is not closed.
             UnterminatedComment,
             /// Any other character.
             Unknown,
@@ -85,7 +86,7 @@ macro_rules! token_kinds {
         }
 
         impl TokenKind {
-            /// The text of a keyword or punctuation mark.
+            /// Returns the text of a keyword or punctuation mark, or `None` for other kinds.
             pub(crate) fn text(self) -> Option<&'static str> {
                 match self {
                     $(Self::$keyword => Some($keyword_text),)*
@@ -218,33 +219,33 @@ token_kinds! {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
-    /// White space, a comment or a line break stands before it.
+    /// Whether white space, a comment or a line break precedes the token.
     pub(crate) space_before: bool,
-    /// It is the first of its line.
+    /// Whether the token is the first one of its line.
     pub(crate) line_start: bool,
-    /// Macro names that may not be expanded any more.
+    /// Whether the token is the name of a macro that must no longer be expanded.
     pub(crate) no_expand: bool,
-    /// Its text.
+    /// The text of the token.
     pub(crate) symbol: Symbol,
     pub(crate) span: Span,
 }
 
-/// A place where a line goes on with the next one.
+/// A line continuation: a backslash and a line break that are removed from the text.
 #[derive(Debug, Clone, Copy)]
 struct Splice {
-    /// The offset of what follows, in the text without continuations.
+    /// The offset of the text after the continuation, in the text without continuations.
     at: usize,
-    /// The bytes that this continuation and all before it have.
+    /// The total length in bytes of this continuation and all previous ones.
     removed: usize,
 }
 
-/// Reads the tokens of one text.
+/// A lexer for the text of one file.
 #[derive(Debug)]
 pub(crate) struct Lexer {
-    /// The text without continuations: as in C, a line that ends in a backslash is one with the
-    /// next, also in the middle of a token.
+    /// The text without continuations. As in C, a line that ends in a backslash continues in the
+    /// next one, even in the middle of a token.
     text: Arc<str>,
-    /// The continuations, in order.
+    /// The continuations, in order of position.
     splices: Vec<Splice>,
     file: FileId,
     at: usize,
@@ -256,17 +257,19 @@ impl Lexer {
         Self { text, splices, file, at: 0 }
     }
 
-    /// The offset in the file at which the next token is looked for.
+    /// Returns the offset in the file at which the search for the next token starts.
     pub(crate) fn offset(&self) -> usize {
         self.in_file(self.at)
     }
 
-    /// The offset in the file of what is at this offset in the text without continuations.
+    /// Converts the offset of a character in the text without continuations to its offset in the
+    /// file.
     fn in_file(&self, at: usize) -> usize {
         self.in_file_behind(at + 1) - 1
     }
 
-    /// The offset in the file behind what ends at this offset in the text without continuations.
+    /// Converts the offset of the end of a token in the text without continuations to its offset in
+    /// the file.
     fn in_file_behind(&self, end: usize) -> usize {
         let before = self.splices.partition_point(|splice| splice.at < end);
         let splice = before.checked_sub(1).and_then(|last| self.splices.get(last));
@@ -281,8 +284,9 @@ impl Lexer {
         self.at >= self.text.len()
     }
 
-    /// Skips white space and comments. Says whether there was any, and whether a line break was in it. With
-    /// `stop_at_line_end`, stops before a line break that is in no comment.
+    /// Skips white space and comments. Returns whether it skipped any, and whether that included a
+    /// line break. With `stop_at_line_end`, stops before a line break that is not in a comment.
+    /// Returns the span of a comment that is not closed as an error.
     fn skip_blank(&mut self, stop_at_line_end: bool) -> Result<(bool, bool), Span> {
         let (mut space, mut line) = (false, false);
         loop {
@@ -317,14 +321,15 @@ impl Lexer {
         Span::new(self.file, start_in_file as u32, end_in_file as u32)
     }
 
-    /// Goes to the end of the line, comments left out of account.
+    /// Skips the rest of the line without regard to comments.
     pub(crate) fn skip_raw_line(&mut self) {
         while !self.at_end() && self.byte(0) != b'\n' {
             self.at += 1;
         }
     }
 
-    /// The next token of the same line; `None` at its end. Strings end with the line.
+    /// Returns the next token of the current line, or `None` at its end. A string literal must end
+    /// in the same line.
     pub(crate) fn next_in_line(&mut self, symbols: &mut Interner) -> Option<Token> {
         match self.skip_blank(true) {
             Ok((space, _)) => {
@@ -337,33 +342,35 @@ impl Lexer {
         }
     }
 
-    /// The text up to the end of the line, trimmed; for directives that take anything.
+    /// Returns the rest of the line, trimmed, for directives with arbitrary text.
     pub(crate) fn rest_of_line(&self) -> &str {
         let rest = self.text.get(self.at..).unwrap_or("");
         rest.split('\n').next().unwrap_or("").trim()
     }
 
-    /// Returns the text between `<` and `>` at the start of the rest of the line, and the span that
-    /// has the brackets too.
+    /// Returns the text between `<` and `>` if the rest of the line starts with `<`, and the span
+    /// of that text with its brackets.
     pub(crate) fn bracketed(&self) -> Option<(String, Span)> {
         let (name, _) = self.rest_of_line().strip_prefix('<')?.split_once('>')?;
         let start = self.at + self.text.get(self.at..)?.find('<')?;
         Some((name.to_owned(), self.span(start, start + name.len() + 2)))
     }
 
-    /// The next token; [`TokenKind::End`] at the end, again and again.
+    /// Returns the next token. At the end of the text, returns [`TokenKind::End`], repeatedly if
+    /// called again.
     pub(crate) fn next(&mut self, symbols: &mut Interner) -> Token {
         self.next_anywhere(true, symbols)
     }
 
-    /// As [`Lexer::next`], in text that a conditional leaves out: as in C, strings end with the line.
+    /// Returns the next token in text that a conditional directive skips. As in C, a string literal
+    /// must end in the same line there.
     pub(crate) fn next_left_out(&mut self, symbols: &mut Interner) -> Token {
         self.next_anywhere(false, symbols)
     }
 
     fn next_anywhere(&mut self, multiline: bool, symbols: &mut Interner) -> Token {
         let first = self.at == 0;
-        // A byte order mark is no part of the program.
+        // A byte order mark is not part of the program.
         if first && self.text.starts_with('\u{feff}') {
             self.at = '\u{feff}'.len_utf8();
         }
@@ -399,7 +406,7 @@ impl Lexer {
         }
     }
 
-    /// Moves over one token.
+    /// Advances past one token and returns its kind.
     fn scan(&mut self, multiline: bool) -> TokenKind {
         use TokenKind as K;
         let one_of = |lexer: &mut Self, kind: TokenKind, length: usize| {
@@ -498,14 +505,15 @@ impl Lexer {
                 _ => self.at += 1,
             }
         }
-        // What follows is lexed as if the quote were not there, so that one slip gives one error.
+        // Continue after the quote, as if it were not there, so that one missing quote causes one
+        // error.
         self.at = start + 1;
         TokenKind::UnterminatedString
     }
 }
 
-/// The text without the continuations in it: a backslash and a line break, with white space between
-/// them or without, as GNU's preprocessor has it.
+/// Removes the line continuations from a text. As in GNU `cpp`, white space may stand between the
+/// backslash and the line break.
 fn spliced(text: Arc<str>) -> (Arc<str>, Vec<Splice>) {
     let mut out = String::new();
     let mut splices = Vec::new();
@@ -555,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_are_as_long_as_they_can_be_but_for_greater() {
+    fn operators_match_the_longest_token_except_greater() {
         use TokenKind as K;
         assert_eq!(kinds("a|+|=b|+|c||d|=e|f"), {
             let i = K::Identifier;
@@ -586,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_and_keyword_reads_back_as_itself() {
+    fn punctuation_and_keywords_are_recognised() {
         for text in ["_", "abstract", "value_set", "|-|=", "##", "~", "^=", "list", "priority"] {
             let tokens = lex(text);
             assert_eq!(tokens.len(), 1, "{text}");
@@ -595,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_token() {
+    fn a_byte_order_mark_is_skipped() {
         let mut symbols = Interner::default();
         let file = SourceMap::new().add("t", "");
         let first = Lexer::new(file, "\u{feff}#x".into()).next(&mut symbols);
@@ -609,10 +617,10 @@ mod tests {
         assert_eq!(kinds("a /* b"), [TokenKind::Identifier, TokenKind::UnterminatedComment]);
     }
 
-    /// The tokens of this text with a continuation of each form at each place are those of the text
-    /// alone, and each begins and ends where its first and last characters are.
+    /// A continuation of any form at any offset leaves the tokens unchanged, and the span of each
+    /// token covers its first to its last character.
     #[test]
-    fn lines_may_go_on_anywhere() {
+    fn a_line_may_continue_after_a_backslash_at_any_offset() {
         let text = "ab+12w0x3f|+|=\"c\\\"d\" // e\n/* f */ &&&g";
         let expected = lex(text);
         assert_eq!(expected.len(), 7);
@@ -631,7 +639,7 @@ mod tests {
         for continuation in ["\\\n", "\\ \t\n", "\\\r\n", "\\\n\\\n"] {
             for at in 0..=text.len() {
                 let (before, behind) = text.split_at(at);
-                // A backslash before another one begins no continuation of its own.
+                // A backslash that follows another one in a string is an escaped character.
                 if before.ends_with('\\') {
                     continue;
                 }
@@ -657,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_keep_escapes_and_may_be_open() {
+    fn strings_keep_escapes_and_may_be_unterminated() {
         assert_eq!(lex(r#" "a\"b\\" "#), [(TokenKind::String, r#""a\"b\\""#.to_owned())]);
         assert_eq!(kinds("\"open"), [TokenKind::UnterminatedString, TokenKind::Identifier]);
     }

@@ -1,11 +1,14 @@
-//! P4_16 source, or BMv2 JSON, to one checked program and its P4Info.
+//! A compiler front end that translates P4_16 source or BMv2 JSON to a checked program in the
+//! intermediate representation ([`ir`]).
 //!
-//! Source text goes through the preprocessor, the lexer and the parser into a syntax tree ([`ast`]). The checker
-//! ([`check`]) resolves names and types beside it, and the lowering ([`lower`]) makes the intermediate representation
-//! ([`ir`]) of both; BMv2 JSON becomes the same form ([`bmv2`]). P4Info ([`p4info`]) comes from there. What controllers push to a
-//! device is read by [`device_config`].
-//! [`compile_file`] does all that in one call. What any pass has to say goes into [`diagnostic::Diagnostics`] with
-//! positions in a [`source::SourceMap`].
+//! Source text passes through the preprocessor, the lexer and the parser to a syntax tree
+//! ([`ast`]). The checker ([`check`]) resolves its names and types, and lowering ([`lower`])
+//! translates the checked tree to the IR. BMv2 JSON is translated to the IR directly ([`bmv2`]).
+//! P4Info ([`p4info`]) is generated from the IR. [`device_config`] reads the device configuration
+//! that a P4Runtime controller sends.
+//!
+//! [`compile_file`] runs all passes from source to IR. Each pass reports errors and warnings to
+//! [`diagnostic::Diagnostics`], with positions in a [`source::SourceMap`].
 //!
 //! ```
 //! use p4lang::diagnostic::Style;

@@ -1,15 +1,14 @@
-//! From the checked syntax tree to the IR.
+//! Lowering of the checked syntax tree to the IR.
 //!
-//! One walk from `main`: the package tree says which parsers and controls there are; each
-//! instance gets its own variables, actions and tables. `Scope` says what names stand for in
-//! the instance (or function) that is being lowered. Statements go into `Lowering::block`, the
-//! block that is being written; an expression that has effects appends them there and gives back
-//! a pure rest (`expression.rs`). The order of evaluation is written out where it matters: an
-//! operand that is followed by one with effects is kept in a temporary.
+//! The lowering starts at `main`. The arguments of the package determine which parsers and controls
+//! are instantiated, and each instance has its own variables, actions and tables. `Scope` maps
+//! names to the entities of the instance or function that is being lowered. Statements are appended
+//! to `Lowering::block`. An expression with side effects appends statements there, and yields an
+//! expression without side effects (`expression.rs`). The order of evaluation is made explicit
+//! where it matters: an operand is saved in a temporary if a later one has side effects.
 //!
-//! Lists of tables, actions and externs come out in the order in which p4c meets them, and
-//! tables and actions that nothing applies are left out, as p4c does (`usage.rs`): P4Info depends
-//! on both.
+//! Tables, actions and externs are listed in the order in which p4c visits them. Tables and actions
+//! that are never used are omitted, as in p4c (`usage.rs`). P4Info depends on both.
 
 mod add_on_miss;
 mod annotation;
@@ -33,9 +32,9 @@ use crate::check::{Checked, Environment, Node, Type};
 use crate::diagnostic::{Diagnostic, Diagnostics, LIMIT};
 use crate::source::{SourceMap, Span};
 
-/// Lowers a program that was checked without errors. A program without `main` has nothing to run
-/// and becomes an empty one. `None`, with the reason in `diagnostics`, if it uses what the IR
-/// cannot say.
+/// Lowers a program that was checked without errors. A program without `main` becomes an IR program
+/// without objects. Returns `None`, after reporting the reason to `diagnostics`, if the program
+/// uses a feature that the IR cannot represent.
 pub fn lower(
     checked: &Checked<'_>,
     sources: &SourceMap,
@@ -47,7 +46,7 @@ pub fn lower(
         add_on_miss::resolve_added_actions(&mut lowering.program);
     }
     if let Some(problem) = checked.budget.take_problem() {
-        // What follows from it is not said.
+        // Problems that are consequences of this one are not reported.
         lowering.problems = vec![problem];
     }
     if let Some(refusal) = lowering.refusal.take() {
@@ -74,13 +73,15 @@ pub fn lower(
     (!failed).then_some(lowering.program)
 }
 
-/// Statements, expressions, variables and instances that a program may become. They grow exponentially with the
-/// text: each instance of a control has its own.
+/// The largest number of statements, expressions, variables and instances of a lowered program. It
+/// can grow exponentially with the length of the text, since each instance of a control has its own
+/// copies.
 const MOST_ELEMENTS: u32 = 1 << 20;
-/// What an instance, or a function for other types, counts beside what is in it.
+/// The number of elements that an instance, or a specialisation of a function, counts as in
+/// addition to its contents.
 const ELEMENTS_OF_INSTANCE: u32 = 64;
 
-/// What a name stands for in an instance.
+/// The entity of the IR that a name refers to in an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Entity {
     Variable(ir::VariableId),
@@ -90,45 +91,47 @@ enum Entity {
     Table(ir::TableId),
     Action(ir::ActionId),
     ValueSet(ir::ValueSetId),
-    /// `packet_in` or `packet_out`: there is one, and it is implicit.
+    /// `packet_in` or `packet_out`, which is implicit in the IR because there is only one.
     Packet,
 }
 
-/// What names stand for in the instance or function that is being lowered.
+/// The mapping of names to entities in the instance or function that is being lowered.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     entities: HashMap<DeclarationId, Entity>,
-    /// Constructor parameters and type parameters.
+    /// The values of constructor parameters and type parameters.
     environment: Environment,
-    /// Control-plane name of the instance.
+    /// The control-plane name of the instance.
     prefix: String,
     control: Option<ir::ControlId>,
-    /// The extern instance whose block is being lowered.
+    /// The extern instance whose initializer block is being lowered.
     this: Option<ir::ExternId>,
-    /// Nameless instances behind `T.apply(...)`, by the type reference in the statement.
+    /// The anonymous instances of direct invocations (`T.apply(...)`), by the type reference in the
+    /// statement.
     direct_instances: HashMap<ast::TypeId, Entity>,
 }
 
-/// A function with what it is specialised for.
+/// A function and the arguments for which it is specialised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FunctionKey {
     declaration: DeclarationId,
     type_arguments: Vec<Type>,
-    /// Extern objects among the arguments.
+    /// The extern objects among the arguments.
     objects: Vec<Entity>,
-    /// Arguments that have no representation at run time (`int`, `string`), as text.
+    /// The arguments of types without a run-time representation (`int` and `string`), as text.
     constants: String,
-    /// For functions in the block of an instance.
+    /// The extern instance in whose initializer block the function is declared.
     instance: Option<ir::ExternId>,
 }
 
-/// A control that was applied with extern objects, and its copies by these.
+/// A control that was applied with extern objects, and its copies for each list of objects.
 struct BoundControl<'a> {
     unbound: PendingControl<'a>,
     copies: Vec<(Vec<Entity>, ir::ControlId)>,
 }
 
-/// A control whose body waits for the extern objects that its first application hands over.
+/// A control whose body is not lowered yet, because the extern objects among its arguments are
+/// known only when it is first applied.
 #[derive(Clone)]
 struct PendingControl<'a> {
     declaration: &'a ast::Declaration,
@@ -136,7 +139,7 @@ struct PendingControl<'a> {
     scope: Scope,
 }
 
-/// A nameless extern in a table property, which is to be made once the table is known.
+/// An extern that is constructed in a table property. It is instantiated after the table.
 struct NamelessExtern<'a> {
     table: ir::TableId,
     role: ExternRole,
@@ -152,80 +155,83 @@ enum ExternRole {
     Direct,
 }
 
-/// One program on its way to the IR. What is kept for the whole of it is in the parts, by how long it matters; `scope` and
-/// `block` are of what is being lowered at the moment.
+/// The state of lowering one program. `scope` and `block` belong to the item that is currently
+/// being lowered; the other fields are kept for the whole program.
 struct Lowering<'a> {
     checked: &'a Checked<'a>,
     sources: &'a SourceMap,
     problems: Vec<Diagnostic>,
     program: ir::Program,
-    /// The instance or function that is being lowered; see [`Lowering::within`].
+    /// The scope of the instance or function that is being lowered; see [`Lowering::within`].
     scope: Scope,
-    /// The statements that are being written; see [`Lowering::collect`].
+    /// The statements lowered so far in the current block; see [`Lowering::collect`].
     block: ir::Block,
     types: KnownTypes,
-    made: Made<'a>,
-    waiting: Waiting<'a>,
-    learned: Learned,
-    /// Variables that only the lowering writes.
+    reused: Reused<'a>,
+    deferred: Deferred<'a>,
+    analyses: Analyses,
+    /// Variables that only the lowering assigns.
     temporaries: HashSet<ir::VariableId>,
     file_ids: HashMap<String, u32>,
-    /// See [`MOST_ELEMENTS`].
+    /// The number of elements lowered so far; see [`MOST_ELEMENTS`].
     elements: u32,
-    /// The statement or declaration that is being lowered.
+    /// The location of the statement or declaration that is being lowered.
     at: Span,
-    /// The calls and instances around it.
+    /// The number of enclosing calls and instances.
     calls: u32,
-    /// Why one more of those is not lowered.
+    /// The error for calls that nest too deeply, if there were any.
     refusal: Option<Diagnostic>,
 }
 
-/// The types of the IR that stand for types of the program.
+/// The types that were lowered, by type of the program.
 #[derive(Default)]
 struct KnownTypes {
     ids: HashMap<Type, ir::TypeId>,
-    /// Tuples and records by what is in them.
+    /// The ids of tuples and records, by their fields.
     unnamed: HashMap<types::Unnamed, ir::TypeId>,
-    /// Names that are taken of those that tuples and records get, by declared types as well.
+    /// The number of names of the form `tuple_N` or `record_N` that are in use, including those of
+    /// declared types.
     names: usize,
     user_types: HashMap<DeclarationId, ir::UserTypeId>,
     enums: HashMap<DeclarationId, ir::EnumId>,
     error_positions: HashMap<DeclarationId, u32>,
 }
 
-/// What is made once, whatever asks for it, and where it is found again.
+/// The entities that are lowered once and then reused.
 #[derive(Default)]
-struct Made<'a> {
-    /// What is declared at top level.
+struct Reused<'a> {
+    /// The entities of declarations at top level.
     entities: HashMap<DeclarationId, Entity>,
-    /// Actions at top level with a name relative to the control of the package that they are used in.
+    /// The actions at top level whose names are relative to the control of the package that uses
+    /// them, by that control's name.
     control_actions: HashMap<(DeclarationId, String), Entity>,
-    /// Names that are taken at top level: those that are declared, and those of the parsers and controls that p4c makes a
-    /// copy of, with their arguments put in. Empty until there is such a copy.
+    /// The names in use at top level: those of declarations, and those of the specialised copies
+    /// that p4c makes of parsers and controls. The set is empty until the first such copy is made.
     specialized_names: HashSet<String>,
-    /// The numbers behind names of copies from which on one may be free.
+    /// For each name, the smallest number that may be unused as a suffix for a copy.
     next_numbers: HashMap<String, u32>,
     functions: HashMap<FunctionKey, ir::FunctionId>,
-    /// Functions in the blocks of extern instances, with the scope around the instance.
+    /// The functions in the initializer blocks of extern instances, with the scope of the instance.
     implementations: HashMap<(ir::ExternId, DeclarationId), (&'a ast::Declaration, Scope)>,
 }
 
-/// What cannot be made where it stands, until what it lacks is known.
+/// Entities whose lowering is deferred until more is known.
 #[derive(Default)]
-struct Waiting<'a> {
-    /// Until the first application says with which extern objects.
+struct Deferred<'a> {
+    /// The controls that are lowered when their first application determines the extern objects.
     controls: HashMap<ir::ControlId, PendingControl<'a>>,
-    /// How the controls that took extern objects were lowered, once for each set of objects.
+    /// The controls that take extern objects and were lowered, with one copy for each list of
+    /// objects.
     bound_controls: HashMap<ir::ControlId, BoundControl<'a>>,
-    /// Until their table is made.
+    /// The externs that are instantiated after their tables.
     nameless_externs: Vec<NamelessExtern<'a>>,
 }
 
-/// What was found out about parts of the text, which does not change.
+/// Cached results of analyses of the syntax tree.
 #[derive(Default)]
-struct Learned {
+struct Analyses {
     usages: HashMap<DeclarationId, std::rc::Rc<usage::Usage>>,
-    /// Whether an expression has effects.
+    /// Whether an expression has side effects.
     effects: HashMap<ast::ExpressionId, bool>,
 }
 
@@ -250,9 +256,9 @@ impl<'a> Lowering<'a> {
                     .collect(),
                 ..KnownTypes::default()
             },
-            made: Made::default(),
-            waiting: Waiting::default(),
-            learned: Learned::default(),
+            reused: Reused::default(),
+            deferred: Deferred::default(),
+            analyses: Analyses::default(),
             temporaries: HashSet::new(),
             file_ids: HashMap::new(),
             elements: 0,
@@ -262,10 +268,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers what is called or instantiated at `span`, inside of what is being lowered; nothing if that is
-    /// deeper than is allowed, and then the program is refused.
+    /// Runs `lower` for an item that is called or instantiated at `span`, with the call depth
+    /// increased by one. If that exceeds the limit, returns `None` and refuses the program.
     fn deeper<T>(&mut self, span: Span, lower: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        // Blocks of the package are instances around all calls.
+        // The blocks of the package are instances around all calls, so they count as one level.
         let calls = u64::from(self.calls);
         let problem = match self.checked.limits.admit(ir::Limit::CallDepth, calls) {
             Err(exceeded) => Some(exceeded.to_string()),
@@ -284,12 +290,13 @@ impl<'a> Lowering<'a> {
         Some(lowered)
     }
 
-    /// Says that something cannot be lowered.
+    /// Reports that the construct at `span` cannot be lowered.
     fn problem(&mut self, span: Span, message: impl Into<String>) {
         self.problems.push(Diagnostic::error("unsupported", span, message));
     }
 
-    /// Counts what is made; true once that is too much, and then nothing more is to be made.
+    /// Adds to the number of elements. Returns true if it exceeds the limit, in which case nothing
+    /// more must be lowered.
     fn count_elements(&mut self, count: u32) -> bool {
         self.elements = self.elements.saturating_add(count);
         self.is_exhausted()
@@ -300,7 +307,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn entity(&self, id: DeclarationId) -> Option<Entity> {
-        self.scope.entities.get(&id).or_else(|| self.made.entities.get(&id)).copied()
+        self.scope.entities.get(&id).or_else(|| self.reused.entities.get(&id)).copied()
     }
 
     fn bind(&mut self, id: DeclarationId, entity: Entity) {
@@ -318,7 +325,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A new variable.
+    /// Adds a variable to the program.
     fn variable(&mut self, name: &str, type_id: ir::TypeId) -> ir::VariableId {
         self.count_elements(1);
         let id = ir::VariableId(self.program.variables.len() as u32);
@@ -326,7 +333,7 @@ impl<'a> Lowering<'a> {
         id
     }
 
-    /// A new variable that only the lowering writes, once on each way to a read.
+    /// Adds a variable that only the lowering assigns, exactly once on each path to a read.
     fn temporary(&mut self, type_id: ir::TypeId) -> ir::VariableId {
         let id = self.variable("tmp", type_id);
         self.temporaries.insert(id);
@@ -349,7 +356,7 @@ impl<'a> Lowering<'a> {
         Some(ir::Location { file, line, column })
     }
 
-    /// Appends a statement.
+    /// Appends a statement to the current block.
     fn emit(&mut self, span: Span, kind: ir::StatementKind) {
         if self.count_elements(1) {
             return;
@@ -362,14 +369,14 @@ impl<'a> Lowering<'a> {
         self.emit(span, ir::StatementKind::Assign { place, value });
     }
 
-    /// What `write` appends, as a block of its own.
+    /// Returns the statements that `write` appends, as a separate block.
     fn collect(&mut self, write: impl FnOnce(&mut Self)) -> ir::Block {
         let outer = std::mem::take(&mut self.block);
         write(self);
         std::mem::replace(&mut self.block, outer)
     }
 
-    /// Runs `work` in another scope; gives that scope back too.
+    /// Runs `work` in another scope. Returns the result and that scope.
     fn within<T>(&mut self, scope: Scope, work: impl FnOnce(&mut Self) -> T) -> (T, Scope) {
         let outer = std::mem::replace(&mut self.scope, scope);
         let result = work(self);
@@ -377,7 +384,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Members of `error`; a program without core.p4 has `NoError` all the same.
+/// Returns the names of the members of `error`. Adds `NoError` for a program that does not include
+/// core.p4.
 fn error_names(checked: &Checked<'_>) -> Vec<String> {
     let missing = checked.no_error().is_none().then(|| "NoError".to_owned());
     let names = checked.errors().iter().map(|id| checked.name(*id).to_string());

@@ -1,13 +1,14 @@
-//! Recognises P4_14, the language before P4_16, whose programs have the same ending.
+//! Recognition of P4_14, the predecessor of P4_16, whose source files have the extension `.p4` too.
 //!
-//! Only a program with syntax errors is looked at. What is looked for stands in nearly every P4_14 program and in no P4_16
-//! program, not even in one with mistakes that people make.
+//! The test runs only on programs with syntax errors. It searches for beginnings of declarations
+//! that occur in nearly every P4_14 program, but not in a P4_16 program, even if that has common
+//! mistakes.
 
 use crate::diagnostic::Diagnostic;
 use crate::preprocess::Tokens;
 use crate::source::Span;
 
-/// Beginnings of declarations, token by token; `_` stands for any name.
+/// The tokens at the start of P4_14 declarations. `_` matches any name.
 const DECLARATIONS: [&[&str]; 13] = [
     &["header_type", "_", "{"],
     &["metadata", "_", "_", ";"],
@@ -24,7 +25,7 @@ const DECLARATIONS: [&[&str]; 13] = [
     &["action_selector", "_", "{"],
 ];
 
-/// Returns the error that takes the place of all others if the program is P4_14.
+/// Returns the error that replaces all others if the program is written in P4_14.
 pub(crate) fn recognise(tokens: &Tokens) -> Option<Diagnostic> {
     let span = (0..tokens.list.len()).find_map(|position| declaration(tokens, position))?;
     Some(
@@ -37,7 +38,7 @@ pub(crate) fn recognise(tokens: &Tokens) -> Option<Diagnostic> {
     )
 }
 
-/// The place of a declaration of P4_14 that begins at a token.
+/// Returns the span of the token at `position` if a P4_14 declaration starts there.
 fn declaration(tokens: &Tokens, position: usize) -> Option<Span> {
     let text = |offset: usize| {
         let token = tokens.list.get(position + offset)?;
@@ -103,7 +104,7 @@ control ingress { apply(l2); }
         }
     }
 
-    /// A mistake is no other language.
+    /// Common mistakes in P4_16 do not look like P4_14.
     #[test]
     fn p4_16_with_errors_is_p4_16() {
         for text in [

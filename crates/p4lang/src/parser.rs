@@ -1,11 +1,13 @@
-//! The parser: tokens to a syntax tree, by recursive descent.
+//! The parser, which builds the syntax tree from tokens by recursive descent.
 //!
-//! P4's grammar depends on which names are types: `(x) - 1` is a cast if `x` is one, `a < b > (c)` is a call if `b`
-//! is one. The parser therefore keeps scopes, but only of that one fact (`scope`); where a name was never
-//! declared it guesses from the tokens that follow, so that the checker can say "undeclared". An error is reported
-//! where it is met and the construct is given up with `Err(Failed)`; lists of declarations and statements then skip
-//! to the next place where one can start, so that one run reports several errors. Nesting is bounded
-//! ([`DEEPEST_NESTING`], [`LONGEST_CHAIN`]), and so is every recursive walk over the tree.
+//! The grammar of P4 depends on which names are types: `(x) - 1` is a cast if `x` is a type, and `a
+//! < b > (c)` is a call if `b` is one. The parser therefore tracks scopes, but only to distinguish
+//! types from values (`scope`). For a name that was never declared, it guesses from the tokens that
+//! follow, so that the checker can report the undeclared name. A syntax error is reported where it
+//! is detected, and the construct is abandoned with `Err(Failed)`. Lists of declarations and
+//! statements then skip to the next token at which one can start, so that one run reports several
+//! errors. The nesting depth of the tree is limited ([`DEEPEST_NESTING`], [`LONGEST_CHAIN`]), which
+//! bounds every recursive traversal of it.
 
 mod annotation;
 mod callable;
@@ -32,18 +34,21 @@ use crate::preprocess::Tokens;
 use crate::source::Span;
 use scope::{Binding, Scopes};
 
-/// Expressions, statements and types nested deeper than this, taken together, are an error.
+/// The largest nesting depth of expressions, statements and types together.
 ///
-/// Passes may recurse over the tree; each must get by with this many levels on the stack that
-/// [`ir::with_large_stack`] gives it.
+/// Passes may recurse over the tree. Each of them must be able to handle this depth with the stack
+/// that [`ir::with_large_stack`] provides.
 pub const DEEPEST_NESTING: usize = 400;
 
-/// Longer chains are an error: of operators in one expression (`a + b + c`), and of `else if`.
+/// The largest length of a chain: of binary operators in one expression (`a + b + c`), or of `else
+/// if`.
 ///
-/// A chain is a tree as deep as it is long, although nobody who reads it would call it deep.
+/// The tree of a chain is as deep as the chain is long, although the source text does not look
+/// nested. Chains therefore have a larger limit than [`DEEPEST_NESTING`].
 pub const LONGEST_CHAIN: usize = 10_000;
 
-/// Parses a whole program. What is wrong goes to `diagnostics`; the tree holds what could be understood.
+/// Parses a whole program. Errors are reported to `diagnostics`, and the tree has the parts that
+/// could be parsed.
 pub fn parse(tokens: &Tokens, diagnostics: &mut Diagnostics) -> Program {
     let mut parser = Parser::new(tokens, diagnostics);
     let declarations = parser.program();
@@ -55,7 +60,7 @@ pub fn parse(tokens: &Tokens, diagnostics: &mut Diagnostics) -> Program {
     }
 }
 
-/// A construct was given up; the error is reported already.
+/// A marker for a construct that was abandoned after its error was reported.
 #[derive(Debug, Clone, Copy)]
 struct Failed;
 
@@ -66,17 +71,19 @@ struct Parser<'run> {
     symbols: &'run Interner,
     diagnostics: &'run mut Diagnostics,
     at: usize,
-    /// What stands behind the last token.
+    /// The token that follows the last one of the program.
     end: Token,
     scopes: Scopes,
-    /// It was said that the program ends too early.
+    /// Whether an unexpected end of the program was reported.
     ended: bool,
     depth: usize,
-    /// Levels of `else if` around the current place.
+    /// The number of enclosing `else if` branches.
     alternatives: usize,
-    /// Binary operators so far in the outermost expression around the current place; `None` outside of all.
+    /// The number of binary operators so far in the outermost expression that is being parsed, or
+    /// `None` outside expressions.
     operators: Option<usize>,
-    /// Within the angle brackets of a width, outside of inner brackets: `>` closes and compares nothing.
+    /// Whether the parser is inside the angle brackets of a width, and not in brackets within them.
+    /// There, `>` closes the width and is not an operator.
     in_width: bool,
     looked_ahead: lookahead::LookedAhead,
     expressions: u32,
@@ -120,7 +127,8 @@ impl<'run> Parser<'run> {
                 continue;
             }
             if self.is(TokenKind::RightBrace) {
-                // After an error the braces may be out of step; then this one says nothing new.
+                // After an error the braces may be unbalanced, so this one would only be a
+                // consequence.
                 if !self.diagnostics.has_errors() {
                     self.error_here("this `}` closes nothing");
                 }
@@ -172,12 +180,12 @@ impl<'run> Parser<'run> {
         matches
     }
 
-    /// Where the last token that was taken stands.
+    /// Returns the location of the last token that was consumed.
     fn previous(&self) -> Span {
         self.at.checked_sub(1).map_or(self.token().span, |before| self.token_at(before).span)
     }
 
-    /// From `start` to the last token that was taken.
+    /// Returns the location from `start` to the last token that was consumed.
     fn since(&self, start: Span) -> Span {
         start.to(self.previous())
     }
@@ -198,18 +206,19 @@ impl<'run> Parser<'run> {
         }
     }
 
-    /// Reports that something else stands where `what` must.
+    /// Reports that `what` was expected instead of the current token.
     fn expected(&mut self, what: &str) -> Failed {
         let token = self.token();
         if matches!(token.kind, TokenKind::UnterminatedString | TokenKind::UnterminatedComment) {
             return self.error_here("");
         }
         if token.kind == TokenKind::End && std::mem::replace(&mut self.ended, true) {
-            // The program ends inside several constructs at once: once is enough.
+            // The end of the program is inside several constructs at once, but is reported only
+            // once.
             return Failed;
         }
         let found = self.describe(token);
-        // What is missing at the end of a line is shown there and not on the next.
+        // A token that is missing at the end of a line is reported there, not in the next line.
         let span = match self.at.checked_sub(1).map(|before| self.token_at(before)) {
             Some(before) if token.line_start || token.kind == TokenKind::End => {
                 Span::new(before.span.file, before.span.end, before.span.end)
@@ -243,7 +252,8 @@ impl<'run> Parser<'run> {
         Err(self.expected(&what))
     }
 
-    /// Reports that something else stands where `what` or the brace must that closes the one at `open`.
+    /// Reports that `what`, or a brace that closes the one at `open`, was expected instead of the
+    /// current token.
     fn expected_or_brace(&mut self, what: &str, open: Span) -> Failed {
         let failed = self.expected(&format!("{what} or `}}`"));
         if self.is(TokenKind::End) {
@@ -252,11 +262,12 @@ impl<'run> Parser<'run> {
         failed
     }
 
-    /// Goes on to where a declaration or statement can start after one that began at `started` and was given up.
-    /// At least one token is taken unless a brace or the end stands there.
+    /// Skips to a token at which a declaration or statement can start, after one that started at
+    /// the token `started` was abandoned. Consumes at least one token, unless the current one is a
+    /// brace or the end.
     fn recover(&mut self, started: usize) {
         let taken = self.tokens.get(started..self.at).unwrap_or(&[]);
-        // Braces that the given-up construct opened.
+        // The number of braces that the abandoned construct opened.
         let mut depth = taken.iter().fold(0usize, |depth, token| match token.kind {
             TokenKind::LeftBrace => depth + 1,
             TokenKind::RightBrace => depth.saturating_sub(1),
@@ -293,7 +304,7 @@ impl<'run> Parser<'run> {
         }
     }
 
-    /// Runs `parse` one level deeper.
+    /// Runs `parse` at a nesting depth that is greater by one.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         self.deeper()?;
         let result = parse(self);
@@ -301,7 +312,7 @@ impl<'run> Parser<'run> {
         result
     }
 
-    /// Counts a level of nesting; the caller counts it back.
+    /// Increments the nesting depth. The caller must restore it.
     fn deeper(&mut self) -> Parse<()> {
         if self.depth >= DEEPEST_NESTING {
             return Err(self.error_here(format!("this nests deeper than {DEEPEST_NESTING} levels")));
@@ -310,7 +321,7 @@ impl<'run> Parser<'run> {
         Ok(())
     }
 
-    /// Counts an operator of the outermost expression.
+    /// Counts a binary operator of the outermost expression.
     fn one_more_operator(&mut self) -> Parse<()> {
         let count = self.operators.get_or_insert(0);
         *count += 1;
@@ -322,7 +333,7 @@ impl<'run> Parser<'run> {
         Ok(())
     }
 
-    /// Runs `parse` in a scope of its own.
+    /// Runs `parse` in a new scope.
     fn scoped<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         let mark = self.scopes.enter();
         let result = parse(self);
@@ -353,7 +364,7 @@ impl<'run> Parser<'run> {
         Name { text: self.symbols.text(token.symbol), span: token.span }
     }
 
-    /// A name where one is declared or follows a dot.
+    /// Parses a name in a declaration without a binding in the scope, or after a dot.
     fn name(&mut self, what: &str) -> Parse<Name> {
         if !is_name(self.kind()) {
             return Err(self.expected(what));
@@ -362,7 +373,7 @@ impl<'run> Parser<'run> {
         Ok(self.name_of(token))
     }
 
-    /// A name that is declared to be a type or a value from here on.
+    /// Parses a name and declares it as a type or a value from here on.
     fn declared_name(&mut self, what: &str, binding: Binding) -> Parse<Name> {
         if !is_name(self.kind()) {
             return Err(self.expected(what));
@@ -372,7 +383,7 @@ impl<'run> Parser<'run> {
         Ok(self.name_of(token))
     }
 
-    /// Items separated by commas up to `close`, which is taken.
+    /// Parses items separated by commas up to `close`, which is consumed.
     fn list<T>(
         &mut self,
         close: TokenKind,
@@ -395,7 +406,7 @@ impl<'run> Parser<'run> {
         }
     }
 
-    /// As [`Parser::list`]; a comma may stand behind the last item.
+    /// Parses items like [`Parser::list`], but accepts a comma after the last one.
     fn list_with_trailing_comma<T>(
         &mut self,
         close: TokenKind,
@@ -405,7 +416,7 @@ impl<'run> Parser<'run> {
         let mut items = self.list(close, what, |parser| {
             if parser.is(close) { Ok(None) } else { item(parser).map(Some) }
         })?;
-        // Only the last can be missing, since nothing but `close` stands where it is.
+        // Only the last item can be `None`, since it is `None` only in front of `close`.
         if items.last().is_some_and(Option::is_none) {
             items.pop();
         }
@@ -413,7 +424,8 @@ impl<'run> Parser<'run> {
     }
 }
 
-/// Whether a token can name something: identifiers and the keywords that are none everywhere (§6.4.2).
+/// Whether a token can be a name: an identifier, or one of the keywords that the grammar also
+/// accepts as a name (§6.4.2).
 fn is_name(kind: TokenKind) -> bool {
     matches!(
         kind,
@@ -429,7 +441,8 @@ fn is_name(kind: TokenKind) -> bool {
     )
 }
 
-/// Keywords that start a declaration at the beginning of a line, whatever came before.
+/// Whether a keyword at the beginning of a line starts a declaration, regardless of the tokens
+/// before it.
 fn starts_declaration(kind: TokenKind) -> bool {
     matches!(
         kind,

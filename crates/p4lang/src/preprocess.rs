@@ -1,9 +1,12 @@
-//! The preprocessor: `#include`, `#define`, `#if` and the rest of what programs written for p4c rely on.
+//! The preprocessor, which handles `#include`, `#define`, `#if` and the other directives that
+//! programs for p4c use. It produces the tokens that the parser reads.
 //!
-//! It works on tokens, not on text, so that every token keeps the place where the user wrote it. The rules are those
-//! of the C preprocessor as p4c calls it (GNU `cpp` for assembler files: a `#` that starts no known directive inside
-//! a macro body is harmless, `$` and quotes may stray), minus what no P4 program uses (`#assert`, `__DATE__`).
-//! Includes, macro nesting and the number of tokens are bounded, so every input ends.
+//! It works on tokens instead of text, so that every token keeps its location in the user's source.
+//! The rules are those of GNU `cpp` as p4c invokes it, with `-x assembler-with-cpp`: a `#` in a
+//! macro body need not be followed by a parameter, and stray `$` and quotes are accepted. Features
+//! that no P4 program uses, such as `#assert` and `__DATE__`, are missing. The depth of includes,
+//! the nesting of macros and the number of tokens are limited, so preprocessing terminates for
+//! every input.
 
 mod condition;
 mod directive;
@@ -28,26 +31,28 @@ use condition::Conditions;
 use expansion::Expansion;
 use macros::Macros;
 
-/// Includes nested deeper than this are an error, as with GNU `cpp`.
+/// The largest depth of nested includes, as in GNU `cpp`.
 const DEEPEST_INCLUDE: usize = 200;
 
-/// More files than this are an error: a file that includes itself twice would never end.
+/// The largest number of files that are included. Without it, a file that includes itself twice
+/// would take exponential time.
 const MOST_FILES: usize = 4096;
 
-/// A program of more tokens than this is an error: macros can grow exponentially. Tests need not wait for so many.
+/// The largest number of tokens, since macro expansion can grow exponentially. Tests use a smaller
+/// limit to be fast.
 const MOST_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
 
-/// What the command line says about reading a program.
+/// Options of the command line for preprocessing and compiling a program.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// `-I`: where `#include` looks before the built-in files.
+    /// `-I`: the directories in which `#include` searches before it searches the built-in files.
     pub include_directories: Vec<PathBuf>,
-    /// `-D NAME`, `-D NAME=value`: as written behind `-D`. Without a name that starts with `__TARGET_` among them,
-    /// `__TARGET_BMV2__` is 1.
+    /// `-D NAME` or `-D NAME=value`: the texts after `-D`. If none of them defines a name that
+    /// starts with `__TARGET_`, `__TARGET_BMV2__` is defined as 1.
     pub defines: Vec<String>,
-    /// `-U NAME`: taken back after the defines.
+    /// `-U NAME`: names that are undefined after all of `defines`.
     pub undefines: Vec<String>,
-    /// The largest program that is compiled. Preprocessing itself has limits of its own.
+    /// The limits on the program that is compiled. The preprocessor has other limits of its own.
     pub limits: ir::CompileLimits,
 }
 
@@ -58,13 +63,14 @@ pub struct Tokens {
     pub(crate) symbols: Interner,
     /// The empty span at the end of the program.
     pub(crate) end: Span,
-    /// The empty text.
+    /// The symbol of the empty string.
     pub(crate) empty: Symbol,
 }
 
-/// Reads a program that `sources` holds already, with all that it includes.
+/// Preprocesses the file `program` of `sources` and the files that it includes.
 ///
-/// Errors go to `diagnostics`; the tokens are what could be read in spite of them.
+/// Errors are reported to `diagnostics`. The result has the tokens that could be read in spite of
+/// them.
 pub fn preprocess(
     program: FileId,
     options: &Options,
@@ -111,7 +117,7 @@ pub fn preprocess(
     Tokens { list, symbols: preprocessor.symbols, end, empty }
 }
 
-/// Names that the preprocessor itself knows.
+/// The symbols of names that the preprocessor treats specially.
 #[derive(Debug, Clone, Copy)]
 struct Names {
     defined: Symbol,
@@ -133,13 +139,13 @@ impl Names {
     }
 }
 
-/// A file being read.
+/// A file that is being read.
 #[derive(Debug)]
 struct OpenFile {
     id: FileId,
     lexer: Lexer,
     conditions: Conditions,
-    /// The path that `#include "..."` starts from.
+    /// The path of the file, relative to which `#include "..."` searches.
     path: PathBuf,
 }
 
@@ -153,13 +159,13 @@ struct Preprocessor<'run> {
     macros: Macros,
     expansion: Expansion,
     open: Vec<OpenFile>,
-    /// Paths with `#pragma once`.
+    /// The paths of files with `#pragma once`.
     once: HashSet<PathBuf>,
     opened: usize,
     produced: usize,
-    /// A bound was hit: nothing more is read.
+    /// Whether a limit was exceeded, so that no more tokens are read.
     exhausted: bool,
-    /// The line of an `#if` is being expanded, where `defined` is an operator.
+    /// Whether the line of an `#if` is being expanded, in which `defined` is an operator.
     in_condition: bool,
 }
 
@@ -168,7 +174,7 @@ impl Preprocessor<'_> {
         self.diagnostics.push(Diagnostic::error("preprocessor", span, message));
     }
 
-    /// Starts to read a file.
+    /// Starts reading a file.
     fn enter(&mut self, id: FileId, path: Option<PathBuf>) {
         let Some(file) = self.sources.file(id) else { return };
         let path = path.unwrap_or_else(|| PathBuf::from(file.name()));
@@ -177,7 +183,7 @@ impl Preprocessor<'_> {
         self.open.push(OpenFile { id, lexer, conditions: Conditions::default(), path });
     }
 
-    /// Ends the file being read; false when it was the program itself.
+    /// Finishes the innermost file. Returns whether another file remains open.
     fn leave(&mut self) -> bool {
         if let Some(mut file) = self.open.pop()
             && !self.exhausted
@@ -192,7 +198,7 @@ impl Preprocessor<'_> {
         !self.open.is_empty()
     }
 
-    /// Counts a token; when there are too many, says so once and ends everything.
+    /// Counts tokens. If there are too many, reports an error once and stops preprocessing.
     fn count(&mut self, span: Span, tokens: usize) {
         self.produced = self.produced.saturating_add(tokens);
         if self.produced > MOST_TOKENS && !self.exhausted {
@@ -201,8 +207,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The next token of the file being read, directives obeyed, macros not expanded. The end of an included file
-    /// is a token too.
+    /// Returns the next token of the innermost file after executing directives, without expanding
+    /// macros. Returns a token for the end of an included file too.
     fn next_from_file(&mut self) -> Token {
         loop {
             let Some(file) = self.open.last_mut() else {

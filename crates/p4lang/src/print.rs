@@ -1,8 +1,8 @@
-//! The syntax tree as P4 text.
+//! The pretty printer, which formats the syntax tree as P4 text.
 //!
-//! The text parses to the same tree again: parentheses are written where precedence needs them and nowhere else.
-//! Comments, the layout of the source and the use of macros are gone. Expressions, types and annotations have
-//! [`std::fmt::Display`]; [`print_program`] and its kin write whole programs and parts of them.
+//! The text parses to an equal tree: parentheses are printed only where precedence requires them.
+//! Comments, macros and the layout of the source are lost. Expressions, types and annotations
+//! implement [`std::fmt::Display`], and [`print_program`] formats whole programs.
 
 mod declaration;
 mod expression;
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use crate::ast::{Annotation, Program};
 
-/// A whole program, what it included among it.
+/// Formats a whole program, including the files that it includes.
 pub fn print_program(program: &Program) -> String {
     let mut printer = Printer::default();
     for (index, declaration) in program.declarations.iter().enumerate() {
@@ -26,7 +26,7 @@ pub fn print_program(program: &Program) -> String {
     printer.out
 }
 
-/// Writes lines, indented as deep as braces are open.
+/// A buffer of lines that are indented by the number of open braces.
 #[derive(Debug, Default)]
 struct Printer {
     out: String,
@@ -34,40 +34,40 @@ struct Printer {
 }
 
 impl Printer {
-    /// Starts a line.
+    /// Starts a line with its indentation.
     fn start(&mut self) {
         for _ in 0..self.indent {
             self.out.push_str("    ");
         }
     }
 
-    /// A whole line.
+    /// Appends a whole line.
     fn line(&mut self, text: &str) {
         self.start();
         self.out.push_str(text);
         self.out.push('\n');
     }
 
-    /// Adds to the line that was started.
+    /// Appends to the current line.
     fn add(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.out.write_fmt(text);
     }
 
-    /// `{`, and what follows one level deeper.
+    /// Appends `{` and increases the indentation.
     fn open(&mut self) {
         self.out.push_str("{\n");
         self.indent += 1;
     }
 
-    /// The brace that goes with [`Printer::open`], the line not ended.
+    /// Appends the `}` for [`Printer::open`] without ending the line.
     fn close(&mut self) {
         self.indent = self.indent.saturating_sub(1);
         self.start();
         self.out.push('}');
     }
 
-    /// Annotations, each with a blank behind it.
+    /// Appends annotations, each followed by a blank.
     fn annotations(&mut self, annotations: &[Annotation]) {
         for annotation in annotations {
             self.add(format_args!("{annotation} "));
@@ -75,7 +75,7 @@ impl Printer {
     }
 }
 
-/// Items separated by `, `.
+/// A list whose items are formatted with `, ` between them.
 struct Commas<'list, T>(&'list [T]);
 
 impl<T: std::fmt::Display> std::fmt::Display for Commas<'_, T> {

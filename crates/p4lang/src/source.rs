@@ -1,20 +1,21 @@
 //! Source files and positions in them.
 //!
-//! Every node of the syntax tree carries a [`Span`]: a file and a byte range, 12 bytes, `Copy`. A span always
-//! points at text that the user wrote; what a macro produced points at the place where the macro was used. Lines
-//! and columns are computed only when something is printed. `#line` directives change the line and the file name
-//! that are printed, not the text that is shown.
+//! Every node of the syntax tree has a [`Span`], a `Copy` type of 12 bytes with a file and a byte
+//! range. A span always refers to text that the user wrote; for tokens that a macro produced, it is
+//! the place where the macro is used. Lines and columns are computed only when a diagnostic is
+//! printed. `#line` directives change the printed line number and file name, but not the source
+//! text that is shown.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A file of a [`SourceMap`].
+/// The id of a file in a [`SourceMap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
 
 impl FileId {
-    /// The position of the file in [`SourceMap::files`].
+    /// Returns the position of the file in [`SourceMap::files`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -25,24 +26,26 @@ impl FileId {
 pub struct Span {
     /// The file.
     pub file: FileId,
-    /// Offset of the first byte.
+    /// The offset of the first byte.
     pub start: u32,
-    /// Offset after the last byte.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// A span of `file` from `start` up to, not including, `end`.
+    /// Creates a span of `file` from `start` up to, but not including, `end`.
     pub fn new(file: FileId, start: u32, end: u32) -> Self {
         Self { file, start, end }
     }
 
-    /// A span of no place: for declarations that no text stands behind. It points at the start of the first file.
+    /// Returns a placeholder for declarations that are not written anywhere: an empty span at the
+    /// start of the first file.
     pub fn nowhere() -> Self {
         Self { file: FileId(0), start: 0, end: 0 }
     }
 
-    /// From the start of `self` to the end of `other`; `self` where they lie in different files or out of order.
+    /// Returns the span from the start of `self` to the end of `other`. Returns `self` if the spans
+    /// are in different files or out of order.
     pub fn to(self, other: Self) -> Self {
         if self.file == other.file && other.end >= self.start {
             Self { file: self.file, start: self.start, end: other.end.max(self.end) }
@@ -51,20 +54,20 @@ impl Span {
         }
     }
 
-    /// The byte range.
+    /// Returns the byte range.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// Where a position is, as people name it.
+/// A position in a source file as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location<'map> {
-    /// File name, after `#line` directives.
+    /// The file name, as changed by `#line` directives.
     pub file: &'map str,
-    /// Line, from 1, after `#line` directives.
+    /// The line, counted from 1, as changed by `#line` directives.
     pub line: u32,
-    /// Column, from 1, in characters.
+    /// The column in characters, counted from 1.
     pub column: u32,
 }
 
@@ -74,19 +77,20 @@ impl fmt::Display for Location<'_> {
     }
 }
 
-/// One file: its name, its text and where its lines start.
+/// A source file: its name, its text and the offsets of its lines.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
     name: String,
     text: Arc<str>,
     line_starts: Vec<u32>,
-    /// The `#include` that brought the file in.
+    /// The `#include` directive that opened the file.
     included_from: Option<Span>,
     built_in: bool,
     markers: Vec<LineMarker>,
 }
 
-/// From `offset` on, lines are counted from `line` and the file is called `name`.
+/// A `#line` directive: from `offset` on, lines are counted from `line` and belong to the file
+/// `name`.
 #[derive(Debug, Clone)]
 struct LineMarker {
     offset: u32,
@@ -95,32 +99,32 @@ struct LineMarker {
 }
 
 impl SourceFile {
-    /// The name under which the file was opened.
+    /// Returns the name under which the file was opened.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The text.
+    /// Returns the text of the file.
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 
-    /// The `#include` that brought the file in; `None` for the program itself.
+    /// Returns the `#include` directive that opened the file, or `None` for the program itself.
     pub fn included_from(&self) -> Option<Span> {
         self.included_from
     }
 
-    /// Whether the file is one of the architecture files that Planimeter carries.
+    /// Whether the file is one of the built-in architecture files.
     pub fn is_built_in(&self) -> bool {
         self.built_in
     }
 
-    /// Index, from 0, of the line that holds `offset`.
+    /// Returns the index, counted from 0, of the line that contains `offset`.
     fn line_index(&self, offset: u32) -> usize {
         self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
     }
 
-    /// The text of a line, by index from 0, without its line break.
+    /// Returns the text of the line with the given index, without its line break.
     fn line_text(&self, index: usize) -> &str {
         let start = self.line_starts.get(index).map_or(self.text.len(), |start| *start as usize);
         let end = self.line_starts.get(index + 1).map_or(self.text.len(), |start| *start as usize);
@@ -128,19 +132,20 @@ impl SourceFile {
     }
 }
 
-/// All files that a program was read from.
+/// The source files of a program.
 #[derive(Debug, Clone, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
 }
 
 impl SourceMap {
-    /// An empty map.
+    /// Creates an empty map.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a file that the user handed over. Text beyond 4 GiB cannot be addressed and is cut off.
+    /// Adds a file that is not included from another one. Text beyond 4 GiB cannot be addressed and
+    /// is truncated.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         self.add_file(name.into(), text.into(), None, false)
     }
@@ -180,22 +185,23 @@ impl SourceMap {
         id
     }
 
-    /// All files, in the order in which they were opened.
+    /// Returns all files, in the order in which they were opened.
     pub fn files(&self) -> &[SourceFile] {
         &self.files
     }
 
-    /// One file; `None` for an id of another map.
+    /// Returns the file with this id, or `None` if the map has none.
     pub fn file(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.index())
     }
 
-    /// The text under a span; empty for a span of another map.
+    /// Returns the text of a span, or an empty string if the map does not contain the span.
     pub fn text(&self, span: Span) -> &str {
         self.file(span.file).and_then(|file| file.text.get(span.range())).unwrap_or("")
     }
 
-    /// Records a `#line` directive: the line that starts at `offset` is line `line` of `name`.
+    /// Records a `#line` directive: the line that starts at `offset` has the number `line`, in the
+    /// file `name`.
     pub(crate) fn add_line_marker(
         &mut self,
         file: FileId,
@@ -209,7 +215,7 @@ impl SourceMap {
         }
     }
 
-    /// Where a span starts.
+    /// Returns the location of the start of a span.
     pub fn location(&self, span: Span) -> Location<'_> {
         self.location_at(span.file, span.start)
     }
@@ -225,7 +231,8 @@ impl SourceMap {
         let (line, name) = match file.markers.iter().rev().find(|marker| marker.offset <= offset) {
             Some(marker) => {
                 let since = index.saturating_sub(file.line_index(marker.offset)) as u32;
-                // Compilers write `# 0` before the first line; nothing that is shown lies on line 0.
+                // Compilers write `# 0` before the first line. Line 0 has no text, so the number is
+                // at least 1.
                 let line = marker.line.saturating_add(since).max(1);
                 (line, marker.name.as_deref().unwrap_or(&file.name))
             }
@@ -234,8 +241,8 @@ impl SourceMap {
         Location { file: name, line, column }
     }
 
-    /// The word that starts at a line and column, as [`SourceMap::location`] names them; `None` if
-    /// no file has them.
+    /// Returns the span of the word at a location as [`SourceMap::location`] reports it, or `None`
+    /// if no file has that location.
     pub fn word_at(&self, file: &str, line: u32, column: u32) -> Option<Span> {
         (0..).zip(&self.files).find_map(|(id, source)| {
             let id = FileId(id);
@@ -254,8 +261,8 @@ impl SourceMap {
         })
     }
 
-    /// The first source line that a span touches, and the character range of the span in it (from 0). A span that
-    /// goes on after the line is cut at its end.
+    /// Returns the first source line of a span, and the range of characters (from 0) of the span in
+    /// that line. A span of several lines is cut at the end of the first one.
     pub fn line_of(&self, span: Span) -> (&str, Range<usize>) {
         let Some(file) = self.file(span.file) else { return ("", 0..0) };
         let index = file.line_index(span.start);
@@ -280,7 +287,7 @@ mod tests {
         let file = map.add("a.p4", "first\n  µ second\nthird");
         let at = |start, end| Span::new(file, start, end);
         assert_eq!(map.location(at(0, 1)).to_string(), "a.p4:1:1");
-        // The micro sign takes two bytes and one column.
+        // The micro sign takes two bytes but one column.
         assert_eq!(map.text(at(11, 17)), "second");
         assert_eq!(map.location(at(11, 17)).to_string(), "a.p4:2:5");
         assert_eq!(map.line_of(at(11, 17)), ("  µ second", 4..10));
@@ -304,9 +311,9 @@ mod tests {
         assert_eq!(map.location(Span::new(file, 4, 5)).to_string(), "other.p4:71:1");
     }
 
-    /// As the first line of what GCC's preprocessor writes since its version 11.
+    /// Line 0 occurs in the first line of output of GCC's preprocessor since version 11.
     #[test]
-    fn nothing_lies_on_line_0() {
+    fn line_numbers_are_at_least_1() {
         let mut map = SourceMap::new();
         let file = map.add("a.p4", "a\nb\n");
         map.add_line_marker(file, 0, 0, Some("b.p4".to_owned()));

@@ -1,7 +1,8 @@
 //! Annotations (§20).
 //!
-//! The text of an unstructured annotation, `@name(...)`, means what the annotation's reader says, so the tree keeps
-//! its tokens. Readers of the usual shapes are here: a string, an integer, a list.
+//! The meaning of an unstructured annotation, `@name(...)`, depends on its name, so the tree stores
+//! its tokens. [`Annotation`] has methods to read a body that is a string, a list of arguments or
+//! plain text.
 
 use std::sync::Arc;
 
@@ -11,30 +12,30 @@ use crate::source::Span;
 /// An annotation.
 #[derive(Debug, Clone)]
 pub struct Annotation {
-    /// Where it stands.
+    /// The location of the annotation.
     pub span: Span,
-    /// Its name, which may be a keyword.
+    /// The name, which may be a keyword.
     pub name: Name,
-    /// What follows the name.
+    /// The part that follows the name.
     pub body: AnnotationBody,
 }
 
-/// The annotations whose parentheses hold expressions of the language.
+/// The annotations whose parentheses contain expressions of the language.
 pub const HOLDS_EXPRESSIONS: [&str; 5] =
     ["field_list", "id", "max_group_size", "max_member_weight", "priority"];
 
-/// What follows an annotation's name.
+/// The part of an annotation that follows its name.
 #[derive(Debug, Clone)]
 pub enum AnnotationBody {
-    /// Nothing.
+    /// No body.
     Empty,
-    /// `( ... )`: tokens without meaning of their own.
+    /// `( ... )`: tokens without an interpretation.
     Unstructured(Vec<AnnotationToken>),
-    /// `( a, b )` of an annotation in [`HOLDS_EXPRESSIONS`].
+    /// `( a, b )`, for an annotation in [`HOLDS_EXPRESSIONS`].
     Evaluated {
-        /// The tokens as they were written.
+        /// The tokens as written.
         tokens: Vec<AnnotationToken>,
-        /// The expressions that the tokens are.
+        /// The expressions parsed from these tokens.
         values: Vec<Expression>,
     },
     /// `[ a, b ]`, or `[ ]`.
@@ -43,30 +44,31 @@ pub enum AnnotationBody {
     KeyValues(Vec<KeyValue>),
 }
 
-/// `key = value` in a structured annotation.
+/// A key-value pair `key = value` in a structured annotation.
 #[derive(Debug, Clone)]
 pub struct KeyValue {
     /// The key.
     pub key: Name,
-    /// Its value.
+    /// The value.
     pub value: Expression,
 }
 
 /// A token of an unstructured annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotationToken {
-    /// Where it stands.
+    /// The location of the token.
     pub span: Span,
-    /// As it was written; for a string, with its quotes and escapes.
+    /// The text as written, including the quotes and escapes of a string.
     pub text: Arc<str>,
-    /// The value of a string token, escapes resolved.
+    /// The value of a string token, with escapes resolved, or `None` for other tokens.
     pub string: Option<Arc<str>>,
-    /// Whether white space stands before it.
+    /// Whether white space precedes the token.
     pub space_before: bool,
 }
 
 impl Annotation {
-    /// The string of an annotation that holds just one: `@name("x")` or `@name["x"]`.
+    /// Returns the string of an annotation whose body is a single string, `@name("x")` or
+    /// `@name["x"]`, and `None` for other annotations.
     pub fn string(&self) -> Option<&str> {
         match &self.body {
             AnnotationBody::Unstructured(tokens) => match tokens.as_slice() {
@@ -83,7 +85,7 @@ impl Annotation {
         }
     }
 
-    /// Returns the tokens between the parentheses; none for the other forms.
+    /// Returns the tokens between the parentheses, or an empty slice if the body has another form.
     pub fn tokens(&self) -> &[AnnotationToken] {
         match &self.body {
             AnnotationBody::Unstructured(tokens) | AnnotationBody::Evaluated { tokens, .. } => {
@@ -95,8 +97,8 @@ impl Annotation {
         }
     }
 
-    /// The tokens of an unstructured annotation, split at the commas outside parentheses, brackets and braces.
-    /// Empty for `@name()` and for the other forms.
+    /// Splits the tokens between the parentheses at commas outside nested brackets. Returns an
+    /// empty list for `@name()` and for other forms of body.
     pub fn arguments(&self) -> Vec<&[AnnotationToken]> {
         let tokens = self.tokens();
         if tokens.is_empty() {
@@ -115,7 +117,7 @@ impl Annotation {
             .collect()
     }
 
-    /// The text between the parentheses of an unstructured annotation, white space reduced to single blanks.
+    /// Returns the text between the parentheses, with white space reduced to single blanks.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for token in self.tokens() {
@@ -128,7 +130,7 @@ impl Annotation {
     }
 }
 
-/// Looks for the annotation `name`; the last one counts where there are several.
+/// Returns the last annotation called `name`.
 pub(crate) fn find<'list>(
     annotations: &'list [Annotation],
     name: &str,

@@ -1,4 +1,4 @@
-//! Declarations (§11 to §14).
+//! Declarations (§11 to §14), among them tables.
 
 use super::{
     Annotation, Argument, Block, DeclarationId, Direction, Expression, Name, ParserState, Type,
@@ -8,40 +8,41 @@ use crate::source::Span;
 /// A declaration.
 #[derive(Debug, Clone)]
 pub struct Declaration {
-    /// Its number.
+    /// The number of the declaration.
     pub id: DeclarationId,
-    /// Where it stands, annotations left out.
+    /// The location of the declaration, without its annotations.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the declaration.
     pub annotations: Vec<Annotation>,
-    /// What it declares; `error` and `match_kind` for the declarations of their members.
+    /// The declared name. Declarations of errors and match kinds are called `error` and
+    /// `match_kind`.
     pub name: Name,
-    /// Which declaration.
+    /// The kind of declaration.
     pub kind: DeclarationKind,
 }
 
 impl Declaration {
-    /// The annotation of this name; the last one counts where there are several.
+    /// Returns the last annotation called `name`.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
 }
 
-/// Which declaration.
+/// The kind of a declaration.
 #[derive(Debug, Clone)]
 pub enum DeclarationKind {
     /// `const T name = value;`.
     Constant {
-        /// Its type.
+        /// The type.
         ty: Type,
-        /// Its value.
+        /// The value.
         value: Expression,
     },
     /// `T name;` or `T name = value;`.
     Variable {
-        /// Its type.
+        /// The type.
         ty: Type,
-        /// Its first value.
+        /// The initial value.
         initial: Option<Expression>,
     },
     /// `T(arguments) name;`.
@@ -56,16 +57,16 @@ pub enum DeclarationKind {
     ExternFunction(FunctionPrototype),
     /// `T name(...) { ... }`.
     Function {
-        /// Its signature.
+        /// The signature.
         prototype: FunctionPrototype,
-        /// Its body.
+        /// The body.
         body: Block,
     },
     /// `action name(...) { ... }`.
     Action {
-        /// Its parameters; those without direction come last and from the control plane.
+        /// The parameters. Those without a direction come last and are set by the control plane.
         parameters: Vec<Parameter>,
-        /// Its body.
+        /// The body.
         body: Block,
     },
     /// `parser name(...) { ... }`.
@@ -80,33 +81,33 @@ pub enum DeclarationKind {
     Package(Package),
     /// `header name { ... }`.
     Header {
-        /// Type parameters.
+        /// The type parameters.
         type_parameters: Vec<TypeParameter>,
-        /// Fields.
+        /// The fields.
         fields: Vec<StructField>,
     },
     /// `header_union name { ... }`.
     HeaderUnion {
-        /// Type parameters.
+        /// The type parameters.
         type_parameters: Vec<TypeParameter>,
-        /// Fields.
+        /// The fields.
         fields: Vec<StructField>,
     },
     /// `struct name { ... }`.
     Struct {
-        /// Type parameters.
+        /// The type parameters.
         type_parameters: Vec<TypeParameter>,
-        /// Fields.
+        /// The fields.
         fields: Vec<StructField>,
     },
-    /// `enum name { ... }`, or with a representation, `enum bit<8> name { ... }`.
+    /// `enum name { ... }`, or with an underlying type, `enum bit<8> name { ... }`.
     Enum {
-        /// The type that represents the members.
+        /// The underlying type of a serializable enumeration.
         underlying: Option<Type>,
         /// The members.
         members: Vec<EnumMember>,
     },
-    /// `typedef T name;`: another name for the same type.
+    /// `typedef T name;`: an alias of a type.
     Typedef(Type),
     /// `type T name;`: a new type.
     NewType(Type),
@@ -117,7 +118,7 @@ pub enum DeclarationKind {
 }
 
 impl DeclarationKind {
-    /// What to call it in a message: `constant`, `header`, `parser` ...
+    /// Returns the name of the kind for messages, such as `constant`, `header` or `parser`.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Constant { .. } => "constant",
@@ -146,47 +147,48 @@ impl DeclarationKind {
     }
 }
 
-/// An instance of an extern, a parser, a control or a package (§11.3).
+/// An instantiation of an extern, a parser, a control or a package (§11.3).
 #[derive(Debug, Clone)]
 pub struct Instantiation {
-    /// What is instantiated.
+    /// The type that is instantiated.
     pub ty: Type,
-    /// Constructor arguments.
+    /// The constructor arguments.
     pub arguments: Vec<Argument>,
-    /// The block after `=`: functions that implement abstract methods, and instances.
+    /// The initializer block after `=`, with implementations of abstract methods and with
+    /// instantiations.
     pub initializer: Option<Vec<Declaration>>,
 }
 
-/// A member of an enum, of `error` or of `match_kind`.
+/// A member of an enumeration, of `error` or of `match_kind`.
 #[derive(Debug, Clone)]
 pub struct EnumMember {
-    /// Its number.
+    /// The number of the member.
     pub id: DeclarationId,
-    /// Annotations before it.
+    /// The annotations before the member.
     pub annotations: Vec<Annotation>,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// Its value, in an enum with a representation.
+    /// The value, if the enumeration is serializable.
     pub value: Option<Expression>,
 }
 
 /// A field of a struct, header or header union.
 #[derive(Debug, Clone)]
 pub struct StructField {
-    /// Its number.
+    /// The number of the field.
     pub id: DeclarationId,
-    /// Where it stands, annotations left out.
+    /// The location of the field, without its annotations.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the field.
     pub annotations: Vec<Annotation>,
-    /// Its type.
+    /// The type.
     pub ty: Type,
-    /// Its name.
+    /// The name.
     pub name: Name,
 }
 
 impl StructField {
-    /// The annotation of this name; the last one counts where there are several.
+    /// Returns the last annotation called `name`.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
@@ -195,124 +197,124 @@ impl StructField {
 /// A type parameter.
 #[derive(Debug, Clone)]
 pub struct TypeParameter {
-    /// Its number.
+    /// The number of the type parameter.
     pub id: DeclarationId,
-    /// Its name.
+    /// The name.
     pub name: Name,
 }
 
-/// A parameter.
+/// A parameter of an action, a function, a method, a constructor, a parser, a control or a package.
 #[derive(Debug, Clone)]
 pub struct Parameter {
-    /// Its number.
+    /// The number of the parameter.
     pub id: DeclarationId,
-    /// Where it stands, annotations left out.
+    /// The location of the parameter, without its annotations.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the parameter.
     pub annotations: Vec<Annotation>,
-    /// Its direction.
+    /// The direction.
     pub direction: Direction,
-    /// Its type.
+    /// The type.
     pub ty: Type,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// Its value where the caller gives none.
+    /// The default value, which is used if the call has no argument for the parameter.
     pub default: Option<Expression>,
 }
 
 impl Parameter {
-    /// The annotation of this name; the last one counts where there are several.
+    /// Returns the last annotation called `name`.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
 }
 
-/// The signature of a function; its name is the declaration's.
+/// The signature of a function. The name of the function is that of its declaration.
 #[derive(Debug, Clone)]
 pub struct FunctionPrototype {
-    /// What it returns; `void`, or a name that may be one of the type parameters.
+    /// The return type: `void`, or a type that may be one of the type parameters.
     pub return_type: Type,
-    /// Type parameters.
+    /// The type parameters.
     pub type_parameters: Vec<TypeParameter>,
-    /// Parameters.
+    /// The parameters.
     pub parameters: Vec<Parameter>,
 }
 
 /// `extern Name { ... }`.
 #[derive(Debug, Clone)]
 pub struct ExternObject {
-    /// Type parameters.
+    /// The type parameters.
     pub type_parameters: Vec<TypeParameter>,
-    /// Constructors: the prototypes that carry the extern's own name.
+    /// The constructors: the prototypes with the name of the extern itself.
     pub constructors: Vec<Constructor>,
-    /// Methods.
+    /// The methods.
     pub methods: Vec<Method>,
 }
 
 /// A constructor of an extern.
 #[derive(Debug, Clone)]
 pub struct Constructor {
-    /// Its number.
+    /// The number of the constructor.
     pub id: DeclarationId,
-    /// Where it stands.
+    /// The location of the constructor.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the constructor.
     pub annotations: Vec<Annotation>,
-    /// Parameters.
+    /// The parameters.
     pub parameters: Vec<Parameter>,
 }
 
 /// A method of an extern.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// Its number.
+    /// The number of the method.
     pub id: DeclarationId,
-    /// Where it stands.
+    /// The location of the method.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the method.
     pub annotations: Vec<Annotation>,
-    /// Whether the user implements it.
+    /// Whether the method is `abstract`, so that instantiations implement it.
     pub is_abstract: bool,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// Its signature.
+    /// The signature.
     pub prototype: FunctionPrototype,
 }
 
 /// `parser name<T>(parameters)(constructor parameters) { ... }`.
 #[derive(Debug, Clone)]
 pub struct ParserDeclaration {
-    /// Type parameters.
+    /// The type parameters.
     pub type_parameters: Vec<TypeParameter>,
-    /// Parameters of `apply`.
+    /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
-    /// Parameters of the constructor.
+    /// The constructor parameters.
     pub constructor_parameters: Vec<Parameter>,
-    /// Constants, variables, instances and value sets.
+    /// The local constants, variables, instances and value sets.
     pub locals: Vec<Declaration>,
-    /// States, at least one.
+    /// The states, of which there is at least one.
     pub states: Vec<ParserState>,
 }
 
 /// `parser name<T>(parameters);`.
 #[derive(Debug, Clone)]
 pub struct ParserType {
-    /// Type parameters.
+    /// The type parameters.
     pub type_parameters: Vec<TypeParameter>,
-    /// Parameters of `apply`.
+    /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
 }
 
 /// `control name<T>(parameters)(constructor parameters) { ... }`.
 #[derive(Debug, Clone)]
 pub struct Control {
-    /// Type parameters.
+    /// The type parameters.
     pub type_parameters: Vec<TypeParameter>,
-    /// Parameters of `apply`.
+    /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
-    /// Parameters of the constructor.
+    /// The constructor parameters.
     pub constructor_parameters: Vec<Parameter>,
-    /// Constants, variables, instances, actions and tables.
+    /// The local constants, variables, instances, actions and tables.
     pub locals: Vec<Declaration>,
     /// The `apply` block.
     pub apply: Block,
@@ -321,44 +323,44 @@ pub struct Control {
 /// `control name<T>(parameters);`.
 #[derive(Debug, Clone)]
 pub struct ControlType {
-    /// Type parameters.
+    /// The type parameters.
     pub type_parameters: Vec<TypeParameter>,
-    /// Parameters of `apply`.
+    /// The parameters of `apply`.
     pub parameters: Vec<Parameter>,
 }
 
 /// `package name<T>(parameters);`.
 #[derive(Debug, Clone)]
 pub struct Package {
-    /// Type parameters.
+    /// The type parameters.
     pub type_parameters: Vec<TypeParameter>,
-    /// Parameters of the constructor.
+    /// The constructor parameters.
     pub parameters: Vec<Parameter>,
 }
 
 /// `value_set<T>(size) name;`.
 #[derive(Debug, Clone)]
 pub struct ValueSet {
-    /// What it holds.
+    /// The type of an element.
     pub element: Type,
-    /// How many of them.
+    /// The number of elements.
     pub size: Expression,
 }
 
 /// `table name { ... }`.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The properties, in order.
+    /// The properties, in source order.
     pub properties: Vec<TableProperty>,
 }
 
 impl Table {
-    /// The property of this name.
+    /// Returns the property called `name`.
     pub fn property(&self, name: &str) -> Option<&TableProperty> {
         self.properties.iter().find(|property| property.name.as_str() == name)
     }
 
-    /// The elements of `key`; `None` without one.
+    /// Returns the elements of `key`, or `None` if the table has no such property.
     pub fn key(&self) -> Option<&[KeyElement]> {
         self.properties.iter().find_map(|property| match &property.kind {
             TablePropertyKind::Key(elements) => Some(elements.as_slice()),
@@ -366,7 +368,7 @@ impl Table {
         })
     }
 
-    /// The elements of `actions`; `None` without one.
+    /// Returns the elements of `actions`, or `None` if the table has no such property.
     pub fn actions(&self) -> Option<&[ActionReference]> {
         self.properties.iter().find_map(|property| match &property.kind {
             TablePropertyKind::Actions(actions) => Some(actions.as_slice()),
@@ -378,19 +380,20 @@ impl Table {
 /// A property of a table (§14.2.1).
 #[derive(Debug, Clone)]
 pub struct TableProperty {
-    /// Where it stands, annotations left out.
+    /// The location of the property, without its annotations.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the property.
     pub annotations: Vec<Annotation>,
-    /// Whether it is `const`.
+    /// Whether the property is `const`.
     pub is_const: bool,
-    /// `key`, `actions`, `entries`, `default_action`, `size`, or a name of the architecture.
+    /// The name: `key`, `actions`, `entries`, `default_action`, `size`, or a property of the
+    /// architecture.
     pub name: Name,
-    /// What it says.
+    /// The value of the property.
     pub kind: TablePropertyKind,
 }
 
-/// What a property of a table says.
+/// The value of a table property.
 #[derive(Debug, Clone)]
 pub enum TablePropertyKind {
     /// `key = { ... }`.
@@ -399,56 +402,57 @@ pub enum TablePropertyKind {
     Actions(Vec<ActionReference>),
     /// `entries = { ... }`.
     Entries(Vec<Entry>),
-    /// Any other: `name = value;`. The value of `default_action` is a path or a call.
+    /// Any other property, `name = value;`. The value of `default_action` is a path or a call.
     Value(Expression),
 }
 
-/// `expression: match_kind;`.
+/// A key element of a table, `expression: match_kind;`.
 #[derive(Debug, Clone)]
 pub struct KeyElement {
-    /// Where it stands.
+    /// The location of the key element.
     pub span: Span,
-    /// Annotations, which stand behind the match kind.
+    /// The annotations, which follow the match kind.
     pub annotations: Vec<Annotation>,
-    /// What is looked up.
+    /// The expression whose value is looked up.
     pub expression: Expression,
-    /// How it matches.
+    /// The match kind.
     pub match_kind: Name,
 }
 
 impl KeyElement {
-    /// The annotation of this name; the last one counts where there are several.
+    /// Returns the last annotation called `name`.
     pub fn annotation(&self, name: &str) -> Option<&Annotation> {
         super::annotation::find(&self.annotations, name)
     }
 }
 
-/// An action in a table's `actions` or in an entry.
+/// An action in a table's `actions`, or the action of a table entry.
 #[derive(Debug, Clone)]
 pub struct ActionReference {
-    /// Where it stands.
+    /// The location of the reference.
     pub span: Span,
-    /// Annotations before it: `@tableonly`, `@defaultonly`.
+    /// The annotations before the action, such as `@tableonly` and `@defaultonly`.
     pub annotations: Vec<Annotation>,
-    /// The action: always an [`super::ExpressionKind::Path`].
+    /// The action, which is always an [`super::ExpressionKind::Path`].
     pub action: Expression,
-    /// Arguments, where parentheses were written.
+    /// The arguments, or `None` if there are no parentheses.
     pub arguments: Option<Vec<Argument>>,
 }
 
 /// An entry in a table's `entries`.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Where it stands.
+    /// The location of the entry.
     pub span: Span,
-    /// Annotations, which stand behind the action.
+    /// The annotations, which follow the action.
     pub annotations: Vec<Annotation>,
-    /// Whether it is `const`.
+    /// Whether the entry is `const`.
     pub is_const: bool,
-    /// `priority = ...:`.
+    /// The value of `priority = value:` before the key set.
     pub priority: Option<Expression>,
-    /// What it matches: a [`super::ExpressionKind::TupleKeyset`] where there are several key elements.
+    /// The key set. It is an [`super::ExpressionKind::TupleKeyset`] if the table has several key
+    /// elements.
     pub keyset: Expression,
-    /// What it runs.
+    /// The action of the entry.
     pub action: ActionReference,
 }

@@ -1,4 +1,4 @@
-//! Expressions (§8), among them the key sets of `select` and of table entries (§8.16, §14.2.1.4).
+//! Expressions (§8), including the key sets of `select` and of table entries (§8.16, §14.2.1.4).
 
 use std::sync::Arc;
 
@@ -10,16 +10,18 @@ use crate::source::Span;
 /// An expression.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// Its number.
+    /// The number of the expression.
     pub id: ExpressionId,
-    /// Where it stands, without parentheses around it.
+    /// The location of the expression, without parentheses around it.
     pub span: Span,
-    /// Which expression.
+    /// The kind of expression.
     pub kind: ExpressionKind,
 }
 
 impl Expression {
-    /// The key sets for so many keys: the parts of `(a, b)` and, if it has as many, of `{a, b}`; else the expression.
+    /// Splits a key set expression for a table or `select` with `keys` keys. Returns the parts of
+    /// `(a, b)`, or those of `{a, b}` if there are `keys` of them. Returns any other expression as
+    /// a whole.
     pub fn key_sets(&self, keys: usize) -> &[Expression] {
         match &self.kind {
             ExpressionKind::TupleKeyset(parts) => parts,
@@ -31,167 +33,170 @@ impl Expression {
     }
 }
 
-/// Which expression.
+/// The kind of an expression.
 #[derive(Debug, Clone)]
 pub enum ExpressionKind {
     /// `true` or `false`.
     Boolean(bool),
-    /// An integer.
+    /// An integer literal.
     Integer(IntegerLiteral),
-    /// A string, escapes resolved.
+    /// A string literal, with escapes resolved.
     String(Arc<str>),
-    /// `this`, inside the methods of an instantiation's block.
+    /// `this`, inside the methods of an initializer block.
     This,
-    /// A name of a value, a type (`E` in `E.A`), a function, an action.
+    /// The name of a value, a type (`E` in `E.A`), a function or an action.
     Path(Path),
-    /// A type that is not a mere name, before a dot or as a callee: `error` in `error.NoMatch`.
+    /// A type that is not a plain name, before a dot or as the callee of a call, such as `error` in
+    /// `error.NoMatch`.
     Type(Box<Type>),
     /// `base.member`.
     Member {
-        /// What is looked into.
+        /// The expression whose member is selected.
         base: Box<Expression>,
-        /// Which part of it.
+        /// The name of the member.
         member: Name,
     },
     /// `base[index]`.
     Index {
-        /// The stack or tuple.
+        /// The header stack or tuple.
         base: Box<Expression>,
-        /// Which element.
+        /// The index of the element.
         index: Box<Expression>,
     },
-    /// `base[high:low]`, both ends included.
+    /// `base[high:low]`, inclusive at both ends.
     Slice {
-        /// What is cut.
+        /// The expression that is sliced.
         base: Box<Expression>,
         /// The most significant bit.
         high: Box<Expression>,
         /// The least significant bit.
         low: Box<Expression>,
     },
-    /// `base[low +: width]`, a slice whose start need not be constant.
+    /// `base[low +: width]`: a slice whose low bit need not be constant.
     PartSelect {
-        /// What is cut.
+        /// The expression that is sliced.
         base: Box<Expression>,
         /// The least significant bit.
         low: Box<Expression>,
-        /// How many bits.
+        /// The number of bits.
         width: Box<Expression>,
     },
-    /// A call of a function, method or action, a direct or table application, or the construction of an instance:
-    /// which of these, the callee's type says.
+    /// A call of a function, method or action, the application of a table, parser or control, or
+    /// the construction of an instance. The type of the callee distinguishes these.
     Call {
-        /// What is called: a path, a member or a type.
+        /// The callee: a path, a member or a type.
         callee: Box<Expression>,
-        /// Type arguments that were written.
+        /// The explicit type arguments.
         type_arguments: Vec<Type>,
-        /// Arguments.
+        /// The arguments.
         arguments: Vec<Argument>,
     },
     /// `(type) operand`.
     Cast {
-        /// To which type.
+        /// The target type.
         target: Box<Type>,
-        /// What.
+        /// The expression that is cast.
         operand: Box<Expression>,
     },
-    /// An operator before its operand.
+    /// A unary operation.
     Unary {
-        /// Which.
+        /// The operator.
         operator: UnaryOperator,
-        /// Its operand.
+        /// The operand.
         operand: Box<Expression>,
     },
-    /// An operator between its operands.
+    /// A binary operation.
     Binary {
-        /// Which.
+        /// The operator.
         operator: BinaryOperator,
-        /// Left operand.
+        /// The left operand.
         left: Box<Expression>,
-        /// Right operand.
+        /// The right operand.
         right: Box<Expression>,
     },
     /// `condition ? then : otherwise`.
     Conditional {
         /// The condition.
         condition: Box<Expression>,
-        /// If it holds.
+        /// The value if the condition is true.
         then: Box<Expression>,
-        /// If not.
+        /// The value if the condition is false.
         otherwise: Box<Expression>,
     },
-    /// `{a, b}`, and `{a, ...}` with the rest defaulted.
+    /// `{a, b}`, or `{a, ...}`, where the remaining elements have their default values.
     List {
         /// The elements.
         elements: Vec<Expression>,
-        /// Span of a trailing `...`.
+        /// The location of a trailing `...`.
         default_rest: Option<Span>,
     },
-    /// `{x = a, y = b}`, and `{x = a, ...}` with the rest defaulted.
+    /// `{x = a, y = b}`, or `{x = a, ...}`, where the remaining fields have their default values.
     Record {
         /// The fields.
         fields: Vec<NamedExpression>,
-        /// Span of a trailing `...`.
+        /// The location of a trailing `...`.
         default_rest: Option<Span>,
     },
-    /// `(a, b)` as a key set. One element stands alone only if it is no expression: `(a &&& b)`, `(_)`.
+    /// `(a, b)` as a key set. A single element in parentheses is represented this way only if it is
+    /// not an expression, as in `(a &&& b)` or `(_)`.
     TupleKeyset(Vec<Expression>),
     /// `{#}`: an invalid header or header union.
     InvalidHeader,
-    /// `...`: the default value of the type that is expected.
+    /// `...`: the default value of the expected type.
     DefaultValue,
     /// `default` as a key set.
     DefaultKeyset,
-    /// `_`: as a key set anything, as an argument an `out` that is not wanted.
+    /// `_`: as a key set, it matches every value; as an argument, it ignores the value of an `out`
+    /// parameter.
     DontCare,
 }
 
 /// An integer literal (§6.4.3.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntegerLiteral {
-    /// The digits' value. It may exceed the width; the checker says so.
+    /// The value of the digits. It may exceed the width, which the checker reports.
     pub value: BigUint,
-    /// The width prefix, `None` for an integer without bound.
+    /// The width prefix, or `None` for an arbitrary-precision `int`.
     pub width: Option<IntegerWidth>,
-    /// 2, 8, 10 or 16: as it was written.
+    /// The base of the notation: 2, 8, 10 or 16.
     pub base: u8,
 }
 
-/// `8w` or `8s` before the digits of an integer literal.
+/// The width prefix of an integer literal, such as `8w` or `8s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IntegerWidth {
-    /// How many bits.
+    /// The number of bits.
     pub bits: u32,
-    /// `s` instead of `w`.
+    /// Whether the letter is `s` (signed) instead of `w`.
     pub signed: bool,
 }
 
-/// `name = value` in a record expression.
+/// A field `name = value` in a record expression.
 #[derive(Debug, Clone)]
 pub struct NamedExpression {
-    /// The field.
+    /// The name of the field.
     pub name: Name,
-    /// Its value.
+    /// The value of the field.
     pub value: Expression,
 }
 
 /// An argument of a call.
 #[derive(Debug, Clone)]
 pub struct Argument {
-    /// The parameter that it is for, if written.
+    /// The name of the parameter, if the argument is named.
     pub name: Option<Name>,
-    /// The value; [`ExpressionKind::DontCare`] for `_`.
+    /// The value, which is [`ExpressionKind::DontCare`] for `_`.
     pub value: Expression,
 }
 
 impl Argument {
-    /// From the name, or the value where there is none, to the end of the value.
+    /// Returns the location of the argument, from the name (if it has one) to the end of the value.
     pub fn span(&self) -> Span {
         self.name.as_ref().map_or(self.value.span, |name| name.span.to(self.value.span))
     }
 }
 
-/// An operator with one operand.
+/// A unary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnaryOperator {
     /// `!`.
@@ -205,7 +210,7 @@ pub enum UnaryOperator {
 }
 
 impl UnaryOperator {
-    /// As it is written.
+    /// Returns the operator as written in source.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Not => "!",
@@ -216,7 +221,7 @@ impl UnaryOperator {
     }
 }
 
-/// An operator with two operands.
+/// A binary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BinaryOperator {
     /// `*`.
@@ -268,7 +273,7 @@ pub enum BinaryOperator {
 }
 
 impl BinaryOperator {
-    /// As it is written.
+    /// Returns the operator as written in source.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Multiply => "*",

@@ -8,55 +8,55 @@ use crate::source::Span;
 /// A statement.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// Where it stands.
+    /// The location of the statement.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the statement.
     pub annotations: Vec<Annotation>,
-    /// Which statement.
+    /// The kind of statement.
     pub kind: StatementKind,
 }
 
-/// Which statement.
+/// The kind of a statement.
 #[derive(Debug, Clone)]
 pub enum StatementKind {
     /// `;`.
     Empty,
-    /// A variable, a constant or an instance.
+    /// The declaration of a variable, a constant or an instance.
     Declaration(Box<Declaration>),
     /// `{ ... }`.
     Block(Block),
-    /// `target = value;` or, with an operator, `target += value;`.
+    /// `target = value;`, or a compound assignment such as `target += value;`.
     Assign {
-        /// The l-value.
+        /// The l-value that is assigned.
         target: Expression,
-        /// The operator before `=`.
+        /// The operator of a compound assignment.
         operator: Option<BinaryOperator>,
-        /// The new value or the right operand.
+        /// The new value, or the right operand of a compound assignment.
         value: Expression,
     },
-    /// A call whose value is not used.
+    /// A call whose return value is ignored.
     Call(Expression),
-    /// `Type.apply(arguments);`: a parser or control instantiated and applied in one go (§14.5).
+    /// `Type.apply(arguments);`: the direct invocation of a parser or control type (§14.5).
     DirectApplication {
-        /// The parser's or control's type.
+        /// The type of the parser or control.
         target: Type,
-        /// Arguments of `apply`.
+        /// The arguments of `apply`.
         arguments: Vec<Argument>,
     },
-    /// `if`.
+    /// An `if` statement.
     If {
         /// The condition.
         condition: Expression,
-        /// If it holds.
+        /// The statement that runs if the condition is true.
         then: Box<Statement>,
-        /// If not.
+        /// The statement that runs if the condition is false.
         otherwise: Option<Box<Statement>>,
     },
-    /// `switch`.
+    /// A `switch` statement.
     Switch {
-        /// What is looked at.
+        /// The expression whose value selects the case.
         subject: Expression,
-        /// The cases, in order.
+        /// The cases, in source order.
         cases: Vec<SwitchCase>,
     },
     /// `return;` or `return value;`.
@@ -69,104 +69,104 @@ pub enum StatementKind {
     Continue,
     /// `for (initial; condition; update) body`.
     For {
-        /// Run once, before.
+        /// The statements that run once before the loop.
         initial: Vec<Statement>,
-        /// Tested before each round.
+        /// The condition, tested before each iteration.
         condition: Expression,
-        /// Run after each round.
+        /// The statements that run after each iteration.
         update: Vec<Statement>,
         /// The body.
         body: Box<Statement>,
     },
     /// `for (variable in collection) body`.
     ForIn {
-        /// What takes each value: a [`super::DeclarationKind::Variable`] without initial value.
+        /// The loop variable: a [`super::DeclarationKind::Variable`] without an initial value.
         variable: Box<Declaration>,
-        /// A range, a list or a stack.
+        /// The collection: a range, a list or a stack.
         collection: Expression,
         /// The body.
         body: Box<Statement>,
     },
 }
 
-/// `{ ... }`.
+/// A block statement, `{ ... }`.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// From brace to brace.
+    /// The location of the block, including its braces.
     pub span: Span,
-    /// Annotations before the brace.
+    /// The annotations before the opening brace.
     pub annotations: Vec<Annotation>,
-    /// What stands in it.
+    /// The statements of the block.
     pub statements: Vec<Statement>,
 }
 
-/// A case of a `switch`.
+/// A case of a `switch` statement.
 #[derive(Debug, Clone)]
 pub struct SwitchCase {
-    /// Where the label stands.
+    /// The location of the label.
     pub span: Span,
-    /// What it is for.
+    /// The label.
     pub label: SwitchLabel,
-    /// What it does; `None` falls through to the next case.
+    /// The body, or `None` if the case falls through to the next one.
     pub body: Option<Block>,
 }
 
-/// What a case of a `switch` is for.
+/// The label of a `switch` case.
 #[derive(Debug, Clone)]
 pub enum SwitchLabel {
     /// `default`.
     Default,
-    /// An action's name, or a constant.
+    /// The name of an action, or a constant expression.
     Expression(Expression),
 }
 
-/// `state name { ... }`.
+/// A parser state, `state name { ... }`.
 #[derive(Debug, Clone)]
 pub struct ParserState {
-    /// Its number.
+    /// The number of the state.
     pub id: DeclarationId,
-    /// Where it stands.
+    /// The location of the state.
     pub span: Span,
-    /// Annotations before it.
+    /// The annotations before the state.
     pub annotations: Vec<Annotation>,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// What it does.
+    /// The statements before the transition.
     pub statements: Vec<Statement>,
-    /// Where it goes; without one, to `reject`.
+    /// The transition. A state without one goes to `reject`.
     pub transition: Option<Transition>,
 }
 
-/// `transition ...`.
+/// A transition statement, `transition ...`.
 #[derive(Debug, Clone)]
 pub struct Transition {
-    /// Where it stands.
+    /// The location of the transition.
     pub span: Span,
-    /// Where it goes.
+    /// The target, which may depend on values.
     pub kind: TransitionKind,
 }
 
-/// Where a transition goes.
+/// The target of a transition.
 #[derive(Debug, Clone)]
 pub enum TransitionKind {
-    /// Always to this state.
+    /// A fixed state.
     Direct(Name),
-    /// To the state of the first case that matches.
+    /// A `select` expression, which goes to the state of the first case that matches.
     Select {
-        /// What is looked at.
+        /// The expressions whose values are matched.
         subjects: Vec<Expression>,
-        /// The cases, in order.
+        /// The cases, in source order.
         cases: Vec<SelectCase>,
     },
 }
 
-/// `keyset: state;`.
+/// A case of a `select` expression, `keyset: state;`.
 #[derive(Debug, Clone)]
 pub struct SelectCase {
-    /// Where it stands.
+    /// The location of the case.
     pub span: Span,
-    /// What it matches.
+    /// The key set.
     pub keyset: Expression,
-    /// Where it goes.
+    /// The name of the next state.
     pub next: Name,
 }

@@ -3,18 +3,18 @@
 use super::{Expression, Path, TypeId};
 use crate::source::Span;
 
-/// A type where it is used.
+/// A reference to a type.
 #[derive(Debug, Clone)]
 pub struct Type {
-    /// Its number.
+    /// The number of the type reference.
     pub id: TypeId,
-    /// Where it stands.
+    /// The location of the type reference.
     pub span: Span,
-    /// Which type.
+    /// The kind of type.
     pub kind: TypeKind,
 }
 
-/// Which type.
+/// The kind of a type reference.
 #[derive(Debug, Clone)]
 pub enum TypeKind {
     /// `bool`.
@@ -27,40 +27,40 @@ pub enum TypeKind {
     String,
     /// `void`, as a return type or a type argument.
     Void,
-    /// `bit<W>`; `bit` alone has no width here and means `bit<1>`.
+    /// `bit<W>`. The width is absent for plain `bit`, which means `bit<1>`.
     Bit(Option<Box<Expression>>),
-    /// `int<W>`; `int` alone has no width here and is the type of integers without bound.
+    /// `int<W>`. The width is absent for plain `int`, the type of arbitrary-precision integers.
     Int(Option<Box<Expression>>),
     /// `varbit<W>`.
     Varbit(Box<Expression>),
-    /// A name: a declared type or a type parameter.
+    /// The name of a declared type or of a type parameter.
     Named(Path),
-    /// `Name<T, ...>`.
+    /// A specialised generic type, `Name<T, ...>`.
     Specialized {
         /// The generic type.
         base: Path,
-        /// Its arguments, at least one.
+        /// The type arguments, of which there is at least one.
         arguments: Vec<Type>,
     },
     /// `T[N]`.
     Stack {
-        /// What the stack holds.
+        /// The type of an element.
         element: Box<Type>,
-        /// How many.
+        /// The number of elements.
         size: Box<Expression>,
     },
     /// `tuple<T, ...>`.
     Tuple(Vec<Type>),
     /// `list<T>`.
     List(Box<Type>),
-    /// `_` as a type argument: to be inferred.
+    /// `_` as a type argument, which is inferred.
     Infer,
 }
 
-/// Direction of a parameter (§6.8).
+/// The direction of a parameter (§6.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Direction {
-    /// None written: bound at compile time, or by the control plane.
+    /// No direction: the argument is known at compile time or set by the control plane.
     #[default]
     None,
     /// `in`.
@@ -72,7 +72,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As it is written; empty for [`Direction::None`].
+    /// Returns the keyword, or an empty string for [`Direction::None`].
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "",

@@ -1,4 +1,4 @@
-//! All expressions below a statement or expression, in source order.
+//! Traversal of the expressions inside a statement or expression, in source order.
 
 use crate::ast::{
     Argument, Block, Declaration, DeclarationKind, Expression, ExpressionKind, Statement,
@@ -87,7 +87,7 @@ pub(crate) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expre
     parts(of, &mut |part| expression(part, visit));
 }
 
-/// The expressions that an expression is directly made of.
+/// Calls `visit` with each direct subexpression of an expression.
 pub(crate) fn parts<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
     match &of.kind {
         ExpressionKind::Boolean(_)
@@ -144,7 +144,8 @@ pub(crate) fn parts<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression
     }
 }
 
-/// The types of all `T.apply(...)` in statements, in source order.
+/// Appends to `found` the types of all direct invocations (`T.apply(...)`) in the statements, in
+/// source order.
 pub(crate) fn direct_applications<'a>(statements: &'a [Statement], found: &mut Vec<&'a Type>) {
     for statement in statements {
         direct_applications_in(statement, found);

@@ -1,4 +1,4 @@
-//! The language of Graphviz.
+//! Output of graphs in the DOT language of Graphviz.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
-//! From a program to its graphs.
+//! Construction of graphs from a program.
 //!
-//! Statements without branches are joined into one box until something of interest comes: a
-//! table, a call of a parser or control, a decision.
+//! Consecutive statements without branches share one node. A table, a call of a parser or control,
+//! and a decision have nodes of their own.
 
 use super::graph::{Graph, NodeId, Shape};
 use ir::{
@@ -9,11 +9,11 @@ use ir::{
     Target, Transition,
 };
 
-/// Lines of a box before the rest is left out.
+/// The largest number of lines in a node. The rest is omitted.
 const MOST_LINES: usize = 6;
-/// Characters of a line, after which the text goes on in the next line.
+/// The number of characters after which a line is broken.
 const MOST_CHARACTERS: usize = 40;
-/// Lines of a single statement, condition or list before the rest is left out.
+/// The largest number of lines for a single statement, condition or list. The rest is omitted.
 const MOST_LINES_OF_ONE: usize = 3;
 
 pub(super) fn graphs(program: &Program) -> Vec<Graph> {
@@ -65,7 +65,7 @@ fn parser_graph(program: &Program, parser: &Parser, parts: &mut Excerpts<'_>) ->
     without_lonely_ends(graph, &[accept, reject])
 }
 
-/// Takes out terminals that nothing leads to.
+/// Removes those of the terminals `ends` that no edge leads to.
 fn without_lonely_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
     for end in ends.iter().rev() {
         if graph.edges.iter().any(|edge| edge.to == *end) {
@@ -97,20 +97,20 @@ fn control_graph<'p>(program: &'p Program, control: &Control, parts: &mut Excerp
     flow.graph
 }
 
-/// Ways that wait for what comes next, and when they are taken.
+/// Edges whose target is not known yet, with their labels.
 type Open = Vec<(NodeId, String)>;
 
 struct Flow<'p, 'e> {
     program: &'p Program,
     parts: &'e mut Excerpts<'p>,
     graph: Graph,
-    /// What names of the control's own tables and actions begin with, which its graph leaves out.
+    /// The prefix of the control's own tables and actions, which is omitted from labels.
     own: String,
-    /// The table that was applied last, whose outcome the next decision may be about.
+    /// The table that was applied last, since the next decision may test its result.
     applied: Option<TableId>,
-    /// Ways that leave the control.
+    /// The edges that leave the control early.
     ends: Open,
-    /// Of each loop around: ways of `break` and of `continue`.
+    /// For each enclosing loop, the edges of its `break` and `continue` statements.
     loops: Vec<(Open, Open)>,
 }
 
@@ -127,12 +127,12 @@ impl Flow<'_, '_> {
         node
     }
 
-    /// A text of the control in short.
+    /// Shortens a label by omitting the prefix of the control.
     fn short(&self, text: &str) -> String {
         cut(&text.replace(&self.own, ""))
     }
 
-    /// A table with what it looks up and what it may run.
+    /// Returns the label of a table: its name, keys and actions.
     fn table(&mut self, id: TableId) -> String {
         let Some(table) = self.program.tables.get(id.index()) else { return "?".to_owned() };
         let keys = table.keys.iter().map(|key| format!("{} {}", key.name, key.match_kind.name()));
@@ -146,7 +146,8 @@ impl Flow<'_, '_> {
         lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// A condition, in words where it is about the table that was just applied.
+    /// Returns the label of a condition. A test of the last applied table's `hit` is phrased as
+    /// such.
     fn condition(&mut self, condition: &Expression) -> String {
         let text = self.parts.expression(condition);
         let name = self.applied.take().and_then(|id| self.program.tables.get(id.index()));
@@ -154,7 +155,7 @@ impl Flow<'_, '_> {
             return self.short(&text);
         };
         let bare = text.trim_start_matches(['(', '!']).trim_end_matches(')');
-        // What a hit is left in is a variable without a dot.
+        // The variable that holds `hit` has a name without a dot.
         let is_variable = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match (is_variable, text.contains('!')) {
             (true, false) => format!("{name} hit?"),
@@ -307,7 +308,8 @@ fn joined(mut lines: Vec<String>) -> String {
     lines.join("\n")
 }
 
-/// A text in short lines, without what everyone knows: brackets around it, and that what is called is called.
+/// Breaks a text into short lines. Removes parentheses around the whole text and the words `extern`
+/// and `call`.
 fn cut(line: &str) -> String {
     let line = numbers(line);
     let line = ["extern ", "call "]
@@ -336,7 +338,7 @@ fn cut(line: &str) -> String {
     lines.join("\n") + if is_cut { " …" } else { "" }
 }
 
-/// A text without one pair of brackets around all of it.
+/// Removes one pair of parentheses if they enclose the whole text.
 fn unbracketed(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
         return text;
@@ -351,7 +353,8 @@ fn unbracketed(text: &str) -> &str {
     inner
 }
 
-/// Numbers without their width, and as people know them from protocols, `0x800`; those of one digit as they are.
+/// Removes the widths of numbers, and formats numbers above 9 in hexadecimal, as protocols usually
+/// write them (`0x800`).
 fn numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -387,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_short_and_go_on_in_the_next_line() {
+    fn long_texts_are_broken_into_lines() {
         assert_eq!(super::cut("(headers.ipv4.ttl <= 8w1)"), "headers.ipv4.ttl <= 1");
         assert_eq!(super::cut("(a) && (b)"), "(a) && (b)");
         assert_eq!(super::cut("extern dropped.count(32w0)"), "dropped.count(0)");

@@ -1,13 +1,13 @@
-//! Directed graphs with labels.
+//! Directed graphs with labels, which `flow` builds and `dot` and `svg` draw.
 
 /// A graph of one parser or control.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// Name of what it shows.
+    /// The name of the parser or control.
     pub name: String,
-    /// In order of appearance.
+    /// The nodes, in order of creation.
     pub nodes: Vec<Node>,
-    /// In order of appearance.
+    /// The edges, in order of creation.
     pub edges: Vec<Edge>,
 }
 
@@ -15,40 +15,40 @@ pub struct Graph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub usize);
 
-/// Something that a packet comes to.
+/// A node of a [`Graph`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// One line or several.
+    /// The label, in one or more lines.
     pub label: String,
-    /// What it is.
+    /// The kind of node, which determines its shape.
     pub shape: Shape,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Where it starts or ends.
+    /// The start or an end of the graph.
     Terminal,
     /// A state of a parser.
     State,
-    /// Statements.
+    /// A sequence of statements without branches.
     Statements,
-    /// A decision.
+    /// A condition or a `switch`.
     Decision,
-    /// A table.
+    /// The application of a table.
     Table,
-    /// A parser or control with a graph of its own.
+    /// The application of a parser or control that has its own graph.
     Call,
 }
 
-/// A way from one node to another.
+/// An edge between two nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Where it starts.
+    /// The source node.
     pub from: NodeId,
-    /// Where it ends.
+    /// The target node.
     pub to: NodeId,
-    /// When it is taken; empty for always.
+    /// The condition under which the edge is taken. It is empty for an unconditional edge.
     pub label: String,
 }
 

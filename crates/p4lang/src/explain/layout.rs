@@ -1,60 +1,60 @@
-//! Where nodes go: a layered drawing after Sugiyama, Tagawa and Toda (1981).
+//! Layout of graphs: a layered drawing after Sugiyama, Tagawa and Toda (1981).
 //!
-//! Edges that would go round in a circle are turned; every node goes one layer below the lowest
-//! of its predecessors; edges over several layers get an invisible node in each; the order within
-//! a layer follows the middle of the neighbours, down and up a few times; then nodes are moved
-//! towards their neighbours as far as the others let them.
+//! Edges that close a cycle are reversed. Every node is placed one layer below the lowest of its
+//! predecessors. An edge that spans several layers gets a dummy node in each layer between. The
+//! order within a layer follows the mean position of the neighbours, in several sweeps down and up.
+//! Finally, nodes are moved towards their neighbours as far as the other nodes of the layer permit.
 
 use super::graph::Graph;
 
-/// Room between nodes of a layer, in pixels.
+/// The space between nodes of a layer, in pixels.
 const GAP: f64 = 24.0;
-/// Room between layers.
+/// The space between layers, in pixels.
 const LAYER_GAP: f64 = 48.0;
-/// How often the order is swept down and up.
+/// The number of sweeps that order the layers, alternately down and up.
 const SWEEPS: usize = 6;
 
-/// A drawing without its looks. Places are in pixels from the left upper corner.
+/// The positions of nodes and edges, in pixels from the upper left corner.
 pub(super) struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Middle of each node of the graph.
+    /// The centre of each node of the graph.
     pub(super) nodes: Vec<(f64, f64)>,
-    /// For each edge of the graph, the places that it runs through, from its start to its end.
+    /// For each edge of the graph, the points along it, from its source to its target.
     pub(super) edges: Vec<Vec<(f64, f64)>>,
 }
 
-/// Places nodes of the given sizes (width and height).
+/// Computes positions for nodes of the given sizes (width and height).
 pub(super) fn place(graph: &Graph, sizes: &[(f64, f64)]) -> Drawing {
-    let turned = turned_edges(graph);
-    let layers = layers(graph, &turned);
-    let mut net = Net::new(graph, sizes, &turned, &layers);
+    let reversed = reversed_edges(graph);
+    let layers = layers(graph, &reversed);
+    let mut net = Net::new(graph, sizes, &reversed, &layers);
     net.order();
     net.spread();
-    net.drawing(graph, &turned)
+    net.drawing(graph, &reversed)
 }
 
-/// Which edges must be turned so that no way leads back.
-fn turned_edges(graph: &Graph) -> Vec<bool> {
+/// Returns, for each edge, whether it must be reversed so that the graph has no cycles.
+fn reversed_edges(graph: &Graph) -> Vec<bool> {
     let mut outgoing = vec![Vec::new(); graph.nodes.len()];
     for (position, edge) in graph.edges.iter().enumerate() {
         if let Some(edges) = outgoing.get_mut(edge.from.0) {
             edges.push(position);
         }
     }
-    let mut turned = vec![false; graph.edges.len()];
-    // 0: not seen, 1: on the way here, 2: done.
+    let mut reversed = vec![false; graph.edges.len()];
+    // 0: not visited, 1: on the current path, 2: finished.
     let mut seen = vec![0_u8; graph.nodes.len()];
     for root in 0..graph.nodes.len() {
         if seen[root] != 0 {
             continue;
         }
         seen[root] = 1;
-        let mut way = vec![(root, 0)];
-        while let Some((node, next)) = way.last_mut() {
+        let mut path = vec![(root, 0)];
+        while let Some((node, next)) = path.last_mut() {
             let Some(edge) = outgoing[*node].get(*next) else {
                 seen[*node] = 2;
-                way.pop();
+                path.pop();
                 continue;
             };
             *next += 1;
@@ -62,28 +62,28 @@ fn turned_edges(graph: &Graph) -> Vec<bool> {
             match seen[to] {
                 0 => {
                     seen[to] = 1;
-                    way.push((to, 0));
+                    path.push((to, 0));
                 }
-                1 => turned[*edge] = true,
+                1 => reversed[*edge] = true,
                 _ => {}
             }
         }
     }
-    turned
+    reversed
 }
 
-/// The layer of each node: the length of the longest way to it.
-fn layers(graph: &Graph, turned: &[bool]) -> Vec<usize> {
+/// Returns the layer of each node: the length of the longest path to it.
+fn layers(graph: &Graph, reversed: &[bool]) -> Vec<usize> {
     let mut layers = vec![0; graph.nodes.len()];
-    // As many rounds as the longest way has edges.
+    // One iteration per node suffices, since the longest path has fewer edges than there are nodes.
     for _ in 0..graph.nodes.len() {
         let mut changed = false;
-        for (edge, turned) in graph.edges.iter().zip(turned) {
+        for (edge, reversed) in graph.edges.iter().zip(reversed) {
             if edge.from == edge.to {
                 continue;
             }
             let (from, to) =
-                if *turned { (edge.to.0, edge.from.0) } else { (edge.from.0, edge.to.0) };
+                if *reversed { (edge.to.0, edge.from.0) } else { (edge.from.0, edge.to.0) };
             if layers[to] < layers[from] + 1 {
                 layers[to] = layers[from] + 1;
                 changed = true;
@@ -96,22 +96,22 @@ fn layers(graph: &Graph, turned: &[bool]) -> Vec<usize> {
     layers
 }
 
-/// Nodes and the invisible ones of long edges.
+/// The nodes of the graph and the dummy nodes of long edges.
 struct Net {
-    /// Width and height.
+    /// The width and height of each node.
     sizes: Vec<(f64, f64)>,
-    /// Middle of each, from the left.
+    /// The horizontal centre of each node.
     x: Vec<f64>,
-    /// Nodes of each layer from left to right.
+    /// The nodes of each layer, from left to right.
     layers: Vec<Vec<usize>>,
     above: Vec<Vec<usize>>,
     below: Vec<Vec<usize>>,
-    /// The nodes that each edge of the graph runs through, from the upper end to the lower.
-    ways: Vec<Vec<usize>>,
+    /// For each edge of the graph, the nodes that it passes, from the upper end to the lower one.
+    paths: Vec<Vec<usize>>,
 }
 
 impl Net {
-    fn new(graph: &Graph, sizes: &[(f64, f64)], turned: &[bool], of: &[usize]) -> Self {
+    fn new(graph: &Graph, sizes: &[(f64, f64)], reversed: &[bool], of: &[usize]) -> Self {
         let count = of.iter().max().map_or(0, |last| last + 1);
         let mut net = Self {
             sizes: sizes.to_vec(),
@@ -119,15 +119,15 @@ impl Net {
             layers: vec![Vec::new(); count],
             above: vec![Vec::new(); sizes.len()],
             below: vec![Vec::new(); sizes.len()],
-            ways: Vec::new(),
+            paths: Vec::new(),
         };
         for (node, layer) in of.iter().enumerate() {
             net.layers[*layer].push(node);
         }
-        for (edge, turned) in graph.edges.iter().zip(turned) {
+        for (edge, reversed) in graph.edges.iter().zip(reversed) {
             let (from, to) =
-                if *turned { (edge.to.0, edge.from.0) } else { (edge.from.0, edge.to.0) };
-            let mut way = vec![from];
+                if *reversed { (edge.to.0, edge.from.0) } else { (edge.from.0, edge.to.0) };
+            let mut path = vec![from];
             for layer in of[from] + 1..of[to] {
                 let invisible = net.sizes.len();
                 net.sizes.push((8.0, 0.0));
@@ -135,16 +135,16 @@ impl Net {
                 net.above.push(Vec::new());
                 net.below.push(Vec::new());
                 net.layers[layer].push(invisible);
-                way.push(invisible);
+                path.push(invisible);
             }
-            way.push(to);
+            path.push(to);
             if from != to {
-                for pair in way.windows(2) {
+                for pair in path.windows(2) {
                     net.below[pair[0]].push(pair[1]);
                     net.above[pair[1]].push(pair[0]);
                 }
             }
-            net.ways.push(way);
+            net.paths.push(path);
         }
         net
     }
@@ -196,8 +196,8 @@ impl Net {
         }
     }
 
-    /// Moves the nodes of a layer towards the middle of their neighbours, left to right and right
-    /// to left, and takes the mean of the two.
+    /// Moves the nodes of a layer towards the mean position of their neighbours. The result is the
+    /// mean of a pass from left to right and a pass from right to left.
     fn pull(&mut self, layer: usize, down: bool) {
         let nodes = &self.layers[layer];
         let neighbours = if down { &self.above } else { &self.below };
@@ -225,7 +225,7 @@ impl Net {
         }
     }
 
-    fn drawing(&self, graph: &Graph, turned: &[bool]) -> Drawing {
+    fn drawing(&self, graph: &Graph, reversed: &[bool]) -> Drawing {
         let mut y = vec![0.0; self.sizes.len()];
         let mut top = GAP;
         for layer in &self.layers {
@@ -240,16 +240,16 @@ impl Net {
             .fold(0.0, f64::max)
             + GAP;
         let edges = self
-            .ways
+            .paths
             .iter()
-            .zip(turned)
+            .zip(reversed)
             .zip(&graph.edges)
-            .map(|((way, turned), edge)| {
+            .map(|((path, reversed), edge)| {
                 if edge.from == edge.to {
-                    return self.round(edge.from.0, y[edge.from.0]);
+                    return self.self_loop(edge.from.0, y[edge.from.0]);
                 }
-                let last = way.len() - 1;
-                let mut places: Vec<(f64, f64)> = way
+                let last = path.len() - 1;
+                let mut places: Vec<(f64, f64)> = path
                     .iter()
                     .enumerate()
                     .map(|(place, node)| {
@@ -262,7 +262,7 @@ impl Net {
                         (self.x[*node], y)
                     })
                     .collect();
-                if *turned {
+                if *reversed {
                     places.reverse();
                 }
                 places
@@ -276,8 +276,8 @@ impl Net {
         }
     }
 
-    /// From a node to itself.
-    fn round(&self, node: usize, y: f64) -> Vec<(f64, f64)> {
+    /// Returns the points of an edge from a node to itself.
+    fn self_loop(&self, node: usize, y: f64) -> Vec<(f64, f64)> {
         let (width, height) = self.sizes[node];
         let (right, quarter) = (self.x[node] + width / 2.0, height / 4.0);
         vec![

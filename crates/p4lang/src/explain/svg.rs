@@ -1,16 +1,16 @@
-//! Graphs as SVG. Widths of text are estimated from the number of characters of a fixed-width
-//! font, so no font is needed to draw.
+//! Output of graphs as SVG. The width of text is estimated from the number of characters in a
+//! fixed-width font, so no font is needed for layout.
 
 use std::fmt::Write;
 
 use super::graph::{Graph, Node, Shape};
 use super::layout::{Drawing, place};
 
-/// Of a character, in pixels, at font size 12.
+/// The width of a character in pixels, at font size 12.
 const CHARACTER: f64 = 7.3;
 const LINE: f64 = 16.0;
 const TITLE: f64 = 28.0;
-/// Width of the ends of a decision, a hexagon.
+/// The width in pixels of each pointed end of a decision, which is drawn as a hexagon.
 const SLANT: f64 = 12.0;
 
 pub(super) fn svg(graphs: &[Graph]) -> String {
@@ -54,7 +54,7 @@ pub(super) fn svg(graphs: &[Graph]) -> String {
         for (node, middle) in graph.nodes.iter().zip(&drawing.nodes) {
             draw_node(&mut text, node, middle.0, middle.1);
         }
-        // Above nodes, beneath which edges may pass.
+        // Labels are drawn last, since edges may pass beneath nodes.
         for (edge, places) in graph.edges.iter().zip(&drawing.edges) {
             draw_label(&mut text, places, &edge.label);
         }
@@ -141,7 +141,7 @@ fn draw_edge(text: &mut String, places: &[(f64, f64)]) {
     );
 }
 
-/// The label of an edge, half way to its first bend.
+/// Draws the label of an edge halfway to its first bend.
 fn draw_label(text: &mut String, places: &[(f64, f64)], label: &str) {
     let [(x, y), rest @ ..] = places else { return };
     if let (false, Some((next_x, next_y))) = (label.is_empty(), rest.first()) {
@@ -164,7 +164,7 @@ fn escaped(label: &str) -> String {
             '<' => text.push_str("&lt;"),
             '>' => text.push_str("&gt;"),
             '"' => text.push_str("&quot;"),
-            // Not allowed in XML at all.
+            // XML does not allow control characters, even escaped.
             control if control.is_control() => text.push('\u{fffd}'),
             other => text.push(other),
         }

@@ -38,7 +38,7 @@ fn no_two_nodes_overlap_and_edges_end_at_their_nodes() {
         assert!(near(places[0], edge.from), "{edge:?}");
         assert!(near(places[places.len() - 1], edge.to), "{edge:?}");
     }
-    // The start is above, the end below everything.
+    // The start is above all other nodes and the end is below them.
     assert!(drawing.nodes[0].1 < drawing.nodes[1].1);
     assert!(drawing.nodes[4].1 > drawing.nodes[2].1);
 }

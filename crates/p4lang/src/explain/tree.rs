@@ -1,4 +1,4 @@
-//! The tree: what a program consists of, in the order in which a reader asks.
+//! The tree of a program: its pipeline, headers, parsers, tables, actions and extern instances.
 
 use ir::{
     ActionId, Composite, CompositeKind, Excerpts, ExternId, ExternInstance, Package, PackageValue,

@@ -1,12 +1,14 @@
-//! `add_entry` of PNA names an action of the table that it adds to: here the name becomes the action, so that no packet
-//! seeks it.
+//! Resolution of action names in calls of PNA's `add_entry`. The function names an action of the
+//! table with a string, which is replaced by the action here, so that it is not looked up for each
+//! packet.
 
 use ir::{
     Argument, Block, ExpressionKind, ExternCallee, ExternFunction, Program, StatementKind, Value,
 };
 
-/// Resolves the names in the default actions of all tables with `add_on_miss`. A name that the table does not list
-/// (the checker refuses it) stays, and adds nothing.
+/// Resolves the names in the default actions of all tables with `add_on_miss`. A name that is not
+/// in the table's list of actions, which the checker refuses, is left unresolved; such a call adds
+/// no entry.
 pub(super) fn resolve_added_actions(program: &mut Program) {
     for table in program.tables.iter().filter(|table| table.add_on_miss) {
         let listed: Vec<(ir::ActionId, String)> = table

@@ -1,4 +1,4 @@
-//! Annotations go along as written.
+//! Lowering of annotations, which are kept as written.
 
 use super::Lowering;
 use crate::ast::{Annotation, AnnotationBody, Expression};
@@ -39,8 +39,8 @@ impl Lowering<'_> {
         ir::Annotation { name: annotation.name.text.to_string(), body }
     }
 
-    /// Returns the number that an expression in an annotation is, whichever instance the annotation
-    /// stands in.
+    /// Evaluates an expression in an annotation to a number. The value does not depend on the
+    /// instance in which the annotation occurs.
     pub(super) fn annotation_number(&self, value: &Expression) -> Option<BigInt> {
         super::types::number(&self.checked.evaluate(value, &Environment::default())?)
     }
@@ -51,7 +51,7 @@ impl Lowering<'_> {
             Some(Constant::Bool(value)) => ir::AnnotationValue::Bool(value),
             constant => match constant.as_ref().and_then(super::types::number) {
                 Some(number) => ir::AnnotationValue::Integer(number),
-                // The checker refuses what has no value.
+                // The checker refuses expressions without a value.
                 None => ir::AnnotationValue::String(self.sources.text(value.span).to_owned()),
             },
         }

@@ -1,5 +1,5 @@
-//! Arguments of calls: evaluated in the order in which the call names them, and the ranks by which
-//! they are copied out.
+//! Lowering of arguments. They are evaluated in the order in which the call names them, and have
+//! ranks by which they are copied out.
 
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind};
@@ -7,7 +7,7 @@ use crate::check::{BoundArgument, Call, Type};
 use ir::{self, Argument, Expression, Place, StatementKind};
 
 impl<'a> Lowering<'a> {
-    /// One argument for each parameter that holds a value.
+    /// Lowers the arguments of a call, one for each parameter that holds a value.
     pub(super) fn arguments(
         &mut self,
         facts: &Call,
@@ -17,8 +17,8 @@ impl<'a> Lowering<'a> {
         self.bound_arguments(&facts.arguments, &facts.parameter_types, given, parameters, false)
     }
 
-    /// Arguments as bound, evaluated in the order in which the call names them; extern objects only
-    /// where `objects` are wanted.
+    /// Lowers arguments after they were matched with parameters. They are evaluated in the order in
+    /// which the call names them. Extern objects are included only if `objects` is true.
     pub(super) fn bound_arguments(
         &mut self,
         bound: &[BoundArgument],
@@ -65,7 +65,7 @@ impl<'a> Lowering<'a> {
         arguments.into_iter().map(|(argument, _)| argument).collect()
     }
 
-    /// An argument that the call has no value for.
+    /// Returns the argument for a parameter that the call does not mention.
     fn argument_not_given(
         &mut self,
         bound: BoundArgument,
@@ -80,7 +80,7 @@ impl<'a> Lowering<'a> {
                 Argument::In(self.coerced(value, type_id))
             }
             _ if of_extern || parameter.direction == ast::Direction::Out => Argument::Absent,
-            // Only externs learn that an optional argument is absent.
+            // Only externs can observe that an optional argument is absent.
             _ if parameter.direction == ast::Direction::InOut => {
                 let value = self.default_value(ty);
                 Argument::InOut(self.spilled(value))
@@ -89,7 +89,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An argument as it is before the call; `later` says that one behind it may change it.
+    /// Lowers an explicit argument. `later` is whether a later argument has side effects, which
+    /// might change this one.
     fn given_argument(
         &mut self,
         value: &'a ast::Expression,
@@ -122,8 +123,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Replaces an argument that has a rank by a variable; returns the rank and the assignment
-    /// that follows the call.
+    /// Replaces the place in an argument with a rank by a temporary. Returns the rank and the
+    /// assignment from the temporary to the place, which must follow the call.
     pub(super) fn copied_by_caller(
         &mut self,
         argument: &mut Argument,
@@ -158,8 +159,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Positions of parameters in the order in which the call names their arguments; those that it does
-/// not name come first.
+/// Returns the positions of the parameters in the order in which the call names their arguments.
+/// Parameters without an explicit argument come first.
 pub(super) fn order_of_call(bound: &[BoundArgument]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..bound.len()).collect();
     order.sort_by_key(|position| match bound[*position] {
@@ -169,8 +170,9 @@ pub(super) fn order_of_call(bound: &[BoundArgument]) -> Vec<usize> {
     order
 }
 
-/// Marks arguments with the ranks of the call where the order of copies may matter: two go to one
-/// variable, and not in the order of the parameters.
+/// Adds ranks to arguments if the order in which they are copied out may matter: if two of them
+/// refer to the same variable, and the call names them in another order than that of the
+/// parameters.
 fn rank_copies(arguments: &mut [(Argument, u32)]) {
     let variable = |argument: &Argument| match argument {
         Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. } => {

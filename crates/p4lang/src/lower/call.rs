@@ -1,4 +1,4 @@
-//! Calls: arguments copied in and out, and the methods that the language itself has.
+//! Lowering of calls, including the built-in methods of the language.
 
 use super::arguments::order_of_call;
 use super::{Entity, FunctionKey, Lowering, Scope};
@@ -7,18 +7,19 @@ use crate::check::{BoundArgument, Builtin, Call, Callee, Constant, Type};
 use crate::source::Span;
 use ir::{self, Argument, Expression, Place, StatementKind, Value};
 
-/// A call where it stands in the program.
+/// A call in the program.
 #[derive(Clone, Copy)]
 struct Site<'a, 'c> {
     span: Span,
     facts: &'c Call,
+    /// The arguments as written.
     given: &'a [ast::Argument],
-    /// Whether its value is.
+    /// Whether the value of the call is used.
     wanted: bool,
 }
 
 impl<'a> Lowering<'a> {
-    /// Writes out a call; its value, if it has one that is wanted.
+    /// Lowers a call. Returns its value if it has one and `wanted` is true.
     pub(super) fn call(
         &mut self,
         expression: &'a ast::Expression,
@@ -58,7 +59,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What an action's name stands for, top-level ones included.
+    /// Returns the entity of an action. Lowers an action at top level if that was not done before.
     pub(super) fn action_entity(&mut self, id: ast::DeclarationId) -> Option<Entity> {
         if self.entity(id).is_none() && self.checked.index.parent(id).is_none() {
             self.global_action(id);
@@ -66,7 +67,7 @@ impl<'a> Lowering<'a> {
         self.entity(id)
     }
 
-    /// The object that an expression names.
+    /// Returns the object that an expression refers to.
     pub(super) fn object(&mut self, expression: &'a ast::Expression) -> Option<Entity> {
         match &expression.kind {
             ExpressionKind::Path(_) => match self.checked.resolution(expression.id)? {
@@ -78,7 +79,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A place for the value of a call, and how to read it.
+    /// Returns a place for the value of a call, and an expression that reads it.
     fn result(&mut self, ty: &Type, wanted: bool) -> (Option<Place>, Option<Expression>) {
         let ty = self.concrete(ty);
         if !wanted || ty == Type::Void {
@@ -99,7 +100,8 @@ impl<'a> Lowering<'a> {
         self.call_function_in(id, site, instance, scope)
     }
 
-    /// A call of a function that runs in `scope`, of an extern's instance if it is one of its own.
+    /// Lowers a call of a function that is declared in `scope`, in the initializer block of an
+    /// extern `instance` if there is one.
     fn call_function_in(
         &mut self,
         id: ast::DeclarationId,
@@ -121,7 +123,8 @@ impl<'a> Lowering<'a> {
         }
         let constants = self.constant_arguments(facts, given, &prototype.parameters);
         let mut arguments = self.arguments(facts, given, &prototype.parameters);
-        // What is known is put into the function.
+        // Parameters with compile-time values are substituted in the function, so their arguments
+        // are dropped.
         let values = prototype.parameters.iter().filter(|parameter| {
             !matches!(self.checked.declared_type(parameter.id), Type::Extern(_))
         });
@@ -139,7 +142,7 @@ impl<'a> Lowering<'a> {
             constants: if constants.is_empty() { String::new() } else { format!("{constants:?}") },
             instance,
         };
-        let function = match self.made.functions.get(&key) {
+        let function = match self.reused.functions.get(&key) {
             Some(known) => *known,
             None => {
                 let mut scope = scope.unwrap_or_default();
@@ -147,7 +150,7 @@ impl<'a> Lowering<'a> {
                 let new = self.deeper(span, |lowering| {
                     lowering.function(declaration, &key, &objects, scope)
                 })?;
-                self.made.functions.insert(key, new);
+                self.reused.functions.insert(key, new);
                 new
             }
         };
@@ -156,7 +159,8 @@ impl<'a> Lowering<'a> {
         read
     }
 
-    /// Values of the parameters of types that exist at compile time only: the function is made for these.
+    /// Returns the values of parameters whose types exist only at compile time. The function is
+    /// specialised for these values.
     fn constant_arguments(
         &mut self,
         facts: &Call,
@@ -237,7 +241,7 @@ impl<'a> Lowering<'a> {
         ir::Function { name, parameters, return_type, body }
     }
 
-    /// Variables for the parameters that hold values; packets are implicit.
+    /// Adds variables for the parameters that hold values. Packets are implicit.
     pub(super) fn parameters(&mut self, parameters: &'a [ast::Parameter]) -> Vec<ir::Parameter> {
         let mut list = Vec::new();
         for parameter in parameters {
@@ -340,7 +344,7 @@ impl<'a> Lowering<'a> {
             self.problem(span, "this extern object does not exist here");
             return None;
         };
-        if let Some((function, scope)) = self.made.implementations.get(&(instance, method)).cloned()
+        if let Some((function, scope)) = self.reused.implementations.get(&(instance, method)).cloned()
         {
             return self.call_function_in(function.id, site, Some(instance), Some(scope));
         }
@@ -356,7 +360,7 @@ impl<'a> Lowering<'a> {
         self.call_extern(callee, site, arguments)
     }
 
-    /// Methods of `packet_in` and `packet_out` (core.p4).
+    /// Lowers a call of a method of `packet_in` or `packet_out` (core.p4).
     fn call_packet(
         &mut self,
         span: Span,
@@ -369,7 +373,8 @@ impl<'a> Lowering<'a> {
             "extract" => {
                 let ty = facts.parameter_types.first()?.clone();
                 let header_type = self.type_id(&ty);
-                // The place of the header is evaluated after a width that the call names first.
+                // A width that the call names before the header is evaluated before the header's
+                // place.
                 let early_width = (order_of_call(&facts.arguments).first() == Some(&1))
                     .then(|| argument(1).map(|value| self.expression(value)))
                     .flatten()
@@ -477,7 +482,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Applies a parser or control instance.
+    /// Lowers the application of a parser or control instance.
     pub(super) fn apply(
         &mut self,
         span: Span,

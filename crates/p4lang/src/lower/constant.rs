@@ -1,4 +1,4 @@
-//! Constants: from the checker's values to the IR's.
+//! Conversion of the checker's constants to values and expressions of the IR.
 
 use super::Lowering;
 use super::types::number;
@@ -8,7 +8,8 @@ use ir::bits::Bits;
 use ir::{self, Expression, ExpressionKind, Value};
 
 impl<'a> Lowering<'a> {
-    /// The value of an expression as its context wants it, if it is known now.
+    /// Evaluates an expression at compile time in the current scope, with the type that its context
+    /// requires. Returns `None` if it has no constant value.
     pub(super) fn evaluate(&self, expression: &'a ast::Expression) -> Option<Constant> {
         let known = self.checked.constant(expression.id).is_some()
             || !self.scope.environment.values.is_empty()
@@ -16,7 +17,7 @@ impl<'a> Lowering<'a> {
         known.then(|| self.checked.evaluate(expression, &self.scope.environment)).flatten()
     }
 
-    /// The number of an expression that must be known: widths, sizes, indices.
+    /// Evaluates an expression that must be a compile-time number: a width, a size or an index.
     pub(super) fn evaluate_u32(&mut self, expression: &'a ast::Expression) -> Option<u32> {
         let value = self.evaluate(expression).as_ref().and_then(number);
         let value = value.and_then(|value| u32::try_from(value).ok());
@@ -26,7 +27,7 @@ impl<'a> Lowering<'a> {
         value
     }
 
-    /// A constant of a type, as control-plane values and constructor arguments have it.
+    /// Converts a constant of a type to a value.
     pub(super) fn value(&mut self, constant: &Constant, ty: &Type) -> Value {
         match constant {
             Constant::Bool(value) => Value::Bool(*value),
@@ -64,7 +65,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The value of an expression that must be known, in the representation of a type.
+    /// Evaluates an expression that must have a compile-time value, in the representation of `ty`.
     pub(super) fn known_value(
         &mut self,
         expression: &'a ast::Expression,
@@ -73,7 +74,7 @@ impl<'a> Lowering<'a> {
         if let Some(constant) = self.evaluate(expression) {
             return Some(self.value(&constant, ty));
         }
-        // A composite may have parts that are known although the checker has no value for it.
+        // The checker has no value for some composites whose parts are all known.
         let mut lowered = None;
         let effects = self.collect(|lowering| {
             let value = lowering.expression(expression);
@@ -106,7 +107,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Names and types of fields.
+    /// Returns the names and types of the fields of a type.
     pub(super) fn field_types(&self, ty: &Type) -> Vec<(std::sync::Arc<str>, Type)> {
         match ty {
             Type::Record(fields) => fields.to_vec(),
@@ -119,7 +120,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Types of the parts of a composite or stack that has this many.
+    /// Returns the types of the parts of a composite or stack with `count` parts.
     pub(super) fn part_types(&self, ty: &Type, count: usize) -> Vec<Type> {
         let mut types = match ty {
             Type::Tuple(elements) => elements.to_vec(),
@@ -132,7 +133,7 @@ impl<'a> Lowering<'a> {
         types
     }
 
-    /// A constant as an expression of a type.
+    /// Converts a constant to an expression of a type.
     pub(super) fn constant_expression(&mut self, constant: &Constant, ty: &Type) -> Expression {
         if let (Type::List(element), Constant::Composite(values)) = (ty, constant) {
             return self.constant_expression(constant, &list_type(element, values.len()));
@@ -168,7 +169,7 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind }
     }
 
-    /// The default value of a type (P4_16 specification, section 7.3).
+    /// Returns the default value of a type (P4_16 specification, section 7.3).
     pub(super) fn default_value(&mut self, ty: &Type) -> Expression {
         let type_id = self.type_id(ty);
         self.default_of(type_id)
@@ -204,7 +205,7 @@ impl<'a> Lowering<'a> {
                     }
                 }
             }
-            // A variable that nothing writes holds the empty string of bits.
+            // A variable that is never assigned holds an empty `varbit`.
             ir::Type::Varbits { .. } => {
                 let variable = self.variable("empty", type_id);
                 ExpressionKind::Read(ir::Place::variable(variable))
@@ -214,12 +215,12 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A `list<T>` has as many elements as it was given: in the IR it is a tuple of them.
+/// Returns the representation of a `list<T>` with `count` elements: a tuple.
 pub(super) fn list_type(element: &Type, count: usize) -> Type {
     Type::Tuple(vec![element.clone(); count].into())
 }
 
-/// The value of an expression that is made of constants.
+/// Returns the value of an expression that consists of constants only.
 fn value_of(expression: Expression) -> Option<Value> {
     match expression.kind {
         ExpressionKind::Constant(value) => Some(value),
@@ -230,7 +231,7 @@ fn value_of(expression: Expression) -> Option<Value> {
     }
 }
 
-/// A constant expression of `bit<width>`.
+/// Returns a constant expression of type `bit<width>`.
 pub(super) fn bits_constant(type_id: ir::TypeId, width: u32, value: u128) -> Expression {
     Expression {
         type_id,

@@ -1,4 +1,5 @@
-//! Expressions: effects first, as statements; then a pure rest.
+//! Lowering of expressions. Side effects become statements, and the result is an expression without
+//! side effects.
 
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind, walk};
@@ -8,7 +9,7 @@ use ir::bits::Bits;
 use ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
 
 impl<'a> Lowering<'a> {
-    /// The value of an expression as its context wants it.
+    /// Lowers an expression, and converts its value to the type that its context requires.
     pub(super) fn expression(&mut self, expression: &'a ast::Expression) -> Expression {
         ir::meter::count(1);
         self.count_elements(1);
@@ -23,7 +24,8 @@ impl<'a> Lowering<'a> {
         self.coerced(value, type_id)
     }
 
-    /// Several values in order: one that is followed by an effect is kept in a temporary.
+    /// Lowers several operands in order. The value of an operand is saved in a temporary if a later
+    /// one has side effects.
     pub(super) fn operands(&mut self, list: &[&'a ast::Expression]) -> Vec<Expression> {
         let last_effect = list.iter().rposition(|operand| self.has_effects(operand));
         list.iter()
@@ -39,15 +41,15 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    /// Whether evaluating the expression does more than give a value.
+    /// Whether evaluating the expression has side effects.
     pub(super) fn has_effects(&mut self, expression: &'a ast::Expression) -> bool {
-        if let Some(known) = self.learned.effects.get(&expression.id) {
+        if let Some(known) = self.analyses.effects.get(&expression.id) {
             return *known;
         }
         ir::meter::count(1);
         let mut found = self.is_call_with_effects(expression);
         walk::parts(expression, &mut |part| found = found || self.has_effects(part));
-        self.learned.effects.insert(expression.id, found);
+        self.analyses.effects.insert(expression.id, found);
         found
     }
 
@@ -152,7 +154,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An element of a value that has no place: what a call returns, or a constant.
+    /// Lowers an element of a value without a place, such as the result of a call or a constant.
     fn part_of_value(
         &mut self,
         expression: &'a ast::Expression,
@@ -166,7 +168,7 @@ impl<'a> Lowering<'a> {
                 return self.unexpected(expression, own);
             };
             if let ir::ExpressionKind::Composite(mut parts) = value.kind {
-                // What has effects is in statements already.
+                // Side effects of the other parts were already lowered to statements.
                 return match parts.get(position as usize) {
                     Some(_) => parts.swap_remove(position as usize),
                     None => self.unexpected(expression, own),
@@ -183,7 +185,8 @@ impl<'a> Lowering<'a> {
         self.read(place, own)
     }
 
-    /// Whether an `int` is not known at compile time: it has no width to be computed in.
+    /// Whether an expression is an `int` without a compile-time value, which has no width for
+    /// computation at run time.
     pub(super) fn is_open_integer(&mut self, expression: &'a ast::Expression) -> bool {
         let ty = self.concrete(self.checked.converted_type_of(expression.id));
         ty == Type::Integer && self.evaluate(expression).is_none()
@@ -205,7 +208,7 @@ impl<'a> Lowering<'a> {
         self.default_value(own)
     }
 
-    /// A constant that the checker has no value for: what it was declared as.
+    /// Lowers a constant that the checker has no value for, by lowering its declared value.
     fn declared_constant(&mut self, expression: &'a ast::Expression, own: &Type) -> Expression {
         let declared = match self.checked.resolution(expression.id) {
             Some(Resolution::Declaration(id)) => self.declaration(*id),
@@ -272,7 +275,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Applies the table of `table.apply()` and gives one part of its result.
+    /// Lowers `table.apply()`, and returns the given part of its result.
     pub(super) fn apply_table(
         &mut self,
         call: &'a ast::Expression,
@@ -322,7 +325,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `base[low +: width]`: shifted down, then cut.
+    /// Lowers `base[low +: width]` to a right shift and a slice.
     fn part_select(
         &mut self,
         expression: &'a ast::Expression,
@@ -379,7 +382,7 @@ impl<'a> Lowering<'a> {
         let (Some(left), Some(right)) = (values.next(), values.next()) else {
             return self.unexpected(expression, own);
         };
-        // Readers of the IR recurse over it, and not all have a large stack.
+        // Readers of the IR recurse over expressions, and not all of them have a large stack.
         let left = if is_long_chain(&left) { self.kept(left) } else { left };
         self.binary_of(operator, left, right, own)
     }
@@ -400,7 +403,8 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind }
     }
 
-    /// `&&` and `||` whose right operand must not run always.
+    /// Lowers `&&` or `||` whose right operand has side effects, so that they occur only if the
+    /// operand is evaluated.
     fn short_circuit(
         &mut self,
         expression: &'a ast::Expression,
@@ -526,7 +530,8 @@ impl<'a> Lowering<'a> {
         self.composed(type_id, parts)
     }
 
-    /// The value in another representation: another width, or the same fields under another name.
+    /// Converts a value to another representation: another width, or another composite with equal
+    /// fields.
     pub(super) fn coerced(&mut self, value: Expression, type_id: ir::TypeId) -> Expression {
         if value.type_id == type_id {
             return value;
@@ -592,7 +597,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether so many operators follow each other that the value of the first ones is better kept in a variable.
+/// Whether the left operands form a chain of more than `LONGEST` operators, whose value should be
+/// saved in a variable.
 fn is_long_chain(value: &Expression) -> bool {
     const LONGEST: usize = 64;
     let mut left = value;

@@ -1,4 +1,4 @@
-//! Instances: from `main` down to the last extern object.
+//! Lowering of instances, from `main` down to extern objects.
 
 use super::call::direction;
 use super::{Entity, ExternRole, Lowering, NamelessExtern, PendingControl, Scope, names};
@@ -9,20 +9,20 @@ use crate::check::{
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
-/// What a constructor argument is.
+/// The value of a constructor argument.
 enum Constructed {
     Constant(Constant),
     Entity(Entity),
 }
 
-/// What a constructor is given.
+/// The arguments of a constructor call.
 #[derive(Clone, Copy, Default)]
 struct Given<'a> {
-    /// For each parameter of the constructor, which argument it has.
+    /// For each parameter of the constructor, the argument that is bound to it.
     bound: &'a [BoundArgument],
     /// The types of the parameters.
     types: &'a [Type],
-    /// The arguments, as they are written.
+    /// The arguments as written.
     written: &'a [ast::Argument],
 }
 
@@ -36,11 +36,11 @@ impl<'a> Given<'a> {
     }
 }
 
-/// An object that is to be made.
+/// A description of an object to be instantiated.
 struct Construction<'a> {
     span: Span,
     object: Type,
-    /// Its control-plane name.
+    /// The control-plane name of the object.
     name: String,
     constructor: Option<DeclarationId>,
     given: Given<'a>,
@@ -48,7 +48,7 @@ struct Construction<'a> {
 }
 
 impl Construction<'_> {
-    /// Without arguments and annotations.
+    /// Describes an object without arguments and annotations.
     fn bare(span: Span, object: Type, name: String) -> Self {
         let given = Given::default();
         Self { span, object, name, constructor: None, given, annotations: Vec::new() }
@@ -56,7 +56,7 @@ impl Construction<'_> {
 }
 
 impl<'a> Lowering<'a> {
-    /// The whole program.
+    /// Lowers the whole program.
     pub(super) fn program(&mut self, main: DeclarationId) {
         let checked = self.checked;
         self.control_plane_types();
@@ -87,12 +87,12 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             if let Some(entity) = self.declared_instance(declaration) {
-                self.made.entities.insert(declaration.id, entity);
+                self.reused.entities.insert(declaration.id, entity);
             }
         }
     }
 
-    /// The first of the architectures whose package is declared.
+    /// Returns the first built-in architecture whose package is declared in the program.
     fn included_architecture(&self) -> Option<ir::Architecture> {
         let packages = self
             .checked
@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
         known.find_map(|architecture| architecture)
     }
 
-    /// What the constructor arguments of instances at top level name.
+    /// Returns the declarations that constructor arguments of top-level instances refer to.
     fn named_by_instances(&self) -> HashSet<DeclarationId> {
         let mut used = HashSet::new();
         for declaration in &self.checked.program.declarations {
@@ -120,7 +120,7 @@ impl<'a> Lowering<'a> {
         used
     }
 
-    /// Types that the control plane is told of even if no packet gets to see them.
+    /// Lowers the types that P4Info lists even if no packet uses them.
     fn control_plane_types(&mut self) {
         for declaration in &self.checked.program.declarations {
             let ty = match &declaration.kind {
@@ -128,7 +128,7 @@ impl<'a> Lowering<'a> {
                 DeclarationKind::Enum { underlying: Some(_), .. } => {
                     Type::SerializableEnum(declaration.id)
                 }
-                // In the order of the source, as P4Info lists them.
+                // The types are lowered in source order, in which P4Info lists them.
                 DeclarationKind::Header { type_parameters, .. }
                     if type_parameters.is_empty()
                         && declaration.annotation("controller_header").is_some() =>
@@ -204,10 +204,11 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Gives a control of the package the extern objects that are parameters of it, beside the packet: one
-    /// object of the architecture for each type, called like the type (`tc_skb_metadata`).
+    /// Binds the extern parameters of a control of the package, except the packet. Each of them
+    /// gets an object of the architecture that is named after its type (such as `tc_skb_metadata`).
+    /// There is one object for each type.
     fn bind_architecture_objects(&mut self, span: Span, id: ir::ControlId) {
-        let Some(pending) = self.waiting.controls.get(&id) else { return };
+        let Some(pending) = self.deferred.controls.get(&id) else { return };
         let wanted: Vec<Type> = pending
             .control
             .parameters
@@ -238,12 +239,13 @@ impl<'a> Lowering<'a> {
         self.bind_control_objects(span, id, objects);
     }
 
-    /// The value of a constructor argument.
+    /// Lowers a constructor argument.
     fn constructed(&mut self, value: &'a ast::Expression) -> Option<Constructed> {
         self.constructed_as(value, None)
     }
 
-    /// The same; an extern that is made here has the name `of_extern`.
+    /// Lowers a constructor argument. If it constructs an extern, the instance is named
+    /// `of_extern`.
     fn constructed_as(
         &mut self,
         value: &'a ast::Expression,
@@ -283,8 +285,9 @@ impl<'a> Lowering<'a> {
         checked.evaluate(value, &self.scope.environment).map(Constructed::Constant)
     }
 
-    /// Whether p4c makes a copy of the parser or control with these constructor arguments put in (its pass
-    /// `SpecializeAll`): it does if all of them are constants, or nameless externs made of such.
+    /// Whether p4c makes a copy of the parser or control in which these constructor arguments are
+    /// substituted (its pass `SpecializeAll`). It does so if every argument is a constant, or an
+    /// extern that is constructed in place.
     fn is_specialized(&self, object: &Type, arguments: &[ast::Argument]) -> bool {
         if !matches!(object, Type::Parser(_) | Type::Control(_)) {
             return false;
@@ -304,15 +307,16 @@ impl<'a> Lowering<'a> {
         self.problem(span, "a constructor argument must be known at compile time");
     }
 
-    /// An instance that is declared with a name.
+    /// Lowers an instance with a name.
     fn declared_instance(&mut self, declaration: &'a ast::Declaration) -> Option<Entity> {
         let DeclarationKind::Instantiation(instantiation) = &declaration.kind else { return None };
         let checked = self.checked;
         let instance = checked.instance(declaration.id)?;
         let local = names::local_name(&declaration.annotations, declaration.name.as_str());
         let object = self.concrete(&instance.ty);
-        // At top level, parsers and controls are named after their types: the package binds them. As in p4c, an
-        // annotation of the type is no part of what is in it.
+        // At top level, parsers and controls are named after their types, since the package refers
+        // to them. As in p4c, the annotation `@name` of the type does not affect the names of its
+        // contents.
         let at_top = self.checked.index.parent(declaration.id).is_none();
         let name = match (&object, at_top) {
             (Type::Parser(named) | Type::Control(named), true) => {
@@ -345,21 +349,22 @@ impl<'a> Lowering<'a> {
                 });
             for (method, function) in &instance.implementations {
                 if let Some(function) = self.declaration(*function) {
-                    self.made.implementations.insert((id, *method), (function, scope.clone()));
+                    self.reused.implementations.insert((id, *method), (function, scope.clone()));
                 }
             }
         }
         Some(entity)
     }
 
-    /// An instance among the local declarations.
+    /// Lowers an instance among local declarations.
     pub(super) fn local_instance(&mut self, declaration: &'a ast::Declaration) {
         if let Some(entity) = self.declared_instance(declaration) {
             self.bind(declaration.id, entity);
         }
     }
 
-    /// The nameless instance behind `T.apply(...)`: called after its type.
+    /// Lowers the anonymous instance of a direct invocation (`T.apply(...)`), which is named after
+    /// its type.
     pub(super) fn direct_instance(&mut self, facts: &'a Call) -> Option<Entity> {
         let Callee::Constructor { object, .. } = &facts.callee else { return None };
         let object = self.concrete(object);
@@ -371,13 +376,13 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Makes the object, and what is in it.
+    /// Instantiates an object and its contents.
     fn instantiate(&mut self, construction: Construction<'a>) -> Option<Entity> {
         let Construction { span, object, name, constructor, given, annotations } = construction;
         if self.count_elements(super::ELEMENTS_OF_INSTANCE) {
             return None;
         }
-        // In a generic control, the type arguments may be its own parameters.
+        // In a generic control, the type arguments may be the control's own type parameters.
         let object = self.concrete(&object);
         let named = object.named()?;
         let declaration = self.declaration(named.declaration)?;
@@ -427,7 +432,7 @@ impl<'a> Lowering<'a> {
                     matches!(ty, Type::Extern(_)) && !self.is_packet(ty)
                 });
                 if waits {
-                    self.waiting.controls.insert(id, pending);
+                    self.deferred.controls.insert(id, pending);
                 } else {
                     self.deeper(span, |lowering| lowering.control(id, pending))?;
                 }
@@ -451,7 +456,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Values for the parameters of an extern's constructor.
+    /// Lowers the constructor arguments of an extern.
     fn constructor_values(
         &mut self,
         given: Given<'a>,
@@ -496,7 +501,7 @@ impl<'a> Lowering<'a> {
         values
     }
 
-    /// Puts what a parser's or control's constructor was given into its scope.
+    /// Adds the constructor arguments of a parser or control to its scope.
     fn constructor_scope(
         &mut self,
         scope: &mut Scope,
@@ -505,8 +510,9 @@ impl<'a> Lowering<'a> {
     ) {
         for (bound, parameter) in given.bound.iter().zip(parameters) {
             let Some(written) = written(bound, given.written, parameter) else { continue };
-            // p4c makes a local instance of a nameless extern, with the name of the parameter; where nothing is inlined
-            // it has a number behind it.
+            // p4c declares a local instance, named after the parameter, for an extern that is
+            // constructed in place. If the parser or control is not inlined, the name has a numeric
+            // suffix.
             let number = if self.scope.prefix.is_empty() { "_0" } else { "" };
             let local = format!("{}{number}", parameter.name.as_str());
             match self.constructed_as(written, Some(names::qualified(&scope.prefix, &local))) {
@@ -522,7 +528,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An `int` becomes what the parameter is.
+    /// Converts a constant of type `int` to the type of the parameter.
     fn as_parameter(&mut self, constant: Constant, parameter: &'a ast::Parameter) -> Constant {
         match (self.checked.declared_type(parameter.id), constant) {
             (Type::Bits { width, signed }, Constant::Integer(value)) => {
@@ -532,23 +538,24 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a control's body when it is applied with extern objects for the first time; gives the
-    /// control that has these objects. Another set of objects makes a copy of the body, if that leaves
-    /// nothing twice that the control plane or a packet could tell.
+    /// Lowers a control's body when it is first applied with a list of extern objects. Returns the
+    /// control for these objects. Another list of objects makes a copy of the body, unless the
+    /// control has tables or instances, which would then exist twice for the control plane and for
+    /// packets.
     pub(super) fn bind_control_objects(
         &mut self,
         span: Span,
         id: ir::ControlId,
         objects: Vec<Entity>,
     ) -> ir::ControlId {
-        if let Some(unbound) = self.waiting.controls.remove(&id) {
+        if let Some(unbound) = self.deferred.controls.remove(&id) {
             let copies = vec![(objects.clone(), id)];
             let bound = super::BoundControl { unbound: unbound.clone(), copies };
-            self.waiting.bound_controls.insert(id, bound);
+            self.deferred.bound_controls.insert(id, bound);
             self.control_with_objects(id, unbound, &objects);
             return id;
         }
-        let Some(bound) = self.waiting.bound_controls.get(&id) else { return id };
+        let Some(bound) = self.deferred.bound_controls.get(&id) else { return id };
         if let Some((_, copy)) = bound.copies.iter().find(|(known, _)| *known == objects) {
             return *copy;
         }
@@ -574,7 +581,7 @@ impl<'a> Lowering<'a> {
             annotations: original.annotations.clone(),
         };
         self.program.controls.push(original);
-        if let Some(bound) = self.waiting.bound_controls.get_mut(&id) {
+        if let Some(bound) = self.deferred.bound_controls.get_mut(&id) {
             bound.copies.push((objects.clone(), copy));
         }
         self.control_with_objects(copy, unbound, &objects);
@@ -620,7 +627,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// p4c puts the instances behind direct applications before all other locals.
+    /// Lowers the anonymous instances of direct invocations. As in p4c, they precede all other
+    /// local declarations.
     pub(super) fn direct_instances(&mut self, statements: &'a [ast::Statement]) {
         let checked = self.checked;
         let mut targets = Vec::new();
@@ -659,15 +667,15 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether the instance is one of a parser or control. p4c removes those that nothing
-    /// applies, but keeps extern objects.
+    /// Whether the declaration is an instance of a parser or control. p4c removes such an instance
+    /// if it is never applied, but keeps extern objects.
     pub(super) fn is_block_instance(&self, declaration: &'a ast::Declaration) -> bool {
         self.checked
             .instance(declaration.id)
             .is_some_and(|instance| matches!(instance.ty, Type::Parser(_) | Type::Control(_)))
     }
 
-    /// An action with its parameters and body.
+    /// Lowers an action with its parameters and body.
     pub(super) fn action(
         &mut self,
         declaration: &'a ast::Declaration,
@@ -708,9 +716,10 @@ impl<'a> Lowering<'a> {
         Some(Entity::Action(id))
     }
 
-    /// Externs that a table constructs in place. P4Info lists them where the table is.
+    /// Instantiates the externs that are constructed in table properties. P4Info lists them at the
+    /// position of their tables.
     fn nameless_externs(&mut self) {
-        for nameless in std::mem::take(&mut self.waiting.nameless_externs) {
+        for nameless in std::mem::take(&mut self.deferred.nameless_externs) {
             let NamelessExtern { table, role, name, call, scope, annotations } = nameless;
             let ExpressionKind::Call { arguments, .. } = &call.kind else { continue };
             let checked = self.checked;
@@ -741,7 +750,8 @@ impl<'a> Lowering<'a> {
                     table.direct_externs.push(id);
                 }
             }
-            // A map of the kernel: what it says is how many entries there may be.
+            // The extern is a map of the Linux kernel (BPF), of which only the number of entries
+            // matters.
             ExternRole::Implementation if instance.extern_type.is_of_bpf() => {
                 let size = instance.arguments.first().and_then(|argument| match &argument.value {
                     ir::Value::Bits(bits) => bits.to_u64(),
@@ -766,7 +776,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The expression behind a constructor's parameter.
+/// Returns the expression that is bound to a constructor's parameter.
 fn written<'a>(
     bound: &BoundArgument,
     given: &'a [ast::Argument],

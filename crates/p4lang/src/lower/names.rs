@@ -1,4 +1,4 @@
-//! Names for the control plane (P4_16 specification, section 18.3.2; key names as p4c makes them).
+//! Control-plane names (P4_16 specification, section 18.3.2), with names of keys as in p4c.
 
 use num_bigint::BigInt;
 
@@ -8,7 +8,7 @@ use crate::ast::{
 };
 use crate::check::{Builtin, Constant, Resolution};
 
-/// The name that `@name` gives, or the declared one.
+/// Returns the name that the annotation `@name` sets, or the declared name.
 pub(super) fn local_name(annotations: &[Annotation], declared: &str) -> String {
     annotations
         .iter()
@@ -19,7 +19,8 @@ pub(super) fn local_name(annotations: &[Annotation], declared: &str) -> String {
         .to_owned()
 }
 
-/// A local name behind the names of the instances around it; a leading dot makes it absolute.
+/// Prefixes a local name with the names of the enclosing instances, unless a leading dot makes it
+/// absolute.
 pub(super) fn qualified(prefix: &str, local: &str) -> String {
     if let Some(absolute) = local.strip_prefix('.') {
         absolute.to_owned()
@@ -40,12 +41,13 @@ fn in_base(value: &BigInt, base: u8) -> String {
 }
 
 impl Lowering<'_> {
-    /// The name of the copy that p4c makes of a parser or control at top level, with its arguments put in: a number
-    /// behind the name, the first that no other declaration at top level has.
+    /// Returns the name of the specialised copy that p4c makes of a parser or control at top level,
+    /// in which constructor parameters are replaced by arguments. A number is appended to the
+    /// declared name, the first one that yields an unused name at top level.
     pub(super) fn specialized_name(&mut self, declared: &str) -> String {
         let stem = declared.trim_end_matches(|last: char| last.is_ascii_digit());
         let base = stem.strip_suffix('_').filter(|base| !base.is_empty()).unwrap_or(declared);
-        let taken = &mut self.made.specialized_names;
+        let taken = &mut self.reused.specialized_names;
         if taken.is_empty() {
             let declarations = &self.checked.program.declarations;
             taken.extend(declarations.iter().map(|known| known.name.as_str().to_owned()));
@@ -53,8 +55,8 @@ impl Lowering<'_> {
         if taken.insert(base.to_owned()) {
             return base.to_owned();
         }
-        // All numbers before the next one are taken, since names are never given back.
-        let next = self.made.next_numbers.entry(base.to_owned()).or_default();
+        // All smaller numbers are in use, since names are never released.
+        let next = self.reused.next_numbers.entry(base.to_owned()).or_default();
         loop {
             ir::meter::count(1);
             let name = format!("{base}_{next}");
@@ -65,7 +67,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The name of a table key: `@name`, or the text of its expression if that is a simple one.
+    /// Returns the name of a table key: the one that `@name` sets, or the text of its expression if
+    /// that is simple.
     pub(super) fn key_name(&self, key: &KeyElement, position: usize) -> String {
         let annotated = local_name(&key.annotations, "");
         if !annotated.is_empty() {
@@ -123,14 +126,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// The number behind a name or an operation: p4c folds constants before it names keys, and a
-    /// number keeps the base in which it was declared.
+    /// Returns the text of the number that a name or an operation evaluates to. p4c folds constants
+    /// before it names keys, and a number keeps the base in which it was declared.
     fn name_of_constant(&self, expression: &Expression) -> Option<String> {
         let value = super::types::number(self.checked.constant(expression.id)?)?;
         Some(in_base(&value, self.base_of(expression, 0)))
     }
 
-    /// The base in which p4c prints a constant: that of the literal that it begins with.
+    /// Returns the base in which p4c prints a constant: that of the first literal in its
+    /// expression.
     fn base_of(&self, expression: &Expression, depth: usize) -> u8 {
         const DEEPEST: usize = 100;
         if depth > DEEPEST {

@@ -1,4 +1,4 @@
-//! Parsers: states, transitions, value sets, and key sets wherever they stand.
+//! Lowering of parsers, states, transitions, value sets and key sets.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::check::{Constant, Resolution, Type};
 use ir::{self, Expression, KeySet, Target};
 
 impl<'a> Lowering<'a> {
-    /// A parser instance, in its own scope.
+    /// Lowers a parser instance in its own scope.
     pub(super) fn parser(
         &mut self,
         declaration: &'a ast::Declaration,
@@ -45,7 +45,7 @@ impl<'a> Lowering<'a> {
         ir::Parser { name, parameters, prologue, states, start, annotations }
     }
 
-    /// What the states and the arguments of local instances name.
+    /// Returns the declarations that the states and the arguments of local instances refer to.
     fn used_in(&self, parser: &'a ast::ParserDeclaration) -> HashSet<ast::DeclarationId> {
         let mut used = HashSet::new();
         let mut name = |expression: &'a ast::Expression| {
@@ -144,11 +144,11 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The key sets of a case: one for each subject, or one for all.
+    /// Lowers the key sets of a case: one for each subject, or a single one for all of them.
     fn key_sets(&mut self, keyset: &'a ast::Expression, types: &[Type]) -> Vec<KeySet<Expression>> {
         let any = Type::Unknown;
         let parts = keyset.key_sets(types.len());
-        // A constant for all of them at once.
+        // The key set may be a constant composite with a value for each subject.
         if let ([whole], true) = (parts, types.len() > 1)
             && let Some(Constant::Composite(values)) = self.evaluate(whole)
         {
@@ -188,7 +188,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A member of a key set, in the representation of what it is compared with.
+    /// Lowers a value in a key set, in the representation of the subject that it is compared with.
     fn set_member(&mut self, value: &'a ast::Expression, ty: &Type) -> Expression {
         let value = self.expression(value);
         if *ty == Type::Unknown {

@@ -1,4 +1,4 @@
-//! Places: expressions that can be read and written where they are.
+//! Lowering of expressions to places, which can be read and assigned.
 
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind};
@@ -6,7 +6,8 @@ use crate::check::{Builtin, Resolution, Type};
 use ir::{self, Expression, Place, Projection};
 
 impl<'a> Lowering<'a> {
-    /// The place of an expression, if it has one. Index expressions are evaluated here.
+    /// Returns the place that an expression refers to, or `None` if it does not refer to one. Index
+    /// expressions are evaluated.
     pub(super) fn place(&mut self, expression: &'a ast::Expression) -> Option<Place> {
         match &expression.kind {
             ExpressionKind::Path(_) => match self.checked.resolution(expression.id)? {
@@ -40,13 +41,14 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An index into a stack.
+    /// Lowers an index into a stack.
     pub(super) fn index(&mut self, index: &'a ast::Expression) -> Expression {
         let value = self.expression(index);
         self.sized(value, 32)
     }
 
-    /// A number that has a width: an `int` gets this one, or what it needs.
+    /// Converts a constant of type `int` to `bit<width>`, or to a wider type if the number needs
+    /// it. Returns any other value unchanged.
     pub(super) fn sized(&mut self, value: Expression, width: u32) -> Expression {
         let ir::ExpressionKind::Constant(ir::Value::Integer(number)) = &value.kind else {
             return value;
@@ -59,7 +61,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A place to write to, with slices. `None`, with a problem, if it is none.
+    /// Returns the place of an assignment's target, which may have slices. Reports a problem if the
+    /// expression is not an l-value.
     pub(super) fn target(&mut self, expression: &'a ast::Expression) -> Option<Place> {
         let place = match &expression.kind {
             ExpressionKind::Slice { base, high, low } => {
@@ -72,7 +75,7 @@ impl<'a> Lowering<'a> {
                 let (low, width) = (self.evaluate_u32(low)?, self.evaluate_u32(width)?);
                 Some(sliced(place, low.saturating_add(width).saturating_sub(1), low))
             }
-            // A cast to a `type` or to the same type names the same place.
+            // A cast to the same type, or to a `type` of it, refers to the same place.
             ExpressionKind::Cast { operand, .. } => self.target(operand),
             _ => self.place(expression),
         };
@@ -82,7 +85,8 @@ impl<'a> Lowering<'a> {
         place
     }
 
-    /// The same place with its indices evaluated now.
+    /// Returns the same place with its indices saved, so that later statements cannot change which
+    /// place it is.
     pub(super) fn fixed(&mut self, place: Place) -> Place {
         let Place { variable, path } = place;
         let path = path
@@ -95,7 +99,8 @@ impl<'a> Lowering<'a> {
         Place { variable, path }
     }
 
-    /// The value as it is now: constants as they are, all else in a temporary.
+    /// Saves the current value in a temporary, unless no later statement can change the
+    /// expression's value.
     pub(super) fn kept(&mut self, value: Expression) -> Expression {
         if self.is_stable(&value) {
             return value;
@@ -105,7 +110,8 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind: ir::ExpressionKind::Read(place) }
     }
 
-    /// A place that holds the value now: its own, or a temporary.
+    /// Returns a place that currently holds the value: the place from which the expression reads,
+    /// or a temporary.
     pub(super) fn placed(&mut self, value: Expression) -> Place {
         match value.kind {
             ir::ExpressionKind::Read(place) => place,
@@ -113,7 +119,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A temporary that holds the value.
+    /// Assigns the value to a new temporary and returns its place.
     pub(super) fn spilled(&mut self, value: Expression) -> Place {
         let temporary = Place::variable(self.temporary(value.type_id));
         self.block.push(ir::Statement {
@@ -141,7 +147,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Bits of a place that may itself be bits of a place.
+/// Appends a slice to a place that may already end in a slice.
 fn sliced(mut place: Place, high: u32, low: u32) -> Place {
     if let Some(Projection::Slice { low: offset, .. }) = place.path.last().cloned() {
         place.path.pop();

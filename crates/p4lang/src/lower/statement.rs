@@ -1,4 +1,4 @@
-//! Statements.
+//! Lowering of statements.
 
 use super::expression::binary_operator;
 use super::{Entity, Lowering};
@@ -11,18 +11,19 @@ use crate::source::Span;
 use ir::bits::Bits;
 use ir::{self, Expression, Place, Projection, Value};
 
-/// A longer chain of `else if` is cut.
+/// The length at which a chain of `else if` is split.
 const LONGEST_ALTERNATIVES: usize = 32;
 
-/// Operators deeper in a condition are not looked at to find out what it always is.
+/// The depth of operators to which [`Lowering::known_condition`] examines a condition.
 const DEEPEST_CONDITION: usize = 50;
 
 impl<'a> Lowering<'a> {
     pub(super) fn statements(&mut self, statements: &'a [Statement]) {
         for statement in statements {
             self.statement(statement);
-            // What follows never runs, and its tables may not exist (`usage.rs`). It does not run after `exit` either,
-            // but p4c keeps it, and so the control plane knows its tables.
+            // The statements after `return` never run, and their tables may not have been lowered
+            // (`usage.rs`). The statements after `exit` do not run either, but p4c keeps them, so
+            // the control plane knows their tables.
             if matches!(statement.kind, StatementKind::Return(_)) {
                 return;
             }
@@ -48,7 +49,7 @@ impl<'a> Lowering<'a> {
                 self.assignment(span, target, *operator, value);
             }
             StatementKind::Call(call) => {
-                // `t.apply().hit;` and the like: only the effect counts.
+                // Only the side effect of a statement such as `t.apply().hit;` counts.
                 match &call.kind {
                     ExpressionKind::Call { .. } => {
                         self.call(call, false);
@@ -90,8 +91,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `if ... else if ... else`. Readers of the IR recurse over it, and not all have a large stack: a long chain
-    /// becomes several short ones, each run if none before it had a branch that fits.
+    /// Lowers a chain `if ... else if ... else`. Readers of the IR recurse over it, and not all of
+    /// them have a large stack. A long chain is therefore split into several short ones, each of
+    /// which runs if no branch of the previous ones ran.
     fn alternatives(&mut self, first: &'a Statement) {
         let mut chain = Vec::new();
         let mut rest = Some(first);
@@ -140,8 +142,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What the condition always is, as far as p4c sees it: an operand without side effects does not count if the other
-    /// one decides.
+    /// Returns the value of a condition that is always true or always false, as far as p4c
+    /// recognises it. An operand without side effects is ignored if the other operand decides the
+    /// result.
     fn known_condition(&mut self, condition: &'a ast::Expression, depth: usize) -> Option<bool> {
         if let Some(Constant::Bool(value)) = self.evaluate(condition) {
             return Some(value);
@@ -184,7 +187,7 @@ impl<'a> Lowering<'a> {
         self.emit(*span, ir::StatementKind::If { condition, then, otherwise });
     }
 
-    /// A variable, constant or instance where it is declared.
+    /// Lowers the declaration of a local variable, constant or instance.
     pub(super) fn local_declaration(&mut self, declaration: &'a ast::Declaration) {
         match &declaration.kind {
             DeclarationKind::Variable { initial, .. } => {
@@ -260,7 +263,7 @@ impl<'a> Lowering<'a> {
         self.assign(span, place, value);
     }
 
-    /// `x &&= f()`: the call runs only where its value counts.
+    /// Lowers `x &&= f()` or `x ||= f()`, where the call runs only if its value is needed.
     fn assign_short_circuit(
         &mut self,
         span: Span,
@@ -277,7 +280,7 @@ impl<'a> Lowering<'a> {
         self.emit(span, ir::StatementKind::If { condition, then, otherwise: Vec::new() });
     }
 
-    /// Reads a place that may end in a slice.
+    /// Returns an expression that reads a place, which may end in a slice.
     fn read_target(&mut self, place: &Place, type_id: ir::TypeId) -> Expression {
         let mut whole = place.clone();
         if let Some(Projection::Slice { high, low }) = whole.path.last().cloned() {
@@ -290,7 +293,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `x[low +: width] = value` with a variable start: the other bits of `x` stay.
+    /// Lowers `x[low +: width] = value` where `low` is not constant. The other bits of `x` keep
+    /// their values.
     fn assign_part(
         &mut self,
         span: Span,
@@ -413,14 +417,14 @@ impl<'a> Lowering<'a> {
             }
             is_default = false;
         }
-        // Labels at the end without a block do nothing, and keep the default from running.
+        // Trailing labels without a block do nothing, but they prevent the default from running.
         if !labels.is_empty() {
             list.push(ir::SwitchCase { values: labels, body: Vec::new() });
         }
         self.emit(span, ir::StatementKind::Switch { subject: value, cases: list, default });
     }
 
-    /// The block that runs for this value.
+    /// Returns the block that runs for the given value.
     fn known_case(
         &mut self,
         known: &Constant,
@@ -467,7 +471,7 @@ impl<'a> Lowering<'a> {
         self.apply(span, entity, &facts.apply, arguments);
     }
 
-    /// `for (x in collection)`: a counter runs over a range, a stack or a list.
+    /// Lowers `for (x in collection)` to a loop with a counter over a range, a stack or a list.
     fn for_in(
         &mut self,
         span: Span,
@@ -494,7 +498,8 @@ impl<'a> Lowering<'a> {
                 type_id,
                 kind: ir::ExpressionKind::Read(place.clone()),
             };
-            // A flag, since the counter cannot go beyond the largest value of its type.
+            // The loop tests a flag, because the counter cannot exceed the largest value of its
+            // type.
             let more = Place::variable(self.variable("more", bool_type));
             let compare = |operator, left: Expression, right: Expression| Expression {
                 type_id: bool_type,
@@ -632,7 +637,7 @@ impl<'a> Lowering<'a> {
         );
     }
 
-    /// The scope's type for a label or case whose values are not numbers.
+    /// Returns the type that the labels of a `switch` or the cases of a `select` are converted to.
     pub(super) fn subject_type(&self, subject: &'a ast::Expression) -> Type {
         self.concrete(self.checked.converted_type_of(subject.id))
     }

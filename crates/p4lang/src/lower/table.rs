@@ -1,4 +1,4 @@
-//! Tables: keys, actions, entries, and the properties that architectures add.
+//! Lowering of tables: keys, actions, entries, and properties of the architectures.
 
 use super::types::number;
 use super::{Entity, ExternRole, Lowering, NamelessExtern, names};
@@ -10,7 +10,7 @@ use crate::check::{ActionCallFacts, BoundArgument, Callee, Constant, TableFacts,
 use ir::{self, KeySet, Value};
 
 impl<'a> Lowering<'a> {
-    /// A table of a control instance, in the instance's scope.
+    /// Lowers a table of a control instance, in the scope of that instance.
     pub(super) fn table(
         &mut self,
         declaration: &'a ast::Declaration,
@@ -114,7 +114,7 @@ impl<'a> Lowering<'a> {
             });
             let annotations = match reference {
                 Some(reference) => self.annotations(&reference.annotations),
-                // As p4c has it in P4Info: entries cannot name what the source does not.
+                // As in p4c's P4Info, entries cannot use an action that the source does not list.
                 None if action.is_implicit => vec![ir::Annotation {
                     name: "defaultonly".to_owned(),
                     body: ir::AnnotationBody::Empty,
@@ -143,7 +143,7 @@ impl<'a> Lowering<'a> {
         (parameters, types)
     }
 
-    /// Arguments for the parameters with direction.
+    /// Lowers the arguments for parameters with a direction.
     fn directed(
         &mut self,
         bound: &[BoundArgument],
@@ -173,7 +173,7 @@ impl<'a> Lowering<'a> {
         self.action_call(default, given, facts)
     }
 
-    /// An action with values for the parameters that the control plane gives otherwise.
+    /// Lowers an action call with values for the parameters that the control plane sets otherwise.
     fn action_call(
         &mut self,
         call: &ActionCallFacts,
@@ -239,8 +239,8 @@ impl<'a> Lowering<'a> {
         entries
     }
 
-    /// Priorities by which the larger number wins (P4_16 specification, section 14.2.1.4), for
-    /// tables whose entries may overlap.
+    /// Returns the priorities of the entries if they may overlap. The entry with the larger number
+    /// wins (P4_16 specification, section 14.2.1.4).
     fn priorities(
         &mut self,
         table: &'a ast::Table,
@@ -302,8 +302,8 @@ impl<'a> Lowering<'a> {
                 .collect();
             (values, largest_wins)
         } else if annotated.iter().any(Option::is_some) {
-            // `@priority` as p4c's BMv2 back end reads it: the smaller wins, the position is the
-            // default.
+            // p4c's BMv2 back end reads `@priority` this way: the smaller number wins, and the
+            // default is the position of the entry.
             let values = annotated
                 .iter()
                 .zip(1..)
@@ -321,14 +321,14 @@ impl<'a> Lowering<'a> {
                 .collect();
             (values, false)
         };
-        // Mirrored where the smaller number wins, so that the larger one does.
+        // If the smaller number wins, the order is reversed, so that the larger number wins.
         let (least, most) =
             (values.iter().copied().min().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
         values
             .into_iter()
             .map(|value| {
                 let value = if largest_wins { value } else { least + (most - value) };
-                // `@priority` may be below zero; the order is what counts.
+                // `@priority` may be negative. Only the order matters, so the numbers are shifted.
                 Some(u32::try_from(value - least.min(0)).unwrap_or(u32::MAX))
             })
             .collect()
@@ -375,7 +375,7 @@ impl<'a> Lowering<'a> {
         known
     }
 
-    /// A property with a value.
+    /// Lowers a property with a value.
     fn property(
         &mut self,
         table: ir::TableId,
@@ -414,7 +414,7 @@ impl<'a> Lowering<'a> {
         }
         let constant = self.evaluate(value);
         let Some(constant) = constant else {
-            // Extern objects of an architecture that is not ours.
+            // The property may be an extern object of an architecture that is not built in.
             if let Some(Entity::Extern(id)) = self.object(value) {
                 self.attach(table, ExternRole::Direct, id);
             }
@@ -438,7 +438,7 @@ impl<'a> Lowering<'a> {
                     known.idle_timeout = Some(ir::IdleTimeout::NotifyControl);
                 }
             }
-            // Version 0.5 of PNA, and DPDK.
+            // Version 0.5 of PNA and p4c's DPDK back end use this property.
             "idle_timeout_with_auto_delete" => {
                 if constant == Constant::Bool(true) {
                     known.idle_timeout = Some(ir::IdleTimeout::AutoDelete);
@@ -456,7 +456,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// One of the table's actions, by name, with constants for what the control plane gives otherwise.
+    /// Lowers a call of one of the table's actions, by name, with constants for the parameters that
+    /// the control plane sets otherwise.
     fn named_action(
         &mut self,
         value: &'a ast::Expression,
@@ -502,19 +503,21 @@ impl<'a> Lowering<'a> {
             .call(value.id)
             .is_some_and(|facts| matches!(facts.callee, Callee::Constructor { .. }));
         if constructs {
-            // p4c puts no names of instances before the name of a property: it is that of the whole program.
+            // As in p4c, the property's name is not prefixed with the names of instances. It is
+            // unique in the whole program.
             let local = names::local_name(&property.annotations, "");
             let name = if local.is_empty() {
                 format!("{table_name}.{}", property.name)
             } else {
                 names::qualified("", &local)
             };
-            // p4c keeps those of the property for an action profile, none for a direct counter or meter.
+            // p4c keeps the annotations of the property for an action profile, but not for a direct
+            // counter or meter.
             let annotations = match role {
                 ExternRole::Implementation => self.annotations(&property.annotations),
                 ExternRole::Direct => Vec::new(),
             };
-            self.waiting.nameless_externs.push(NamelessExtern {
+            self.deferred.nameless_externs.push(NamelessExtern {
                 table,
                 role,
                 name,
@@ -530,7 +533,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Bits outside the mask do not count; they are zero, as in P4Runtime.
+/// Clears the bits outside the mask, which are ignored in matching, as P4Runtime requires.
 fn masked(value: Value, mask: &Value) -> Value {
     match (value, mask) {
         (Value::Bits(value), Value::Bits(mask)) => Value::Bits(value.bit_and(mask)),

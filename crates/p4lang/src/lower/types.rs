@@ -1,4 +1,5 @@
-//! Types: named ones once per set of type arguments, structural ones once.
+//! Lowering of types. A named type is lowered once for each list of type arguments, a structural
+//! type once.
 
 use super::Lowering;
 use crate::ast::{DeclarationId, DeclarationKind};
@@ -7,7 +8,7 @@ use crate::source::Span;
 use ir::bits::Bits;
 
 impl Lowering<'_> {
-    /// The type with this scope's type parameters put in.
+    /// Substitutes the type parameters of the current scope in a type.
     pub(super) fn concrete(&self, ty: &Type) -> Type {
         let bindings = &self.scope.environment.types;
         if ty.parts_with(bindings).is_none() {
@@ -29,7 +30,7 @@ impl Lowering<'_> {
         self.program.types.intern(ir::Type::Bits { width, signed: false })
     }
 
-    /// How values of a type are represented.
+    /// Returns the representation of a type.
     pub(super) fn type_id(&mut self, ty: &Type) -> ir::TypeId {
         if let Some(id) = self.types.ids.get(ty) {
             return *id;
@@ -103,10 +104,10 @@ impl Lowering<'_> {
                 _ => self.unknown_type(ty),
             },
             Type::Set(inner) | Type::Name(inner) => self.type_id(inner),
-            // The names of the members.
+            // A match kind is represented by the name of the member.
             Type::MatchKind => self.program.types.intern(ir::Type::String),
-            // Without values of their own: as type arguments of externs only. `Any` is that of a parameter that was
-            // left out.
+            // These types have no values, and occur only as type arguments of externs. `Any` is the
+            // type of an omitted parameter.
             Type::Void | Type::Any | Type::List(_) => {
                 self.unnamed_composite(ir::CompositeKind::Tuple, Vec::new())
             }
@@ -134,7 +135,8 @@ impl Lowering<'_> {
         if let Some(known) = self.types.unnamed.get(&key) {
             return *known;
         }
-        // Programs that make ever more of them double with each line, and are refused the sooner.
+        // Programs that produce ever more of these types double with each line. The count grows
+        // with the number of types, so that such programs are refused early.
         self.count_elements(self.program.types.composites.len() as u32 / 8);
         let number = self.types.names;
         self.types.names += 1;
@@ -167,7 +169,7 @@ impl Lowering<'_> {
                 annotations: self.annotations(&field.field.annotations),
             })
             .collect::<Vec<_>>();
-        // A generic one may become as many types as it has parts.
+        // A generic composite may become as many types as it has parts.
         self.count_elements(1 + fields.len() as u32);
         let annotations = self
             .declaration(declaration)
@@ -220,7 +222,7 @@ impl Lowering<'_> {
         new
     }
 
-    /// Position of an enumeration's member.
+    /// Returns the position of a member in its enumeration.
     pub(super) fn member_position(&self, member: DeclarationId) -> u32 {
         let members = self
             .checked
@@ -237,7 +239,8 @@ impl Lowering<'_> {
         members.iter().position(|known| known.id == member).unwrap_or(0) as u32
     }
 
-    /// What the control plane is told of a type beside its bits.
+    /// Returns the declared type that P4Info describes in addition to the representation, if there
+    /// is one.
     pub(super) fn user_type_of(&mut self, ty: &Type) -> Option<ir::UserTypeId> {
         match self.concrete(ty) {
             Type::NewType(id) | Type::SerializableEnum(id) => Some(self.user_type(id)),
@@ -301,7 +304,7 @@ impl Lowering<'_> {
         new
     }
 
-    /// Whether a declared type is one of the packet's own.
+    /// Whether a type is `packet_in` or `packet_out`.
     pub(super) fn is_packet(&self, ty: &Type) -> bool {
         let Type::Extern(named) = ty else { return false };
         let name = self.checked.index.get(named.declaration).and_then(Node::name);
@@ -309,10 +312,11 @@ impl Lowering<'_> {
     }
 }
 
-/// What is in a tuple (true) or record: the names, types and declared types of its fields.
+/// The contents of a tuple (if the first element is true) or record: the names, types and declared
+/// types of its fields.
 pub(super) type Unnamed = (bool, Vec<(String, ir::TypeId, Option<ir::UserTypeId>)>);
 
-/// Whether a tuple or record could get this name.
+/// Whether a generated name of a tuple or record may have this form.
 fn is_name_of_unnamed(name: &str) -> bool {
     ["tuple_", "record_"].iter().any(|prefix| {
         name.strip_prefix(prefix)
@@ -320,7 +324,7 @@ fn is_name_of_unnamed(name: &str) -> bool {
     })
 }
 
-/// The number behind a constant.
+/// Returns the numeric value of a constant.
 pub(super) fn number(constant: &Constant) -> Option<num_bigint::BigInt> {
     match constant {
         Constant::Integer(value) => Some(value.clone()),

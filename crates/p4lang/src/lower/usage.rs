@@ -1,7 +1,8 @@
-//! What of a control is used: tables that are applied, actions that tables or statements name.
+//! Analysis of the parts of a control that are used: tables that are applied, and actions that
+//! tables or statements name.
 //!
-//! p4c removes the rest before it writes P4Info, and puts copies of top-level actions at the
-//! front of the controls that use them; the IR follows in both.
+//! p4c removes unused parts before it generates P4Info, and puts copies of top-level actions at the
+//! front of the controls that use them. The lowering does both too.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -14,18 +15,18 @@ use crate::ast::{
 };
 use crate::check::{Constant, Resolution};
 
-/// What a control uses of its own, and of the top level.
+/// The declarations that a control uses, in the control itself and at top level.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// Tables, actions and instances.
+    /// The tables, actions and instances that are used.
     pub(super) used: HashSet<DeclarationId>,
-    /// Actions at top level, in order of first use.
+    /// The actions at top level that are used, in the order of their first use.
     pub(super) global_actions: Vec<DeclarationId>,
 }
 
 impl<'a> Lowering<'a> {
     pub(super) fn usage(&mut self, declaration: &'a Declaration) -> Rc<Usage> {
-        if let Some(known) = self.learned.usages.get(&declaration.id) {
+        if let Some(known) = self.analyses.usages.get(&declaration.id) {
             return known.clone();
         }
         let DeclarationKind::Control(control) = &declaration.kind else { return Rc::default() };
@@ -58,7 +59,7 @@ impl<'a> Lowering<'a> {
         walk::block(&control.apply, &mut |met| named.extend(self.named(met)));
         self.add_global_actions(&named, &mut seen, &mut global_actions);
         let usage = Rc::new(Usage { used, global_actions });
-        self.learned.usages.insert(declaration.id, usage.clone());
+        self.analyses.usages.insert(declaration.id, usage.clone());
         usage
     }
 
@@ -79,7 +80,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The declaration that an expression names.
+    /// Returns the declaration that an expression refers to.
     fn named(&self, expression: &Expression) -> Option<DeclarationId> {
         match self.checked.resolution(expression.id) {
             Some(Resolution::Declaration(id)) => Some(*id),
@@ -111,7 +112,7 @@ impl<'a> Finder<'_, 'a> {
                     | DeclarationKind::Instantiation(_)
             )
         });
-        // What is declared at top level names nothing of a control.
+        // A declaration at top level cannot refer to names of a control.
         let is_local = self.lowering.checked.index.parent(id).is_some();
         if relevant && self.used.insert(id) && is_local {
             self.open.push(id);
@@ -122,7 +123,8 @@ impl<'a> Finder<'_, 'a> {
         walk::expression(expression, &mut |met| self.met(met));
     }
 
-    /// Like [`walk::block`], but not behind conditions that are known to be false.
+    /// Visits a block like [`walk::block`], but skips branches whose condition is known to be
+    /// false.
     fn block(&mut self, block: &'a Block) {
         for statement in &block.statements {
             self.statement(statement);
@@ -147,7 +149,7 @@ impl<'a> Finder<'_, 'a> {
                 }
             }
             StatementKind::Block(block) => self.block(block),
-            // A label names an action of the table, but does not use it.
+            // A label names an action of the table, but that does not count as a use.
             StatementKind::Switch { subject, cases } => {
                 self.expression(subject);
                 for body in cases.iter().filter_map(|case| case.body.as_ref()) {
@@ -208,21 +210,21 @@ impl<'a> Finder<'_, 'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers a top-level action if that was not done before.
+    /// Lowers an action at top level if that was not done before.
     pub(super) fn global_action(&mut self, id: DeclarationId) {
-        if self.made.entities.contains_key(&id) {
+        if self.reused.entities.contains_key(&id) {
             return;
         }
         if let Some(entity) = self.program_action(id, "") {
-            self.made.entities.insert(id, entity);
+            self.reused.entities.insert(id, entity);
         }
     }
 
-    /// Makes the top-level actions of `usage` known to a control with this prefix and scope.
+    /// Adds the top-level actions in `usage` to the scope of a control.
     ///
-    /// p4c puts a copy of them into each control of the package. One that `@name` gives a relative name has it behind
-    /// the name of that control, so it is another action in each; all others have the name that they are declared
-    /// with, wherever they are.
+    /// p4c puts a copy of these actions into each control of the package. If `@name` sets a
+    /// relative name, it is prefixed with the name of that control, so the action is a different
+    /// one in each control. Any other action has its declared name in all controls.
     pub(super) fn global_actions(&mut self, usage: &Usage, scope: &mut super::Scope) {
         let control = scope.prefix.split('.').next().unwrap_or_default().to_owned();
         for id in &usage.global_actions {
@@ -235,9 +237,9 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             let key = (*id, control.clone());
-            let known = self.made.control_actions.get(&key).copied();
+            let known = self.reused.control_actions.get(&key).copied();
             if let Some(entity) = known.or_else(|| self.program_action(*id, &control)) {
-                self.made.control_actions.insert(key, entity);
+                self.reused.control_actions.insert(key, entity);
                 scope.entities.insert(*id, entity);
             }
         }

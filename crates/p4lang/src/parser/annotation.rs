@@ -1,4 +1,4 @@
-//! Annotations (§20).
+//! Parsing of annotations (§20).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::lexer::{Token, TokenKind};
 
 impl Parser<'_> {
-    /// Any number of annotations.
+    /// Parses any number of annotations.
     pub(super) fn annotations(&mut self) -> Parse<Vec<Annotation>> {
         let mut out = Vec::new();
         while self.is(TokenKind::At) {
@@ -62,7 +62,7 @@ impl Parser<'_> {
         Ok(Annotation { span: self.since(start), name, body })
     }
 
-    /// `@pragma name anything` up to the end of the line, as P4_14 has it.
+    /// Parses `@pragma name anything` up to the end of the line, as in P4_14.
     fn pragma(&mut self, start: crate::source::Span) -> Parse<Annotation> {
         let token = self.token();
         if token.line_start || (!is_name(token.kind) && !token.kind.is_keyword()) {
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(Annotation { span: self.since(start), name, body })
     }
 
-    /// Reads the tokens from `first` up to `behind` again, as expressions with commas between them.
+    /// Parses the tokens from `first` up to `behind` once more, as expressions separated by commas.
     fn annotation_values(&mut self, first: usize, behind: usize) -> Parse<Vec<Expression>> {
         self.at = first;
         let mut values = Vec::new();
@@ -120,7 +120,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Anything up to the closing parenthesis.
+    /// Collects the tokens up to the closing parenthesis.
     fn annotation_tokens(&mut self) -> Parse<Vec<AnnotationToken>> {
         let mut depth = 0usize;
         let mut out: Vec<AnnotationToken> = Vec::new();
@@ -139,7 +139,7 @@ impl Parser<'_> {
             }
             let token = self.advance();
             let token = self.annotation_token(token);
-            // The lexer knows no `>=`, for the sake of type arguments.
+            // The lexer never joins `>=`, because of type arguments.
             match out.last_mut() {
                 Some(last) if &*last.text == ">" && &*token.text == "=" && !token.space_before => {
                     last.text = ">=".into();
@@ -157,7 +157,7 @@ impl Parser<'_> {
         AnnotationToken { span: token.span, text, string, space_before: token.space_before }
     }
 
-    /// Expressions or `key = value` pairs up to the closing bracket.
+    /// Parses expressions or `key = value` pairs up to the closing bracket.
     fn structured_body(&mut self) -> Parse<AnnotationBody> {
         let pairs = is_name(self.kind()) && self.kind_ahead(1) == TokenKind::Assign;
         if !pairs {
@@ -182,7 +182,8 @@ impl Parser<'_> {
     }
 }
 
-/// The one string that `"a" ++ "b"` is, of any number of strings.
+/// Joins the strings of `"a" ++ "b"` (any number of them) to one token. Returns `None` for other
+/// tokens.
 fn concatenated(tokens: &[AnnotationToken]) -> Option<AnnotationToken> {
     let (first, rest) = tokens.split_first()?;
     let mut whole = first.string.as_deref()?.to_owned();
@@ -195,7 +196,7 @@ fn concatenated(tokens: &[AnnotationToken]) -> Option<AnnotationToken> {
             return None;
         }
         whole.push_str(string.string.as_deref()?);
-        // Between the quotes of both.
+        // Drop the closing quote of the first string and the opening quote of the second.
         text.pop();
         text.push_str(string.text.get(1..)?);
         span = span.to(string.span);

@@ -1,4 +1,4 @@
-//! Functions, actions, externs, and the blocks of instances (§10, §11.3, §14.1).
+//! Parsing of functions, actions, externs and initializer blocks of instances (§10, §11.3, §14.1).
 
 use super::scope::Binding;
 use super::statement::Body;
@@ -10,7 +10,7 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// `action` being next.
+    /// Parses an action. The current token must be `action`.
     pub(super) fn action(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.advance().span;
         let id = self.declaration_id();
@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// A function, its return type being next.
+    /// Parses a function, from its return type on.
     pub(super) fn function(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.token().span;
         let id = self.declaration_id();
@@ -40,14 +40,15 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Type parameters and parameters; the scope is the caller's.
+    /// Parses type parameters and parameters in the current scope.
     fn signature(&mut self, return_type: Type) -> Parse<FunctionPrototype> {
         let type_parameters = self.type_parameters()?;
         let parameters = self.parameters()?;
         Ok(FunctionPrototype { return_type, type_parameters, parameters })
     }
 
-    /// `extern` being next. `None` for `extern Name;`, which only announces.
+    /// Parses an extern object or function. The current token must be `extern`. Returns `None` for
+    /// a forward declaration, `extern Name;`.
     pub(super) fn extern_declaration(
         &mut self,
         annotations: Vec<Annotation>,
@@ -72,7 +73,7 @@ impl Parser<'_> {
         Ok(Some(Declaration { id, span: self.since(start), annotations, name, kind }))
     }
 
-    /// Whether an extern object follows, and no function.
+    /// Whether an extern object follows, instead of a function.
     fn object_follows(&self) -> bool {
         if !is_name(self.kind()) {
             return false;
@@ -144,7 +145,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The block behind an instance: functions and instances.
+    /// Parses the initializer block of an instance, which contains functions and instances.
     pub(super) fn instance_initializer(&mut self) -> Parse<Vec<Declaration>> {
         let open = self.expect(TokenKind::LeftBrace)?;
         self.scoped(|parser| {
@@ -160,7 +161,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What starts with a type at the top level or in an instance's block.
+    /// Parses a declaration that starts with a type, at top level or in an initializer block.
     pub(super) fn function_or_instance(
         &mut self,
         annotations: Vec<Annotation>,

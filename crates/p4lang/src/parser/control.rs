@@ -1,4 +1,4 @@
-//! Controls (§14), and packages.
+//! Parsing of controls (§14) and packages.
 
 use super::scope::Binding;
 use super::statement::Body;
@@ -7,7 +7,7 @@ use crate::ast::{Annotation, Block, Control, ControlType, Declaration, Declarati
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// A control or a control type, `control` being next.
+    /// Parses a control or a control type. The current token must be `control`.
     pub(super) fn control_declaration(
         &mut self,
         annotations: Vec<Annotation>,
@@ -43,7 +43,7 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Declarations, the `apply` block and the brace behind it.
+    /// Parses the declarations, the `apply` block and the closing brace of a control.
     fn control_body(
         &mut self,
         locals: &mut Vec<Declaration>,
@@ -71,7 +71,8 @@ impl Parser<'_> {
             }
         }
         let Some(apply) = apply else {
-            // After another error the block may have been skipped.
+            // After another error the `apply` block may have been skipped, so it is not reported as
+            // missing.
             let missing = if failed {
                 super::Failed
             } else {
@@ -123,7 +124,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `package` being next.
+    /// Parses a package type. The current token must be `package`.
     pub(super) fn package(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.advance().span;
         let id = self.declaration_id();

@@ -1,4 +1,4 @@
-//! Declarations of the top level, of types and of constants (§7.2, §11).
+//! Parsing of declarations at top level, of types and of constants (§7.2, §11).
 
 use super::scope::Binding;
 use super::{Parse, Parser, is_name};
@@ -6,7 +6,8 @@ use crate::ast::{Annotation, Declaration, DeclarationKind, EnumMember, Name, Str
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// One declaration; a `typedef` of a type that is declared in it makes two.
+    /// Parses a declaration at top level. A `typedef` of a type that is declared inside it yields
+    /// two declarations.
     pub(super) fn top_level_declaration(&mut self, out: &mut Vec<Declaration>) -> Parse<()> {
         self.depth = 0;
         self.alternatives = 0;
@@ -44,7 +45,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `const` being next.
+    /// Parses a constant. The current token must be `const`.
     pub(super) fn constant(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.advance().span;
         let id = self.declaration_id();
@@ -65,7 +66,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A header, header union, struct or enum, its keyword being next.
+    /// Parses a header, header union, struct or enumeration. The current token must be its keyword.
     fn derived_type(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let keyword = self.kind();
         if keyword == TokenKind::Enum {
@@ -130,7 +131,7 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// `error { ... }` or `match_kind { ... }`.
+    /// Parses `error { ... }` or `match_kind { ... }`.
     fn members_of(
         &mut self,
         annotations: Vec<Annotation>,
@@ -164,7 +165,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `typedef` or `type` being next.
+    /// Parses a type definition. The current token must be `typedef` or `type`.
     fn type_definition(
         &mut self,
         annotations: Vec<Annotation>,

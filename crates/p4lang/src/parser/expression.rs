@@ -1,4 +1,4 @@
-//! Expressions (§8), by precedence climbing, and key sets.
+//! Parsing of expressions (§8), by precedence climbing, and of key sets.
 
 use super::scope::Binding;
 use super::{Parse, Parser, is_name, literal};
@@ -8,12 +8,13 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// Any expression.
+    /// Parses an expression.
     pub(super) fn any_expression(&mut self) -> Parse<Expression> {
         self.whole_expression(false)
     }
 
-    /// The width in `bit<W + 1>`: an expression that `>` ends, unless it stands in brackets of its own.
+    /// Parses the width in `bit<W + 1>`: an expression in which `>` is not an operator, except
+    /// inside brackets.
     pub(super) fn width_expression(&mut self) -> Parse<Expression> {
         self.whole_expression(true)
     }
@@ -32,7 +33,7 @@ impl Parser<'_> {
 
     fn inner_expression(&mut self) -> Parse<Expression> {
         self.nested(|parser| {
-            // `a ? b : c ? d : e` is a chain, however long, and no nesting.
+            // A chain `a ? b : c ? d : e` is parsed in a loop, since it does not count as nesting.
             let mut choices = Vec::new();
             let mut last = parser.binary(0)?;
             while parser.take(TokenKind::Question) {
@@ -55,7 +56,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Operators that bind stronger than `weakest`, and their operands. All associate to the left.
+    /// Parses an expression of binary operators whose precedence is higher than `weakest`. All of
+    /// them are left-associative.
     fn binary(&mut self, weakest: u8) -> Parse<Expression> {
         let mut left = self.unary()?;
         while let Some((operator, strength, tokens)) = self.binary_operator() {
@@ -75,8 +77,8 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// The operator here: which, how strong, and how many tokens it takes. Bitwise operators bind stronger than
-    /// comparisons, unlike in C.
+    /// Returns the binary operator at the current token, its precedence and its length in tokens.
+    /// Unlike in C, bitwise operators have a higher precedence than comparisons.
     fn binary_operator(&self) -> Option<(BinaryOperator, u8, usize)> {
         use BinaryOperator as B;
         use TokenKind as K;
@@ -92,7 +94,7 @@ impl Parser<'_> {
             K::Greater if self.in_width => return None,
             K::Greater => match adjacent {
                 K::Assign => (B::GreaterOrEqual, 4, 2),
-                // `>>=` is an assignment.
+                // `>>=` is a compound assignment.
                 K::Greater if self.is_shift_assign() => return None,
                 K::Greater => (B::ShiftRight, 8, 2),
                 _ => (B::Greater, 4, 1),
@@ -102,7 +104,7 @@ impl Parser<'_> {
             K::Ampersand => (B::BitAnd, 7, 1),
             K::ShiftLeft => (B::ShiftLeft, 8, 1),
             K::PlusPlus => (B::Concatenate, 9, 1),
-            // `+:` belongs to a slice.
+            // `+:` is part of a slice.
             K::Plus if adjacent == K::Colon => return None,
             K::Plus => (B::Add, 9, 1),
             K::Minus => (B::Subtract, 9, 1),
@@ -115,7 +117,8 @@ impl Parser<'_> {
         })
     }
 
-    /// `>>=` at the current place: three tokens without space between them.
+    /// Whether the current token starts `>>=`, which is three tokens without white space between
+    /// them.
     pub(super) fn is_shift_assign(&self) -> bool {
         let follows = |distance: usize, kind: TokenKind| {
             let token = self.token_at(self.at + distance);
@@ -158,7 +161,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A primary expression and the members, indices and calls behind it.
+    /// Parses a primary expression and the member accesses, indices and calls that follow it.
     pub(super) fn postfix(&mut self) -> Parse<Expression> {
         let start = self.token().span;
         let depth = self.depth;
@@ -176,11 +179,12 @@ impl Parser<'_> {
                 }
                 TokenKind::LeftParenthesis => self.call(base)?,
                 TokenKind::Less if self.call_with_type_arguments() => self.call(base)?,
-                // The arguments of a type: no comparison can start so.
+                // The base is a type, so `<` starts its type arguments and is not a comparison.
                 TokenKind::Less if self.is_type_path(&base) => self.specialized(base)?,
                 _ => break,
             };
-            // As long a chain, as deep a tree.
+            // The tree is as deep as the chain is long, so each element counts as a level of
+            // nesting.
             self.deeper()?;
             let span = self.since(start);
             base = self.expression(span, kind);
@@ -190,7 +194,7 @@ impl Parser<'_> {
     }
 
     fn is_type_path(&self, base: &Expression) -> bool {
-        // The path was the last token: its binding is still the one at that place.
+        // The path ends with the last token, so its name still has the same binding.
         matches!(base.kind, ExpressionKind::Path(_))
             && self.at.checked_sub(1).is_some_and(|before| {
                 let absolute =
@@ -199,7 +203,7 @@ impl Parser<'_> {
             })
     }
 
-    /// `Type<arguments>` before a dot.
+    /// Parses `Type<arguments>` before a dot.
     fn specialized(&mut self, base: Expression) -> Parse<ExpressionKind> {
         let ExpressionKind::Path(path) = base.kind else {
             return Err(self.expected("an operator"));
@@ -213,7 +217,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Type(Box::new(ty)))
     }
 
-    /// What stands between brackets, `[` being taken.
+    /// Parses the index or slice after `[`, which was consumed.
     fn index(&mut self, base: Expression) -> Parse<ExpressionKind> {
         let first = Box::new(self.any_expression()?);
         let base = Box::new(base);
@@ -240,7 +244,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Call { callee: Box::new(callee), type_arguments, arguments })
     }
 
-    /// `(argument, ...)`.
+    /// Parses the arguments of a call, with their parentheses.
     pub(super) fn arguments(&mut self) -> Parse<Vec<Argument>> {
         self.expect(TokenKind::LeftParenthesis)?;
         self.list(TokenKind::RightParenthesis, "an argument", |parser| {
@@ -303,7 +307,7 @@ impl Parser<'_> {
         Ok(self.expression(token.span, kind))
     }
 
-    /// An integer literal.
+    /// Parses an integer literal.
     pub(super) fn number(&mut self) -> Parse<Expression> {
         let token = self.token();
         if token.kind != TokenKind::Number {
@@ -322,7 +326,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A list, a record or an invalid header.
+    /// Parses a list, a record or an invalid header, with its braces.
     fn braces(&mut self) -> Parse<Expression> {
         let start = self.expect(TokenKind::LeftBrace)?;
         if self.is(TokenKind::Hash) && self.kind_ahead(1) == TokenKind::RightBrace {
@@ -367,7 +371,7 @@ impl Parser<'_> {
         Ok(self.expression(span, kind))
     }
 
-    /// What a `select` case or a table entry matches.
+    /// Parses the key set of a `select` case or a table entry.
     pub(super) fn keyset(&mut self) -> Parse<Expression> {
         let inner_marks = [TokenKind::Comma, TokenKind::Mask, TokenKind::DotDot];
         let tuple = self.is(TokenKind::LeftParenthesis)
@@ -413,7 +417,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What a `for` runs over: an expression or a range.
+    /// Parses the collection of a `for` loop: an expression or a range.
     pub(super) fn collection(&mut self) -> Parse<Expression> {
         let left = self.any_expression()?;
         if !self.take(TokenKind::DotDot) {

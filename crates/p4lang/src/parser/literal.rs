@@ -1,16 +1,17 @@
-//! The values of literals (§6.4.3).
+//! Evaluation of literals (§6.4.3).
 
 use num_bigint::BigUint;
 
 use crate::ast::{IntegerLiteral, IntegerWidth};
 
-/// More digits than any number has that can be computed with: reading them takes the square of their number.
+/// The largest number of digits in an integer literal, which is more than any computation can use.
+/// Conversion takes time quadratic in this number.
 const MOST_DIGITS: usize = 1 << 17;
 
-/// The value of an integer literal, or what is wrong with it.
+/// Returns the value of an integer literal, or an error message.
 pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
     let (width, digits) = match text.find(['w', 's']) {
-        // `w` and `s` are no digits in any base, so this is the separator.
+        // `w` and `s` are not digits in any base, so the first one separates the width.
         Some(at) => {
             let (bits, rest) = text.split_at(at);
             let bits: u32 = bits.parse().map_err(|_| {
@@ -40,7 +41,7 @@ pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
     Ok(IntegerLiteral { value, width, base })
 }
 
-/// The value of a string literal, given with its quotes.
+/// Returns the value of a string literal, which includes its quotes.
 pub(super) fn string(text: &str) -> String {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let mut out = String::with_capacity(inner.len());
@@ -53,7 +54,7 @@ pub(super) fn string(text: &str) -> String {
         match characters.next() {
             Some('n') => out.push('\n'),
             Some(escaped @ ('"' | '\\')) => out.push(escaped),
-            // No escape of P4: it stays as it is.
+            // P4 does not define this escape sequence, so it is kept as written.
             Some(other) => out.extend(['\\', other]),
             None => out.push('\\'),
         }
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn integers_in_all_forms() {
-        // The examples of §6.4.3.2 among them.
+        // These include the examples of §6.4.3.2.
         check("255", 255, None, 10);
         check("32w255", 255, Some((32, false)), 10);
         check("32w0d255", 255, Some((32, false)), 10);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_integer() {
+    fn malformed_integers_are_refused() {
         for text in ["0x", "8w", "0b12", "0o8", "12ab", "w3", "99999999999w1", "0x_", "8w8w8", "5u"]
         {
             assert!(integer(text).is_err(), "{text}");

@@ -1,4 +1,5 @@
-//! Looking ahead without building anything: where types end, and what a statement that starts with a name is.
+//! Lookahead without building a tree. Finds the end of types, and decides what kind of statement
+//! starts with a name.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -7,22 +8,23 @@ use super::scope::{Binding, Scopes};
 use super::{DEEPEST_NESTING, Parser, is_name};
 use crate::lexer::TokenKind;
 
-/// What a run of tokens that starts with a type or a name turns out to be.
+/// The kind of construct that starts with a type or a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// A variable or an instance.
+    /// The declaration of a variable or an instance.
     Declaration,
-    /// `Type.apply(...)`.
+    /// A direct invocation, `Type.apply(...)`.
     DirectApplication,
     /// An assignment or a call.
     Other,
 }
 
-/// Where type arguments end that start at a token, found once while no name is declared.
+/// A cache of the ends of type arguments, by the index of their `<`. It is valid while no name is
+/// declared.
 #[derive(Debug, Default)]
 pub(super) struct LookedAhead {
     ends: RefCell<HashMap<usize, Option<usize>>>,
-    /// The state of the scopes at that time.
+    /// The [`Scopes::version`] for which the cache is valid.
     version: Cell<u64>,
 }
 
@@ -41,7 +43,7 @@ impl LookedAhead {
 }
 
 impl Parser<'_> {
-    /// What the name at `index`, after an optional dot, is bound to.
+    /// Returns the binding of the name at `index`, or of the name after a dot at `index`.
     pub(super) fn binding_at(&self, index: usize) -> Binding {
         let token = self.token_at(index);
         if token.kind == TokenKind::Dot {
@@ -50,7 +52,7 @@ impl Parser<'_> {
         self.scopes.get(token.symbol)
     }
 
-    /// What kind of statement stands here.
+    /// Returns the kind of statement at the current token.
     pub(super) fn statement_start(&self) -> Start {
         let kind = self.kind();
         if starts_base_type(kind) {
@@ -73,7 +75,8 @@ impl Parser<'_> {
         }
     }
 
-    /// A statement that starts with a name nobody declared: what follows it says what was meant.
+    /// Guesses the kind of a statement that starts with an undeclared name, from the tokens that
+    /// follow the name.
     fn unknown_start(&self, after_name: usize) -> Start {
         let mut at = after_name;
         if self.token_at(at).kind == TokenKind::Less
@@ -94,7 +97,7 @@ impl Parser<'_> {
         if is_name(self.token_at(at).kind) { Start::Declaration } else { Start::Other }
     }
 
-    /// The index of the bracket that closes the one at `open`.
+    /// Returns the index of the bracket that closes the one at `open`.
     pub(super) fn closing(&self, open: usize) -> Option<usize> {
         let mut depth = 0usize;
         for (index, token) in self.tokens.iter().enumerate().skip(open) {
@@ -109,7 +112,7 @@ impl Parser<'_> {
                         return Some(index);
                     }
                 }
-                // No bracket reaches over the end of a statement.
+                // Brackets do not extend beyond the end of a statement.
                 TokenKind::Semicolon => return None,
                 _ => {}
             }
@@ -117,8 +120,8 @@ impl Parser<'_> {
         None
     }
 
-    /// Whether one of `kinds` stands between the bracket at the current place and its closing one, outside inner
-    /// brackets.
+    /// Whether any of `kinds` occurs between the bracket at the current token and its closing
+    /// bracket, outside nested brackets.
     pub(super) fn holds_directly(&self, kinds: &[TokenKind]) -> bool {
         let mut depth = 0usize;
         for token in self.tokens.iter().skip(self.at) {
@@ -141,7 +144,8 @@ impl Parser<'_> {
         false
     }
 
-    /// The index after the type that starts at `at`; `None` if none does. Names that are values are no types.
+    /// Returns the index after the type that starts at `at`, or `None` if no type starts there. The
+    /// name of a value is not a type.
     pub(super) fn type_end(&self, at: usize, depth: usize) -> Option<usize> {
         if depth > DEEPEST_NESTING {
             return None;
@@ -186,8 +190,8 @@ impl Parser<'_> {
         Some(end)
     }
 
-    /// The index after `<expression>`: the first `>` outside of brackets ends it, other than that of types and calls
-    /// with arguments of their own.
+    /// Returns the index after `<expression>`. The expression ends at the first `>` that is outside
+    /// brackets and does not close type arguments inside the expression.
     fn width_end(&self, open: usize, depth: usize) -> Option<usize> {
         let mut at = open + 1;
         loop {
@@ -208,12 +212,13 @@ impl Parser<'_> {
         }
     }
 
-    /// The index after the `>` that closes the type arguments whose `<` stands at `open`.
+    /// Returns the index after the `>` that closes the type arguments whose `<` is at `open`.
     pub(super) fn type_arguments_end(&self, open: usize, depth: usize) -> Option<usize> {
         if self.token_at(open).kind != TokenKind::Less || depth > DEEPEST_NESTING {
             return None;
         }
-        // A width that turns out to be no type is looked at token by token, and each `<` in it again.
+        // If a width turns out not to be a type, its tokens are examined one by one, each `<`
+        // again. The cache keeps this from taking exponential time.
         if let Some(known) = self.looked_ahead.at(open, &self.scopes) {
             return known;
         }
@@ -237,7 +242,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the `<` here opens the type arguments of a call.
+    /// Whether the `<` at the current token starts the type arguments of a call.
     pub(super) fn call_with_type_arguments(&self) -> bool {
         self.is(TokenKind::Less)
             && self
@@ -245,7 +250,7 @@ impl Parser<'_> {
                 .is_some_and(|end| self.token_at(end).kind == TokenKind::LeftParenthesis)
     }
 
-    /// Whether the `(` here opens a cast.
+    /// Whether the `(` at the current token starts a cast.
     pub(super) fn cast_follows(&self) -> bool {
         let inner = self.at + 1;
         let Some(end) = self.type_end(inner, 0) else { return false };
@@ -259,7 +264,8 @@ impl Parser<'_> {
         {
             return true;
         }
-        // An unknown name: a cast if an operand follows that no operator could precede.
+        // For an undeclared name, assume a cast if the next token can start an operand but cannot
+        // follow one.
         let next = self.token_at(end + 1).kind;
         is_name(next)
             || matches!(
@@ -277,7 +283,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a keyword starts a type wherever it stands.
+/// Whether a keyword starts a type in every context.
 pub(super) fn starts_base_type(kind: TokenKind) -> bool {
     matches!(
         kind,

@@ -1,31 +1,32 @@
-//! Which names are types at the place that is being parsed.
+//! Scopes of the parser, which record whether each name is currently a type or a value.
 
 use crate::ast::Name;
 use crate::lexer::{Interner, Symbol};
 
-/// What the parser knows of a name.
+/// The parser's knowledge of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Binding {
-    /// Never declared, as far as it goes.
+    /// The name is not declared, as far as the parser knows.
     #[default]
     Unknown,
     Type,
     Value,
 }
 
-/// The bindings in force, with a log to undo those of inner scopes.
+/// The current bindings of all names, with a log that restores the outer bindings at the end of a
+/// scope.
 #[derive(Debug)]
 pub(super) struct Scopes {
     current: Vec<Binding>,
-    /// Those of the top level, for `.name`.
+    /// The bindings at top level, for `.name`.
     top: Vec<Binding>,
     log: Vec<(Symbol, Binding)>,
     open: usize,
-    /// Grows with each change of a binding.
+    /// A number that grows with each change of a binding.
     version: u64,
 }
 
-/// Where a scope began.
+/// The length of the log at the start of a scope.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark(usize);
 
@@ -40,7 +41,7 @@ impl Scopes {
         }
     }
 
-    /// A number that is another one whenever a name stands for something else.
+    /// Returns a number that changes whenever the binding of a name changes.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -62,7 +63,7 @@ impl Scopes {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Ends all scopes, after an error that left some open.
+    /// Leaves all scopes, after an error that left some of them open.
     pub(super) fn leave_all(&mut self) {
         self.leave(Mark(0));
         self.open = 0;

@@ -1,4 +1,4 @@
-//! Parsers and their states (§13).
+//! Parsing of P4 parsers and their states (§13).
 
 use super::scope::Binding;
 use super::statement::Body;
@@ -10,7 +10,7 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// A parser or a parser type, `parser` being next.
+    /// Parses a parser or a parser type. The current token must be `parser`.
     pub(super) fn parser_declaration(
         &mut self,
         annotations: Vec<Annotation>,
@@ -63,7 +63,8 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// `{` or, for a type, `;`.
+    /// Parses the `{` of a body. Reports an error that also mentions `;`, which would have ended a
+    /// type declaration.
     pub(super) fn open_body(&mut self, after: &str) -> Parse<crate::source::Span> {
         if !self.is(TokenKind::LeftBrace) {
             return Err(self.expected(&format!("`{{` or `;` after {after}")));

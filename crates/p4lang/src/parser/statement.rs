@@ -1,4 +1,4 @@
-//! Statements (§12).
+//! Parsing of statements (§12).
 
 use super::lookahead::Start;
 use super::scope::Binding;
@@ -10,17 +10,17 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 use crate::source::Span;
 
-/// Which statements may stand in a block.
+/// The kind of body, which determines the statements that are allowed in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
-    /// Any.
+    /// The body of a control, an action or a function.
     Control,
-    /// Those of a parser's state.
+    /// The body of a parser state.
     Parser,
 }
 
 impl Parser<'_> {
-    /// `{ ... }` with a scope of its own.
+    /// Parses a block, `{ ... }`, in a new scope.
     pub(super) fn block(&mut self, body: Body) -> Parse<Block> {
         let annotations = self.annotations()?;
         self.block_after(annotations, body)
@@ -37,7 +37,7 @@ impl Parser<'_> {
         Ok(Block { span: self.since(start), annotations, statements })
     }
 
-    /// Statements up to `}`; those with errors are left out.
+    /// Parses statements up to `}`. Statements with syntax errors are omitted.
     pub(super) fn statements(&mut self, body: Body) -> Vec<Statement> {
         let mut out = Vec::new();
         while !matches!(self.kind(), TokenKind::RightBrace | TokenKind::End) {
@@ -74,7 +74,7 @@ impl Parser<'_> {
                 });
             }
             let kind = parser.statement_kind(&annotations, body)?;
-            // A declaration carries its annotations itself.
+            // The annotations are stored in the declaration itself.
             let annotations = if matches!(kind, StatementKind::Declaration(_)) {
                 Vec::new()
             } else {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// `;` behind what `after` names.
+    /// Expects `;` after the construct that `after` describes.
     pub(super) fn semicolon(&mut self, after: &str) -> Parse<()> {
         if self.take(TokenKind::Semicolon) {
             return Ok(());
@@ -147,7 +147,7 @@ impl Parser<'_> {
         Err(self.expected(&format!("`;` after {after}")))
     }
 
-    /// A declaration, an assignment or a call, without the semicolon behind it.
+    /// Parses a declaration, an assignment or a call, without the semicolon.
     fn simple_statement(
         &mut self,
         annotations: &[Annotation],
@@ -193,7 +193,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The assignment here: `=` or with which operator, and how many tokens it takes.
+    /// Returns the assignment operator at the current token, without its `=`, and its length in
+    /// tokens.
     fn assignment_operator(&self) -> Option<(Option<BinaryOperator>, usize)> {
         use BinaryOperator as B;
         Some(match self.kind() {
@@ -214,7 +215,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A variable or an instance, the semicolon left out.
+    /// Parses a variable or an instance, without the semicolon.
     pub(super) fn variable_or_instance(
         &mut self,
         annotations: Vec<Annotation>,
@@ -248,7 +249,8 @@ impl Parser<'_> {
         })
     }
 
-    /// `if`, and all the `else if` behind it: a loop, as programs that tools write have thousands of them.
+    /// Parses `if` and all `else if` branches that follow. This is a loop, because generated
+    /// programs have chains of thousands of them.
     fn if_statement(&mut self, body: Body) -> Parse<StatementKind> {
         let outer = self.alternatives;
         let result = self.alternatives(body);
@@ -285,7 +287,7 @@ impl Parser<'_> {
         Err(self.expected("`if`"))
     }
 
-    /// `if (condition) statement`, without what follows.
+    /// Parses `if (condition) statement`, without an `else`.
     fn alternative(&mut self, body: Body) -> Parse<(Span, Expression, Box<Statement>)> {
         let start = self.token().span;
         self.advance();
@@ -295,7 +297,7 @@ impl Parser<'_> {
         Ok((start, condition, Box::new(self.branch(body)?)))
     }
 
-    /// A branch of an `if`: a declaration there would be of no use, and the grammar has none (§12.6).
+    /// Parses a branch of an `if`, which must not be a declaration (§12.6).
     fn branch(&mut self, body: Body) -> Parse<Statement> {
         let declares = self.is(TokenKind::Const) || self.statement_start() == Start::Declaration;
         if declares && !self.is(TokenKind::LeftBrace) {
@@ -376,7 +378,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The rest of `for (T name in ...)`, `in` being next.
+    /// Parses the rest of `for (T name in ...)`. The current token must be `in`.
     fn for_in(&mut self, declared: StatementKind, first: bool, body: Body) -> Parse<StatementKind> {
         let variable = match declared {
             StatementKind::Declaration(variable)

@@ -1,4 +1,4 @@
-//! Tables (§14.2).
+//! Parsing of tables (§14.2).
 
 use super::scope::Binding;
 use super::{Parse, Parser, is_name};
@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// `table` being next.
+    /// Parses a table. The current token must be `table`.
     pub(super) fn table(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.advance().span;
         let id = self.declaration_id();
@@ -80,7 +80,7 @@ impl Parser<'_> {
         Ok(TableProperty { span: self.since(start), annotations, is_const, name, kind })
     }
 
-    /// Items between braces; those with errors are left out.
+    /// Parses items between braces. Items with syntax errors are omitted.
     fn braced<T>(
         &mut self,
         what: &str,

@@ -5,7 +5,7 @@ use crate::diagnostic::Style;
 use crate::parse_text;
 use crate::preprocess::{MemoryFiles, Options};
 
-/// The messages of a program.
+/// Parses a program and returns its diagnostics.
 fn messages(text: &str) -> String {
     let parsed = parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
     parsed.diagnostics.render(&parsed.sources, Style::Plain)
@@ -16,7 +16,7 @@ fn accepts(text: &str) {
     assert_eq!(messages(text), "", "in {text}");
 }
 
-/// In an `apply` block, after some declarations.
+/// Embeds statements in the `apply` block of a program with some declarations.
 pub(crate) fn around_statement(text: &str) -> String {
     format!(
         "struct S {{ bit<8> f; }} typedef bit<8> T; extern E<X> {{ E(); void m<Y>(in Y y); }} control C(inout S s);\n\
@@ -165,7 +165,7 @@ fn expressions() {
     }
 }
 
-/// The expression with a pair of parentheses around every operation, and type arguments marked.
+/// Formats the expression with parentheses around every operation and with explicit type arguments.
 fn full(expression: &Expression) -> String {
     match &expression.kind {
         ExpressionKind::Binary { operator, left, right } => {
@@ -193,7 +193,8 @@ fn full(expression: &Expression) -> String {
     }
 }
 
-/// How the right side of an assignment is understood, where `T` and `S` are types and `a`, `b`, `c` are values.
+/// Parses the right side of an assignment and formats its tree. `T` and `S` are types; `a`, `b` and
+/// `c` are values.
 fn tree(text: &str) -> String {
     let program = format!(
         "typedef bit<8> T; struct S {{ }} control c(in T a, in T b, in T c) {{ apply {{ x = {text}; }} }}"
@@ -210,7 +211,7 @@ fn tree(text: &str) -> String {
 }
 
 #[test]
-fn operators_bind_as_the_specification_says() {
+fn operators_have_the_precedence_of_the_specification() {
     for (text, expected) in [
         ("a + b * c", "(a + (b * c))"),
         ("a * b + c", "((a * b) + c)"),
@@ -242,16 +243,16 @@ fn operators_bind_as_the_specification_says() {
 }
 
 #[test]
-fn types_and_values_are_told_apart() {
+fn types_and_values_are_distinguished() {
     for (text, expected) in [
-        // A parenthesis with a value in it is no cast.
+        // Parentheses around a value are not a cast.
         ("(a) - b", "(a - b)"),
         ("(T) - b", "(cast T (-b))"),
         ("(a)(b)", "(call a b)"),
         ("(T)(b)", "(cast T b)"),
         ("(unknown) + b", "(unknown + b)"),
         ("(unknown) b", "(cast unknown b)"),
-        // `<` opens type arguments only if types stand behind it and `(` behind `>`.
+        // `<` starts type arguments only if types follow it and `(` follows the `>`.
         ("a < b > (c)", "((a < b) > c)"),
         ("f<T>(c)", "(call f<T> c)"),
         ("f<unknown>(c)", "(call f<unknown> c)"),
@@ -273,14 +274,15 @@ fn types_and_values_are_told_apart() {
 }
 
 #[test]
-fn a_name_means_what_its_scope_says() {
-    // `x` is a type outside, a value inside, and a type again behind.
+fn the_scope_decides_whether_a_name_is_a_type() {
+    // `x` is a type in the outer scope, a value in the inner one, and a type again after the inner
+    // scope.
     accepts(
         "typedef bit<8> x; control c() { apply { { bit<8> x = 1; y = (x) - 1; x = 3; } x z; y = (x) -1; } } x f() { x x; return x; }",
     );
     accepts("control c<H>(inout H h) { apply { H g; g = (H) h; } }");
     accepts("extern H f<H>(in H h); struct H { bit<8> f; }");
-    // Parameters hide types of the same name.
+    // Parameters hide types with equal names.
     accepts("struct m { } control c(inout bit<8> m) { apply { m = 3; m[3:0] = 4; } }");
 }
 
@@ -484,6 +486,6 @@ fn deep_nesting_is_refused_and_long_chains_too() {
         };
         (refused(super::LONGEST_CHAIN), refused(super::LONGEST_CHAIN + 2))
     });
-    // Chains of operators and of `else if` may be longer than anything may be deep.
+    // Chains of operators and of `else if` may be longer than the limit on nesting.
     assert_eq!(refused.expect("a thread"), (11, 14));
 }

@@ -1,4 +1,4 @@
-//! Types (§7).
+//! Parsing of type references (§7), type parameters and parameters.
 
 use super::lookahead::starts_base_type;
 use super::scope::Binding;
@@ -10,7 +10,7 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// A type, `void` and `_` left out.
+    /// Parses a type, which must be neither `void` nor `_`.
     pub(super) fn type_reference(&mut self) -> Parse<Type> {
         match self.kind() {
             TokenKind::Void => Err(self.error_here("`void` is only a return type")),
@@ -19,7 +19,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A return type.
+    /// Parses a return type, which may be `void`.
     pub(super) fn return_type(&mut self) -> Parse<Type> {
         match self.kind() {
             TokenKind::DontCare => Err(self.error_here("`_` is only a type argument")),
@@ -96,7 +96,8 @@ impl Parser<'_> {
         Ok(ty)
     }
 
-    /// `[size]` behind the name of a variable or field, as in C: p4c takes it beside `type[size] name`.
+    /// Parses array sizes after the name of a variable or field, as in C. p4c accepts this notation
+    /// beside `type[size] name`.
     pub(super) fn sizes_behind_name(&mut self, mut ty: Type) -> Parse<Type> {
         let mut sizes = Vec::new();
         let depth = self.depth;
@@ -106,7 +107,7 @@ impl Parser<'_> {
             self.expect(TokenKind::RightBracket)?;
         }
         self.depth = depth;
-        // The first one is the outermost.
+        // The first size is that of the outermost array, as in C.
         while let Some(size) = sizes.pop() {
             let span = ty.span;
             ty = self.ty(span, TypeKind::Stack { element: Box::new(ty), size: Box::new(size) });
@@ -119,7 +120,8 @@ impl Parser<'_> {
         kind
     }
 
-    /// `<W>`, `<(expression)>`, and `<expression>` without parentheses, which is newer than version 1.2.5.
+    /// Parses the width of a type: `<W>`, `<(expression)>`, or `<expression>`. The form without
+    /// parentheses is newer than version 1.2.5 of the specification.
     fn optional_width(&mut self) -> Parse<Option<Box<Expression>>> {
         if !self.take(TokenKind::Less) {
             return Ok(None);
@@ -132,20 +134,20 @@ impl Parser<'_> {
         Ok(Some(Box::new(width)))
     }
 
-    /// `<T, ...>`.
+    /// Parses type arguments, `<T, ...>`.
     pub(super) fn type_arguments(&mut self) -> Parse<Vec<Type>> {
         self.expect(TokenKind::Less)?;
         self.list(TokenKind::Greater, "a type argument", Self::any_type)
     }
 
-    /// `name` or `.name`.
+    /// Parses `name` or `.name`.
     pub(super) fn path(&mut self, what: &str) -> Parse<Path> {
         let absolute = self.take(TokenKind::Dot);
         let name = self.name(what)?;
         Ok(Path { absolute, name })
     }
 
-    /// `<T, ...>` where type parameters are declared; they are types from here on.
+    /// Parses the declaration of type parameters, `<T, ...>`, and declares them as types.
     pub(super) fn type_parameters(&mut self) -> Parse<Vec<TypeParameter>> {
         if !self.take(TokenKind::Less) {
             return Ok(Vec::new());
@@ -157,7 +159,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `(parameter, ...)`.
+    /// Parses parameters with their parentheses, `(parameter, ...)`.
     pub(super) fn parameters(&mut self) -> Parse<Vec<Parameter>> {
         self.expect(TokenKind::LeftParenthesis)?;
         let parameters = self.list(TokenKind::RightParenthesis, "a parameter", Self::parameter)?;
@@ -188,8 +190,9 @@ impl Parser<'_> {
         Ok(Parameter { id, span: self.since(start), annotations, direction, ty, name, default })
     }
 
-    /// `rmw` before a type and a name: a direction that the language may get (p4-spec pull request 1239) for
-    /// parameters of an action that are read and written in the table entry. It is another spelling of `@__ref`.
+    /// Parses `rmw` before a type and a name. This is a proposed direction (p4-spec pull request
+    /// 1239) for parameters of an action that are read from and written to the table entry. It is
+    /// represented as the annotation `@__ref`.
     fn read_modify_write(&mut self) -> Option<Annotation> {
         let token = self.token();
         if !is_name(token.kind) || &*self.symbols.text(token.symbol) != "rmw" {

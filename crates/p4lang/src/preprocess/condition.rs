@@ -1,7 +1,9 @@
-//! Conditional text: the stack of open `#if`s, and the integer expressions behind them.
+//! Conditional directives: the stack of open `#if`s, and the evaluation of their integer
+//! expressions.
 //!
-//! Expressions are C's (C17 §6.10.1): 64-bit signed arithmetic that wraps, names that are no macros count as 0,
-//! `&&`, `||` and `?:` do not look at what they skip (so `defined(X) && 1 / X` is sound).
+//! The expressions are those of C (C17 §6.10.1). Arithmetic is signed and wraps at 64 bits, and
+//! names that are not macros have the value 0. `&&`, `||` and `?:` do not report errors in operands
+//! that they skip, so `defined(X) && 1 / X` is accepted.
 
 use super::Preprocessor;
 use super::macros::is_name;
@@ -17,7 +19,7 @@ pub(super) struct Conditions {
 #[derive(Debug)]
 pub(super) struct Condition {
     pub(super) span: Span,
-    /// A branch was taken already.
+    /// Whether a branch was taken before.
     pub(super) taken: bool,
     pub(super) else_seen: bool,
 }
@@ -35,16 +37,16 @@ impl Conditions {
         self.stack.pop().is_some()
     }
 
-    /// Where the conditionals start that were never closed.
+    /// Removes all open conditionals and returns their locations.
     pub(super) fn unclosed(&mut self) -> Vec<Span> {
         self.stack.drain(..).map(|condition| condition.span).collect()
     }
 }
 
-/// Expressions nested deeper than this are an error.
+/// The largest nesting depth of an expression.
 const DEEPEST_EXPRESSION: usize = 100;
 
-/// What went wrong, and where.
+/// An error in a condition, with its location.
 struct Fault {
     span: Span,
     message: String,
@@ -59,7 +61,8 @@ struct Evaluator<'tokens> {
 }
 
 impl Preprocessor<'_> {
-    /// The truth of an `#if` or `#elif`, given the rest of its line. False after an error.
+    /// Evaluates the condition of an `#if` or `#elif`, given the rest of its line. Returns false
+    /// after an error.
     pub(super) fn condition(&mut self, line: &[Token], directive: Span) -> bool {
         self.in_condition = true;
         let tokens = self.expand_line(line.to_vec());
@@ -85,8 +88,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// What `defined X` or `defined(X)` is in a condition: 1 or 0. The name is not expanded, wherever `defined` comes
-    /// from; so macros may hold it.
+    /// Evaluates `defined X` or `defined(X)` in a condition to the token `1` or `0`. The name is
+    /// not expanded, even if `defined` comes from the body of a macro.
     pub(super) fn defined(&mut self, operator: Token) -> Token {
         let mut name = self.next_unexpanded();
         let open = name.kind == TokenKind::LeftParenthesis;
@@ -121,7 +124,8 @@ impl Evaluator<'_> {
         Fault { span, message: message.to_owned() }
     }
 
-    /// `live`: whether the value counts; a division by zero matters only then.
+    /// Parses a conditional expression. `live` is whether its value is used; a division by zero is
+    /// an error only then.
     fn conditional(&mut self, live: bool) -> Value {
         self.depth += 1;
         if self.depth > DEEPEST_EXPRESSION {
@@ -142,7 +146,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// The operator at the current place, its strength and its length in tokens.
+    /// Returns the operator at the current position, its precedence and its length in tokens.
     fn operator(&self) -> Option<(Operator, u8, usize)> {
         use Operator as O;
         use TokenKind as K;
@@ -238,7 +242,7 @@ impl Evaluator<'_> {
                     return Err(self.fault(&format!("`{text}` is no integer of the preprocessor")));
                 }
             },
-            // Names that are no macros are 0, keywords of P4 and `true` among them.
+            // Names that are not macros are 0, including keywords of P4 and `true`.
             kind if is_name(kind) => 0,
             TokenKind::Unknown if text == "'" => return self.character(),
             _ => return Err(self.fault(&format!("expected an integer or a name, found `{text}`"))),
@@ -247,8 +251,9 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// A character constant, the first quote being the current token. Its parts are tokens of their own, since P4 has
-    /// no such constants: a name or a mark, behind a backslash or not.
+    /// Parses a character constant whose opening quote is the current token. P4 has no character
+    /// constants, so its parts are separate tokens: an optional backslash, and a name or
+    /// punctuation mark of one character.
     fn character(&mut self) -> Value {
         let text_at = |at: usize| self.texts.get(at).map_or("", String::as_str);
         let escaped = text_at(self.at + 1) == "\\";
@@ -292,9 +297,9 @@ enum Operator {
 }
 
 impl Operator {
-    /// `None` for a division by zero.
+    /// Applies the operator. Returns `None` for a division by zero.
     fn apply(self, left: i64, right: i64) -> Option<i64> {
-        // A negative count is undefined in C; here it shifts by nothing.
+        // C leaves a shift by a negative amount undefined. Here it does not shift.
         let shift = u32::try_from(right.clamp(0, 64)).unwrap_or(0);
         Some(match self {
             Self::Or => i64::from(left != 0 || right != 0),
@@ -321,7 +326,8 @@ impl Operator {
     }
 }
 
-/// An integer as C writes it, with its suffixes; `None` for anything else or beyond 64 bits.
+/// Parses an integer in C's notation, with its suffixes. Returns `None` for other text and for
+/// values beyond 64 bits.
 fn number(text: &str) -> Option<i64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
     let (radix, digits) = match digits.as_bytes() {

@@ -1,4 +1,4 @@
-//! Directives: what a `#` at the start of a line asks for.
+//! Execution of directives, which start with a `#` at the beginning of a line.
 
 use super::Preprocessor;
 use super::macros::is_name;
@@ -7,7 +7,7 @@ use crate::lexer::{Symbol, Token, TokenKind};
 use crate::source::Span;
 
 impl Preprocessor<'_> {
-    /// Obeys the directive that starts with `hash`.
+    /// Executes the directive that starts with the token `hash`.
     pub(super) fn directive(&mut self, hash: Token) {
         let Some(name) = self.next_in_line() else { return };
         let span = hash.span.to(name.span);
@@ -43,7 +43,7 @@ impl Preprocessor<'_> {
                 };
                 self.open_condition(span, holds);
             }
-            // Reached the end of a branch that was taken: the others are skipped.
+            // This is the end of a branch that was taken, so the remaining branches are skipped.
             "elif" | "elifdef" | "elifndef" | "else" => {
                 self.rest_of_line();
                 let Some(condition) =
@@ -90,7 +90,7 @@ impl Preprocessor<'_> {
             "ident" => {
                 self.rest_of_line();
             }
-            // `# 12 "file.p4"`: the output of another preprocessor.
+            // `# 12 "file.p4"` is a line marker in the output of another preprocessor.
             _ if name.kind == TokenKind::Number => {
                 let mut line = vec![name];
                 line.extend(self.rest_of_line());
@@ -111,12 +111,13 @@ impl Preprocessor<'_> {
         file.lexer.next_in_line(&mut self.symbols)
     }
 
-    /// The tokens up to the end of the line.
+    /// Returns the tokens up to the end of the line.
     fn rest_of_line(&mut self) -> Vec<Token> {
         let mut line = Vec::new();
         while let Some(token) = self.next_in_line() {
             if token.kind == TokenKind::UnterminatedComment {
-                // Everything up to the end of the file is in the comment: say so even if nobody uses the line.
+                // The comment swallows the rest of the file, so it is reported even if the
+                // directive ignores its line.
                 self.error(token.span, "this comment is not closed");
             } else {
                 line.push(token);
@@ -153,9 +154,10 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Skips text until a branch of the innermost conditional is to be read, or the conditional ends.
+    /// Skips text up to a branch of the innermost conditional that is taken, or to the end of the
+    /// conditional.
     fn skip_branches(&mut self) {
-        // Conditionals opened in what is skipped.
+        // The number of conditionals that were opened in the skipped text.
         let mut inner = 0usize;
         loop {
             let Some(token) = self.next_skipped() else { return };
@@ -213,7 +215,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The next token of skipped text; `None` at the end of the file.
+    /// Returns the next token of skipped text, or `None` at the end of the file.
     fn next_skipped(&mut self) -> Option<Token> {
         if self.exhausted {
             return None;
@@ -224,7 +226,7 @@ impl Preprocessor<'_> {
     }
 
     fn directive_include(&mut self, span: Span) {
-        // `<name>` is not made of tokens.
+        // A name in angle brackets is arbitrary text, not tokens.
         let bracketed = self.open.last().and_then(|file| file.lexer.bracketed());
         let (name, quoted, at) = match bracketed {
             Some((name, at)) => {
@@ -246,7 +248,8 @@ impl Preprocessor<'_> {
         self.include(&name, quoted, at);
     }
 
-    /// The file that tokens name: a string, or anything between `<` and `>`.
+    /// Returns the file name that the tokens of an `#include` denote: a string, or the text between
+    /// `<` and `>`.
     fn include_name(&self, line: &[Token]) -> Option<(String, bool, Span)> {
         let first = line.first()?;
         let last = line.last()?;
@@ -266,7 +269,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// `#line 12 "file.p4"`: the line that follows is line 12.
+    /// Executes `#line 12 "file.p4"`: the next line gets the number 12.
     fn directive_line(&mut self, line: &[Token], span: Span) {
         let number =
             line.first().and_then(|token| self.symbols.str(token.symbol).parse::<u32>().ok());
@@ -281,7 +284,7 @@ impl Preprocessor<'_> {
             return;
         };
         if let Some(file) = self.open.last() {
-            // The line break at the end of the directive is still to be read.
+            // The lexer has not yet read the line break at the end of the directive.
             let next = file.lexer.offset() as u32 + 1;
             self.sources.add_line_marker(file.id, next, number, name);
         }

@@ -1,8 +1,9 @@
 //! Macro expansion.
 //!
-//! Tokens come from a stack of lists: the bodies of macros under expansion, above the file. A macro is not expanded
-//! within its own expansion (C17 §6.10.3.4): a name met there is marked for good. What a body contributes takes the
-//! place of the macro's name in the source as its own; what an argument contributes keeps its own place.
+//! Tokens are read from a stack of token lists, the bodies of macros under expansion, and then from
+//! the file. A macro is not expanded within its own expansion (C17 §6.10.3.4): its name is marked
+//! there and is never expanded later. A token of a macro's body gets the location of the macro
+//! call, and a token of an argument keeps its own location.
 
 use std::rc::Rc;
 
@@ -12,17 +13,18 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::{Lexer, Symbol, Token, TokenKind};
 use crate::source::Span;
 
-/// Macro calls nested deeper than this in arguments are an error.
+/// The largest nesting depth of macro calls in arguments.
 const DEEPEST_NESTING: usize = 100;
 
-/// The lists that tokens come from before the file.
+/// The token lists that are read before the file continues.
 #[derive(Debug, Default)]
 pub(super) struct Expansion {
     stack: Vec<Context>,
-    /// The next token must not stick to the one before: a macro's body has just ended.
+    /// Whether the next token must be separated from the previous one, because the body of a macro
+    /// has just ended.
     apart: bool,
     nesting: usize,
-    /// A token taken from the file too early.
+    /// A token that was read ahead from the file.
     held: Option<Token>,
 }
 
@@ -30,20 +32,21 @@ pub(super) struct Expansion {
 struct Context {
     tokens: Rc<[Token]>,
     at: usize,
-    /// The macro whose body this is.
+    /// The macro whose body the list is.
     name: Option<Symbol>,
-    /// Tokens below are out of reach: this is an argument expanded on its own.
+    /// Whether lists below this one must not be read, because an argument is being expanded
+    /// separately.
     barrier: bool,
 }
 
-/// The arguments of a macro call: as written, and expanded.
+/// The arguments of a macro call, as written and after expansion.
 struct Arguments {
     written: Vec<Vec<Token>>,
     expanded: Vec<Option<Vec<Token>>>,
 }
 
 impl Preprocessor<'_> {
-    /// The next token, macros expanded.
+    /// Returns the next token after macro expansion.
     pub(super) fn next_expanded(&mut self) -> Token {
         loop {
             let mut token = self.next_unexpanded();
@@ -71,7 +74,7 @@ impl Preprocessor<'_> {
         self.expansion.stack.iter().any(|context| context.name == Some(name))
     }
 
-    /// The next token, from the innermost list or from the file.
+    /// Returns the next token of the innermost list or of the file, without expanding it.
     pub(super) fn next_unexpanded(&mut self) -> Token {
         if self.exhausted {
             self.expansion.stack.clear();
@@ -97,7 +100,7 @@ impl Preprocessor<'_> {
         token
     }
 
-    /// `__LINE__` and its kin.
+    /// Expands `__LINE__`, `__FILE__` and `__COUNTER__`.
     fn special(&mut self, token: Token) -> Option<Token> {
         let names = self.names;
         let (kind, text) = if token.symbol == names.line {
@@ -114,7 +117,8 @@ impl Preprocessor<'_> {
         Some(Token { kind, symbol: self.symbols.intern(&text), ..token })
     }
 
-    /// Puts a macro's expansion before what follows. False if the name is no call: no `(` follows it.
+    /// Pushes the expansion of a macro. Returns false if the macro has parameters and no `(`
+    /// follows its name.
     fn expand(&mut self, name: Token, definition: &Rc<Macro>) -> bool {
         if self.expansion.nesting >= DEEPEST_NESTING {
             self.error(name.span, format!("macro calls nest deeper than {DEEPEST_NESTING}"));
@@ -147,13 +151,13 @@ impl Preprocessor<'_> {
         true
     }
 
-    /// Whether `(` comes next; if so it is taken.
+    /// Consumes the next token if it is `(`, and returns whether it was.
     fn opening_follows(&mut self) -> bool {
         let mut ended = 0;
         for context in self.expansion.stack.iter().rev() {
             match context.tokens.get(context.at) {
                 Some(token) if token.kind == TokenKind::LeftParenthesis => {
-                    // The lists in between are used up.
+                    // The lists above this one are exhausted.
                     let keep = self.expansion.stack.len() - ended;
                     self.expansion.stack.truncate(keep);
                     self.next_unexpanded();
@@ -176,7 +180,7 @@ impl Preprocessor<'_> {
         false
     }
 
-    /// Arguments up to the closing parenthesis; `None` after an error.
+    /// Reads the arguments up to the closing parenthesis. Returns `None` after an error.
     fn collect_arguments(
         &mut self,
         name: Token,
@@ -211,7 +215,7 @@ impl Preprocessor<'_> {
                 }
                 _ => {}
             }
-            // A name met inside its own expansion stays unexpanded wherever it goes.
+            // A name that is met inside its own expansion is never expanded later.
             if is_name(token.kind) && self.under_expansion(token.symbol) {
                 token.no_expand = true;
             }
@@ -242,7 +246,8 @@ impl Preprocessor<'_> {
         Some(arguments)
     }
 
-    /// The body with arguments in place of parameters, `#` and `##` done.
+    /// Returns the body of a macro with its parameters replaced by arguments, and `#` and `##`
+    /// applied.
     fn substitute(
         &mut self,
         name: Token,
@@ -257,7 +262,7 @@ impl Preprocessor<'_> {
         };
         let mut out: Vec<Token> = Vec::with_capacity(definition.body.len());
         let mut at = 0;
-        // The left operand of `##` was an empty argument.
+        // Whether the left operand of `##` was an empty argument.
         let mut nothing_to_paste = false;
         while let Some(token) = definition.body.get(at) {
             let before_paste =
@@ -276,7 +281,8 @@ impl Preprocessor<'_> {
                     Some(index) => (arguments.written[index].clone(), Some(index)),
                     None => (vec![Token { span: name.span, ..*right }], None),
                 };
-                // GNU: `, ## __VA_ARGS__` drops the comma where nothing follows it, and pastes nothing otherwise.
+                // GNU extension: `, ## __VA_ARGS__` drops the comma if the argument is empty, and
+                // otherwise pastes nothing.
                 let after_comma = out.last().is_some_and(|last| last.kind == TokenKind::Comma);
                 let rest =
                     definition.variadic && index.is_some_and(|index| index + 1 == parameters.len());
@@ -313,7 +319,7 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// An argument with its macros expanded, worked out once.
+    /// Returns an argument after macro expansion, which is done once.
     fn expanded_argument(&mut self, arguments: &mut Arguments, index: usize) -> Vec<Token> {
         if let Some(done) = &arguments.expanded[index] {
             return done.clone();
@@ -323,7 +329,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Tokens with their macros expanded, on their own: nothing that follows them is taken.
+    /// Expands the macros in `tokens` separately: a macro call does not extend into the tokens that
+    /// follow the list.
     pub(super) fn expand_line(&mut self, tokens: Vec<Token>) -> Vec<Token> {
         let tokens: Rc<[Token]> = tokens.into();
         let depth = self.expansion.stack.len();
@@ -346,7 +353,7 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// `#parameter`.
+    /// Converts an argument to a string literal, as `#parameter` in a macro body does.
     fn stringify(&mut self, argument: &[Token], span: Span) -> Token {
         let mut text = String::from("\"");
         for (index, token) in argument.iter().enumerate() {
@@ -371,7 +378,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// `left ## right`, where left is the last token of `out` unless it was empty. Says whether the result is empty.
+    /// Applies `left ## right`, where the left operand is the last token of `out` unless it is
+    /// empty. Returns whether the result is empty.
     fn paste(
         &mut self,
         out: &mut Vec<Token>,
@@ -399,7 +407,8 @@ impl Preprocessor<'_> {
                 no_expand: false,
                 ..*token
             }),
-            // Two tokens they stay, as p4c has it: `cpp` takes P4 for assembler, where that is right.
+            // The two do not form one token, so they stay separate. `cpp` accepts this too, because
+            // p4c invokes it for assembler files.
             _ => {
                 let apart = first.space_before && left.kind != TokenKind::Greater;
                 out.push(left);
@@ -411,7 +420,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The tokens, the first with white space before it or not.
+/// Returns the tokens with `space_before` set for the first one.
 fn spaced(tokens: &[Token], space_before: bool) -> impl Iterator<Item = Token> {
     tokens.iter().enumerate().map(move |(index, token)| {
         if index == 0 { Token { space_before, line_start: false, ..*token } } else { *token }

@@ -1,4 +1,4 @@
-//! Where files come from, and how `#include` looks for them.
+//! Sources of files for the preprocessor, and the search path of `#include`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,13 +9,15 @@ use crate::arch;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// Gives the preprocessor the text of files. What is no UTF-8 is to be replaced, not refused: it may stand in a
-/// comment.
+/// A source of files for the preprocessor. Implementations must replace invalid UTF-8, which may
+/// occur in comments, instead of refusing it.
 pub trait Files {
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// With kind [`io::ErrorKind::NotFound`] the search goes on elsewhere; any other error is reported.
+    /// Returns an error if the file cannot be read. After an error of kind
+    /// [`io::ErrorKind::NotFound`], the search continues in other directories; any other error is
+    /// reported.
     fn read(&self, path: &Path) -> io::Result<String>;
 }
 
@@ -31,19 +33,19 @@ impl Files for DiskFiles {
     }
 }
 
-/// Files held in memory, for tests and embedded programs.
+/// Files in memory, for tests and embedded programs.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<PathBuf, String>,
 }
 
 impl MemoryFiles {
-    /// No files.
+    /// Creates a collection without files.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With one more file.
+    /// Adds a file.
     #[must_use]
     pub fn with(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         self.files.insert(path.into(), text.into());
@@ -58,7 +60,8 @@ impl Files for MemoryFiles {
 }
 
 impl Preprocessor<'_> {
-    /// Obeys `#include`: first beside the including file (for `"..."`), then in each `-I`, then in what is built in.
+    /// Executes `#include`. Searches the directory of the including file (for `"..."`), then each
+    /// `-I` directory, then the built-in files.
     pub(super) fn include(&mut self, name: &str, quoted: bool, span: Span) {
         if self.open.len() >= DEEPEST_INCLUDE {
             self.error(span, format!("includes nest deeper than {DEEPEST_INCLUDE}"));
@@ -124,7 +127,7 @@ impl Preprocessor<'_> {
         }
         let mut out = Vec::new();
         let including = self.open.last();
-        // A built-in file stands in no directory.
+        // A built-in file is in no directory.
         let in_directory = including
             .is_some_and(|file| self.sources.file(file.id).is_some_and(|file| !file.is_built_in()));
         if quoted && in_directory {
@@ -137,7 +140,8 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The path without `.` and without `name/..`, so that `#pragma once` knows a file under any of its names.
+/// Normalises a path: removes `.` and `name/..`, so that `#pragma once` recognises a file under
+/// different paths.
 fn without_detours(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {

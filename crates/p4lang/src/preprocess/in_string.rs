@@ -1,24 +1,25 @@
-//! Conditionals inside strings that span lines.
+//! Conditional directives inside string literals that span several lines.
 //!
-//! GNU `cpp` knows no string that goes beyond its line, so it obeys an `#if` in the middle of one, and the pipelines of
-//! SONiC rely on that: their `@entry_restriction` differ from switch to switch. What is left out, and each directive,
-//! leaves an empty line. Other directives in a string are none.
+//! GNU `cpp` does not know string literals of several lines, so it executes an `#if` in the middle
+//! of one. The programs of SONiC rely on this, since their `@entry_restriction` differs between
+//! switches. Every directive and every skipped line is replaced by an empty line. Other directives
+//! in a string are not executed.
 
 use super::Preprocessor;
 use crate::lexer::{Lexer, Token, TokenKind};
 
-/// A conditional that was opened in the string.
+/// A conditional that is open in the string.
 struct Open {
-    /// The text around it is there.
+    /// Whether the text around the conditional is kept.
     outer: bool,
-    /// This branch is there.
+    /// Whether the text of the current branch is kept.
     holds: bool,
-    /// Some branch was.
+    /// Whether any branch was taken before.
     taken: bool,
 }
 
 impl Preprocessor<'_> {
-    /// The string without what its conditionals leave out.
+    /// Returns the string token without the text that its conditionals skip.
     pub(super) fn obey_in_string(&mut self, token: Token) -> Token {
         if token.kind != TokenKind::String {
             return token;
@@ -37,7 +38,7 @@ impl Preprocessor<'_> {
             let is_directive =
                 number > 0 && directive(line) && self.conditional_in_string(line, token, &mut open);
             let there = open.last().is_none_or(|open| open.outer && open.holds);
-            // The quote that ends the string is there in any case.
+            // The last line with the closing quote is always kept.
             let last = number > 0 && line.ends_with('"') && text.ends_with(line);
             if !is_directive && (there || last) {
                 kept.push_str(line);
@@ -46,7 +47,7 @@ impl Preprocessor<'_> {
         Token { symbol: self.symbols.intern(&kept), ..token }
     }
 
-    /// Obeys a line if it is a conditional; says whether it is one.
+    /// Executes a line if it is a conditional directive, and returns whether it is one.
     fn conditional_in_string(&mut self, line: &str, token: Token, open: &mut Vec<Open>) -> bool {
         let directive = line.trim_start().trim_start_matches('#').trim_start();
         let end = directive.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(directive.len());
@@ -72,7 +73,7 @@ impl Preprocessor<'_> {
     fn holds_in_string(&mut self, name: &str, rest: &str, token: Token) -> bool {
         let mut lexer = Lexer::new(token.span.file, rest.into());
         let mut line = self.line_tokens(&mut lexer);
-        // Messages point to the string.
+        // Diagnostics refer to the string.
         for part in &mut line {
             part.span = token.span;
         }

@@ -1,4 +1,4 @@
-//! Macro definitions.
+//! Definitions of macros by `#define` and on the command line.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,12 +11,12 @@ use crate::source::Span;
 /// A macro.
 #[derive(Debug)]
 pub(super) struct Macro {
-    /// Parameters; `None` for a macro that takes no arguments at all.
+    /// The parameters, or `None` for an object-like macro, which takes no arguments.
     pub(super) parameters: Option<Vec<Symbol>>,
-    /// The last parameter takes all arguments that are left.
+    /// Whether the last parameter takes all remaining arguments.
     pub(super) variadic: bool,
     pub(super) body: Vec<Token>,
-    /// Where the name stands in the definition.
+    /// The location of the name in the definition.
     pub(super) span: Span,
 }
 
@@ -31,11 +31,12 @@ impl Macro {
     }
 }
 
-/// The macros that are defined.
+/// The macros that are currently defined.
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     by_name: HashMap<Symbol, Rc<Macro>>,
-    /// Which symbols were ever defined, by number: most names are no macros, and that must be cheap to see.
+    /// For each symbol, whether it was ever defined. Most names are not macros, and this test is
+    /// cheaper than a map.
     seen: Vec<bool>,
     pub(super) counter: u64,
 }
@@ -66,7 +67,7 @@ impl Macros {
 }
 
 impl Preprocessor<'_> {
-    /// The switch that programs are for is BMv2's, and says so as p4c-bm2-ss does; unless `-D` names another.
+    /// Defines `__TARGET_BMV2__`, as p4c-bm2-ss does, unless `-D` defines another target.
     fn define_target(&mut self) {
         if self.options.defines.iter().any(|define| define.starts_with("__TARGET_")) {
             return;
@@ -85,12 +86,12 @@ impl Preprocessor<'_> {
         self.macros.insert(name, definition);
     }
 
-    /// Obeys `-D` and `-U`.
+    /// Executes `-D` and `-U`.
     pub(super) fn define_from_command_line(&mut self) {
         self.define_target();
         let lines = self.options.defines.iter().map(|define| match define.split_once('=') {
             Some((name, value)) => format!("{name} {value}"),
-            // As every C compiler has it.
+            // A macro without a value is 1, as in every C compiler.
             None => format!("{define} 1"),
         });
         for line in lines.collect::<Vec<_>>() {
@@ -111,7 +112,7 @@ impl Preprocessor<'_> {
         std::iter::from_fn(|| lexer.next_in_line(&mut self.symbols)).collect()
     }
 
-    /// Obeys `#define`, given what follows it on its line.
+    /// Executes `#define`, given the rest of its line.
     pub(super) fn define(&mut self, line: &[Token], directive: Span) {
         let Some((name, rest)) = line.split_first() else {
             self.error(directive, "`#define` needs a name");
@@ -163,7 +164,8 @@ impl Preprocessor<'_> {
         self.macros.insert(name.symbol, definition);
     }
 
-    /// Parameters up to `)`; also what follows it.
+    /// Parses the parameters of a macro up to `)`. Returns them, whether the last one is variadic,
+    /// and the tokens that follow.
     fn parameters<'line>(
         &mut self,
         line: &'line [Token],
@@ -204,7 +206,7 @@ impl Preprocessor<'_> {
                     rest = after;
                     expect_name = true;
                 }
-                // `name...`: as `...`, under a name of its own.
+                // `name...` is a variadic parameter with a name other than `__VA_ARGS__`.
                 Some((next, after)) if next.kind == TokenKind::Dots => {
                     return self.close_variadic(parameters, after, next.span);
                 }
@@ -238,7 +240,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Whether a token can be the name of a macro: any identifier, P4 keywords among them.
+/// Whether a token can be the name of a macro: an identifier or a keyword of P4.
 pub(super) fn is_name(kind: TokenKind) -> bool {
     kind == TokenKind::Identifier || kind.is_keyword()
 }

@@ -1,12 +1,13 @@
-//! The program after preprocessing, as text: what `-E` shows.
+//! Formatting of the preprocessed program, which `-E` prints.
 
 use super::Tokens;
 use crate::source::{FileId, SourceMap};
 
-/// More blank lines than this become a line marker.
+/// The largest number of blank lines that are printed. A larger gap becomes a line marker.
 const MOST_BLANK_LINES: u32 = 8;
 
-/// The tokens as text that compiles to the same program, with `#line` directives where the file or the line jumps.
+/// Formats the tokens as text that compiles to the same program. A `#line` directive is printed
+/// where the file changes or lines are skipped.
 pub fn print_preprocessed(tokens: &Tokens, sources: &SourceMap) -> String {
     let mut out = String::new();
     let mut place: Option<(FileId, u32)> = None;
@@ -46,7 +47,7 @@ pub fn print_preprocessed(tokens: &Tokens, sources: &SourceMap) -> String {
     out
 }
 
-/// Keeps the indentation of a line.
+/// Appends the indentation of a line, so that its first token keeps its column (up to 80).
 fn indent(out: &mut String, column: u32, line_start: bool) {
     if line_start {
         for _ in 1..column.min(80) {

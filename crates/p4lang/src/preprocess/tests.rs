@@ -1,7 +1,7 @@
 use super::*;
 use crate::diagnostic::Style;
 
-/// Tokens separated by single blanks, and the messages.
+/// Preprocesses `text`. Returns the tokens separated by single blanks, and the diagnostics.
 fn run_with(files: &MemoryFiles, options: &Options, text: &str) -> (String, String) {
     let mut sources = SourceMap::new();
     let mut diagnostics = Diagnostics::new();
@@ -22,7 +22,7 @@ fn messages(text: &str) -> String {
 }
 
 #[test]
-fn the_target_is_defined() {
+fn the_macro_of_the_target_is_defined() {
     assert_eq!(run("#ifdef __TARGET_BMV2__\nx __TARGET_BMV2__\n#endif"), "x 1");
     assert_eq!(run("#define __TARGET_BMV2__\n#if defined(__TARGET_BMV2__)\nx\n#endif"), "x");
     let with = |defines: &[&str], undefines: &[&str]| {
@@ -43,7 +43,7 @@ fn macros_without_arguments() {
     assert_eq!(run("#define A\nx A y"), "x y");
     assert_eq!(run("#define A (x)\nA"), "( x )");
     assert_eq!(run("#define A 1\n#undef A\nA"), "A");
-    // A keyword may be a macro too.
+    // A keyword of P4 may be a macro too.
     assert_eq!(run("#define action table\naction"), "table");
 }
 
@@ -51,7 +51,7 @@ fn macros_without_arguments() {
 fn a_macro_is_not_expanded_within_itself() {
     assert_eq!(run("#define A A + B\n#define B A\nA"), "A + A");
     assert_eq!(run("#define f(x) x + f(x)\nf(1)"), "1 + f ( 1 )");
-    // C17 §6.10.3.5, example 3: a name marked once stays marked.
+    // C17 §6.10.3.5, example 3: a name that was marked once stays marked.
     let example = "#define x 3\n#define f(a) f(x * (a))\n#undef x\n#define x 2\n#define g f\n#define z z[0]\n\
                    #define h g(~\n#define m(a) a(w)\n#define w 0,1\n#define t(a) a\n#define p() int\n\
                    #define q(x) x\n#define r(x,y) x ## y\n#define str(x) # x\n";
@@ -183,14 +183,14 @@ fn built_in_files_include_each_other_and_not_what_lies_around() {
 }
 
 #[test]
-fn endless_includes_end() {
+fn recursive_includes_terminate() {
     let files = MemoryFiles::new().with("dir/a.p4", "#include \"a.p4\"\n#include \"a.p4\"\n");
     let (_, messages) = run_with(&files, &Options::default(), "#include \"a.p4\"");
     assert!(messages.contains("includes nest deeper than 200"), "{messages}");
 }
 
 #[test]
-fn macros_that_explode_end() {
+fn exponential_expansion_terminates() {
     let mut text = String::from("#define m0 x x x x x x x x\n");
     for level in 1..30 {
         let before = format!(" m{}", level - 1);
@@ -204,7 +204,7 @@ fn macros_that_explode_end() {
 }
 
 #[test]
-fn definitions_from_the_command_line() {
+fn macros_are_defined_on_the_command_line() {
     let options = Options {
         defines: vec!["A".into(), "B=2 + 3".into(), "C".into(), "F(x)=<x>".into()],
         undefines: vec!["C".into()],
@@ -224,7 +224,7 @@ fn lines_and_files() {
 }
 
 #[test]
-fn tokens_do_not_stick_together() {
+fn a_macro_does_not_join_with_the_token_that_follows() {
     let mut sources = SourceMap::new();
     let mut diagnostics = Diagnostics::new();
     let program = sources.add("m.p4", "#define GT >\nGT> -GT");
@@ -272,13 +272,13 @@ fn conditionals_are_obeyed_in_strings_that_span_lines() {
     let text = "#define A\n#define N 2\n\"one // don't\n#if defined(A) || defined(B)\n  two\n#ifdef B\n  no\n\
                 #elif N == 2\n  N\n#endif\n#else\n  no\n#endif\n#1 is none\nend\" y";
     assert_eq!(run(text), "\"one // don't\n\n  two\n\n\n\n  N\n\n\n\n\n#1 is none\nend\" y");
-    // What is never closed ends with the string.
+    // A conditional that is not closed ends with the string.
     assert_eq!(run("\"one\n#ifdef B\ntwo\nthree\""), "\"one\n\n\nthree\"");
     assert!(messages("\"one\n#if 1 +\n#endif\n\"").contains("error[preprocessor]"));
 }
 
 #[test]
-fn lines_that_end_in_a_backslash_go_on() {
+fn a_line_that_ends_in_a_backslash_continues_in_the_next() {
     for (text, expected) in [
         ("ab\\\ncd", "abcd"),
         ("12\\\n34 8\\\nw\\\n1", "1234 8w1"),

@@ -1,4 +1,4 @@
-//! Declarations.
+//! Printing of declarations.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -79,7 +79,7 @@ impl Display for Entry {
     }
 }
 
-/// `<T, U>`, or nothing.
+/// A list of type parameters, formatted as `<T, U>`, or as nothing if it is empty.
 struct TypeParameters<'tree>(&'tree [TypeParameter]);
 
 impl Display for TypeParameters<'_> {
@@ -88,7 +88,7 @@ impl Display for TypeParameters<'_> {
     }
 }
 
-/// A function's return type, name and parameters.
+/// The signature of a function: its return type, name and parameters.
 struct Signature<'tree, N>(&'tree FunctionPrototype, N);
 
 impl<N: Display> Display for Signature<'_, N> {
@@ -105,17 +105,17 @@ impl<N: Display> Display for Signature<'_, N> {
 }
 
 impl Printer {
-    /// A declaration on lines of its own.
+    /// Prints a declaration in lines of its own.
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         self.start();
         self.declaration_inline(declaration);
         self.out.push('\n');
     }
 
-    /// A declaration on a line that was started and that the caller ends.
+    /// Prints a declaration in the current line, without ending the line.
     pub(super) fn declaration_inline(&mut self, declaration: &Declaration) {
         let name = &declaration.name;
-        // A type and a variable print their annotations with their heads.
+        // `variable_head` prints the annotations of a variable.
         if !matches!(declaration.kind, DeclarationKind::Variable { .. }) {
             self.annotations(&declaration.annotations);
         }
@@ -207,7 +207,7 @@ impl Printer {
         }
     }
 
-    /// A variable with its annotations and its first value, without a semicolon.
+    /// Prints a variable with its annotations and its initial value, without a semicolon.
     pub(super) fn variable_head(&mut self, declaration: &Declaration) {
         self.annotations(&declaration.annotations);
         if let DeclarationKind::Variable { ty, initial } = &declaration.kind {

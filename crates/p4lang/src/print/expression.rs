@@ -1,4 +1,4 @@
-//! Expressions, types and annotations, on one line.
+//! Formatting of expressions, types and annotations in one line.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,7 +8,8 @@ use crate::ast::{
     IntegerLiteral, KeyValue, NamedExpression, Type, TypeKind,
 };
 
-/// How strong an expression holds together; what is weaker than its place asks for goes into parentheses.
+/// The precedence of an expression. An expression is printed in parentheses if its precedence is
+/// lower than its context requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Keyset,
@@ -46,7 +47,7 @@ fn strength(expression: &Expression) -> Strength {
     }
 }
 
-/// The expression, in parentheses if it is weaker than `least`.
+/// An expression that is formatted in parentheses if its precedence is lower than the given one.
 struct AtLeast<'tree>(&'tree Expression, Strength);
 
 impl Display for AtLeast<'_> {
@@ -91,7 +92,7 @@ impl Display for Expression {
                 write!(formatter, "({target}){}", AtLeast(operand, Strength::Prefix))
             }
             ExpressionKind::Unary { operator, operand } => {
-                // `- -x` and `+ +x` must not become `--x` and `++x`.
+                // Separate `- -x` and `+ +x`, which would otherwise become `--x` and `++x`.
                 let apart = matches!(operand.kind, ExpressionKind::Unary { .. });
                 let gap = if apart { " " } else { "" };
                 write!(

@@ -1,4 +1,4 @@
-//! Statements and parser states.
+//! Printing of statements and parser states.
 
 use super::{Commas, Printer};
 use crate::ast::{
@@ -13,7 +13,7 @@ impl Printer {
         self.out.push('\n');
     }
 
-    /// A statement on a line that was started and that the caller ends.
+    /// Prints a statement in the current line, without ending the line.
     fn statement_inline(&mut self, statement: &Statement) {
         self.annotations(&statement.annotations);
         match &statement.kind {
@@ -28,7 +28,7 @@ impl Printer {
             }
             StatementKind::If { condition, then, otherwise } => {
                 self.add(format_args!("if ({condition})"));
-                // An `else` would go to an inner `if` that has none.
+                // Without braces, the `else` would belong to an inner `if` that has none.
                 let braces = otherwise.is_some() && ends_in_open_if(then);
                 self.body(then, braces);
                 if let Some(otherwise) = otherwise {
@@ -72,7 +72,8 @@ impl Printer {
         }
     }
 
-    /// The statement behind a head, on the same line if it is a block or the `if` behind an `else`.
+    /// Prints the body of a statement: in the current line if it is a block or an `if` after
+    /// `else`, and indented otherwise.
     fn body(&mut self, statement: &Statement, braces: bool) {
         if let StatementKind::Block(block) = &statement.kind {
             self.out.push(' ');
@@ -108,7 +109,7 @@ impl Printer {
         }
     }
 
-    /// A statement that can stand in the head of a `for`, without a semicolon.
+    /// Prints a statement that may occur in the head of a `for`, without a semicolon.
     fn simple(&mut self, statement: &Statement) {
         match &statement.kind {
             StatementKind::Assign { target, operator, value } => {
@@ -179,7 +180,7 @@ impl Printer {
     }
 }
 
-/// Whether an `else` behind the statement would belong to an `if` inside it.
+/// Whether an `else` after the statement would belong to an `if` inside it.
 fn ends_in_open_if(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::If { otherwise: None, .. } => true,

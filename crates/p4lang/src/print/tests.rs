@@ -12,8 +12,8 @@ fn parse(text: &str) -> Parsed {
     parsed
 }
 
-/// The tree without places and numbers. Struct literals of `Debug` are `Name { field: value, .. }`; the fields
-/// `span`, `id` and `space_before` are cut out.
+/// Formats the tree without spans and ids. In the `Debug` output, `Name { field: value, .. }`, the
+/// fields `span`, `id` and `space_before` are removed.
 fn shape(program: &Program) -> String {
     let text = format!("{:?}", program.declarations);
     let mut out = String::new();
@@ -101,10 +101,10 @@ fn programs_print_and_parse_back() {
 }
 
 #[test]
-fn a_dangling_else_stays_where_it_is() {
+fn a_dangling_else_keeps_its_if() {
     let text = "control c() { apply { if (a) { if (b) x(); } else y(); } }";
     round_trip(text);
-    // Without the braces the tree is another one; print one that needs them.
+    // Without the braces, the text parses to another tree. Print a tree that needs them.
     let mut parsed = parse(text);
     let crate::ast::DeclarationKind::Control(control) = &mut parsed.program.declarations[0].kind
     else {
@@ -123,7 +123,7 @@ fn a_dangling_else_stays_where_it_is() {
     );
 }
 
-/// An expression in as many parentheses as can be.
+/// Returns a random expression with parentheses around every operand.
 fn random_expression(random: &mut Rng, depth: u32) -> String {
     const BINARY: [&str; 21] = [
         "*", "/", "%", "+", "-", "|+|", "|-|", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "&",
@@ -159,7 +159,7 @@ fn random_expressions_print_and_parse_back() {
     }
 }
 
-/// The expression behind `const int x =`.
+/// Parses an expression as the value of a constant.
 fn constant(text: &str) -> Parsed {
     parse(&format!("const int x = {text};"))
 }
@@ -172,7 +172,7 @@ fn value(parsed: &Parsed) -> &Expression {
 }
 
 #[test]
-fn parentheses_are_written_only_where_they_count() {
+fn parentheses_are_printed_only_where_required() {
     for (written, printed) in [
         ("((a + b)) + c", "a + b + c"),
         ("a + (b + c)", "a + (b + c)"),
