@@ -344,7 +344,8 @@ impl<'a> Lowering<'a> {
             self.problem(span, "this extern object does not exist here");
             return None;
         };
-        if let Some((function, scope)) = self.reused.implementations.get(&(instance, method)).cloned()
+        if let Some((function, scope)) =
+            self.reused.implementations.get(&(instance, method)).cloned()
         {
             return self.call_function_in(function.id, site, Some(instance), Some(scope));
         }
