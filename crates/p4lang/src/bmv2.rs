@@ -1,11 +1,13 @@
-//! BMv2 JSON, what p4c-bm2-ss writes and controllers push as `p4_device_config`, to the IR.
+//! Translation of BMv2 JSON to the IR. p4c-bm2-ss writes this format, and controllers push it as
+//! `p4_device_config`.
 //!
-//! The JSON is a v1model program with everything inlined, so that is what comes out: headers,
-//! stacks and unions are the fields of one struct, the fields of all metadata headers are those
-//! of a second one (flat, under names such as `scalars.tmp`), and `standard_metadata` is the
-//! third, with the fields that v1model has. All blocks share these three variables, so an action
-//! that both pipelines use need not be doubled. BMv2 computes with integers without bound and
-//! cuts on assignment; `expression.rs` finds the widths at which that makes no difference.
+//! The JSON describes a v1model program in which everything is inlined, and so does the resulting
+//! IR. Headers, stacks and unions become the fields of one struct. The fields of all metadata
+//! headers become those of a second, flat struct, with names such as `scalars.tmp`.
+//! `standard_metadata` is the third struct, with the fields that v1model declares. All blocks share
+//! these three variables, so an action that both pipelines use exists only once. BMv2 computes with
+//! arbitrary-precision integers and truncates on assignment; `expression.rs` determines widths with
+//! which the results are equal.
 
 mod expression;
 mod flow;
@@ -24,63 +26,63 @@ use headers::Layout;
 use ir::{CompileLimits, Violation};
 use json::Document;
 
-/// Why a BMv2 JSON text cannot be read.
+/// An error for BMv2 JSON that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Bmv2Error {
-    /// The text is no JSON, or not of the expected shape.
+    /// The text is not JSON, or not JSON of the expected shape.
     #[error("not BMv2 JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// An object of JSON, and no program.
+    /// The JSON object does not describe a program.
     #[error(
         "not BMv2 JSON: it has neither `header_types` nor `parsers` nor `pipelines`; give the file that p4c-bm2-ss \
          writes, or the program's source"
     )]
     NoProgram,
-    /// A version that is not read.
+    /// The version of the format is not supported.
     #[error(
         "BMv2 JSON version {major}.{minor} is not supported, only 2.x is: compile again with p4c-bm2-ss"
     )]
     Version {
-        /// Major version number.
+        /// The major version number.
         major: u32,
-        /// Minor version number.
+        /// The minor version number.
         minor: u32,
     },
-    /// The text is nested more deeply than any compiler's output.
+    /// The JSON is nested more deeply than the output of any compiler.
     #[error("not BMv2 JSON: nested more than {limit} levels deep")]
     Depth {
-        /// The most levels that are read.
+        /// The largest nesting depth that is read.
         limit: usize,
     },
-    /// The program exceeds a limit.
+    /// The program exceeds one of the [`CompileLimits`].
     #[error("BMv2 JSON, {0}")]
     Exceeded(Violation),
-    /// Something in it contradicts the format, or is not supported.
+    /// The content contradicts the format, or is not supported.
     #[error("BMv2 JSON, {part}: {problem}")]
     Content {
-        /// The element of the program.
+        /// The element of the program that has the problem.
         part: String,
-        /// What is wrong with it.
+        /// A description of the problem.
         problem: String,
     },
 }
 
-/// How deep the JSON may be nested: expressions nest three levels for an operator.
+/// The largest nesting depth of the JSON. Each operator of an expression adds three levels.
 const DEPTH_LIMIT: usize = 1_500;
 
-/// Reads BMv2 JSON into the IR, with the limits that hold where none are set.
+/// Translates BMv2 JSON to the IR, with the default [`CompileLimits`].
 ///
 /// # Errors
-/// [`Bmv2Error`] says where the text is wrong.
+/// Returns a [`Bmv2Error`] if the text is not a supported program or exceeds a limit.
 pub fn load_bmv2_json(text: &str) -> Result<ir::Program, Bmv2Error> {
     load_bmv2_json_within(text, &CompileLimits::default())
 }
 
-/// As [`load_bmv2_json`], with other limits.
+/// Translates BMv2 JSON to the IR, with the given limits.
 ///
 /// # Errors
-/// [`Bmv2Error`] says where the text is wrong.
+/// Returns a [`Bmv2Error`] if the text is not a supported program or exceeds a limit.
 pub fn load_bmv2_json_within(text: &str, limits: &CompileLimits) -> Result<ir::Program, Bmv2Error> {
     if ir::nesting(text) > DEPTH_LIMIT {
         return Err(Bmv2Error::Depth { limit: DEPTH_LIMIT });
@@ -100,7 +102,8 @@ fn load(text: &str, limits: &CompileLimits) -> Result<ir::Program, Bmv2Error> {
         let (major, minor) = meta.version;
         return Err(Bmv2Error::Version { major, minor });
     }
-    // All parts may be left out one by one, which makes every object an empty program: a settings file, for instance.
+    // Each part is optional, so any JSON object, such as a settings file, would be an empty
+    // program.
     let (types, parsers) = (&document.header_types, &document.parsers);
     if types.is_empty() && parsers.is_empty() && document.pipelines.is_empty() {
         return Err(Bmv2Error::NoProgram);
@@ -143,7 +146,7 @@ fn content(part: impl Into<String>, problem: impl Into<String>) -> Bmv2Error {
 
 type Outcome<T = ()> = Result<T, Bmv2Error>;
 
-/// A direct meter's color goes there before the action runs.
+/// A direct meter, with the field that receives its color before the action runs.
 struct DirectMeter {
     meter: ir::ExternId,
     result: Option<(String, String)>,
@@ -153,15 +156,15 @@ struct Loader<'d> {
     document: &'d Document,
     program: ir::Program,
     layout: Layout,
-    /// What is being read, for messages.
+    /// The element that is being read, for error messages.
     part: String,
     block: ir::Block,
-    /// Runtime data of the action that is being read.
+    /// The parameters of the action that is being read, with their widths.
     runtime_data: Vec<(ir::VariableId, u32)>,
     actions: HashMap<i64, ir::ActionId>,
     externs: HashMap<String, ir::ExternId>,
     profiles: HashMap<String, ir::ExternId>,
-    /// By table.
+    /// The direct meters, by the name of their table.
     direct_meters: HashMap<String, DirectMeter>,
     direct_counters: HashMap<String, Vec<ir::ExternId>>,
     value_sets: HashMap<String, ir::ValueSetId>,

@@ -1,9 +1,9 @@
-//! P4Info of a checked program: what a control plane may know about it.
+//! Generation of P4Info, which describes a program to its control plane, from the IR.
 //!
-//! The messages equal those that p4c writes (`--p4runtime-files`): the same identifiers, aliases,
-//! annotations and order, so that a controller that was built with p4c's P4Info works unchanged.
-//! The rules are those of the P4Runtime specification (section 6) and, where it leaves a choice,
-//! of p4c's `control-plane` directory.
+//! The messages equal those that p4c writes with `--p4runtime-files`, including identifiers,
+//! aliases, annotations and order, so that a controller that was built with p4c's P4Info works
+//! unchanged. The rules are those of the P4Runtime specification (section 6). Where the
+//! specification leaves a choice, they are those of p4c's `control-plane` directory.
 //!
 //! ```text
 //! reach      what is used, in p4c's order
@@ -22,8 +22,6 @@ mod objects;
 mod package;
 mod reach;
 mod symbols;
-#[cfg(test)]
-mod tests;
 mod types;
 
 use p4runtime::proto::config::P4Info;
@@ -40,10 +38,10 @@ use crate::diagnostic::{Diagnostic, Style};
 use crate::source::SourceMap;
 use ir::{Architecture, CompositeKind, Program, TypeId};
 
-/// The P4Info of `program`, or everything that is wrong with it.
+/// Generates the P4Info of `program`.
 ///
 /// # Errors
-/// All faults that were found, in the order of the program.
+/// Returns all faults that were found, in the order of the program.
 pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     let Prepared { reach, symbols, digests, errors } = prepare(program)?;
     let mut builder = Builder {
@@ -69,9 +67,9 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     if errors.is_empty() { Ok(info) } else { Err(errors.found) }
 }
 
-/// Renders errors of a program as text that ends in a line break, each with its line and a caret
-/// where `sources` has them.
-/// `name` is what the program is called where nothing tells the place.
+/// Formats errors of a program as text that ends in a line break. Each error has its source line
+/// and a caret if `sources` contains the location. An error without a location is printed with
+/// `name` in its place.
 pub fn render(
     program: &Program,
     errors: &[P4InfoError],
@@ -99,10 +97,11 @@ pub fn render(
     text
 }
 
-/// Returns the faults in the annotations and types that controllers see of a program for v1model,
-/// PSA or PNA. A program with such a fault has no P4Info, whether or not anyone requests it.
-/// Structs of other structs in value sets and names that two objects share are not among the
-/// faults: p4c compiles such programs unless it is asked for their P4Info.
+/// Returns the faults that make every use of the program invalid, even if no P4Info is requested:
+/// those in annotations and types that controllers see. Returns none for architectures other than
+/// v1model, PSA and PNA. The result does not include structs in value sets with other fields than
+/// bits, nor duplicate names, because p4c compiles programs with these faults unless P4Info is
+/// requested.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();
@@ -120,10 +119,11 @@ pub fn faults(program: &Program) -> Vec<P4InfoError> {
     faults
 }
 
-/// The entries in the source of `program` as one request (p4c's `--p4runtime-entries-files`).
+/// Converts the table entries in the source of `program` to a write request, like p4c's
+/// `--p4runtime-entries-files`.
 ///
 /// # Errors
-/// All faults that were found, those of its P4Info included.
+/// Returns all faults that were found, including those of the program's P4Info.
 pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
     let Prepared { reach, symbols, mut errors, .. } = prepare(program)?;
     let request = entries::write_request(program, &reach, &symbols, &mut errors);
@@ -137,7 +137,7 @@ struct Prepared {
     errors: Faults,
 }
 
-/// Everything that needs all names at once.
+/// Collects the reachable objects and assigns their identifiers and aliases.
 fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
     program.validate().map_err(|violation| vec![P4InfoErrorKind::from(violation).into()])?;
     if let Architecture::Other(name) = architecture(program)
@@ -182,7 +182,8 @@ fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
     Ok(Prepared { reach, symbols: names.finish(), digests, errors })
 }
 
-/// Digests of v1model. One has the name of its data's type; each call with data without a name is one, numbered.
+/// Returns the digests of v1model. A digest is named after the type of its data. Each call whose
+/// data has no named type is a separate digest with a number.
 fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     let mut unnamed = 0_usize;
     let mut digests: Vec<(TypeId, String)> = Vec::new();
@@ -203,19 +204,20 @@ fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     digests
 }
 
-/// The architecture that P4Info is written for. A package of the program's own makes no difference: as in p4c, whose
-/// users say it on the command line, the externs count.
+/// Returns the architecture for which P4Info is written. As in p4c, where the architecture is a
+/// command-line option, it depends on the externs that are included, even if the program declares a
+/// package of its own.
 fn architecture(program: &Program) -> &Architecture {
     program.included.as_ref().unwrap_or(&program.architecture)
 }
 
-/// A program without `main` declares things; its architecture has no name.
+/// Whether the program has a `main`. The architecture of a program without one has an empty name.
 fn has_main(program: &Program) -> bool {
     !matches!(&program.architecture, Architecture::Other(name) if name.is_empty())
 }
 
-/// p4c leaves an empty `type_info` behind whenever it looked for a type: for each extern object that has a name,
-/// whatever it is.
+/// Whether p4c would write a `type_info`, even an empty one. p4c adds the message when it looks up
+/// a type, which it does for each extern object with a name, regardless of the object's type.
 fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
     program.externs.iter().any(|instance| instance.name != instance.extern_type.name())
         || !info.tables.is_empty()
@@ -225,7 +227,7 @@ fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
 }
 
 fn duplicates(program: &Program, info: &P4Info, errors: &mut Faults) {
-    // The last of this name: the first one has it rightly.
+    // Report the last object with this name, since the first one may keep it.
     let table = |name: &str| {
         let mut tables = program.tables.iter().rev();
         tables.find(|table| table.name == name).and_then(|table| table.location)

@@ -1,5 +1,6 @@
-//! Programs that use the corners of the language and of every architecture. Each is accepted; its IR is valid and the
-//! same after it was written and read; and its text, as the compiler prints it, is accepted too.
+//! Tests that programs which use unusual features of the language and of every architecture are
+//! accepted. The IR of each must be valid and unchanged after a round trip through JSON. The
+//! pretty-printed program must be accepted too.
 
 use ir::Program;
 use p4lang::diagnostic::Style;

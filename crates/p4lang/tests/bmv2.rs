@@ -1,9 +1,11 @@
-//! BMv2 JSON becomes a valid v1model program; what contradicts the format is refused.
+//! Tests of the translation of BMv2 JSON: a valid program is translated to a valid v1model program,
+//! and invalid JSON is refused.
 
 use p4lang::bmv2::{Bmv2Error, load_bmv2_json};
 
-/// One program with all kinds of elements: stack, union, varbit, lookahead, value set, checksum,
-/// jumps, saturation, direct counter and meter, entries, synthesised tables.
+/// A program with every kind of element: a stack, a union, a varbit, a lookahead, a value set, a
+/// checksum, jumps, saturation, a direct counter and meter, entries, and tables that the compiler
+/// generated.
 const FEATURES: &str = include_str!("bmv2/features.json");
 
 #[test]
@@ -13,7 +15,7 @@ fn every_kind_of_element() {
     insta::assert_snapshot!(program.to_text());
 }
 
-/// `FEATURES` with one text put in the place of another.
+/// Replaces one text in `FEATURES` with another, and returns the error, or `accepted`.
 fn changed(from: &str, to: &str) -> String {
     assert!(FEATURES.contains(from), "`{from}` is not in the program");
     match load_bmv2_json(&FEATURES.replacen(from, to, 1)) {
@@ -34,8 +36,8 @@ fn contradictions_are_named() {
 
 #[test]
 fn other_texts_are_refused() {
-    // p4c writes header types, a parser and pipelines whatever the program, and simple_switch runs none without the
-    // pipelines `ingress` and `egress`: what has none of the three is a JSON file of something else.
+    // p4c writes header types, a parser and pipelines for every program, and simple_switch requires
+    // the pipelines `ingress` and `egress`. JSON with none of the three is not a program.
     let refusal = |text| load_bmv2_json(text).expect_err("no program").to_string();
     insta::assert_snapshot!(refusal("{}"), @"not BMv2 JSON: it has neither `header_types` nor `parsers` nor `pipelines`; give the file that p4c-bm2-ss writes, or the program's source");
     assert_eq!(refusal(r#"{"target": "bmv2", "table_entries": []}"#), refusal("{}"));
@@ -52,7 +54,7 @@ fn other_texts_are_refused() {
     assert!(matches!(load_bmv2_json(&deep), Err(Bmv2Error::Depth { .. })));
 }
 
-/// psa_switch and pna_nic have other pipelines than simple_switch.
+/// The pipelines of psa_switch and pna_nic differ from those of simple_switch.
 #[test]
 fn programs_for_other_targets_are_refused() {
     let text =
@@ -61,7 +63,8 @@ fn programs_for_other_targets_are_refused() {
     insta::assert_snapshot!(error, @"BMv2 JSON, pipeline `main_control`: programs for v1model have `ingress` and `egress`: compile the source of this one instead");
 }
 
-/// As in BMv2's `tests/testdata/log_msg.json`: a header, and a struct that is a list.
+/// Logs a header, and a struct that is represented as a list, as BMv2's
+/// `tests/testdata/log_msg.json` does.
 #[test]
 fn headers_and_structs_are_logged() {
     let text = r#"{
@@ -89,7 +92,7 @@ fn headers_and_structs_are_logged() {
     insta::assert_snapshot!(line.trim(), @r#"extern log_msg<tuple_6>("h = {} m = {} s = {}", (tuple_6){hdr.h, (tuple_4){meta.m.x, meta.m.y}, (tuple_5){2w3, hdr.h, (bit<1>)false}})"#);
 }
 
-/// A stack of unions, indices from the packet, and expressions over both.
+/// The program has a stack of unions, indices computed from the packet, and expressions over both.
 #[test]
 fn stacks_of_unions_and_computed_indices() {
     let text = r#"{
@@ -164,7 +167,8 @@ fn stacks_of_unions_and_computed_indices() {
     insta::assert_snapshot!(&text[start + 1..]);
 }
 
-/// Action selectors, entries of every match kind, and a table that ends the pipeline by action.
+/// The program has action selectors, entries of every match kind, and a table in which some actions
+/// end the pipeline.
 #[test]
 fn selectors_and_entries() {
     let text = r#"{

@@ -1,4 +1,5 @@
-//! Programs of some kilobytes that stand for gigabytes: each is refused with the reason, or costs what it says.
+//! Tests that small programs which expand exponentially are refused with the reason, or compile in
+//! time and memory proportional to their text.
 
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
@@ -8,7 +9,7 @@ parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) { state s
 control V(inout H h, inout M m) { apply {} } control D(packet_out b, in H h) { apply {} }
 control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }\n";
 
-/// A v1model program whose ingress applies `apply`.
+/// Returns a v1model program with `apply` as the body of the ingress control.
 fn program(declarations: &str, apply: &str) -> String {
     format!(
         "{V1MODEL}{declarations}
@@ -17,7 +18,8 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;\n"
     )
 }
 
-/// The messages of a program that must not compile; in time, or the test does not end.
+/// Compiles a program that must be refused, and returns its diagnostics. If the program were
+/// expanded, the test would not terminate.
 fn refused(text: &str) -> String {
     assert!(text.len() < 20_000, "{} bytes", text.len());
     let text = text.to_owned();
@@ -50,7 +52,8 @@ fn numbers_that_are_too_large_are_refused() {
     assert!(compiled.program.is_some(), "{}", compiled.messages(Style::Plain));
 }
 
-/// `first`, and then so many declarations of which each names the one before twice.
+/// Returns `first`, followed by `count` declarations, each of which refers twice to the previous
+/// one.
 fn doubling(first: &str, count: usize, next: impl Fn(usize) -> String) -> String {
     let mut text = first.to_owned();
     for index in 1..=count {
@@ -102,7 +105,7 @@ V1Switch(R(), V(), E(), E(), V(), D()) main;\n",
     is_refused(&text, "when each instance and each use of a generic function is counted");
 }
 
-/// Compiles or not, but ends.
+/// Compiles a program that may be accepted or refused, but must terminate.
 fn refused_or_small(text: &str) -> String {
     let text = text.to_owned();
     let messages = ir::with_large_stack(move || {

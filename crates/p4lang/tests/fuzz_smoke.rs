@@ -1,7 +1,8 @@
-//! The fuzz target's body, run without a fuzzer: on programs, on seeded mutations of them, and on tokens strung
-//! together at random.
+//! Tests that run the body of the fuzz target without a fuzzer, on programs, on random mutations of
+//! programs, and on random sequences of tokens.
 //!
-//! A fuzzer goes deeper (`cargo fuzz run p4lang`); this one runs wherever the tests do, and always on the same texts.
+//! A fuzzer (`cargo fuzz run p4lang`) explores more inputs. These tests run together with all
+//! others, and use fixed seeds, so that the inputs are always the same.
 
 #[path = "support/exercise.rs"]
 mod exercise;
@@ -32,7 +33,7 @@ fn mutated_programs_do_no_harm() {
     let lines: Vec<&str> = EVERYTHING.lines().collect();
     let mut accepted = 0;
     for _ in 0..600 {
-        // Some lines of the program, with a few bytes or tokens changed.
+        // Take some lines of the program, and change a few bytes or tokens in them.
         let from = random.usize(..lines.len());
         let to = from + random.usize(..lines.len() - from) + 1;
         let mut text = lines[from..to].join("\n").into_bytes();
@@ -41,7 +42,7 @@ fn mutated_programs_do_no_harm() {
         }
         accepted += usize::from(exercise(&text) == Outcome::Accepted);
     }
-    // If nothing were accepted, only the error paths would have been tested.
+    // If no text were accepted, only error paths would be tested.
     assert!(accepted > 10, "{accepted} accepted");
 }
 
@@ -49,7 +50,8 @@ fn mutated_programs_do_no_harm() {
 fn programs_with_words_exchanged_do_no_harm() {
     println!("seed {SEED:#x}");
     let mut random = Rng::with_seed(SEED);
-    // Words and what stands between them: identifiers, numbers and keywords go where others of their kind were.
+    // Split the program into words and the text between them. Replace identifiers and numbers by
+    // others of the same kind.
     let pieces = pieces(EVERYTHING);
     let names: Vec<&str> = pieces.iter().copied().filter(|piece| is_name(piece)).collect();
     let numbers = ["0", "1", "3", "8w3", "4s7", "0xFFFFFFFFFFFFFFFFFFFF", "1w1", "64w0", "200"];
@@ -78,7 +80,7 @@ fn is_name(piece: &str) -> bool {
     piece.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
-/// The text cut between words and other characters.
+/// Splits a text at the boundaries between words and other characters.
 fn pieces(text: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut out = Vec::new();

@@ -1,5 +1,6 @@
-//! Programs that nest or double beyond a limit: each is refused, with the limit and the place, in every form in which it
-//! may arrive, and one level less is accepted.
+//! Tests of the limits on nesting and on the size of types. A program beyond a limit is refused,
+//! with the limit and the location, in every form in which it may arrive. A program with one level
+//! less is accepted.
 
 use ir::{CompileLimits, Limit, Program, ReadError};
 use p4lang::device_config::{from_device_config, from_device_config_within};
@@ -14,7 +15,7 @@ control V(inout H h, inout M m) { apply {} } control D(packet_out b, in H h) { a
 control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
 ";
 
-/// A v1model program with `body` as the ingress control.
+/// Returns a v1model program with `body` as the body of the ingress control.
 fn program(declarations: &str, body: &str) -> String {
     format!(
         "{V1MODEL}{declarations}
@@ -23,7 +24,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;\n"
     )
 }
 
-/// The program, or the messages.
+/// Compiles a program. Returns the diagnostics if it is refused.
 fn compiled(text: &str, limits: CompileLimits) -> Result<Program, String> {
     let options = Options { limits, ..Options::default() };
     let compile = || p4lang::compile_text("push.p4", text, &options, &MemoryFiles::default());
@@ -36,7 +37,7 @@ fn joined(count: usize, item: impl Fn(usize) -> String) -> String {
     (0..count).map(item).collect()
 }
 
-/// Actions of which each calls the one before; the deepest call is `count` calls deep.
+/// Returns a program of actions, each of which calls the previous one. Calls nest `count` deep.
 fn actions(count: usize) -> String {
     let calls = joined(count - 1, |at| format!("action a{}() {{ a{at}(); }}\n", at + 1));
     program(&format!("action a0() {{}}\n{calls}"), &format!("apply {{ a{}(); }}", count - 1))
@@ -99,7 +100,7 @@ fn calls_nest_as_deep_as_allowed_in_every_form() {
             assert_eq!(pushed.code(), entities::Code::ResourceExhausted, "{name}: {pushed}");
         }
 
-        // A file with limits of another day.
+        // The file was written with wider limits.
         let deeper = compiled(&chain(1000), wide).unwrap_or_else(|text| panic!("{name}: {text}"));
         let text = deeper.to_json().expect("a thread");
         let Err(ReadError::Exceeded(violation)) = Program::from_json(&text) else {
@@ -114,14 +115,14 @@ fn calls_nest_as_deep_as_allowed_in_every_form() {
 }
 
 #[test]
-fn actions_that_call_actions_cost_what_they_say() {
-    // Each calls the one before twice: 2^60 calls.
+fn shared_callees_are_compiled_once() {
+    // Each action calls the previous one twice, which makes 2^60 calls.
     let calls = joined(60, |at| format!("action a{}() {{ a{at}(); a{at}(); }}\n", at + 1));
     let text = program(&format!("action a0() {{}}\n{calls}"), "apply { a60(); }");
     compiled(&text, CompileLimits::default()).expect("it has 61 actions");
 }
 
-/// Structs of which each holds the one before, the last with so many levels.
+/// Returns a program of structs, each of which contains the previous one, nested `levels` deep.
 fn structs(levels: usize) -> String {
     let outer = joined(levels - 2, |at| format!("struct S{} {{ S{at} s; }}\n", at + 1));
     let declarations = format!("struct S0 {{ bit<8> x; }}\n{outer}");
@@ -151,7 +152,8 @@ fn types_nest_as_deep_as_allowed_in_every_form() {
     assert!(pushed.message().contains(": type `S63`"), "{pushed}");
 }
 
-/// Generic structs, each a use of the one before that is made by `field`.
+/// Returns a program of generic structs, each of which contains the previous one as `field`
+/// describes.
 fn generic(count: usize, field: impl Fn(usize) -> String) -> String {
     let outer = joined(count, |at| format!("struct G{}<T> {{ {} }}\n", at + 1, field(at)));
     let declarations = format!("struct G0<T> {{ T a; }}\n{outer}");
@@ -159,8 +161,9 @@ fn generic(count: usize, field: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn generic_structs_are_measured_and_not_written_out() {
-    // Depth doubles with each declaration, then the number of parts, then that of type arguments nothing has the type of.
+fn generic_structs_are_measured_without_expansion() {
+    // In these programs, the depth of types, the number of parts, or the size of type arguments
+    // that no field uses doubles with each declaration.
     let doubled = generic(30, |at| format!("G{at}<G{at}<T>> a;"));
     assert!(doubled.len() < 1800, "{}", doubled.len());
     for text in [
@@ -187,7 +190,8 @@ fn generic_structs_are_measured_and_not_written_out() {
 
 #[test]
 fn types_that_only_an_instance_has_are_refused_with_the_place() {
-    // `f3<bit<8>>` calls `f2<G<bit<8>>>`, and so on: the type of the innermost call has a level for each.
+    // `f3<bit<8>>` calls `f2<G<bit<8>>>` and so on, so the type in the innermost call has a level
+    // for each function.
     let functions = joined(70, |at| {
         let next = at + 1;
         format!("bit<8> f{next}<T>(in T x) {{ G<T> y = {{ x }}; return f{at}<G<T>>(y); }}\n")
@@ -202,7 +206,7 @@ fn types_that_only_an_instance_has_are_refused_with_the_place() {
 }
 
 #[test]
-fn widths_that_look_like_types_are_looked_at_once() {
+fn nested_widths_are_parsed_in_linear_time() {
     for text in ["bit<".repeat(10_000), "a = (bit<".repeat(300), "tuple<bit<".repeat(5_000)] {
         let text = program("", &format!("apply {{ {text} }}"));
         compiled(&text, CompileLimits::default()).expect_err("it is no program");

@@ -1,5 +1,5 @@
-//! What the lowering makes of programs that use each construct: the IR as text, valid, and the
-//! same after it was written as JSON and read back.
+//! Tests of the lowering for every construct. The IR is compared with a snapshot, must be valid,
+//! and must be unchanged after a round trip through JSON.
 
 use ir::{Program, ReadError};
 use p4lang::diagnostic::Style;
@@ -11,7 +11,8 @@ fn compile(name: &str, text: &str) -> Program {
     compiled.program.unwrap_or_else(|| panic!("{messages}"))
 }
 
-/// The IR from the errors on; the types before are mostly those of the architecture.
+/// Lowers a program and returns the text of the IR from the errors on. The types before them are
+/// mostly those of the architecture.
 fn lowered(name: &str, text: &str) -> String {
     let program = compile(name, text);
     program.validate().unwrap_or_else(|violation| panic!("{violation}\n{}", program.to_text()));
@@ -57,7 +58,7 @@ fn damaged_ir_is_refused() {
     let version = format!("\"version\": {}", Program::VERSION);
     assert!(matches!(change(&version, "\"version\": 77"), Err(ReadError::Invalid(_))));
     assert!(matches!(change("\"control\": 1", "\"control\": 99"), Err(ReadError::Invalid(_))));
-    // Every variable number that is out of range is found.
+    // Each use of variable 0 is replaced by a number that is out of range, which must be detected.
     let mut found = 0;
     for (position, _) in json.match_indices("\"variable\": 0") {
         let mut damaged = json.clone();
@@ -120,7 +121,7 @@ fn priorities_in_annotations_are_evaluated() {
         let program = compile("priorities.p4", &text);
         program.tables[0].entries.iter().map(|entry| entry.priority).collect::<Vec<_>>()
     };
-    // The smaller number wins; in the IR the larger one does.
+    // The smaller number wins in the annotation, but the larger one wins in the IR.
     assert_eq!(priorities(["(9)", "(3)", "(5)"]), [Some(3), Some(9), Some(7)]);
     for written in [
         ["(0x9)", "(LESS)", "(2 + LESS)"],
@@ -129,7 +130,7 @@ fn priorities_in_annotations_are_evaluated() {
     ] {
         assert_eq!(priorities(written), [Some(3), Some(9), Some(7)], "{written:?}");
     }
-    // Below zero, only the order counts.
+    // Only the order of negative priorities matters.
     assert_eq!(priorities(["(-1)", "(-3)", "(2)"]), [Some(3), Some(5), Some(0)]);
 }
 
@@ -158,7 +159,7 @@ fn externs_are_copied_out_in_the_order_of_the_call() {
         assert!(matches!(body[0].kind, ir::StatementKind::CallExtern { .. }), "{call}");
         let copies: Vec<_> = body[1..].iter().map(|statement| &statement.kind).collect();
         assert_eq!(copies.len(), assignments, "{call}: {copies:?}");
-        // What `y` became goes first, and the last assignment counts.
+        // `y` is copied out first, so the assignment of `x` counts.
         let ir::StatementKind::CallExtern { arguments, .. } = &body[0].kind else { continue };
         for (copy, argument) in copies.iter().zip(arguments[..2].iter().rev()) {
             let (ir::Argument::Out(from) | ir::Argument::Saved { place: from, .. }) = argument
@@ -231,7 +232,8 @@ fn each_instance_tells_what_stands_for_a_type_that_is_left_open() {
     assert_eq!(kept.into_iter().map(width).collect::<Vec<_>>(), [8, 16]);
 }
 
-/// Tests that `_` is refused where a value is kept, or where a body must know the type.
+/// Tests that `_` is refused in the type of a stored value, and where a body needs to know the
+/// type.
 #[test]
 fn a_type_that_stays_open_is_refused_with_its_place() {
     for text in [

@@ -1,4 +1,4 @@
-//! P4Info from source text.
+//! Tests of the P4Info that is generated from source text.
 
 use ir::Program;
 use p4lang::diagnostic::Style;
@@ -15,7 +15,8 @@ fn compile(source: &str) -> Program {
     compiled.program.unwrap_or_else(|| panic!("{messages}"))
 }
 
-/// A v1model program around declarations, statements of the parser and of the ingress control.
+/// Returns a v1model program with the given declarations, body of the parser, and body of the
+/// ingress control.
 fn v1model(types: &str, parser: &str, ingress: &str, apply: &str) -> String {
     format!(
         "#include <core.p4>\n#include <v1model.p4>\n{types}
@@ -41,7 +42,7 @@ const START: &str = "    state start { packet.extract(hdr.h); transition accept;
 
 fn generate(source: &str) -> P4Info {
     let info = p4info::generate(&compile(source)).unwrap_or_else(|errors| panic!("{errors:#?}"));
-    // What the switch's side of P4Runtime takes is a check of its own.
+    // The switch must accept the P4Info too, which checks it independently.
     Schema::new(info.clone()).unwrap_or_else(|error| panic!("{error}"));
     info
 }
@@ -58,7 +59,7 @@ fn errors(ingress: &str, apply: &str) -> String {
 }
 
 #[test]
-fn the_pipeline_of_the_controllers_is_that_of_its_program() {
+fn the_stored_p4info_of_l2_equals_the_generated_one() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let compiled =
         p4lang::compile_file(&root.join("programs/l2.p4"), &Options::default(), &DiskFiles)
@@ -69,7 +70,7 @@ fn the_pipeline_of_the_controllers_is_that_of_its_program() {
 }
 
 #[test]
-fn tables_actions_and_what_hangs_on_them() {
+fn tables_actions_and_their_resources() {
     let ingress = r#"
     direct_counter(CounterType.packets_and_bytes) hits;
     @mode(single , rate) direct_meter<bit<2>>(MeterType.bytes) rate;
@@ -272,7 +273,7 @@ fn entries_in_the_source_are_a_write_request() {
     assert!(!info.tables[1].is_const_table && info.tables[1].has_initial_entries);
 }
 
-/// Members of enumerations and errors as BMv2 numbers them.
+/// Members of enumerations and errors are numbered as in BMv2.
 #[test]
 fn entries_with_members_and_errors_are_numbers() {
     let program = compile(&v1model(
@@ -292,7 +293,7 @@ fn entries_with_members_and_errors_are_numbers() {
 }
 
 #[test]
-fn meters_say_their_kind() {
+fn annotations_set_the_type_of_a_meter() {
     let ingress = "
     meter(4, MeterType.bytes) plain;
     @single_rate_three_color meter(4, MeterType.bytes) three;
@@ -320,7 +321,7 @@ fn psa_and_pna_have_names_of_their_own() {
 }
 
 #[test]
-fn faults_are_all_named() {
+fn all_faults_are_reported() {
     let ingress = "
     @id(0x02000001) action a() { }
     @id(5) action b() { }
@@ -342,8 +343,8 @@ fn faults_are_all_named() {
     "#);
 }
 
-/// Declarations of the ingress control that are known by one name, statements that use one of them,
-/// and statements that use both; what is said of both.
+/// Programs with a shared name: declarations of the ingress control, statements that use one of the
+/// objects, statements that use both, and the resulting error.
 const SHARED: [(&str, &str, &str, &str); 9] = [
     (
         "@name(\"x\") action a(bit<8> v) { } @name(\"x\") action b(bit<8> v) { }
@@ -424,7 +425,7 @@ fn names_may_be_shared_if_one_is_unused_or_no_p4info_is_wanted() {
 }
 
 #[test]
-fn errors_show_the_place_of_what_they_speak_of() {
+fn errors_show_the_location_of_their_object() {
     let types = format!(
         "{TYPES} @p4runtime_translation(\"u\", foo) type bit<9> wrong_t;
         @controller_header(\"packet_in\") header in_t {{ @id(0) bit<8> f; }}"
@@ -451,7 +452,7 @@ fn errors_show_the_place_of_what_they_speak_of() {
         "name",
         Style::Plain
     ));
-    // Without the source text, only the place is printed.
+    // Without the source text, only the location is printed.
     let alone = p4info::render(program, &errors, &Default::default(), "name", Style::Plain);
     assert_eq!(alone.lines().count(), errors.len());
     assert!(alone.lines().all(|line| line.starts_with("test.p4:")), "{alone}");
@@ -462,7 +463,7 @@ fn errors_show_the_place_of_what_they_speak_of() {
 }
 
 #[test]
-fn types_that_no_message_can_tell_of_are_faults() {
+fn types_without_a_p4info_message_are_faults() {
     let types = format!(
         "{TYPES} struct pair_t {{ bit<8> a; bool b; }} \
          @p4runtime_translation(\"u\", foo) type bit<9> wrong_t; @p4runtime_translation(\"u\", 9) type bool flag_t;"
@@ -565,7 +566,7 @@ header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; in_t i; out_t o; }
 }
 
 #[test]
-fn statements_that_nothing_reaches_name_nothing() {
+fn unreachable_statements_do_not_use_tables() {
     let ingress = "
     action a() { } action b() { }
     table t { key = { hdr.h.a: exact; } actions = { a; } }
@@ -577,7 +578,8 @@ fn statements_that_nothing_reaches_name_nothing() {
     assert_eq!(tables("t.apply(); { exit; } u.apply();"), 2);
     assert_eq!(tables("t.apply(); exit; u.apply();"), 2);
     assert_eq!(tables("t.apply(); exit; u.apply(); return;"), 1);
-    // `StrengthReduction`, `SimplifyControlFlow` and `SimplifySwitch`.
+    // p4c's passes `StrengthReduction`, `SimplifyControlFlow` and `SimplifySwitch` remove these
+    // statements.
     assert_eq!(tables("if (hdr.h.isValid() && false) t.apply(); else u.apply();"), 1);
     assert_eq!(tables("if (!(hdr.h.b == 1 || 8w1 == 1)) { t.apply(); }"), 0);
     assert_eq!(tables("if (t.apply().hit && false) { u.apply(); }"), 2);
@@ -594,7 +596,7 @@ fn statements_that_nothing_reaches_name_nothing() {
 
 #[test]
 fn an_extern_in_a_property_has_the_name_of_the_property_alone() {
-    // Names and identifiers as in the P4Info of ONF's UP4 (p4src/build/p4info.txt).
+    // The names and identifiers are those in the P4Info of ONF's UP4 (p4src/build/p4info.txt).
     let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
 control Inner(inout headers_t hdr) {
     table t {
@@ -621,7 +623,8 @@ fn each_call_of_digest_with_nameless_data_is_a_digest() {
     assert_eq!(names, ["digest_0", "h_t", "digest_1", "digest_2"]);
 }
 
-// p4c: `DuplicateActions` makes a copy of an action for each table and each call before anything is numbered.
+// p4c's pass `DuplicateActions` copies an action for each table and each call before digests are
+// numbered.
 #[test]
 fn a_nameless_digest_counts_for_each_user_of_its_action() {
     let types = format!("{TYPES} action global(in bit<16> x) {{ digest(1, {{ x }}); }}");
@@ -677,8 +680,9 @@ fn table_names(info: &P4Info) -> Vec<&str> {
     names(info.tables.iter().map(|table| table.preamble.as_ref()))
 }
 
-// p4c: `TagGlobalActions` gives a dotted name only to actions without `@name`, then `LocalizeActions` copies them into
-// each control and `HierarchicalNames` puts that control's name before what is relative.
+// p4c's pass `TagGlobalActions` gives a dotted name only to actions without `@name`. Then
+// `LocalizeActions` copies the actions into each control, and `HierarchicalNames` prefixes relative
+// names with that of the control.
 #[test]
 fn a_relative_name_of_a_program_action_is_behind_the_control_that_uses_it() {
     let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
@@ -706,8 +710,8 @@ control Sub(inout headers_t hdr) {
     assert_eq!(info.tables[2].action_refs[0].id, id("E.rel"));
 }
 
-// p4c: `SpecializeAll` replaces a control with constructor arguments by a copy with a new name, which
-// `HierarchicalNames` then uses.
+// p4c's pass `SpecializeAll` replaces a control with constructor arguments by a copy with a new
+// name, which `HierarchicalNames` then uses.
 #[test]
 fn a_control_of_the_package_with_arguments_has_a_number_behind_its_name() {
     let checksum = "control G(inout headers_t hdr, inout meta_t meta)(bit<8> n) {
@@ -730,7 +734,8 @@ fn a_control_of_the_package_with_arguments_has_a_number_behind_its_name() {
     assert_eq!(names(info.value_sets.iter().map(|set| set.preamble.as_ref())), ["P_0.vs"]);
 }
 
-// p4c: `RemoveUnusedDeclarations` takes out what nothing names, parser states included.
+// p4c's pass `RemoveUnusedDeclarations` removes declarations without a reference, including parser
+// states.
 #[test]
 fn value_sets_that_nothing_selects_with_are_left_out() {
     let parser = "    Sub() sub;
@@ -751,7 +756,8 @@ fn value_sets_that_nothing_selects_with_are_left_out() {
     let info = generate(&v1model(&types, parser, "", ""));
     let sets = names(info.value_sets.iter().map(|set| set.preamble.as_ref()));
     assert_eq!(sets, ["P.sub.inner", "P.named"]);
-    // `InstantiateDirectCalls` puts the nameless instance before all locals.
+    // p4c's pass `InstantiateDirectCalls` puts the anonymous instance before all local
+    // declarations.
     let parser = parser.replace("    Sub() sub;\n", "").replace("sub.apply", "Sub.apply");
     let info = generate(&v1model(
         &types,
@@ -771,8 +777,9 @@ fn value_sets_that_nothing_selects_with_are_left_out() {
     assert_eq!(sets, ["P.Sub.inner", "P.sub.inner", "P.named"]);
 }
 
-// p4c: `addTableProperties` adds a profile that a table constructs when it comes to the table; others come when the
-// evaluator's block of the instance comes, in the order of the declarations.
+// p4c's `addTableProperties` adds a profile that is constructed in a table property when it visits
+// the table. Other profiles are added when the evaluator visits the block of the instance, in the
+// order of declarations.
 #[test]
 fn action_profiles_are_in_the_order_of_their_instances_and_tables() {
     let ingress = "
@@ -785,7 +792,7 @@ fn action_profiles_are_in_the_order_of_their_instances_and_tables() {
     assert_eq!(profiles, ["I.first", "second", "I.third"]);
 }
 
-// p4c: the handler of v1model asks no index type of an extern, in no version of v1model.
+// p4c's handler for v1model never looks up the index type of an extern, in any version of v1model.
 #[test]
 fn v1model_names_no_index_types() {
     let source = v1model(
@@ -803,7 +810,8 @@ fn v1model_names_no_index_types() {
     assert_eq!(types, ["value_t"]);
 }
 
-// p4c: `explicitNameAnnotation` of a key is taken as it is; `controlPlaneName` of everything else loses the dot.
+// p4c's `explicitNameAnnotation` of a key is used unchanged, while `controlPlaneName` of other
+// objects loses the leading dot.
 #[test]
 fn an_absolute_name_of_a_key_keeps_its_dot() {
     let ingress = "action a(@name(\".p\") bit<8> p) { }
@@ -821,7 +829,8 @@ fn an_absolute_name_of_a_key_keeps_its_dot() {
     assert_eq!(action.params[0].name, "p");
 }
 
-// p4c: `addExternInstance` returns before it asks for the type information if the object has no name of its own.
+// p4c's `addExternInstance` returns before it looks up the type if the object has no name of its
+// own.
 #[test]
 fn nameless_objects_of_the_package_leave_no_type_information() {
     let source = include_str!("p4info/empty_psa.p4");
@@ -831,7 +840,8 @@ fn nameless_objects_of_the_package_leave_no_type_information() {
     assert!(generate(&named).type_info.is_some());
 }
 
-// p4c takes the architecture from its command line; its handler looks at externs, whatever the package is.
+// In p4c the architecture is a command-line option, and its handler processes externs regardless of
+// the package.
 #[test]
 fn a_package_of_the_programs_own_has_the_p4info_of_the_architecture_that_it_includes() {
     let own = "#include <core.p4>\n#include <v1model.p4>
@@ -851,7 +861,7 @@ package top<H>(block_t<H> b);
     assert_eq!(names(info.counters.iter().map(|counter| counter.preamble.as_ref())), ["C.c"]);
 }
 
-// p4c: `ExternInstance::resolve` finds no annotations at a constructor call.
+// p4c's `ExternInstance::resolve` finds no annotations on a constructor call.
 #[test]
 fn a_direct_counter_in_a_property_has_no_annotations() {
     let ingress = "table t {
@@ -867,7 +877,8 @@ fn a_direct_counter_in_a_property_has_no_annotations() {
     assert_eq!(profile.doc.as_ref().unwrap().brief, "kept");
 }
 
-// p4c: `SpecializeGenericTypes` numbers the copies of a generic type; the handler of externs sees these.
+// p4c's pass `SpecializeGenericTypes` numbers the copies of a generic type, and the handler of
+// externs sees these copies.
 #[test]
 fn a_generic_struct_has_a_number_behind_its_name() {
     let types = format!("{TYPES} struct pair_t<T> {{ T first; bit<8> second; }}");
@@ -877,7 +888,7 @@ fn a_generic_struct_has_a_number_behind_its_name() {
     assert_eq!(types, ["pair_t_0", "pair_t_1"]);
 }
 
-// p4c: the evaluator makes the controls of a package where it is declared.
+// p4c's evaluator instantiates the controls of a package where the package is declared.
 #[test]
 fn packages_of_psa_come_in_the_order_of_their_declarations() {
     let source = include_str!("p4info/empty_psa.p4")
@@ -892,7 +903,8 @@ fn packages_of_psa_come_in_the_order_of_their_declarations() {
     assert_eq!(action_names(&info), ["NoAction", "EgressC.a"]);
 }
 
-// p4c: `stringRepr` pads to what `getTypeWidth` says, which is what controllers see.
+// p4c's `stringRepr` pads a value to the width that `getTypeWidth` returns, which is the width for
+// controllers.
 #[test]
 fn default_arguments_are_as_wide_as_controllers_see_them() {
     let types = format!("{TYPES} @p4runtime_translation(\"p\", 32) type bit<9> port_t;");
@@ -920,7 +932,8 @@ fn externs_of_the_program_are_not_those_of_another_architecture() {
     );
 }
 
-// p4c: `SpecializationMap::convertArgument` makes an instance out of a constructor call among the arguments.
+// p4c's `SpecializationMap::convertArgument` turns a constructor call among the arguments into an
+// instance.
 #[test]
 fn an_extern_among_the_arguments_of_a_control_has_the_name_of_the_parameter() {
     let types = format!(
@@ -938,9 +951,9 @@ fn an_extern_among_the_arguments_of_a_control_has_the_name_of_the_parameter() {
     assert_eq!(counters, ["I.one.hits", "I.two.hits", "U_0.seen_0"]);
 }
 
-// p4c: `ToP4` prints what it did not parse token by token.
+// p4c's `ToP4` prints annotations that it did not parse token by token.
 #[test]
-fn annotations_that_nobody_knows_are_tokens() {
+fn unknown_annotations_are_printed_as_tokens() {
     let ingress = r#"@foo(a >= b, a > = c, a >> 2, x<y>, "s\"t", @sai(base = B, 0x10), ~8w3) @nothing() @command_line("-a", "-b")
     action a() { }
     table t { key = { hdr.h.a: exact; } actions = { a; } }"#;
@@ -959,7 +972,8 @@ fn id(preamble: Option<&Preamble>) -> u32 {
     preamble.map_or(0, |preamble| preamble.id)
 }
 
-// P4Runtime 1.4, "Action Profile": `table_ids` are the tables that share it, each of which names it by `implementation_id`.
+// P4Runtime 1.4, "Action Profile": `table_ids` lists the tables that share the profile, and each of
+// them refers to it by `implementation_id`.
 #[test]
 fn an_action_profile_that_tables_share_is_one_that_names_them_all() {
     let declared = "
@@ -976,20 +990,21 @@ fn an_action_profile_that_tables_share_is_one_that_names_them_all() {
     assert_eq!(profile.size, 64);
     assert_eq!(table_names(&info), ["I.z", "I.t"]);
     let tables: Vec<u32> = info.tables.iter().map(|table| id(table.preamble.as_ref())).collect();
-    // In lexical order of their names, and without one that is never applied.
+    // The tables are in lexical order of their names, without the one that is never applied.
     assert_eq!(profile.table_ids, [tables[1], tables[0]]);
     for table in &info.tables {
         assert_eq!(table.implementation_id, id(profile.preamble.as_ref()));
     }
-    // What each constructs for itself is not shared, so that one name is that of two.
+    // Profiles that tables construct for themselves are not shared, so the two have the same name.
     assert_eq!(
         errors(constructed, "z.apply(); t.apply();"),
         "two action profiles have the name `shared`; rename one with @name"
     );
 }
 
-// P4Runtime 1.4, "Digest" and "P4 type specifications": data are named by their struct, structs and headers in it by theirs, and
-// every one that is named is in `type_info`, however deep.
+// P4Runtime 1.4, "Digest" and "P4 type specifications": a digest is described by the name of its
+// struct, and structs and headers in it by their names. `type_info` contains all of them, at any
+// depth.
 #[test]
 fn a_digest_of_structs_in_structs_names_them_and_all_are_in_the_type_information() {
     let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
@@ -1038,8 +1053,9 @@ struct report_t { line_t line; h_t seen; bit<9> port; }
     );
 }
 
-// P4Runtime 1.4, "ID Allocation for P4Info Objects" and "Preamble Message": an object has one id and one name, whichever tables
-// refer to it; an alias is a suffix of the name that is unique among all objects of the P4Info.
+// P4Runtime 1.4, "ID Allocation for P4Info Objects" and "Preamble Message": an object has one
+// identifier and one name, whichever tables refer to it. An alias is a suffix of the name that is
+// unique among all objects of the P4Info.
 #[test]
 fn an_action_of_several_tables_is_one_with_one_name() {
     let types = format!(
@@ -1072,9 +1088,10 @@ control Sub(inout headers_t hdr) {{
             ("NoAction", "NoAction"),
             ("I.one.local", "one.local"),
             ("I.two.local", "two.local"),
-            // Another name ends with it, so that only the whole one is its own.
+            // Another name ends with `local`, so the alias is the whole name.
             ("I.local", "I.local"),
-            // The table has the same name.
+            // The table with the same name counts as one name with the action, so the short alias
+            // is unique.
             ("I.given", "given"),
             ("I.numbered", "numbered"),
         ]
@@ -1092,7 +1109,7 @@ control Sub(inout headers_t hdr) {{
     for instance in ["one", "two"] {
         let own = [named(&format!("I.{instance}.local")), named("global"), named("NoAction")];
         assert_eq!(refers(&format!("I.{instance}.t")), own);
-        // With a default action of its own.
+        // The table has another default action, so `NoAction` is not among its actions.
         assert_eq!(refers(&format!("I.{instance}.u")), own[..2]);
     }
     let shared = [named("I.local"), named("I.given"), named("I.numbered")];

@@ -1,10 +1,12 @@
-//! Expressions: integers without bound become `bit<W>` of just the width that is needed.
+//! Translation of expressions. Arbitrary-precision integers become `bit<W>` of a width that is
+//! sufficient.
 //!
-//! Two readings of an expression fit each other. [`Loader::truncated`] gives the low W bits of the
-//! value, for a target of W bits: sums, products, masks and shifts to the left need only the low
-//! W bits of their operands. Where the whole value counts (comparisons, shifts to the right,
-//! saturation), [`Loader::range`] says how many bits it may take and whether it may be negative,
-//! and the operands are computed that wide. Negative values are two's complement throughout.
+//! An expression is translated in one of two ways. [`Loader::truncated`] returns the low W bits of
+//! its value, for a target of W bits. Sums, products, bitwise operations and left shifts need only
+//! the low W bits of their operands. Comparisons, right shifts and saturation need the whole value
+//! of their operands. For these, [`Loader::range`] computes how many bits the value may have and
+//! whether it may be negative, and the operands are computed with that width. Negative values are
+//! in two's complement.
 
 use num_bigint::BigInt;
 use serde_json::Value as Json;
@@ -17,12 +19,13 @@ use ir::{
     Type, UnaryOperator, Value,
 };
 
-/// Values wider than this are not followed.
+/// The largest width in bits of intermediate values.
 const WIDTH_LIMIT: u32 = 1 << 16;
-/// What a shift by a variable amount may add.
+/// The largest number of bits by which a left shift with a variable amount is assumed to widen its
+/// operand.
 const SHIFT_LIMIT: u32 = 1024;
 
-/// Which values an expression may have: all of `bit<width>` or `int<width>`.
+/// The set of values that an expression may have: those of `bit<width>` or `int<width>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) width: u32,
@@ -38,7 +41,7 @@ impl Range {
         Self { width: width.clamp(2, WIDTH_LIMIT), signed: true }
     }
 
-    /// The width as a signed number.
+    /// Returns the width of the smallest signed type that contains the range.
     fn as_signed(self) -> u32 {
         if self.signed { self.width } else { self.width + 1 }
     }
@@ -72,7 +75,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Kind and content of a type value object.
+    /// Returns the type and the value of a type value object.
     fn typed<'j>(&self, value: &'j Json) -> Outcome<(&'j str, &'j Json)> {
         match (value.get("type").and_then(Json::as_str), value.get("value")) {
             (Some("expression"), Some(inner)) if inner.get("type").is_some() => self.typed(inner),
@@ -81,7 +84,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The operator and operands of an expression.
+    /// Returns the operator and the operands of an expression.
     fn operation<'j>(&self, value: &'j Json) -> Outcome<(&'j str, &'j Json, &'j Json)> {
         const NOTHING: &Json = &Json::Null;
         match value.get("op").and_then(Json::as_str) {
@@ -94,7 +97,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The only operand of an operator: compilers put it right, a few left.
+    /// Returns the operand of a unary operator. Most compilers store it as the right operand, a few
+    /// as the left one.
     fn single<'j>(left: &'j Json, right: &'j Json) -> &'j Json {
         if right.is_null() { left } else { right }
     }
@@ -115,7 +119,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The values that an expression may have.
+    /// Returns the range of the values that an expression may have.
     pub(super) fn range(&mut self, value: &Json) -> Outcome<Range> {
         let (kind, inner) = self.typed(value)?;
         match kind {
@@ -268,7 +272,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The low `width` bits of the value, as `bit<width>`.
+    /// Translates an expression to the low `width` bits of its value, as `bit<width>`.
     pub(super) fn truncated(&mut self, value: &Json, width: u32) -> Outcome<Expression> {
         let (kind, inner) = self.typed(value)?;
         if self.is_boolean(value) {
@@ -348,7 +352,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The number that the JSON has for an error.
+    /// Returns the number that the JSON assigns to the error at `place`.
     fn error_number(&mut self, place: &Place, width: u32) -> Expression {
         let error_type = self.program.types.intern(Type::Error);
         let bool_type = self.program.types.intern(Type::Bool);
@@ -382,7 +386,8 @@ impl Loader<'_> {
         result
     }
 
-    /// A value of a range as `bit<width>`: cut, or extended by its sign.
+    /// Converts a value of a range to `bit<width>`, by truncation, zero extension or sign
+    /// extension.
     fn resized(&mut self, value: Expression, range: Range, width: u32) -> Expression {
         let wanted = self.bit_type(width);
         if value.type_id == wanted {
@@ -432,7 +437,7 @@ impl Loader<'_> {
                     _ => operand,
                 });
             }
-            // `x & mask`: a mask of ones is a truncation, which a narrower width says itself.
+            // A mask of ones truncates its operand, so a narrower width has the same effect.
             if plain == BinaryOperator::BitAnd
                 && let Some(ones) = self.constant(right).as_ref().and_then(ones)
             {
@@ -524,7 +529,7 @@ impl Loader<'_> {
                 Ok(self.resized(read, Range::unsigned(32), width))
             }
             "size_stack" => {
-                // The number of elements: one more than the last index.
+                // The number of elements is one more than the last index.
                 let stack = self.stack(Self::single(left, right))?;
                 let index = self.bit_type(32);
                 let last =
@@ -559,7 +564,7 @@ impl Loader<'_> {
         let signed = operator == "sat_cast";
         let target = Range { width: own, signed };
         let wide = self.range(left)?.union(target);
-        // One more bit, so that both limits are numbers of the wide type.
+        // One additional bit makes both limits values of the wide type.
         let wide = Range::signed(wide.as_signed() + 1);
         let wide_type = self.program.types.intern(Type::Bits { width: wide.width, signed: true });
         let bool_type = self.program.types.intern(Type::Bool);
@@ -594,7 +599,7 @@ impl Loader<'_> {
         Ok(self.resized(value, wide, width))
     }
 
-    /// The value in a temporary: it is used more than once.
+    /// Saves a value that is used more than once in a temporary.
     fn spilled(&mut self, value: Expression) -> Expression {
         let place = Place::variable(self.variable("tmp", value.type_id));
         let type_id = value.type_id;
@@ -602,7 +607,7 @@ impl Loader<'_> {
         Expression { type_id, kind: ExpressionKind::Read(place) }
     }
 
-    /// The amount of a shift.
+    /// Translates the amount of a shift.
     fn amount(&mut self, value: &Json) -> Outcome<Expression> {
         let range = self.range(value)?;
         if range.signed {
@@ -611,7 +616,7 @@ impl Loader<'_> {
         self.truncated(value, range.width)
     }
 
-    /// The value in a type of a range that holds it.
+    /// Translates an expression to its exact value, in a type that contains its range.
     fn exact(&mut self, value: &Json, range: Range) -> Outcome<Expression> {
         let bits = self.truncated(value, range.width)?;
         let type_id =
@@ -619,12 +624,12 @@ impl Loader<'_> {
         Ok(cast(bits, type_id))
     }
 
-    /// The value as a number that is used as an index, size or the like.
+    /// Translates a number that is used as an index, a size or a similar operand.
     pub(super) fn number(&mut self, value: &Json, width: u32) -> Outcome<Expression> {
         self.truncated(value, width)
     }
 
-    /// A condition.
+    /// Translates a condition.
     pub(super) fn boolean(&mut self, value: &Json) -> Outcome<Expression> {
         let type_id = self.program.types.intern(Type::Bool);
         let (kind, inner) = self.typed(value)?;
@@ -702,7 +707,7 @@ impl Loader<'_> {
                     }
                 }
             }
-            // A number where a condition is expected.
+            // A number is used as a condition, so it is compared with zero.
             _ => {
                 let range = self.range(value)?;
                 let bits = self.truncated(value, range.width)?;
@@ -719,7 +724,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Two operands in one type.
+    /// Translates two operands of a comparison to a common type.
     fn compared(&mut self, left: &Json, right: &Json) -> Outcome<(Expression, Expression)> {
         if self.is_boolean(left) && self.is_boolean(right) {
             return Ok((self.boolean(left)?, self.boolean(right)?));
@@ -745,7 +750,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The variable and width behind a number of runtime data.
+    /// Returns the variable and the width of an action parameter, by its position.
     pub(super) fn runtime(&self, value: &Json) -> Outcome<(ir::VariableId, u32)> {
         let position = value.as_u64().and_then(|position| usize::try_from(position).ok());
         match position.and_then(|position| self.runtime_data.get(position)) {
@@ -773,7 +778,7 @@ impl Loader<'_> {
             })
     }
 
-    /// Offset and width of a lookahead.
+    /// Returns the offset and the width of a lookahead.
     fn lookahead_of(&self, value: &Json) -> Outcome<(u32, u32)> {
         let number = |at: usize| {
             let number = value.get(at).and_then(Json::as_u64)?;
@@ -785,7 +790,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Reads ahead in the packet, into a temporary.
+    /// Translates a lookahead, whose result is stored in a temporary.
     pub(super) fn lookahead(&mut self, value: &Json) -> Outcome<Expression> {
         let (offset, width) = self.lookahead_of(value)?;
         let type_id = self.bit_type(offset + width);
@@ -801,7 +806,7 @@ impl Loader<'_> {
         })
     }
 
-    /// A field, by name or through an expression that names one.
+    /// Returns the place of a field, which is given by name or by an expression.
     pub(super) fn field(&mut self, value: &Json) -> Outcome<FieldPlace> {
         let (kind, inner) = self.typed(value)?;
         match kind {
@@ -863,7 +868,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Position and type of a union's member.
+    /// Returns the position and the type of a member of a header union.
     pub(super) fn union_member(
         &self,
         union: ir::TypeId,
@@ -885,7 +890,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A header or header union.
+    /// Returns the place of a header or header union.
     pub(super) fn header(&mut self, value: &Json) -> Outcome<HeaderPlace> {
         let (kind, inner) = self.typed(value)?;
         match kind {
@@ -933,7 +938,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A stack.
+    /// Returns the place of a stack.
     pub(super) fn stack(&self, value: &Json) -> Outcome<HeaderPlace> {
         let (kind, inner) = self.typed(value)?;
         let name = inner.as_str().unwrap_or("");
@@ -943,7 +948,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A header, union, stack or stack of unions.
+    /// Returns the place of a header, a header union or a stack of either.
     pub(super) fn whole(&mut self, value: &Json) -> Outcome<HeaderPlace> {
         match self.typed(value)?.0 {
             "header_stack" | "header_union_stack" => self.stack(value),
@@ -951,13 +956,13 @@ impl Loader<'_> {
         }
     }
 
-    /// Kind of a type value object, for choices.
+    /// Returns the type and the value of a type value object, for other modules.
     pub(super) fn kind<'j>(&self, value: &'j Json) -> Outcome<(&'j str, &'j Json)> {
         self.typed(value)
     }
 }
 
-/// `[header, "$valid$"]`: the header.
+/// Returns the header if `value` refers to its validity, `[header, "$valid$"]`.
 fn valid_field(value: &Json) -> Option<&str> {
     let list = value.get("value")?.as_array()?;
     match (list.first()?.as_str(), list.get(1)?.as_str()) {
@@ -970,7 +975,7 @@ fn is_valid_field(value: &Json) -> bool {
     valid_field(value).is_some()
 }
 
-/// How many ones a mask of the form 0...01...1 has.
+/// Returns the number of ones in a mask of the form 0...01...1, or `None` for another mask.
 fn ones(mask: &BigInt) -> Option<u32> {
     let width = u32::try_from(mask.bits()).ok()?;
     let all: BigInt = (BigInt::from(1) << width) - 1;

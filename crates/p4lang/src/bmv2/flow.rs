@@ -1,18 +1,20 @@
-//! From a graph of nodes and successors to nested blocks.
+//! Conversion of a control-flow graph to nested blocks.
 //!
-//! BMv2 JSON says "next node"; the IR has `if` and `switch`. The graph has no cycles, so every
-//! branch ends at its immediate post-dominator: the branches are written out up to there, and
-//! what follows once behind them. A node that several branches reach before that point (`return`
-//! in the source does it) is written once for each; their number is bounded.
+//! BMv2 JSON describes control flow by the next node of each node, while the IR has `if` and
+//! `switch`. The graph is acyclic, so all branches of a node meet at its immediate post-dominator.
+//! Each branch is written up to that node, and the rest follows once after all branches. A node
+//! that several branches reach earlier, as `return` in the source causes, is written once for each
+//! of them. The total number of statements is limited.
 
 use ir::{Block, Expression, Statement, StatementKind, SwitchCase, Value};
 
-/// How many statements the repetition may lead to.
+/// The largest number of statements that duplication of nodes may produce.
 const STATEMENT_LIMIT: usize = 200_000;
-/// How deep blocks may be nested.
+/// The largest nesting depth of blocks.
 const DEPTH_LIMIT: usize = 400;
 
-/// A node: what it does, then where it goes. `None` is the end.
+/// A node of the graph: its statements and its successors. A successor `None` is the end of the
+/// graph.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) body: Block,
@@ -38,10 +40,10 @@ impl Next {
     }
 }
 
-/// Writes the graph from `entry` as a block.
+/// Converts the graph to a block that starts at `entry`.
 ///
 /// # Errors
-/// What is wrong with the graph.
+/// Returns a description of the problem if the graph has a cycle or becomes too large.
 pub(super) fn structured(nodes: &[Node], entry: Option<usize>) -> Result<Block, &'static str> {
     let order = post_order(nodes, entry)?;
     let mut writer = Writer {
@@ -62,7 +64,7 @@ pub(super) fn structured(nodes: &[Node], entry: Option<usize>) -> Result<Block, 
     writer.write(entry, None, 0)
 }
 
-/// The reachable nodes, successors before the nodes that lead to them.
+/// Returns the nodes reachable from `entry` in post-order: each node follows its successors.
 fn post_order(nodes: &[Node], entry: Option<usize>) -> Result<Vec<usize>, &'static str> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -97,12 +99,14 @@ fn post_order(nodes: &[Node], entry: Option<usize>) -> Result<Vec<usize>, &'stat
     Ok(order)
 }
 
-/// The immediate post-dominator of a node, and how far the node is from the end.
+/// The immediate post-dominator of a node, and the length of the chain of post-dominators up to the
+/// end.
 #[derive(Clone, Copy)]
 struct Point {
     node: Option<usize>,
     depth: usize,
-    /// A post-dominator further on. Where it lies depends on the depth alone, so nodes of one depth jump as far.
+    /// A post-dominator further along the chain. The distance depends only on the depth, so nodes
+    /// of equal depth jump equally far.
     jump: Option<usize>,
 }
 
@@ -121,8 +125,9 @@ impl Writer<'_> {
         node.and_then(|node| self.dominators[node].jump)
     }
 
-    /// Notes the post-dominator of a node, and a jump over as many nodes as the last two jumps together if these are of
-    /// one length (E. Myers, "An applicative random-access stack", 1983).
+    /// Records the immediate post-dominator of a node, and its jump. If the last two jumps have the
+    /// same length, the new one covers both of them (E. Myers, "An applicative random-access
+    /// stack", 1983).
     fn dominate(&mut self, node: usize, next: Option<usize>) {
         let (first, second) = (self.jump(next), self.jump(self.jump(next)));
         let lengths =
@@ -131,7 +136,7 @@ impl Writer<'_> {
         self.dominators[node] = Point { node: next, depth: self.depth(next) + 1, jump };
     }
 
-    /// The first node that both ways pass.
+    /// Returns the first node on both chains of post-dominators.
     fn common(&self, mut left: Option<usize>, mut right: Option<usize>) -> Option<usize> {
         if self.depth(left) < self.depth(right) {
             (left, right) = (right, left);

@@ -1,4 +1,5 @@
-//! Header types and instances: where each header and field of the JSON lives in the IR.
+//! Header types and instances, and the mapping of the headers and fields in the JSON to places in
+//! the IR.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,8 @@ use ir::{
     Type, TypeId, VariableId,
 };
 
-/// Fields of v1model's `standard_metadata_t`, with their widths; `parser_error` is an `error`.
+/// The fields of v1model's `standard_metadata_t`, with their widths. `parser_error` is of type
+/// `error`.
 const STANDARD_FIELDS: [(&str, u32); 18] = [
     ("ingress_port", 9),
     ("egress_spec", 9),
@@ -33,13 +35,13 @@ const STANDARD_FIELDS: [(&str, u32); 18] = [
     ("qid", 5),
 ];
 
-/// Headers that P4_14 programs have beside `standard_metadata`; the same fields in v1model.
+/// The headers of P4_14 programs whose fields are part of v1model's `standard_metadata`.
 const TARGET_HEADERS: [&str; 3] = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
 
-/// Largest width of a field in bits.
+/// The largest width of a field in bits.
 const WIDTH_LIMIT: u64 = 1 << 20;
 
-/// A field: its place and how it is represented.
+/// A field: its place and the kind of its values.
 #[derive(Clone, Debug)]
 pub(super) struct FieldPlace {
     pub(super) place: Place,
@@ -53,18 +55,18 @@ pub(super) enum FieldKind {
         signed: bool,
     },
     Varbits,
-    /// `parser_error`.
+    /// `parser_error`, of type `error`.
     Error,
 }
 
-/// A header or header union: its place and type.
+/// A header or header union: its place and its type.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderPlace {
     pub(super) place: Place,
     pub(super) type_id: TypeId,
 }
 
-/// Where everything is.
+/// The mapping of names in the JSON to places in the IR.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) headers_variable: VariableId,
@@ -73,17 +75,17 @@ pub(super) struct Layout {
     pub(super) headers_type: TypeId,
     pub(super) metadata_type: TypeId,
     pub(super) standard_type: TypeId,
-    /// Headers by instance name.
+    /// The headers, by the name of the instance.
     pub(super) headers: HashMap<String, HeaderPlace>,
-    /// Stacks of headers and of unions by name.
+    /// The stacks of headers and of header unions, by name.
     pub(super) stacks: HashMap<String, HeaderPlace>,
-    /// Unions by name.
+    /// The header unions, by name.
     pub(super) unions: HashMap<String, HeaderPlace>,
-    /// Fields of metadata headers.
+    /// The fields of metadata headers, by the names of the header and of the field.
     metadata_fields: HashMap<(String, String), FieldPlace>,
-    /// Names of a metadata header's fields in order.
+    /// The names of the fields of each metadata header, in order.
     pub(super) metadata_headers: HashMap<String, Vec<String>>,
-    /// Numbers of errors as the JSON has them, by position in the IR.
+    /// For each error of the IR, its number in the JSON.
     pub(super) error_codes: Vec<u64>,
 }
 
@@ -253,7 +255,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The struct of all metadata fields, and `standard_metadata`.
+    /// Builds the struct of all metadata fields, and `standard_metadata`.
     fn metadata(
         &mut self,
         document: &Document,
@@ -276,7 +278,7 @@ impl Layout {
         };
         for (name, width) in STANDARD_FIELDS {
             let declared = declared_width(name);
-            // The last three are newer than most programs.
+            // Only recent versions of v1model have these two fields.
             if declared.is_none() && matches!(name, "deq_queue_id" | "qid") {
                 continue;
             }
@@ -356,7 +358,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The field of a header or metadata header.
+    /// Returns the place of a field of a header or metadata header.
     pub(super) fn field(&self, header: &str, field: &str, program: &Program) -> Option<FieldPlace> {
         if let Some(known) = self.metadata_fields.get(&(header.to_owned(), field.to_owned())) {
             return Some(known.clone());
@@ -366,7 +368,7 @@ impl Layout {
     }
 }
 
-/// A field of the header at a place.
+/// Returns the place of a field in the header at a place, by name.
 pub(super) fn field_in(
     header: &Place,
     type_id: TypeId,
@@ -378,7 +380,7 @@ pub(super) fn field_in(
     field_at(header, type_id, position, program)
 }
 
-/// The field of the header at a place by position.
+/// Returns the place of a field in the header at a place, by position.
 pub(super) fn field_at(
     header: &Place,
     type_id: TypeId,
@@ -394,7 +396,8 @@ pub(super) fn field_at(
     Some(FieldPlace { place: header.clone().field(position as u32), kind })
 }
 
-/// Header and field of `{"type": "field", "value": [header, field]}`.
+/// Returns the names of the header and of the field in `{"type": "field", "value": [header,
+/// field]}`.
 pub(super) fn field_name(value: &Value) -> Option<(String, String)> {
     let list = value.get("value").unwrap_or(value).as_array()?;
     Some((list.first()?.as_str()?.to_owned(), list.get(1)?.as_str()?.to_owned()))
@@ -422,7 +425,7 @@ fn element_of(stack: &Place, position: usize, program: &mut Program) -> Place {
     place
 }
 
-/// Collects the fields of one of the three structs.
+/// A builder for one of the three structs.
 struct Builder<'p> {
     program: &'p mut Program,
     fields: Vec<Field>,
@@ -446,7 +449,7 @@ impl Builder<'_> {
     }
 }
 
-/// Members of `error`, `NoError` first; their numbers in the JSON.
+/// Adds the members of `error`, beginning with `NoError`, and returns their numbers in the JSON.
 fn errors(document: &Document, program: &mut Program) -> Vec<u64> {
     const CORE: [&str; 7] = [
         "NoError",
@@ -473,7 +476,7 @@ fn errors(document: &Document, program: &mut Program) -> Vec<u64> {
     codes
 }
 
-/// Name, width (`None` if it varies) and signedness of a field.
+/// Returns the name, the width (`None` for a varbit) and the signedness of a field.
 fn field_of<'j>(
     header_type: &HeaderType,
     field: &'j [Value],

@@ -1,7 +1,7 @@
-//! The shape of BMv2 JSON (behavioral-model, docs/JSON_format.md, versions 2.x).
+//! The structure of BMv2 JSON (behavioral-model, docs/JSON_format.md, versions 2.x).
 //!
-//! Lists and attributes that a compiler leaves out are empty. What can be of many kinds ("type
-//! value objects", expressions) stays a JSON value here and is read where it is used.
+//! Lists and attributes that a compiler omits are empty. Elements that can be of many kinds ("type
+//! value objects", expressions) remain JSON values here and are interpreted where they are used.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,7 +47,7 @@ pub(super) struct Named {
 #[derive(Debug, Deserialize)]
 pub(super) struct HeaderType {
     pub(super) name: String,
-    /// Name, width or `"*"`, and whether it is signed.
+    /// The fields: each is a list of the name, the width or `"*"`, and whether the field is signed.
     pub(super) fields: Vec<Vec<Value>>,
     #[serde(default)]
     pub(super) max_length: Option<u64>,
@@ -128,7 +128,7 @@ pub(super) struct Transition {
     pub(super) next_state: Option<String>,
 }
 
-/// A parser operation or a primitive.
+/// A parser operation or a primitive of an action.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Operation {
     pub(super) op: String,

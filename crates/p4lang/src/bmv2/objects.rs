@@ -1,4 +1,5 @@
-//! Counters, meters, registers, action profiles: the extern objects of v1model behind the arrays.
+//! Extern objects of v1model, built from the arrays of BMv2 JSON: counters, meters, registers,
+//! value sets and action profiles.
 
 use serde_json::Value as Json;
 
@@ -7,12 +8,12 @@ use super::{DirectMeter, Loader, Outcome};
 use ir::bits::Bits;
 use ir::{ConstructorArgument, ExternId, ExternInstance, ExternType, Type, TypeId, Value};
 
-/// Members of v1model's `HashAlgorithm`.
+/// The members of v1model's `HashAlgorithm`.
 pub(super) const HASH_ALGORITHMS: [&str; 8] =
     ["crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"];
 
 impl Loader<'_> {
-    /// All objects that have a name of their own.
+    /// Adds all objects that are not part of a table.
     pub(super) fn objects(&mut self) -> Outcome {
         let document = self.document;
         let counter_type =
@@ -94,7 +95,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Action profiles and selectors of both pipelines.
+    /// Adds the action profiles and selectors of both pipelines.
     pub(super) fn profiles(&mut self) -> Outcome {
         let document = self.document;
         for profile in document.pipelines.iter().flat_map(|pipeline| &pipeline.action_profiles) {
@@ -123,7 +124,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// What a selector hashes.
+    /// Returns the inputs of the hash of an action selector.
     pub(super) fn selector_input(&self, profile: &str) -> Vec<Json> {
         self.document
             .pipelines
@@ -135,7 +136,7 @@ impl Loader<'_> {
             .unwrap_or_default()
     }
 
-    /// A member of `HashAlgorithm`.
+    /// Returns a member of `HashAlgorithm`.
     pub(super) fn hash_algorithm(&self, name: &str) -> Outcome<Value> {
         match HASH_ALGORITHMS.iter().position(|known| *known == name) {
             Some(position) => Ok(Value::Enum(position as u32)),

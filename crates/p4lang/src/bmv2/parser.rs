@@ -1,4 +1,4 @@
-//! Parser, deparser and checksums.
+//! Translation of the parser, the deparser and the checksums.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use ir::{
 };
 
 impl Loader<'_> {
-    /// The parser; without one, everything is accepted unread.
+    /// Translates the parser. Without one, every packet is accepted and no header is extracted.
     pub(super) fn parser(&mut self) -> Outcome<ParserId> {
         let document = self.document;
         let parameters = self.block_parameters(&[
@@ -227,7 +227,8 @@ impl Loader<'_> {
         Ok(Transition::Select { subjects, cases })
     }
 
-    /// Values are the fields one after another, each in whole bytes.
+    /// Splits a value into the key sets of the fields. The value concatenates the fields, each
+    /// padded to whole bytes.
     fn key_sets(
         &mut self,
         widths: &[u32],
@@ -252,7 +253,8 @@ impl Loader<'_> {
         sets
     }
 
-    /// A value set, with the fields that this state compares.
+    /// Returns a value set, and sets its element type to that of the fields which this state
+    /// compares.
     fn value_set(&mut self, name: &str, widths: &[u32]) -> Outcome<ir::ValueSetId> {
         let Some(id) = self.value_sets.get(name).copied() else {
             return self.fail(format!("there is no value set `{name}`"));
@@ -286,7 +288,7 @@ impl Loader<'_> {
         Ok(id)
     }
 
-    /// The deparser's statements.
+    /// Translates the deparser.
     pub(super) fn deparser_body(&mut self) -> Outcome<ir::Block> {
         let document = self.document;
         let Some(deparser) = document.deparsers.first() else { return Ok(Vec::new()) };
@@ -305,7 +307,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Calls of `verify_checksum` or `update_checksum`.
+    /// Translates the checksums to calls of `verify_checksum` or `update_checksum`.
     pub(super) fn checksum_body(&mut self, verify: bool) -> Outcome<ir::Block> {
         let document = self.document;
         self.collect(|loader| {
@@ -368,7 +370,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Parameters of a block: the variables that all blocks share.
+    /// Returns the parameters of a block, which refer to the variables that all blocks share.
     pub(super) fn block_parameters(
         &self,
         list: &[(ir::Direction, ir::VariableId)],
@@ -386,13 +388,13 @@ impl Loader<'_> {
             .collect()
     }
 
-    /// A place read whole.
+    /// Returns an expression that reads a place.
     pub(super) fn read_place(&self, place: Place) -> Option<Expression> {
         let type_id = self.program.place_type(&place)?;
         Some(Expression { type_id, kind: ExpressionKind::Read(place) })
     }
 
-    /// A constant of `bit<width>` for entries.
+    /// Returns a constant of type `bit<width>` for a table entry.
     pub(super) fn bits_value(&self, width: u32, value: &BigInt) -> Value {
         Value::Bits(Bits::from_bigint(width, false, value))
     }

@@ -1,4 +1,5 @@
-//! Ingress and egress: tables, conditions, and the order in which they run; the package.
+//! Translation of the ingress and egress pipelines (tables, conditionals and their order), and of
+//! the package.
 
 use std::collections::HashMap;
 
@@ -17,11 +18,11 @@ use ir::{
     TableImplementation, TableStorage, Type, Value,
 };
 
-/// Finds the number of the node with a name.
+/// A function that finds the number of the node with a name.
 type Successor<'s, L> = &'s dyn Fn(&L, Option<&str>) -> Outcome<Option<usize>>;
 
 impl Loader<'_> {
-    /// Parser, controls and deparser, as the arguments of `V1Switch`.
+    /// Translates the parser, the controls and the deparser to the arguments of `V1Switch`.
     pub(super) fn blocks(&mut self) -> Outcome<Package> {
         let document = self.document;
         let (headers, metadata, standard) = (
@@ -80,7 +81,8 @@ impl Loader<'_> {
         })
     }
 
-    /// p4c calls an action of a control by the path to it, one of the program by its name alone.
+    /// Assigns the actions of a pipeline's tables to its control. p4c prefixes the name of a
+    /// control's action with that of the control, and uses the plain name for a top-level action.
     fn own_actions(&mut self, control: ControlId, pipeline: &Pipeline) {
         for id in pipeline.tables.iter().flat_map(|table| &table.action_ids) {
             let action =
@@ -184,7 +186,7 @@ impl Loader<'_> {
             .map(|(name, target)| Ok((name.clone(), next(self, target.as_str())?)))
             .collect::<Outcome<_>>()?;
         let base = next(self, table.base_default_next.as_deref())?;
-        // A table that the compiler put around statements: only the statements are of interest.
+        // The compiler wrapped statements in a table. Translate the statements only.
         if let (true, [action], Some(default)) =
             (table.key.is_empty(), ids.as_slice(), &table.default_entry)
             && default.action_const
@@ -238,7 +240,7 @@ impl Loader<'_> {
         Ok(Node { body: apply(None, Some(action_run)), next })
     }
 
-    /// The actions of a table, by number where the JSON has numbers.
+    /// Returns the actions of a table, by number if the JSON has numbers, and by name otherwise.
     fn table_actions(&mut self, table: &json::Table) -> Outcome<Vec<ActionId>> {
         let document = self.document;
         let mut ids = Vec::new();
@@ -346,7 +348,8 @@ impl Loader<'_> {
         Ok(id)
     }
 
-    /// The color of a direct meter goes into its field before any action of the table runs.
+    /// Returns the statement that reads the color of a direct meter into its field, before any
+    /// action of the table runs.
     fn direct_meter_read(&mut self, table: &str) -> Outcome<ir::Block> {
         let Some(meter) = self.direct_meters.get(table) else { return Ok(Vec::new()) };
         let (instance, Some((header, field))) = (meter.meter, meter.result.clone()) else {
@@ -364,7 +367,7 @@ impl Loader<'_> {
         Ok(vec![Statement { location: None, kind }])
     }
 
-    /// Position of `NoAction` among a table's actions; it is added if it is not there.
+    /// Returns the position of `NoAction` among a table's actions, and adds it if it is missing.
     fn no_action(&mut self, actions: &mut Vec<ActionReference>) -> u32 {
         let is_none = |action: &Action| action.name == "NoAction";
         let listed = actions.iter().position(|reference| {
@@ -495,7 +498,7 @@ impl Loader<'_> {
                     .collect()
             })
             .unwrap_or_default();
-        // A default entry may leave the data out where the control plane gives it.
+        // A default entry may omit the action data, since the control plane can set it.
         if !data.is_empty() && data.len() != widths.len() {
             return self.fail("an action with too many or too few values");
         }
@@ -519,7 +522,8 @@ impl Loader<'_> {
         let overlapping = keys.iter().any(|key| {
             matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
-        // The smaller number wins in BMv2: mirrored, so that the larger one does.
+        // The smaller number wins in BMv2. The order is reversed, since the larger one wins in the
+        // IR.
         let priorities: Vec<i64> = table
             .entries
             .iter()

@@ -1,4 +1,5 @@
-//! Actions and their primitives, as p4c's v1model back end names them, and P4_14's.
+//! Translation of actions and their primitives, both those of p4c's v1model back end and those of
+//! P4_14.
 
 use serde_json::Value as Json;
 
@@ -14,7 +15,7 @@ use ir::{
 };
 
 impl Loader<'_> {
-    /// All actions. Those that differ in nothing but their number are one.
+    /// Translates all actions. Actions that differ only in their numbers become one.
     pub(super) fn actions(&mut self) -> Outcome {
         let document = self.document;
         for action in &document.actions {
@@ -68,7 +69,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Marks an action as one that the compiler made up.
+    /// Marks an action as one that the compiler generated.
     pub(super) fn hide_action(&mut self, id: ActionId) {
         if let Some(action) = self.program.actions.get_mut(id.index())
             && action.annotations.is_empty()
@@ -79,7 +80,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Primitives in order, with jumps between them.
+    /// Translates a list of primitives, which may contain jumps.
     fn action_body(&mut self, primitives: &[Operation]) -> Outcome<ir::Block> {
         let jumps = primitives.iter().any(|of| matches!(of.op.as_str(), "_jump" | "_jump_if_zero"));
         if !jumps {
@@ -134,7 +135,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Writes a number to a field.
+    /// Assigns a value to a field.
     pub(super) fn assign_field(&mut self, target: FieldPlace, value: &Json) -> Outcome {
         match target.kind {
             FieldKind::Bits { width, signed } => {
@@ -159,7 +160,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The error behind a number.
+    /// Converts the number of an error in the JSON to an expression of type `error`.
     pub(super) fn error_value(&mut self, value: &Json) -> Outcome<Expression> {
         let type_id = self.program.types.intern(Type::Error);
         if let Ok(("hexstr", inner)) = self.kind(value) {
@@ -177,7 +178,7 @@ impl Loader<'_> {
                 None => self.fail(format!("there is no error number {code}")),
             };
         }
-        // A number that the packet decides: compared with each.
+        // The number depends on the packet, so it is compared with that of each error.
         let number = self.truncated(value, 32)?;
         let bool_type = self.program.types.intern(Type::Bool);
         let constant = |position: usize| Expression {
@@ -247,8 +248,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// An `out` argument for a field; what is written to one that is no plain `bit` goes through
-    /// a temporary.
+    /// Returns an `out` argument that refers to a field, and its type. Only fields of type `bit` or
+    /// `int` are supported.
     fn out(&mut self, field: &FieldPlace) -> Outcome<(Argument, TypeId)> {
         match field.kind {
             FieldKind::Bits { width, signed } => {
@@ -266,7 +267,8 @@ impl Loader<'_> {
         })
     }
 
-    /// The number of a field list, if the primitive has one that is not empty.
+    /// Returns the number of the field list that a primitive refers to, or `None` if there is no
+    /// such list.
     fn field_list(&mut self, value: Option<&Json>) -> Outcome<Option<u64>> {
         let Some(value) = value else { return Ok(None) };
         let (_, inner) = self.kind(value)?;
@@ -277,7 +279,7 @@ impl Loader<'_> {
         Ok(number.filter(|number| self.document.field_lists.iter().any(|list| list.id == *number)))
     }
 
-    /// The number of a list that no field is on.
+    /// Returns an unused number, which denotes an empty field list.
     fn empty_list(&self) -> u64 {
         let lists = &self.document.field_lists;
         lists.iter().map(|list| list.id).max().map_or(0, |last| last.saturating_add(1))
@@ -287,7 +289,7 @@ impl Loader<'_> {
         Argument::In(self.constant_bits(32, &list.into()))
     }
 
-    /// The values of a list in one tuple.
+    /// Builds a tuple of the values of a list.
     fn tuple(
         &mut self,
         name: &str,
@@ -331,7 +333,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The inputs of a hash or checksum, in order; and whether the payload is one.
+    /// Returns the inputs of a hash or checksum as a tuple, the algorithm, and whether the payload
+    /// is an input.
     pub(super) fn calculation(&mut self, name: &str) -> Outcome<(Expression, Value, bool)> {
         let document = self.document;
         let Some(calculation) = document.calculations.iter().find(|known| known.name == name)
@@ -635,7 +638,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Copies a header, union or stack; of metadata, each field.
+    /// Copies a header, header union or stack. A metadata header is copied field by field.
     fn copy(&mut self, target: &Json, source: &Json) -> Outcome {
         let metadata = |loader: &Self, value: &Json| -> Option<(String, Vec<String>)> {
             let ("header", inner) = loader.kind(value).ok()? else { return None };
@@ -692,7 +695,8 @@ impl Loader<'_> {
         Ok(self.tuple("", CompositeKind::Tuple, values))
     }
 
-    /// A value to be printed: structs are lists, headers stand for all their fields.
+    /// Returns the expression for a value to be logged. A struct is a list of its fields, and a
+    /// header is read as a whole.
     fn logged(&mut self, value: &Json) -> Outcome<Expression> {
         if let Json::Array(list) = value {
             return self.logged_list(list);
@@ -743,7 +747,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Width of a register's elements.
+    /// Returns the width of a register's elements.
     fn object_width(&mut self, register: &Json) -> Outcome<u32> {
         let name = self.kind(register)?.1.as_str().unwrap_or("").to_owned();
         let known = self.document.register_arrays.iter().find(|known| known.name == name);
@@ -753,7 +757,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Reads into a field, over a temporary where the widths differ.
+    /// Reads a register into a field, through a temporary if their widths differ.
     fn register_read(&mut self, field: &FieldPlace, register: &Json, index: Expression) -> Outcome {
         let width = self.object_width(register)?;
         let type_id = self.bit_type(width);
@@ -774,7 +778,7 @@ impl Loader<'_> {
     }
 }
 
-/// Equal but for where they were written.
+/// Whether two blocks are equal apart from their locations in the source.
 fn bodies_equal(left: &ir::Block, right: &ir::Block) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.kind == right.kind)
 }

@@ -1,8 +1,9 @@
-//! Annotations as P4Info shows them: passed on as text, as documentation, or as structure.
+//! Conversion of annotations to the fields of P4Info: plain text, documentation or structured
+//! annotations.
 //!
-//! What p4c does not know it prints token by token with blanks between; what it knows it parsed,
-//! and prints as an expression list. P4Info files are compared as text, so both are followed.
-//! String literals keep the escapes that the source has, as p4c's lexer keeps them.
+//! p4c prints an annotation that it does not know token by token with blanks between, and an
+//! annotation that it parses as a list of expressions. P4Info files are compared as text, so this
+//! module follows both formats. String literals keep their escape sequences, as in p4c's lexer.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -14,27 +15,29 @@ use p4runtime::proto::config::{
 use super::fault::{Faults, P4InfoErrorKind};
 use ir::{Annotation, AnnotationBody, AnnotationValue};
 
-/// Annotations whose bodies p4c parses as expressions before it prints them.
+/// The annotations whose bodies p4c parses as expressions before it prints them.
 const EXPRESSION_LISTS: [&str; 6] =
     ["command_line", "field_list", "length", "match", "synchronous", "priority"];
 
-/// The annotation `name`, if it is there; the last one counts, as in p4c.
+/// Returns the annotation `name`. As in p4c, the last one with this name counts.
 pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
     annotations.iter().rev().find(|annotation| annotation.name == name)
 }
 
-/// Whether the control plane may see what has these annotations.
+/// Whether an object with these annotations is hidden from the control plane (`@hidden`).
 pub(super) fn hidden(annotations: &[Annotation]) -> bool {
     find(annotations, "hidden").is_some()
 }
 
-/// The name that `@name` gives, or `name`. A leading dot, which makes a name absolute, is left off.
+/// Returns the name that `@name` sets, or `name`. A leading dot, which marks an absolute name, is
+/// removed.
 pub(super) fn control_plane_name<'a>(annotations: &'a [Annotation], name: &'a str) -> &'a str {
     let name = find(annotations, "name").and_then(Annotation::single_string).unwrap_or(name);
     name.strip_prefix('.').unwrap_or(name)
 }
 
-/// `@id(number)`, or the text that is no such number.
+/// Returns the number of `@id(number)`, if the annotation exists. If its body is not such a number,
+/// returns the text of the annotation as an error.
 pub(super) fn identifier(annotations: &[Annotation]) -> Result<Option<u32>, String> {
     let Some(annotation) = find(annotations, "id") else { return Ok(None) };
     integer(annotation)
@@ -43,7 +46,7 @@ pub(super) fn identifier(annotations: &[Annotation]) -> Result<Option<u32>, Stri
         .ok_or_else(|| text_of(annotation))
 }
 
-/// The only integer in an annotation's body.
+/// Returns the integer in the body of an annotation if the body consists of a single integer.
 pub(super) fn integer(annotation: &Annotation) -> Option<BigInt> {
     match &annotation.body {
         AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
@@ -58,7 +61,7 @@ pub(super) fn integer(annotation: &Annotation) -> Option<BigInt> {
     }
 }
 
-/// An integer literal of P4: `42`, `0x2A`, `0b10_1010`, `8w42`.
+/// Parses an integer literal of P4, such as `42`, `0x2A`, `0b10_1010` or `8w42`.
 pub(super) fn parse_integer(token: &str) -> Option<BigInt> {
     let digits = match token.find(['w', 's']) {
         Some(at) if token[..at].bytes().all(|byte| byte.is_ascii_digit()) && at > 0 => {
@@ -77,7 +80,7 @@ pub(super) fn parse_integer(token: &str) -> Option<BigInt> {
     BigInt::parse_bytes(digits.as_bytes(), radix)
 }
 
-/// The text that p4c prints for an annotation.
+/// Formats an annotation as p4c does.
 pub(super) fn text_of(annotation: &Annotation) -> String {
     let mut text = format!("@{}", annotation.name);
     if let AnnotationBody::Tokens(tokens) = &annotation.body
@@ -96,7 +99,7 @@ pub(super) fn text_of(annotation: &Annotation) -> String {
     text
 }
 
-/// What every annotated object of P4Info has.
+/// The annotations of an object, divided into the fields that each annotated message of P4Info has.
 #[derive(Default)]
 pub(super) struct Passed {
     pub(super) texts: Vec<String>,
@@ -104,8 +107,9 @@ pub(super) struct Passed {
     pub(super) documentation: Option<Documentation>,
 }
 
-/// Everything of `annotations` that P4Info passes on: all but names, identifiers, documentation
-/// and what `left_out` names, which is told in other fields.
+/// Collects the annotations that P4Info carries. Names, identifiers and the annotations in
+/// `left_out` are not included, since other fields contain them. Documentation is returned
+/// separately.
 pub(super) fn pass(annotations: &[Annotation], left_out: &[&str], errors: &mut Faults) -> Passed {
     let mut passed = Passed::default();
     for annotation in annotations {
@@ -139,7 +143,7 @@ pub(super) fn pass(annotations: &[Annotation], left_out: &[&str], errors: &mut F
     passed
 }
 
-/// `None` if an integer does not fit 64 bits.
+/// Converts a structured annotation. Returns `None` if an integer does not fit in 64 bits.
 fn structured(annotation: &Annotation) -> Option<StructuredAnnotation> {
     let body = match &annotation.body {
         AnnotationBody::Expressions(values) if values.is_empty() => None,
@@ -172,7 +176,7 @@ fn value(value: &AnnotationValue) -> Option<config::Expression> {
     Some(config::Expression { value: Some(value) })
 }
 
-/// What all top-level objects have.
+/// Builds the preamble of a P4Info object.
 pub(super) fn preamble(
     id: u32,
     name: &str,
@@ -194,7 +198,7 @@ pub(super) fn preamble(
 }
 
 /// Returns the keys and values of an annotation, in brackets or in parentheses, such as
-/// `@pkginfo(name = "x")`. A key whose value is neither a string nor a number has none.
+/// `@pkginfo(name = "x")`. The value is `None` if it is neither a string nor a number.
 pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Option<AnnotationValue>)> {
     match &annotation.body {
         AnnotationBody::KeyValues(pairs) => {
@@ -212,7 +216,7 @@ pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Option<AnnotationVa
     }
 }
 
-/// Returns the value of a string or number that stands alone.
+/// Returns the value of a single string or number token.
 fn literal(tokens: &[String]) -> Option<AnnotationValue> {
     let [token] = tokens else { return None };
     match token.strip_prefix('"').and_then(|token| token.strip_suffix('"')) {
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_may_be_written_in_parentheses() {
+    fn key_value_pairs_in_parentheses_are_parsed() {
         let annotation = tokens("pkginfo", &["name", "=", "\"x\"", ",", "size", "=", "3"]);
         assert_eq!(
             pairs(&annotation),

@@ -1,15 +1,16 @@
-//! Values as byte strings. p4c writes them padded to their width, which P4Runtime allows beside
-//! the canonical form; so that the messages are equal, they are padded here too.
+//! Conversion of values to byte strings. Like p4c, this module pads them to the width of the type,
+//! which P4Runtime permits in addition to the canonical form.
 
 use ir::Value;
 use ir::bits::Bits;
 
-/// The value in as many bytes as its width takes, most significant first.
+/// Returns the value in as many bytes as its width needs, most significant byte first.
 pub(super) fn padded(bits: &Bits) -> Vec<u8> {
     bits.to_be_bytes()
 }
 
-/// A constant in as many bytes as its width takes; `None` for values that no control plane knows.
+/// Returns a constant in as many bytes as its width needs, or `None` if a value of its type has no
+/// byte string.
 pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::Bits(bits) => Some(padded(bits)),
@@ -18,8 +19,8 @@ pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// A constant in as many bytes as a translated type takes that is `width` bits wide for controllers; 0 keeps its own
-/// width.
+/// Returns a constant padded to the `width` in bits of the type that controllers use for it. If
+/// `width` is 0, the constant keeps its own width.
 pub(super) fn of_value_in(value: &Value, width: i32) -> Option<Vec<u8>> {
     let bytes = of_value(value)?;
     let wanted = usize::try_from(width).map_or(0, |bits| bits.div_ceil(8));
@@ -29,9 +30,9 @@ pub(super) fn of_value_in(value: &Value, width: i32) -> Option<Vec<u8>> {
     Some(padded)
 }
 
-/// The value as bits: a `bool` is `bit<1>`; members of enumerations without values of their own and errors
-/// are their positions in 32 bits, as in BMv2. P4Info says no width of the latter, and p4c refuses entries
-/// with them.
+/// Converts a value to bits. A `bool` becomes `bit<1>`. Errors and members of enumerations without
+/// an underlying type become their positions in 32 bits, as in BMv2. P4Info does not specify the
+/// width of the latter two, and p4c refuses entries with them.
 pub(super) fn as_bits(value: &Value) -> Option<Bits> {
     match value {
         Value::Bits(bits) => Some(bits.clone()),

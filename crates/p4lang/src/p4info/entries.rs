@@ -1,6 +1,8 @@
-//! Entries in the source as a P4Runtime request, for targets that load them that way.
+//! Conversion of table entries in the source to a P4Runtime write request, for targets that load
+//! entries that way.
 //!
-//! Fields that match anything are left out, and masked bits are zero, as P4Runtime asks for.
+//! As P4Runtime requires, fields that match every value are omitted, and bits outside a mask are
+//! zero.
 
 use p4runtime::proto::v1::{self, WriteRequest, entity, field_match, table_action, update};
 
@@ -48,8 +50,8 @@ pub(super) fn write_request(
     request
 }
 
-/// Constant entries are numbered down to 1 in the order of the source; others have their own
-/// priorities.
+/// Returns the priority of an entry. Constant entries are numbered from the number of entries down
+/// to 1, in source order. Other entries keep their own priorities.
 fn priority(table: &Table, entry: &Entry, position: usize) -> i32 {
     let by_order = table.entries.len().saturating_sub(position);
     let own = entry.priority.filter(|_| !table.entries_are_const);
@@ -91,7 +93,7 @@ fn table_entry(
     })
 }
 
-/// `None` if the field matches anything.
+/// Converts a key set to a field match. Returns `None` if the key set matches every value.
 fn field_match(
     key: &Key,
     set: &KeySet<Value>,
@@ -160,7 +162,7 @@ fn field_match(
     })
 }
 
-/// Number of ones if they all come first.
+/// Returns the number of leading ones in `mask`, or `None` if it has other ones.
 fn prefix_length(mask: &Bits) -> Option<u32> {
     let width = mask.width();
     let ones = (0..width).rev().take_while(|position| mask.bit(*position)).count();

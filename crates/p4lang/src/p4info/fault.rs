@@ -1,16 +1,16 @@
-//! What is wrong with a program that has no P4Info.
+//! Errors for programs whose P4Info cannot be generated.
 
 use ir::{Location, Violation};
 
-/// Why a program has no P4Info, and where the source says so.
+/// An error for a program whose P4Info cannot be generated, with its location in the source.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 #[non_exhaustive]
 pub struct P4InfoError {
-    /// The fault.
+    /// The kind of fault.
     pub kind: P4InfoErrorKind,
-    /// The declaration that it is wrong with, in the files of the program; `None` for a program
-    /// that has no source, or where it is wrong with the whole program.
+    /// The location of the declaration that has the fault, in the files of the program. `None` if
+    /// the program has no source, or if the fault concerns the whole program.
     pub location: Option<Location>,
 }
 
@@ -20,59 +20,60 @@ impl From<P4InfoErrorKind> for P4InfoError {
     }
 }
 
-/// The faults for which a program has no P4Info.
+/// The kind of fault in a program whose P4Info cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum P4InfoErrorKind {
-    /// The program breaks a promise of the intermediate representation.
+    /// The program violates an invariant of the intermediate representation.
     #[error("the program is not consistent: {0}")]
     Program(#[from] Violation),
-    /// P4Info knows the externs of v1model, PSA and PNA.
+    /// The architecture is not v1model, PSA or PNA, whose externs P4Info supports.
     #[error("P4Info is defined for v1model, PSA and PNA, not for `{0}`")]
     Architecture(String),
-    /// `@id` is no identifier.
+    /// The body of `@id` is not an identifier.
     #[error("{name}: {text}: an identifier is a number below 2^32")]
     Id {
-        /// What has it.
+        /// The name of the object.
         name: String,
-        /// The annotation.
+        /// The text of the annotation.
         text: String,
     },
-    /// The most significant byte of `@id` says another kind of object.
+    /// The most significant byte of `@id` belongs to another kind of object.
     #[error("{name}: @id({id:#x}): the most significant byte must be 0 or {prefix:#04x}")]
     Prefix {
-        /// What has it.
+        /// The name of the object.
         name: String,
         /// The identifier.
         id: u32,
-        /// What objects of this kind have there.
+        /// The most significant byte of identifiers for this kind of object.
         prefix: u8,
     },
     /// Two objects have the same `@id`.
     #[error("{name}: @id({id:#x}) is already that of another object")]
     DuplicateId {
-        /// The second of them.
+        /// The name of the second object.
         name: String,
         /// The identifier.
         id: u32,
     },
-    /// `@id` of a parameter, match field or header field is 0, not a number, or used twice.
+    /// The `@id` of a parameter, match field or header field is 0, is not a number, or is used
+    /// twice.
     #[error("{owner}: {text}: identifiers of fields are numbers above 0, each used once")]
     FieldId {
         /// The action, table or header.
         owner: String,
-        /// The annotation.
+        /// The text of the annotation.
         text: String,
     },
-    /// Two objects of one kind have one name.
+    /// Two objects of the same kind have the same name.
     #[error("two {kind} have the name `{name}`; rename one with @name")]
     DuplicateName {
-        /// In plural.
+        /// The kind of object, in the plural.
         kind: &'static str,
         /// The name.
         name: String,
     },
-    /// Two keys of a table have one name, which was given to both.
+    /// Annotations give two keys of a table the same name.
     #[error("table {table}: two keys have the name `{name}`; rename one with @name")]
     DuplicateKey {
         /// The table.
@@ -80,7 +81,8 @@ pub enum P4InfoErrorKind {
         /// The name.
         name: String,
     },
-    /// An action can be in neither entries nor as default.
+    /// An action is both `@tableonly` and `@defaultonly`, so it can be used neither in entries nor
+    /// as the default action.
     #[error("table {table}: {action} is both @tableonly and @defaultonly")]
     Scope {
         /// The table.
@@ -88,19 +90,19 @@ pub enum P4InfoErrorKind {
         /// The action.
         action: String,
     },
-    /// An integer of a structured annotation does not fit 64 bits.
+    /// An integer in a structured annotation does not fit in 64 bits.
     #[error("@{annotation}[...]: an integer does not fit 64 bits; write it as a string")]
     WideAnnotation {
-        /// The annotation's name.
+        /// The name of the annotation.
         annotation: String,
     },
-    /// `@p4runtime_translation` needs a type of a fixed number of bits below.
+    /// The original type of a type with `@p4runtime_translation` has no fixed number of bits.
     #[error("type {name}: @p4runtime_translation needs bit<W> or int<W> as the original type")]
     Translation {
         /// The type.
         name: String,
     },
-    /// `@p4runtime_translation` says something else.
+    /// The arguments of `@p4runtime_translation` are invalid.
     #[error(
         "type {name}: @p4runtime_translation takes a string and what controllers use: \
          `string`, `bit<W>` or W"
@@ -109,7 +111,7 @@ pub enum P4InfoErrorKind {
         /// The type.
         name: String,
     },
-    /// A parameter of an action has a type of which a controller has no values.
+    /// The type of an action parameter has no values in P4Runtime.
     #[error("action {action}: parameter `{parameter}` must be bits, `bool` or an enumeration")]
     ParameterType {
         /// The action.
@@ -117,7 +119,7 @@ pub enum P4InfoErrorKind {
         /// The parameter.
         parameter: String,
     },
-    /// A value set holds what match fields cannot be of.
+    /// The type of a value set's elements cannot be that of match fields.
     #[error(
         "value set {name}: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations \
          with representation, matched in any way but `selector`"
@@ -126,51 +128,51 @@ pub enum P4InfoErrorKind {
         /// The value set.
         name: String,
     },
-    /// A value set holds structs with fields that match fields cannot be.
+    /// A value set holds structs that have a field which cannot be a match field.
     #[error("value set {name}: P4Runtime has no sets of structs with other fields than bit<W>")]
     ValueSetField {
         /// The value set.
         name: String,
     },
-    /// `@controller_header` without a name.
+    /// The annotation `@controller_header` has no name.
     #[error("header {header}: @controller_header needs a string, \"packet_in\" or \"packet_out\"")]
     ControllerHeader {
         /// The header.
         header: String,
     },
-    /// `@selector_size_semantics` has another value.
+    /// The value of `@selector_size_semantics` is invalid.
     #[error(
         "{name}: @selector_size_semantics is \"sum_of_weights\" or \"sum_of_members\", not \"{given}\""
     )]
     SizeSemantics {
         /// The selector.
         name: String,
-        /// What it says.
+        /// The value as given.
         given: String,
     },
-    /// A value of `@pkginfo` or `@platform_property` has another type.
+    /// A value of `@pkginfo` or `@platform_property` has the wrong type.
     #[error("@{annotation}: `{key}` must be {expected}")]
     Package {
-        /// The annotation's name.
+        /// The name of the annotation.
         annotation: &'static str,
         /// The key.
         key: String,
-        /// What is expected.
+        /// A description of the expected type.
         expected: &'static str,
     },
-    /// An entry cannot be written in P4Runtime.
+    /// A table entry cannot be expressed in P4Runtime.
     #[error("table {table}, entry {entry}: {reason}")]
     Entry {
         /// The table.
         table: String,
-        /// Counted from 1.
+        /// The number of the entry, counted from 1.
         entry: usize,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
 }
 
-/// Collects what is wrong with the object that is looked at.
+/// A collector of the faults in a program, with the location of the object that is being processed.
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) found: Vec<P4InfoError>,
@@ -178,7 +180,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Sets the place of what is looked at next; returns that of what was looked at before.
+    /// Sets the location for the faults that follow, and returns the previous one.
     pub(super) fn at(&mut self, location: Option<Location>) -> Option<Location> {
         std::mem::replace(&mut self.at, location)
     }

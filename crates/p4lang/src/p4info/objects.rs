@@ -1,4 +1,5 @@
-//! Tables, actions and instances of externs, one after the other, as P4Info has them.
+//! Construction of the P4Info messages for tables, actions, extern instances, controller headers
+//! and value sets.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,7 +22,7 @@ use ir::{
     TableImplementation, Type, UserTypeId, UserTypeKind, Value,
 };
 
-/// `size` of tables that do not say.
+/// The `size` of tables that do not specify one.
 const DEFAULT_TABLE_SIZE: i64 = 1024;
 
 pub(super) struct Builder<'p> {
@@ -30,7 +31,7 @@ pub(super) struct Builder<'p> {
     pub(super) types: TypeCollector<'p>,
     pub(super) info: P4Info,
     pub(super) errors: Faults,
-    /// Digests of v1model: the type of the data, and the name.
+    /// The digests of v1model: the type of the data, and the name.
     pub(super) digests: Vec<(ir::TypeId, String)>,
 }
 
@@ -51,12 +52,12 @@ impl<'p> Builder<'p> {
         let name = source.name.as_str();
         let match_fields = self.match_fields(source);
         let actions = &self.program.actions;
-        // What P4Info does not have cannot be referred to.
-        let is_told = |reference: &&ir::ActionReference| {
+        // P4Info does not contain hidden actions, so they cannot be referred to.
+        let is_visible = |reference: &&ir::ActionReference| {
             let action = actions.get(reference.action.index());
             action.is_some_and(|action| !hidden(&action.annotations))
         };
-        let references = source.actions.iter().filter(is_told);
+        let references = source.actions.iter().filter(is_visible);
         let action_refs =
             references.map(|reference| self.action_reference(source, reference)).collect();
         let default = self.default_action(source);
@@ -103,7 +104,7 @@ impl<'p> Builder<'p> {
         let mut given = BTreeSet::new();
         for (key, id) in table.keys.iter().zip(ids) {
             let Some(kind) = match_kind(&key.match_kind) else { continue };
-            // Two keys may share a name unless the name comes from an annotation: one field may be
+            // Two keys may have the same name unless annotations set it, because one field may be
             // matched twice.
             if let Some(name) = find(&key.annotations, "name").and_then(Annotation::single_string)
                 && !given.insert(name)
@@ -112,12 +113,12 @@ impl<'p> Builder<'p> {
                 self.errors.push(P4InfoErrorKind::DuplicateKey { table, name });
             }
             let ty = key.expression.type_id;
-            // For the named types that it may bring into the type information.
+            // Add the named types of the key to the type information.
             self.types.specify(ty, key.user_type, &mut self.errors);
             let passed = pass(&key.annotations, &[], &mut self.errors);
             fields.push(MatchField {
                 id,
-                // Unlike in other names, p4c leaves the dot of an absolute name there.
+                // p4c keeps the leading dot of an absolute name here, unlike in other names.
                 name: find(&key.annotations, "name")
                     .and_then(Annotation::single_string)
                     .unwrap_or(&key.name)
@@ -191,7 +192,8 @@ impl<'p> Builder<'p> {
         Some(TableActionCall { action_id, arguments })
     }
 
-    /// Counters before meters, whatever their order in the program.
+    /// Adds the direct counters and then the direct meters of a table, and returns their
+    /// identifiers.
     fn direct_resources(&mut self, table: &'p ir::Table) -> Vec<u32> {
         let table_id = self.symbols.id(Kind::Table, &table.name);
         let program = self.program;
@@ -244,7 +246,7 @@ impl<'p> Builder<'p> {
             }
             self.errors.at(action.location);
             match listed.get(action.name.as_str()) {
-                // One action of the top level, for another control.
+                // This is a copy, for another control, of an action at top level.
                 Some(location) if *location == action.location => continue,
                 Some(_) => {
                     let name = action.name.clone();
@@ -258,8 +260,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Parameters that the program itself gives are none of a controller's business: those with a direction, and all
-    /// those of an action that is only called.
+    /// Builds the message of an action. Parameters whose values come from the program are omitted:
+    /// those with a direction, and all parameters of an action that only controls call.
     fn action(&mut self, source: &'p ir::Action, called_only: bool) -> Action {
         let given: Vec<_> = source.control_plane_parameters().filter(|_| !called_only).collect();
         let ids = self.field_ids(&source.name, given.iter().map(|p| &p.annotations));
@@ -299,7 +301,7 @@ impl<'p> Builder<'p> {
         Action { preamble: Some(preamble), params }
     }
 
-    /// Counters, meters, registers, action profiles and digests that are declared.
+    /// Adds the extern instances: counters, meters, registers, action profiles and digests.
     pub(super) fn instances(&mut self) {
         let program = self.program;
         for instance in &program.externs {
@@ -346,7 +348,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// What the first type argument describes.
+    /// Describes the type of the data of an extern instance, its first type argument.
     fn data_type(
         &mut self,
         instance: &ExternInstance,
@@ -356,8 +358,9 @@ impl<'p> Builder<'p> {
         Some(self.types.specify(ty, user, &mut self.errors))
     }
 
-    /// In PSA and PNA the index has a type argument of its own, after the data's if there is one. v1model has had one
-    /// since its version of April 2020, which p4c tells no controller about.
+    /// Returns the declared type of an extern's index, if it has one. In PSA and PNA, the type is a
+    /// type argument that follows the one for the data, if there is one. Since April 2020, v1model
+    /// has this type argument too, but p4c does not include it in P4Info.
     fn index_type_name(
         &mut self,
         instance: &ExternInstance,
@@ -418,7 +421,8 @@ impl<'p> Builder<'p> {
         self.info.action_profiles.push(profile);
     }
 
-    /// In lexical order of the tables' names.
+    /// Returns the identifiers of the tables that use an action profile, in lexical order of the
+    /// tables' names.
     fn tables_of_profile(&self, instance: &ExternInstance) -> Vec<u32> {
         let mut names: Vec<&str> = self
             .program
@@ -470,7 +474,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Member of the enumeration that is the constructor's argument `type`.
+    /// Returns the name of the enumeration member in the constructor argument `type`.
     fn unit(&self, instance: &ExternInstance) -> &'p str {
         let Some(argument) = instance.arguments.iter().find(|argument| argument.name == "type")
         else {
@@ -488,7 +492,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Digests of v1model.
+    /// Adds the digests of v1model.
     pub(super) fn digest_calls(&mut self) {
         for (ty, name) in std::mem::take(&mut self.digests) {
             let id = self.symbols.id(Kind::Digest, &name);
@@ -560,7 +564,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Why P4Runtime has no match fields for a value set.
+    /// Returns the error for a value set that cannot be described with match fields in P4Runtime.
     fn value_set_misfit(&self, set: &ir::ValueSet) -> Option<P4InfoErrorKind> {
         let types = &self.program.types;
         let enumeration = |id: UserTypeId| {
@@ -593,7 +597,7 @@ impl<'p> Builder<'p> {
             self.errors.push(misfit);
         }
         let exact = Some(match_field::Match::MatchType(match_field::MatchType::Exact.into()));
-        // p4c has a field for each member of a serializable enumeration.
+        // As in p4c, a serializable enumeration yields a field for each member.
         if let Some(UserTypeKind::SerializableEnum { members, .. }) = set
             .user_type
             .and_then(|id| self.program.types.user_types.get(id.index()))
@@ -650,8 +654,9 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// Identifiers of fields and parameters: `@id` first, then the smallest numbers that are free,
-/// counted past the fields that have their own. The error is the text that is at fault.
+/// Returns the identifiers of fields or parameters. An `@id` is used if there is one. Otherwise the
+/// number follows that of the previous field without an `@id`, skipping numbers in use. Returns the
+/// text of an invalid `@id` as an error.
 pub(super) fn field_ids<'a>(
     annotations: impl Iterator<Item = &'a Vec<Annotation>>,
 ) -> Result<Vec<u32>, String> {
@@ -680,7 +685,8 @@ pub(super) fn field_ids<'a>(
         .collect())
 }
 
-/// What an instance of an extern is to the control plane, in any of the architectures.
+/// Returns the kind of P4Info object that represents an extern instance of any architecture, or
+/// `None` if P4Info does not contain the instance.
 pub(super) fn role(program: &ir::Program, instance: &ExternInstance) -> Option<Kind> {
     if !super::architecture(program).may_have_extern(&instance.extern_type) {
         return None;
@@ -700,7 +706,7 @@ pub(super) fn role(program: &ir::Program, instance: &ExternInstance) -> Option<K
     })
 }
 
-/// `size`, `n_counters` or `n_meters` of the constructor.
+/// Returns the constructor argument `size`, `n_counters` or `n_meters`.
 fn size(instance: &ExternInstance) -> i64 {
     instance
         .arguments
@@ -714,7 +720,8 @@ fn size(instance: &ExternInstance) -> i64 {
         .unwrap_or(0)
 }
 
-/// `None` for the inputs of a selector, which are no match fields.
+/// Converts a match kind. Returns `None` for `selector`, since the inputs of an action selector are
+/// not match fields.
 fn match_kind(kind: &MatchKind) -> Option<match_field::Match> {
     use match_field::{Match, MatchType};
     Some(match kind {

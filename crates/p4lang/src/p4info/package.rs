@@ -1,4 +1,4 @@
-//! `pkg_info`: who wrote the program, for which architecture.
+//! The `pkg_info` message of P4Info, with the name, the authors and the architecture of a program.
 
 use num_traits::ToPrimitive;
 use p4runtime::proto::config::PkgInfo;
@@ -39,7 +39,8 @@ pub(super) fn package_info(program: &Program, errors: &mut Faults) -> PkgInfo {
     info
 }
 
-/// Unknown keys are left out, as p4c leaves them out with a warning.
+/// Sets a field from a key of `@pkginfo`. Unknown keys are ignored; p4c ignores them with a
+/// warning.
 fn set_text(info: &mut PkgInfo, key: &str, value: Option<&AnnotationValue>, errors: &mut Faults) {
     let field = match key {
         "name" => &mut info.name,

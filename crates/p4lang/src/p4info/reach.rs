@@ -1,10 +1,11 @@
-//! What of a program a packet can reach, in the order in which p4c lists it.
+//! Reachability analysis: the objects that packets can reach, in the order in which p4c lists them.
 //!
-//! p4c writes P4Info after its front-end has removed what is never used, inlined controls, and
-//! moved the actions of the program into every control that uses them. So a table counts if it is
-//! applied, an action if such a table names it or the control itself calls it (one that only other
-//! actions call is inlined there), and in each top-level control the actions of the program come
-//! first, in the order in which its tables name them and then its statements call them.
+//! p4c generates P4Info after its front end has removed unused declarations, inlined controls, and
+//! copied top-level actions into every control that uses them. P4Info therefore contains a table if
+//! it is applied. It contains an action if such a table refers to it or if a control calls it; an
+//! action that only other actions call is inlined. In each control of the package, the top-level
+//! actions come first, in the order in which the control's tables refer to them and then its
+//! statements call them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,21 +15,21 @@ use ir::{
     TypeId, ValueSetId,
 };
 
-/// What is reached, in order.
+/// The objects that packets can reach, in p4c's order.
 #[derive(Default)]
 pub(super) struct Reach {
-    /// Tables that are applied.
+    /// The tables that are applied.
     pub(super) tables: Vec<TableId>,
     seen_tables: BTreeSet<TableId>,
-    /// Actions that those tables name or that controls call, each once.
+    /// The actions that those tables refer to or that controls call, each once.
     pub(super) actions: Vec<ActionId>,
-    /// Those of them that no table names: p4c takes their parameters away.
+    /// The actions that no table refers to. p4c removes their parameters.
     pub(super) called_only: BTreeSet<ActionId>,
-    /// The types that `digest` of v1model is called with, one for each call.
+    /// The types with which `digest` of v1model is called, one for each call.
     pub(super) digests: Vec<TypeId>,
-    /// Whether any extern function is called in a control or in an action.
+    /// Whether a control or an action calls an extern function.
     pub(super) calls_extern_functions: bool,
-    /// Value sets that a state selects with, if a packet can get to the state.
+    /// The value sets that reachable parser states use in a `select`.
     pub(super) value_sets: BTreeSet<ValueSetId>,
 }
 
@@ -36,7 +37,8 @@ pub(super) fn reach(program: &Program) -> Reach {
     let mut reach = Reach::default();
     let mut controls = Vec::new();
     top_level_controls(&program.main, &mut controls);
-    // In the order in which they are made: packages may be declared in another order than `main` takes them in.
+    // Use the order of instantiation. Packages may be declared in another order than that of the
+    // arguments of `main`.
     controls.sort_unstable();
     let mut seen_actions = BTreeSet::new();
     for control in controls {
@@ -48,7 +50,8 @@ pub(super) fn reach(program: &Program) -> Reach {
     reach
 }
 
-/// The value sets of the states that can be reached from the start; p4c removes the others.
+/// Collects the value sets of the states that can be reached from the start state. p4c removes the
+/// others.
 fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
     let mut seen = BTreeSet::new();
     let mut pending = vec![parser.start];
@@ -77,7 +80,7 @@ fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
     }
 }
 
-/// Controls of the package, those of packages in it included.
+/// Collects the controls of the package and of the packages among its arguments.
 fn top_level_controls(package: &Package, controls: &mut Vec<ControlId>) {
     for argument in &package.arguments {
         match &argument.value {
@@ -104,7 +107,8 @@ fn one_control(
         .map(|(position, _)| TableId(position))
         .filter(|table| body.tables.contains(table) && reach.seen_tables.insert(*table))
         .collect();
-    // p4c makes a copy of an action for each table that names it and each call: so many calls of `digest`.
+    // p4c copies an action for each table that refers to it and for each call, which multiplies its
+    // calls of `digest`.
     let mut copies: BTreeMap<ActionId, usize> = BTreeMap::new();
     for table in &tables {
         let references = program.tables[table.index()].actions.iter();
@@ -153,10 +157,11 @@ impl Reach {
     }
 }
 
-/// Statements nested deeper than this are not looked into for `return`.
+/// The depth up to which nested statements are searched for `return`.
 const DEEPEST: usize = 200;
 
-/// Whether there is a `return` in these statements. Without one p4c leaves even what follows an `exit`.
+/// Whether the block contains a `return`. Without one, p4c also keeps the statements after an
+/// `exit`.
 fn has_return(block: &Block) -> bool {
     let mut pending = vec![block.iter()];
     while let Some(block) = pending.last_mut() {
@@ -180,8 +185,8 @@ fn has_return(block: &Block) -> bool {
     false
 }
 
-/// Whether nothing that follows the statement in its block can be reached, as far as p4c sees it: a `switch` may have
-/// a case that it does not look at.
+/// Whether p4c recognises that the statements after this one in a block are unreachable. p4c does
+/// not examine `switch` statements for this.
 fn always_leaves(statement: &Statement, depth: usize) -> bool {
     let leaves = |block: &Block| {
         depth > 0 && block.iter().any(|statement| always_leaves(statement, depth - 1))
@@ -193,12 +198,13 @@ fn always_leaves(statement: &Statement, depth: usize) -> bool {
     }
 }
 
-/// A walk through statements and whatever they call; nothing is entered twice.
+/// A traversal of statements and of everything that they call. Each callee is visited once.
 struct Walk<'p> {
     program: &'p Program,
     controls: BTreeSet<ControlId>,
     actions: BTreeSet<ActionId>,
-    /// Actions that controls call, once for each call, not those that other actions call.
+    /// The actions that controls call, once for each call. Actions that other actions call are not
+    /// included.
     called: Vec<ActionId>,
     in_action: bool,
     functions: BTreeSet<FunctionId>,
@@ -230,7 +236,8 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// An action is looked into by a walk of its own, together with those that it calls.
+    /// Visits a call of an action. The body of an action is visited in a separate traversal,
+    /// together with the actions that it calls.
     fn action(&mut self, action: ActionId) {
         if !self.in_action {
             self.called.push(action);
@@ -257,7 +264,7 @@ impl<'p> Walk<'p> {
                 pending.pop();
                 continue;
             };
-            // What p4c takes out together with `return`: statements that nothing reaches.
+            // p4c removes unreachable statements in the pass that also removes `return`.
             if returns && always_leaves(statement, DEEPEST) {
                 *block = [].iter();
             }

@@ -1,9 +1,11 @@
-//! Identifiers and aliases of everything that the control plane may name.
+//! Identifiers and aliases of P4Info objects.
 //!
-//! Two programs that p4c gives the same identifiers must get the same ones here, so the scheme is
-//! p4c's (`p4RuntimeSymbolTable`): the kind of object in the most significant byte, below it the
-//! low 24 bits of a hash of the name (Jenkins, one at a time). Names are hashed in lexical order,
-//! and a number that is taken is followed by the next one that is free. `@id` comes before all of
+//! An object must get the identifier that p4c gives it, so the scheme is p4c's
+//! (`p4RuntimeSymbolTable`). The most significant byte of an identifier is the kind of object, and
+//! the remaining 24 bits are the low bits of a hash of the name (Jenkins's one-at-a-time hash).
+//! Names are hashed in lexical order, and if an identifier is in use, the next free one is taken.
+//! Identifiers that `@id` sets are assigned before all others. The alias of an object is the
+//! shortest dotted suffix of its name that is not a suffix of another name.
 //! that. An alias is the shortest dotted suffix of a name that no other name ends with.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,7 +14,8 @@ use super::annotations::identifier;
 use super::fault::{Faults, P4InfoErrorKind};
 use ir::Annotation;
 
-/// What an identifier's most significant byte says (P4Runtime specification, section 6.3).
+/// The kind of an object: the most significant byte of its identifier (P4Runtime specification,
+/// section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Action = 0x01,
@@ -36,7 +39,7 @@ impl Kind {
 
 const PREFIX: u32 = 0xff00_0000;
 
-/// Names that are being collected.
+/// A collector of the names that need identifiers.
 #[derive(Default)]
 pub(super) struct Collector {
     names: BTreeMap<Kind, BTreeMap<String, Option<u32>>>,
@@ -45,7 +48,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds a name; adding it again changes nothing. `annotations` may have an `@id`.
+    /// Adds a name, unless it was added before. `annotations` may contain an `@id`.
     pub(super) fn add(
         &mut self,
         kind: Kind,
@@ -87,7 +90,7 @@ impl Collector {
         Some(id)
     }
 
-    /// Gives the remaining names their numbers.
+    /// Assigns identifiers to the names without an `@id`.
     pub(super) fn finish(mut self) -> Symbols {
         let mut ids = HashMap::new();
         for (kind, names) in self.names {
@@ -104,7 +107,8 @@ impl Collector {
     }
 }
 
-/// The first free identifier from `start`. There are 2^24 of them and far fewer names.
+/// Returns the first free identifier from `start`. There are 2^24 identifiers of each kind, far
+/// more than names.
 fn probe(kind: Kind, start: u32, taken: &BTreeSet<u32>) -> u32 {
     let mut hash = start;
     loop {
@@ -119,7 +123,7 @@ fn probe(kind: Kind, start: u32, taken: &BTreeSet<u32>) -> u32 {
     }
 }
 
-/// Bob Jenkins' one-at-a-time hash.
+/// Computes Bob Jenkins's one-at-a-time hash.
 fn hash(name: &[u8]) -> u32 {
     let mut hash = 0_u32;
     for byte in name {
@@ -132,25 +136,25 @@ fn hash(name: &[u8]) -> u32 {
     hash.wrapping_add(hash << 15)
 }
 
-/// Identifiers and aliases, all known.
+/// The identifiers and aliases of all objects.
 pub(super) struct Symbols {
     ids: HashMap<(u8, String), u32>,
     suffixes: Suffixes,
 }
 
 impl Symbols {
-    /// The identifier of a name that was collected, 0 for one that was not.
+    /// Returns the identifier of a name, or 0 if the name was not collected.
     pub(super) fn id(&self, kind: Kind, name: &str) -> u32 {
         self.ids.get(&(kind as u8, name.to_owned())).copied().unwrap_or(0)
     }
 
-    /// The shortest suffix that only this name has.
+    /// Returns the shortest dotted suffix of `name` that no other name has.
     pub(super) fn alias<'a>(&self, name: &'a str) -> &'a str {
         self.suffixes.shortest_unique(name)
     }
 }
 
-/// How many different names end with each dotted suffix.
+/// The number of distinct names that end with each dotted suffix.
 #[derive(Default)]
 struct Suffixes {
     names: BTreeSet<String>,
@@ -174,7 +178,7 @@ impl Suffixes {
     }
 }
 
-/// `c`, `b.c` and `a.b.c` of `a.b.c`.
+/// Returns the dotted suffixes of a name, shortest first: `c`, `b.c` and `a.b.c` for `a.b.c`.
 fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     name.rmatch_indices('.').filter_map(|(dot, _)| name.get(dot + 1..)).chain(std::iter::once(name))
 }
@@ -194,9 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_those_that_p4c_gives() {
-        // From P4Info files that p4c wrote: NoAction (21257015) is in nearly all of them, the
-        // others are in the walk-throughs of p4runtime-shell and of the SAI pipeline of SONiC.
+    fn identifiers_equal_those_of_p4c() {
+        // The numbers are from P4Info files that p4c wrote. NoAction (21257015) is in nearly all of
+        // them. The others are in the tutorials of p4runtime-shell and in the SAI pipeline of
+        // SONiC.
         let symbols = symbols(&[
             (Kind::Action, "NoAction"),
             (Kind::Action, "MyIngress.drop"),
@@ -212,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_taken_is_followed_by_the_next_one() {
+    fn the_next_free_identifier_is_taken() {
         let first = Kind::Action.prefix() | hash(b"NoAction") & !PREFIX;
         let taken = BTreeSet::from([first, first + 1]);
         assert_eq!(probe(Kind::Action, hash(b"NoAction"), &taken), first + 2);

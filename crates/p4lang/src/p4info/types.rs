@@ -1,4 +1,5 @@
-//! Types as P4Info describes them: what values are made of, and the named types behind them.
+//! Conversion of types to P4Info: the specification of data types, and `type_info` with the named
+//! types that they use.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -20,14 +21,14 @@ use ir::{
     UserTypeId, UserTypeKind,
 };
 
-/// What a controller uses in place of a translated type (P4Runtime specification, section 17).
+/// The type that controllers use for a translated type (P4Runtime specification, section 17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ControllerType {
     String,
     Bits(i32),
 }
 
-/// `@p4runtime_translation(uri, string)` or `(uri, bit<W>)` or `(uri, W)`.
+/// Parses `@p4runtime_translation(uri, string)`, `(uri, bit<W>)` or `(uri, W)`.
 fn translation(annotations: &[Annotation]) -> Option<(String, ControllerType)> {
     let annotation = find(annotations, "p4runtime_translation")?;
     let AnnotationBody::Tokens(tokens) = &annotation.body else { return None };
@@ -51,7 +52,7 @@ fn width(number: &str) -> Option<i32> {
     parse_integer(number).as_ref().and_then(BigInt::to_i32)
 }
 
-/// Collects the named types that the objects of a P4Info use.
+/// A collector of the named types that the objects of a P4Info use.
 pub(super) struct TypeCollector<'p> {
     program: &'p Program,
     info: P4TypeInfo,
@@ -70,8 +71,8 @@ impl<'p> TypeCollector<'p> {
         self.program.types.user_types.get(id?.index())
     }
 
-    /// Width of a value as the control plane sees it: that of the translation if there is one,
-    /// 0 for strings and `error`.
+    /// Returns the width in bits of a value as the control plane sees it. The width is that of the
+    /// translated type if there is one, and 0 for strings and `error`.
     pub(super) fn control_plane_width(&self, ty: TypeId, user: Option<UserTypeId>) -> i32 {
         if let Some(user) = self.user_type(user)
             && let Some((_, controller)) = translation(&user.annotations)
@@ -82,7 +83,8 @@ impl<'p> TypeCollector<'p> {
             };
         }
         match self.program.types.get(ty) {
-            // Its width is not known; p4c counts the bits that are always there.
+            // The width is not constant. p4c counts the bits that are always present, which are
+            // none.
             Type::Varbits { .. } => 0,
             _ => self
                 .program
@@ -92,14 +94,15 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    /// The name that `type_name` and `index_type_name` have: of `type` declarations only.
+    /// Returns the name for the fields `type_name` and `index_type_name`, which only `type`
+    /// declarations have.
     pub(super) fn type_name(&self, user: Option<UserTypeId>) -> Option<P4NamedType> {
         let user = self.user_type(user)?;
         matches!(user.kind, UserTypeKind::NewType { .. })
             .then(|| P4NamedType { name: user.name.clone() })
     }
 
-    /// The name of an enumeration without underlying type.
+    /// Returns the name of an enumeration without an underlying type.
     pub(super) fn enum_name(&self, ty: TypeId) -> Option<P4NamedType> {
         let Type::Enum(id) = self.program.types.get(ty) else { return None };
         let declared = self.program.types.enums.get(id.index())?;
@@ -107,7 +110,7 @@ impl<'p> TypeCollector<'p> {
         Some(P4NamedType { name })
     }
 
-    /// Describes a type and takes note of the named types in it.
+    /// Describes a type, and collects the named types in it.
     pub(super) fn specify(
         &mut self,
         ty: TypeId,
@@ -125,7 +128,8 @@ impl<'p> TypeCollector<'p> {
         match self.program.types.get(ty) {
             Type::Bool => data::TypeSpec::Bool(P4BoolType {}),
             Type::Bits { .. } | Type::Varbits { .. } => data::TypeSpec::Bitstring(self.bits(ty)),
-            // Without a width or meant for compile time only: p4c refuses to describe them.
+            // These types have no width or exist only at compile time. p4c refuses to describe
+            // them.
             Type::Integer | Type::String | Type::ActionRun(_) => {
                 data::TypeSpec::Bitstring(bit_string(bitstring::TypeSpec::Bit(P4BitTypeSpec {
                     bitwidth: 0,
@@ -291,7 +295,8 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    /// A chain of `type` declarations is described by what is at its end.
+    /// Describes a `type` declaration. A chain of such declarations is described by the type at its
+    /// end.
     fn new_type(
         &mut self,
         user: &'p UserType,
@@ -300,7 +305,7 @@ impl<'p> TypeCollector<'p> {
         errors: &mut Faults,
     ) -> P4NewTypeSpec {
         let mut end = (original, original_user_type);
-        // A chain is no longer than the list that it runs through.
+        // The chain cannot be longer than the list of all user types.
         for _ in 0..self.program.types.user_types.len() {
             match self.user_type(end.1).map(|user| &user.kind) {
                 Some(UserTypeKind::NewType { original, original_user_type }) => {
@@ -345,8 +350,8 @@ impl<'p> TypeCollector<'p> {
     }
 }
 
-/// The name of a struct, header or header union. p4c copies a generic type for each set of type arguments, and numbers
-/// the copies.
+/// Returns the name of a struct, header or header union. p4c makes a numbered copy of a generic
+/// type for each list of type arguments.
 pub(super) fn composite_name(program: &Program, composite: &Composite) -> String {
     let name = control_plane_name(&composite.annotations, &composite.name);
     let Some((base, _)) = name.split_once('<') else { return name.to_owned() };
@@ -367,7 +372,7 @@ fn field_name(field: &Field) -> String {
     control_plane_name(&field.annotations, &field.name).to_owned()
 }
 
-/// A field of a header whose structs were dissolved.
+/// A field of a header in which structs are flattened.
 pub(super) struct FlatField {
     pub(super) name: String,
     pub(super) type_id: TypeId,
@@ -375,10 +380,10 @@ pub(super) struct FlatField {
     pub(super) annotations: Vec<Annotation>,
 }
 
-/// The fields of a header; those of structs in it have dotted names, and the annotations of all
-/// that they are in, the innermost first and each name once.
+/// Flattens the fields of a header. A field of a nested struct gets a dotted name. It also gets the
+/// annotations of all enclosing fields, where the innermost annotation of each name counts.
 ///
-/// p4c names every field anew once there is a struct among them: then `@name` counts for none.
+/// If any field is a struct, p4c renames all fields, so that `@name` has no effect.
 pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {
     let is_struct = |field: &Field| {
         let inner = program.types.composite(field.type_id);
@@ -386,7 +391,8 @@ pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {
     };
     let renamed = header.fields.iter().any(is_struct);
     let mut flat = Vec::new();
-    // Innermost last: fields that are still to do, with what surrounds them.
+    // A stack of fields to process, each with the prefix of its name and the annotations of the
+    // enclosing fields.
     let mut pending: Vec<(String, Vec<Annotation>, &Field)> =
         header.fields.iter().rev().map(|field| (String::new(), Vec::new(), field)).collect();
     while let Some((prefix, outer, field)) = pending.pop() {

@@ -1,10 +1,10 @@
-//! Source text through the whole compiler and the printer; the body of the fuzz target, and of a test
-//! that needs no fuzzer.
+//! The body of the fuzz target and of the smoke test: runs the compiler and the pretty printer on a
+//! text.
 //!
-//! Beside not panicking, it is checked that
-//! * a text that is refused says why, and every message can be shown;
-//! * a text that is accepted prints as a text that is accepted and prints the same;
-//! * what the preprocessor prints parses to the same program.
+//! Apart from panics, it checks that
+//! * a refused text has an error, and every diagnostic can be rendered;
+//! * the pretty-printed form of an accepted text is accepted, and is printed unchanged;
+//! * the output of the preprocessor parses to the same program.
 
 use p4lang::diagnostic::{Diagnostics, Severity, Style};
 use p4lang::preprocess::{MemoryFiles, Options, preprocess, print_preprocessed};
@@ -12,17 +12,17 @@ use p4lang::print::print_program;
 use p4lang::source::SourceMap;
 use p4lang::{compile_text, parse_text};
 
-/// What became of the text: lets a test make sure that its input is not all rejected.
+/// The result for a text, with which a test can check that some of its inputs are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Refused,
     Accepted,
 }
 
-/// Reads `data` in every way. Panics if anything is inconsistent.
+/// Runs every stage on `data`. Panics if the results are inconsistent.
 pub(crate) fn exercise(data: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(data);
-    // The tree may be nested as deep as the parser allows, and debug builds use much stack.
+    // The tree may be as deep as the parser allows, and debug builds need large stack frames.
     ir::with_large_stack(|| exercise_text(&text)).expect("a thread starts")
 }
 
